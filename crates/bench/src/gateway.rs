@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::experiment::{Experiment, Setup, Speaks};
+use crate::experiment::{Experiment, Flood, Setup, Speaks};
 use crate::machine;
 use crate::process::find_program;
 
@@ -69,7 +69,7 @@ pub struct Gateway {
     /// Protocols in which it speaks HTTP/1.1 with the API all the same.
     #[serde(default)]
     http1_upstream: Vec<String>,
-    /// What it has not (limit, key, jwt, forwarded, workers), and why.
+    /// What it has not (limit, key, jwt, forwarded, flood, workers), and why.
     #[serde(default)]
     cannot: BTreeMap<String, String>,
     /// The texts of its templates by their names in `files`.
@@ -281,6 +281,7 @@ impl Gateway {
             jwt,
             speaks,
             forwarded,
+            flood,
             workers,
             ..
         } = experiment.setup;
@@ -296,6 +297,7 @@ impl Gateway {
             (key, "key"),
             (jwt, "jwt"),
             (forwarded, "forwarded"),
+            (flood != Flood::No, "flood"),
             (workers > 1, "workers"),
         ];
         let mut asked = asked.iter().filter(|(asked, _)| *asked);
@@ -353,6 +355,8 @@ mod tests {
             ("relay", "https", true),
             ("weir-native", "XFF", false),
             ("weir-kong", "XFF", true),
+            ("weir-native", "FLOOD-many", false),
+            ("weir-apisix", "FLOOD-many", true),
             ("caddy", "tcp", true),
         ];
         for (name, id, refuses) in cases {

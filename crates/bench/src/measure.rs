@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use crate::bench::Bench;
 use crate::client::request;
 use crate::cpu::{self, CpuTime};
-use crate::experiment::{Experiment, Load};
+use crate::experiment::{Experiment, FLOOD_HEADER, Flood, Load};
 use crate::load::{self, Loader, Work};
 use crate::results::{Conditions, Round};
 use crate::sender::{Plan, send};
@@ -239,18 +239,43 @@ fn constant_rate(
         length: Duration::from_secs(conditions.seconds.into()),
     };
     let started = Instant::now();
-    let record = send(&plan, &AtomicBool::new(false))?;
+    let over = AtomicBool::new(false);
+    let (record, beside) = std::thread::scope(|scope| {
+        let beside = flood(target, experiment, &plan);
+        let flooding = beside.map(|plan| {
+            let over = &over;
+            scope.spawn(move || send(&plan, over))
+        });
+        let record = send(&plan, &over);
+        over.store(true, Ordering::Relaxed);
+        let beside = flooding.map(|thread| thread.join().unwrap_or_else(|_| bail!("the flood has failed")));
+        anyhow::Ok((record?, beside.transpose()?))
+    })?;
+    let (calls_beside, cpu_beside) = beside.map_or((0, Duration::ZERO), |it| (it.calls, it.cpu));
     // Longer than planned where calls were still under way at the end.
     let elapsed = started.elapsed().as_secs_f64();
     let late = |percentile| sender::microseconds(record.lateness.value_at_percentile(percentile));
     Ok(Counted {
-        calls: record.calls,
+        // Latencies are those of the steady client, CPU per call is that of all calls.
+        calls: record.calls + calls_beside,
         errors: record.failed(),
         calls_per_second: record.calls as f64 / elapsed,
         latency_us: percentiles(&record.latency),
         late_us: Some((late(99.0), late(99.9))),
-        load_cpu: record.cpu,
+        load_cpu: record.cpu + cpu_beside,
         command: format!("weir-bench latency --experiment {experiment} --rate {rate}"),
+    })
+}
+
+/// What comes beside the load, for as long as that.
+fn flood(target: Target, experiment: &Experiment, load: &Plan) -> Option<Plan> {
+    let keys = experiment.setup.flood.keys();
+    let requests = keys.map(|key| request("GET", "/hello", target.address, &[(FLOOD_HEADER, key)]));
+    let requests: Vec<Vec<u8>> = requests.collect();
+    (!requests.is_empty()).then(|| Plan {
+        requests,
+        rate: Flood::RATE,
+        ..load.clone()
     })
 }
 

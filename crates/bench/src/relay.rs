@@ -24,6 +24,8 @@ struct Pair {
     ends: [TcpStream; 2],
     /// By end: what waits until it takes more.
     waiting: [Vec<u8>; 2],
+    /// By end: the system has told that no more comes behind what is there.
+    is_ending: [bool; 2],
     /// By end: no more comes from it.
     is_over: [bool; 2],
 }
@@ -68,6 +70,10 @@ fn relay(listener: &TcpListener, server: SocketAddr) -> Result<()> {
                 continue;
             };
             let end = (number % 2) as usize;
+            let ends = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+            // The events of the kernel are packed: their flags are copied.
+            let flags = event.flags;
+            pair.is_ending[end] |= flags.intersects(ends);
             // What the other end said may have waited until this one takes it.
             let has_room = !pair.waiting[end].is_empty();
             let passed = pair.pass(end, &mut piece);
@@ -116,6 +122,7 @@ impl Pair {
         Ok(Self {
             ends: [client, server],
             waiting: [Vec::new(), Vec::new()],
+            is_ending: [false; 2],
             is_over: [false; 2],
         })
     }
@@ -149,8 +156,8 @@ impl Pair {
             };
             let written = write(&mut self.ends[to], &piece[..count])?;
             self.waiting[to].extend_from_slice(&piece[written..count]);
-            // A piece that is not full was all: what comes later is told.
-            if count < piece.len() && self.waiting[to].is_empty() {
+            // A piece that is not full was all, but for the end: what comes later is told.
+            if count < piece.len() && self.waiting[to].is_empty() && !self.is_ending[from] {
                 return Ok(());
             }
         }
@@ -206,6 +213,9 @@ mod tests {
         // More than the sockets hold: somebody has to wait.
         for size in [0, 1, PIECE, 8 << 20] {
             let mut client = TcpStream::connect(address).unwrap();
+            client
+                .set_read_timeout(Some(std::time::Duration::from_secs(20)))
+                .unwrap();
             let sent: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut writer = client.try_clone().unwrap();
             let copy = sent.clone();

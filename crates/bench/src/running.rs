@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::certificate;
 use crate::client;
-use crate::experiment::{Experiment, KEY, SECRET, Speaks};
+use crate::experiment::{Experiment, FLOOD_HEADER, Flood, KEY, SECRET, Speaks};
 use crate::gateway::{Gateway, Ready};
 use crate::process::{Process, Start, Supervisor, free_addresses};
 use crate::template::{Values, render};
@@ -111,7 +111,9 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .flag("forwarded", setup.forwarded)
         .flag("key", setup.key)
         .flag("jwt", setup.jwt)
-        .flag("limit", setup.limit.is_some())
+        .flag("limit", setup.limit.is_some() && setup.flood == Flood::No)
+        .flag("limit_by_key", setup.limit.is_some() && setup.flood != Flood::No)
+        .text("flood_header", FLOOD_HEADER)
         .flag("rules", setup.key || setup.jwt || setup.limit.is_some())
         .flag("consumer", setup.key || setup.jwt)
         .count("change", setup.changes)

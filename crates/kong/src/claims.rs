@@ -102,6 +102,11 @@ impl Claim {
         others.iter().any(takes)
     }
 
+    /// Whether this route may get sessions that the other takes, if it is looked at first.
+    pub fn takes_sessions_of(&self, other: &StreamRoute) -> bool {
+        matches!(&self.takes, Takes::Sessions(one) if one.may_overlap(other))
+    }
+
     /// Whether it takes what the other takes, and wins where the other wins.
     pub fn is_same(&self, other: &Self) -> bool {
         self.takes == other.takes

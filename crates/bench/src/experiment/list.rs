@@ -1,6 +1,6 @@
 //! The list of the experiments: what each sets up and loads. How they are run stands elsewhere.
 
-use super::{Direct, Experiment, Limit, Load, Setup, Speaks};
+use super::{Direct, Experiment, Flood, Limit, Load, Setup, Speaks};
 
 /// One route, and nothing to be done.
 pub const PLAIN: Setup = Setup {
@@ -12,6 +12,7 @@ pub const PLAIN: Setup = Setup {
     routes: 1,
     changes: 0,
     forwarded: false,
+    flood: Flood::No,
     workers: 1,
 };
 const LIMITED: Setup = Setup {
@@ -116,7 +117,7 @@ const fn gigaom(
 }
 
 /// Every experiment, in the order in which they run.
-pub const EXPERIMENTS: [Experiment; 40] = [
+pub const EXPERIMENTS: [Experiment; 42] = [
     Experiment {
         direct: Direct::Also,
         published: "Kong 1.0 adds 44 % more than NGINX's module",
@@ -244,6 +245,26 @@ pub const EXPERIMENTS: [Experiment; 40] = [
         },
         &[10_000],
         "API7 1.7: single-digit milliseconds",
+    ),
+    gigaom(
+        "FLOOD-one",
+        "2,000 calls/s beside 10,000 calls/s of one key, rate limits by a header",
+        Setup {
+            flood: Flood::OneKey,
+            ..LIMITED
+        },
+        &[2_000],
+        "",
+    ),
+    gigaom(
+        "FLOOD-many",
+        "2,000 calls/s beside 10,000 calls/s of as many keys, rate limits by a header",
+        Setup {
+            flood: Flood::ManyKeys,
+            ..LIMITED
+        },
+        &[2_000],
+        "",
     ),
     closed(
         "R100K",

@@ -21,6 +21,9 @@ pub const KEY: &str = "bench-user-key";
 /// The consumer's secret for JSON Web Tokens (APISIX wants 32 bytes for HS256).
 pub const SECRET: &str = "a-secret-of-the-bench-with-more-than-32-bytes";
 
+/// The header that a flood is limited by.
+pub const FLOOD_HEADER: &str = "X-Bench-Key";
+
 /// The length of the message that a call of gRPC sends.
 const REQUEST_MESSAGE_BYTES: usize = 32;
 
@@ -100,6 +103,34 @@ impl Speaks {
     }
 }
 
+/// A flood beside the load: 10,000 calls a second that are limited by a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flood {
+    /// There is none.
+    No,
+    /// All its calls have one key.
+    OneKey,
+    /// Each of its calls has a key of its own, so that counters have to make room.
+    ManyKeys,
+}
+
+impl Flood {
+    /// Calls per second.
+    pub const RATE: u32 = 10_000;
+    /// Different keys: more than the gateways have room for, as each has several counters.
+    const KEYS: u32 = 250_000;
+
+    /// The keys of its calls, in turn.
+    pub fn keys(self) -> impl Iterator<Item = String> {
+        let count = match self {
+            Self::No => 0,
+            Self::OneKey => 1,
+            Self::ManyKeys => Self::KEYS,
+        };
+        (0..count).map(|number| format!("flood-{number:08}"))
+    }
+}
+
 /// What the gateway's configuration must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
@@ -119,6 +150,8 @@ pub struct Setup {
     pub changes: u32,
     /// Calls come with `X-Forwarded-For` from a balancer that is trusted.
     pub forwarded: bool,
+    /// What comes beside the load, whose calls are then limited by a header, too.
+    pub flood: Flood,
     /// Threads or processes that take calls, each on a core of its own if there are enough.
     pub workers: u32,
 }
@@ -222,6 +255,9 @@ impl Experiment {
         if self.setup.jwt {
             headers.push(("Authorization", format!("Bearer {}", token::hs256(KEY, SECRET))));
         }
+        if self.setup.flood != Flood::No {
+            headers.push((FLOOD_HEADER, "steady".to_owned()));
+        }
         if self.setup.forwarded {
             headers.push(("X-Forwarded-For", "203.0.113.7, 198.51.100.2".to_owned()));
             headers.push(("X-Forwarded-Proto", "https".to_owned()));
@@ -268,6 +304,7 @@ mod tests {
             (vec!["b100k"], Some(vec!["B100K"])),
             (vec!["https", "TCP"], Some(vec!["https", "tcp", "tcp-100K"])),
             (vec!["h2"], Some(vec!["h2", "h2-few", "h2-h2", "h2-h2-few"])),
+            (vec!["flood"], Some(vec!["FLOOD-one", "FLOOD-many"])),
             (vec!["W2"], Some(vec!["W2-A1", "W2-A3"])),
             (vec!["tls-100k", "xff"], Some(vec!["XFF", "tls-100K"])),
             (vec!["all"], Some(all)),

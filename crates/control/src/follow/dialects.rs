@@ -1,5 +1,6 @@
 //! The stored documents of all dialects, and the one model that they make.
 
+use super::state::ServerNames;
 use crate::acme;
 use std::borrow::Cow;
 use weir_dialect::{DialectName, DialectSet, IncrementalModel, PURGES, SkippedDocument};
@@ -124,6 +125,14 @@ impl DialectModels {
         self.dialects
             .iter()
             .flat_map(|dialect| dialect.with_prefix(dialect.read.notes()))
+    }
+
+    /// The server names for which certificates are shown, as they were read last, dialect by dialect.
+    pub(super) fn server_names(&self) -> impl Iterator<Item = ServerNames> {
+        self.files.iter().chain(&self.dialects).flat_map(|dialect| {
+            let certificates = dialect.model.certificates.iter();
+            certificates.map(|it| (dialect.name(), it.names.clone()))
+        })
     }
 
     /// All documents as one model, passed through `finish` dialect by dialect (`None`: files), and those that had to be

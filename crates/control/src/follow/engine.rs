@@ -272,7 +272,7 @@ impl Work {
             .dialects
             .model(|dialect, model| secrets.resolve(dialect, model));
         let translated = begun.elapsed();
-        followed.note_routes(&self.set, &model.routes);
+        followed.note_routes(&self.set, &model);
         let hash = self.documents.number() ^ self.files_hash;
         let wanted = crate::acme::wanted(&model);
         acme.send_if_modified(|known| {
@@ -281,6 +281,7 @@ impl Work {
             is_other
         });
         let compiled = compile::compile(&model, hash, registry, carry, &mut self.pieces);
+        followed.note_server_names(&self.set, self.dialects.server_names());
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
         match compiled {
             Ok((snapshot, more)) => {

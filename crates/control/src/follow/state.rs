@@ -1,11 +1,11 @@
 //! What is known of following, for those who ask while it goes on.
 
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, SkippedDocument};
-use weir_model::{Route, RouteMatch};
+use weir_model::{Model, Route, RouteMatch, StreamRoute};
 use weir_store::Revision;
 
 /// How it stands with the source.
@@ -106,15 +106,27 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// A route that is served, and the workspace that it is of.
-type ServedRoute = (&'static str, Arc<Route>);
+/// Something that is served, and the workspace that it is of.
+type Served<T> = (&'static str, T);
+
+/// What is served and another dialect may ask for.
+#[derive(Debug, Clone, Default)]
+struct Others {
+    routes: Arc<[Served<Arc<Route>>]>,
+    stream_routes: Arc<[Served<StreamRoute>]>,
+    server_names: Arc<[Served<ServerNames>]>,
+    /// Whether it has been read yet.
+    are_known: bool,
+}
+
+/// The server names of a certificate, and the dialect that it is of; `None`: of files.
+pub(super) type ServerNames = (Option<DialectName>, Vec<String>);
 
 /// The state, to be asked for at any time. Cheap to share.
 #[derive(Debug, Clone)]
 pub struct Followed {
     state: Arc<Mutex<Arc<State>>>,
-    /// The routes that are served and that another dialect may ask for, each with its workspace.
-    others: Arc<Mutex<Arc<[ServedRoute]>>>,
+    others: Arc<Mutex<Others>>,
     changed: Arc<watch::Sender<()>>,
 }
 
@@ -122,7 +134,7 @@ impl Default for Followed {
     fn default() -> Self {
         Self {
             state: Arc::default(),
-            others: Arc::new(Mutex::new(Arc::new([]))),
+            others: Arc::default(),
             changed: Arc::new(watch::Sender::new(())),
         }
     }
@@ -153,18 +165,37 @@ impl Followed {
     }
 
     /// Notes the routes that are served.
-    pub(super) fn note_routes(&self, dialects: &DialectSet, routes: &[Arc<Route>]) {
-        let asking: Vec<DialectName> = dialects
-            .iter()
-            .filter(|it| it.asks_for_other_routes())
-            .map(|it| it.name())
-            .collect();
+    pub(super) fn note_routes(&self, dialects: &DialectSet, model: &Model) {
+        let asking = asking(dialects);
+        let is_asked_for = |dialect| asking.iter().any(|name| *name != dialect);
         let workspace = |name| dialects.get(name).map_or(DEFAULT_WORKSPACE, |it| it.workspace());
-        let others = routes
-            .iter()
-            .filter(|route| asking.iter().any(|name| *name != route.dialect))
-            .map(|route| (workspace(route.dialect), Arc::clone(route)));
-        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others.collect();
+        let routes = model.routes.iter().filter(|route| is_asked_for(route.dialect));
+        let routes = routes.map(|route| (workspace(route.dialect), Arc::clone(route)));
+        let streams = model.stream_routes.iter();
+        let streams = streams
+            .filter(|route| is_asked_for(route.dialect))
+            .map(|route| (workspace(route.dialect), route.clone()));
+        let mut others = self.others();
+        others.routes = routes.collect();
+        others.stream_routes = streams.collect();
+    }
+
+    /// Notes the server names for which certificates are shown; those of files are the operator's. By then all is known.
+    pub(super) fn note_server_names(&self, dialects: &DialectSet, names: impl Iterator<Item = ServerNames>) {
+        let asking = asking(dialects);
+        let names = names.filter(|(dialect, _)| asking.iter().any(|name| Some(*name) != *dialect));
+        let workspace = |name| dialects.get(name).map_or(DEFAULT_WORKSPACE, |it| it.workspace());
+        let names = names.map(|(dialect, names)| {
+            let workspace = workspace(dialect.unwrap_or(DialectName::NATIVE));
+            (workspace, (dialect, names))
+        });
+        let mut others = self.others();
+        others.server_names = names.collect();
+        others.are_known = true;
+    }
+
+    fn others(&self) -> MutexGuard<'_, Others> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes it.
@@ -177,11 +208,33 @@ impl Followed {
     }
 }
 
+/// The dialects that ask what others serve.
+fn asking(dialects: &DialectSet) -> Vec<DialectName> {
+    let asking = dialects.iter().filter(|it| it.asks_for_other_routes());
+    asking.map(|it| it.name()).collect()
+}
+
 impl OtherRoutes for Followed {
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut others = others.iter().filter(|(_, route)| route.dialect != own);
+        let routes = Arc::clone(&self.others().routes);
+        let mut others = routes.iter().filter(|(_, route)| route.dialect != own);
         others.any(|(workspace, route)| visit(&route.matches, workspace))
+    }
+
+    fn any_stream(&self, own: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+        let routes = Arc::clone(&self.others().stream_routes);
+        let mut others = routes.iter().filter(|(_, route)| route.dialect != own);
+        others.any(|(workspace, route)| visit(route, workspace))
+    }
+
+    fn any_server_names(&self, own: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
+        let names = Arc::clone(&self.others().server_names);
+        let mut others = names.iter().filter(|(_, (dialect, _))| *dialect != Some(own));
+        others.any(|(workspace, (_, names))| visit(names, workspace))
+    }
+
+    fn are_known(&self) -> bool {
+        self.others().are_known
     }
 }
 
@@ -200,7 +253,42 @@ mod tests {
             })
         };
         let followed = Followed::default();
-        followed.note_routes(&dialects, &[route("sample"), route("other"), route("native")]);
+        let stream = |dialect: &str| {
+            let text = serde_json::json!({"name": "s", "protocols": ["tcp"]});
+            StreamRoute {
+                dialect: DialectName::new(dialect),
+                ..serde_json::from_value(text).expect("a route")
+            }
+        };
+        let model = |routes: Vec<Arc<Route>>, stream_routes: Vec<StreamRoute>| Model {
+            routes,
+            stream_routes,
+            ..Model::default()
+        };
+        let own = DialectName::new("sample");
+        followed.note_routes(
+            &dialects,
+            &model(
+                vec![route("sample"), route("other"), route("native")],
+                vec![stream("sample"), stream("native")],
+            ),
+        );
+        assert!(!followed.are_known());
+        let names = [Some(own), Some(DialectName::new("other")), None];
+        let names = names.map(|dialect| (dialect, vec!["a.test".to_owned()]));
+        followed.note_server_names(&dialects, names.into_iter());
+        assert!(followed.are_known());
+        let (mut streams, mut names) = (Vec::new(), Vec::new());
+        followed.any_stream(own, &mut |_, workspace| {
+            streams.push(workspace.to_owned());
+            false
+        });
+        followed.any_server_names(own, &mut |all, workspace| {
+            names.push((all.len(), workspace.to_owned()));
+            false
+        });
+        assert_eq!(streams, ["*"]);
+        assert_eq!(names, [(1, "default".to_owned()), (1, "*".to_owned())]);
         let mut seen = Vec::new();
         let is_found = followed.any(DialectName::new("sample"), &mut |matches, workspace| {
             seen.push((matches.len(), workspace.to_owned()));
@@ -211,7 +299,10 @@ mod tests {
         let name = DialectName::new("sample");
         assert!(followed.any(name, &mut |_, workspace| workspace == "*"));
         // Routes that no dialect asks for are not kept.
-        followed.note_routes(&crate::sample::native(), &[route("sample")]);
+        followed.note_routes(
+            &crate::sample::native(),
+            &model(vec![route("sample")], Vec::new()),
+        );
         assert!(!followed.any(DialectName::NATIVE, &mut |_, _| true));
     }
 }

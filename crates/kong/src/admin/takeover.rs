@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::plan::{WorkspaceView, id_of};
 use crate::claims::Claim;
 use crate::document::entity_type::EntityType;
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use weir_model::server_names_may_overlap;
@@ -21,6 +22,12 @@ impl WorkspaceView<'_> {
     ) -> Result<(), Failure> {
         if self.rights.are_all() {
             return Ok(());
+        }
+        if matches!(family.name, "routes" | "snis") && self.others.is_some_and(|others| !others.are_known()) {
+            return Err(Failure::message(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "what other dialects serve is not known yet; try again in a moment",
+            ));
         }
         match family.name {
             "routes" => self.check_calls(fields),
@@ -50,8 +57,11 @@ impl WorkspaceView<'_> {
         let is_taken = others.any(|other| claim.takes_from(other))
             // Routes of this dialect are looked at first, so they can take calls of all others.
             || self.others.is_some_and(|others| {
+                let is_other = |workspace: &str| !self.rights.may_write(workspace);
                 others.any(crate::NAME, &mut |matches, workspace| {
-                    !self.rights.may_write(workspace) && claim.takes_any_of(matches)
+                    is_other(workspace) && claim.takes_any_of(matches)
+                }) || others.any_stream(crate::NAME, &mut |route, workspace| {
+                    is_other(workspace) && claim.takes_sessions_of(route)
                 })
             });
         match is_taken {
@@ -75,6 +85,18 @@ impl WorkspaceView<'_> {
         let own = [own.to_owned()];
         // Server names have no case: another workspace's may be the same in other letters.
         let takes = |name: &str| name != "*" && server_names_may_overlap(&own, &[name.to_owned()]);
+        let refused = || {
+            let message = "the server name is one of another workspace, in which you may not write";
+            Err(Failure::takeover(message, fields, &["name"]))
+        };
+        let is_of_others = self.others.is_some_and(|others| {
+            others.any_server_names(crate::NAME, &mut |names, workspace| {
+                !self.rights.may_write(workspace) && names.iter().any(|name| takes(name))
+            })
+        });
+        if is_of_others {
+            return refused();
+        }
         for workspace in self.other_workspaces() {
             let mut all = workspace.table(snis).all(uuid::Uuid::nil());
             let is_taken = all.any(|kept| {
@@ -82,8 +104,7 @@ impl WorkspaceView<'_> {
                 fields.get("name").and_then(Value::as_str).is_some_and(takes)
             });
             if is_taken {
-                let message = "the server name is one of another workspace, in which you may not write";
-                return Err(Failure::takeover(message, fields, &["name"]));
+                return refused();
             }
         }
         Ok(())

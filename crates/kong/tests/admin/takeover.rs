@@ -5,7 +5,9 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::ServiceExt as _;
-use weir_kong::admin::{Admin, AdminOptions, Rights};
+use weir_dialect::{DialectName, OtherRoutes, Rights};
+use weir_kong::admin::{Admin, AdminOptions};
+use weir_model::{RouteMatch, StreamRoute};
 use weir_store::Confined;
 use weir_store::memory::MemoryStore;
 
@@ -33,9 +35,43 @@ async fn call(
     (status, String::from_utf8_lossy(&body).into_owned())
 }
 
+/// What another dialect serves: calls below `/other`, sessions on a port, a server name.
+#[derive(Debug)]
+struct Others {
+    are_known: bool,
+}
+
+impl OtherRoutes for Others {
+    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+        let taken: Vec<RouteMatch> = serde_json::from_value(json!([{"path": "/other"}])).expect("matches");
+        visit(&taken, "*")
+    }
+
+    fn any_stream(&self, _: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+        let taken = json!({"name": "t", "protocols": ["tcp"], "destinations": [{"port": 9000}]});
+        visit(&serde_json::from_value(taken).expect("a route"), "*")
+    }
+
+    fn any_server_names(&self, _: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
+        visit(&["other.test".to_owned()], "*")
+    }
+
+    fn are_known(&self) -> bool {
+        self.are_known
+    }
+}
+
 async fn filled() -> Arc<Admin> {
+    with_others(None).await
+}
+
+async fn with_others(others: Option<Others>) -> Arc<Admin> {
+    let options = AdminOptions {
+        others: others.map(|others| Arc::new(others) as Arc<dyn OtherRoutes>),
+        ..AdminOptions::default()
+    };
     let store = Arc::new(MemoryStore::new());
-    let admin = Admin::open(store, AdminOptions::default()).await.expect("opened");
+    let admin = Admin::open(store, options).await.expect("opened");
     // A certificate for `b.test`.
     let golden = include_str!("golden/certificates.txt")
         .lines()
@@ -98,5 +134,45 @@ async fn a_whole_configuration_takes_nothing_of_another_workspace() {
         let body = json!({"config": config(path, plugin.clone()).to_string()});
         let (status, text) = call(&admin, own, line, &body).await;
         assert_eq!(status, expected, "{own:?} {line} {path} {plugin}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_other_dialects_serve_is_not_taken_either() {
+    let golden = include_str!("golden/certificates.txt")
+        .lines()
+        .nth(1)
+        .expect("a body");
+    let shown = |name: &str| {
+        let mut shown: Value = serde_json::from_str(golden).expect("JSON");
+        shown["snis"] = json!([name]);
+        shown
+    };
+    let stream = |port: u16| json!({"protocols": ["tcp"], "destinations": [{"port": port}]});
+    for are_known in [true, false] {
+        let admin = with_others(Some(Others { are_known })).await;
+        for (line, body, is_taken) in [
+            ("POST /team/routes", json!({"paths": ["/other/more"]}), true),
+            ("POST /team/routes", stream(9000), true),
+            ("POST /team/certificates", shown("*.test"), true),
+            ("POST /team/certificates", shown("Other.Test"), true),
+            ("POST /team/routes", json!({"paths": ["/own"]}), false),
+            ("POST /team/routes", stream(9001), false),
+            ("POST /team/certificates", shown("own.test"), false),
+        ] {
+            let (status, text) = call(&admin, Some("team"), line, &body).await;
+            let expected: &[u16] = match (are_known, is_taken) {
+                (false, _) => &[503],
+                (true, true) => &[400, 409],
+                (true, false) => &[201],
+            };
+            assert!(
+                expected.contains(&status),
+                "{are_known} {line} {body}: {status} {text}"
+            );
+        }
+        // Who may write everywhere needs no answer.
+        let body = json!({"paths": ["/other/more"]});
+        assert_eq!(call(&admin, None, "POST /team/routes", &body).await.0, 201);
     }
 }

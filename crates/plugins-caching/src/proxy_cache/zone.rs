@@ -4,7 +4,7 @@ use super::config::Disk;
 use super::disk_codec;
 use super::entry::{Entry, Freshness, OVERHEAD};
 use super::flight::{FetchCompleted, FetchLeader, Flight, Seat};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_plugin::{DiskCache, DiskCaches, Headers};
@@ -12,6 +12,8 @@ use weir_plugin::{DiskCache, DiskCaches, Headers};
 /// A digest of what tells responses apart.
 pub(super) type Key = [u8; 32];
 
+/// Keys without a response that may stand in the order of a shard, however few responses it has.
+const FEW_PURGED: usize = 64;
 /// Parts that are locked by themselves.
 const SHARDS: usize = 16;
 /// What stands under a key.
@@ -44,8 +46,21 @@ struct Shard {
     slots: HashMap<Key, Slot>,
     /// Keys in the order in which they are looked at when room is needed; each once.
     hand: VecDeque<Key>,
+    /// Those of them whose responses were purged. Looking for them in the whole order would keep calls waiting.
+    purged: HashSet<Key>,
     bytes: usize,
     flights: HashMap<Key, Arc<Flight>>,
+}
+
+impl Shard {
+    /// A key stands in the order without a response. Many such are taken out together.
+    fn note_purged(&mut self, key: Key) {
+        self.purged.insert(key);
+        if self.purged.len() > self.slots.len().max(FEW_PURGED) {
+            self.hand.retain(|known| !self.purged.contains(known));
+            self.purged.clear();
+        }
+    }
 }
 
 /// What a look for a response finds.
@@ -241,7 +256,7 @@ impl Zone {
         let removed = shard.slots.remove(key);
         if let Some(slot) = &removed {
             shard.bytes -= slot.bytes();
-            shard.hand.retain(|known| known != key);
+            shard.note_purged(*key);
         }
         was_on_disk || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
     }
@@ -262,6 +277,7 @@ impl Zone {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             shard.slots.clear();
             shard.hand.clear();
+            shard.purged.clear();
             shard.bytes = 0;
         }
     }
@@ -281,6 +297,8 @@ impl Zone {
         let mut shard = self.shard(key);
         match shard.slots.insert(*key, slot) {
             Some(old) => shard.bytes -= old.bytes(),
+            // It may still stand in the order.
+            None if shard.purged.remove(key) => {}
             None => shard.hand.push_back(*key),
         }
         shard.bytes += bytes;
@@ -292,6 +310,7 @@ impl Zone {
                 Some(Slot::Response { used, .. }) => used.swap(false, Ordering::Relaxed),
                 _ => false,
             };
+            shard.purged.remove(&oldest);
             if is_used || oldest == *key {
                 shard.hand.push_back(oldest);
             } else if let Some(slot) = shard.slots.remove(&oldest) {
@@ -345,4 +364,36 @@ fn variant_key(key: &Key, names: &[String], salt: u64, request: &Headers) -> Key
         digest.values(request.get_all(name.as_bytes()));
     }
     digest.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purged_keys_leave_no_trail_and_stand_in_the_order_once() {
+        let zone = Zone::new(1 << 20, None);
+        let key = |number: u32| {
+            let mut key = Key::default();
+            key[1..5].copy_from_slice(&number.to_be_bytes());
+            key
+        };
+        for round in 0..20 {
+            for number in 0..1_000 {
+                zone.pass(&key(number), 5);
+            }
+            for number in (0..1_000).filter(|number| (number + round) % 3 > 0) {
+                zone.purge(&key(number));
+            }
+            let shard = zone.shard(&key(0));
+            assert_eq!(
+                shard.hand.len(),
+                shard.slots.len() + shard.purged.len(),
+                "{round}"
+            );
+            assert!(shard.purged.len() <= shard.slots.len().max(FEW_PURGED), "{round}");
+            let in_order: HashSet<&Key> = shard.hand.iter().collect();
+            assert_eq!(in_order.len(), shard.hand.len(), "each once");
+        }
+    }
 }

@@ -364,7 +364,7 @@ mod tests {
             "",
             "{",
             r#"{"documents":[["",null]]}"#,
-            r#"{"documents":[["kong/a"]]}"#,
+            r#"{"documents":[["native/a"]]}"#,
         ] {
             assert!(source.read(wrong.as_bytes()).is_err(), "{wrong}");
         }

@@ -48,7 +48,7 @@ impl OtherRoutes for Others {
     }
 
     fn any_stream(&self, _: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
-        let taken = json!({"name": "t", "protocols": ["tcp"], "destinations": [{"port": 9000}]});
+        let taken = json!({"name": "t", "protocols": ["tcp"], "destinations": [":9000"]});
         visit(&serde_json::from_value(taken).expect("a route"), "*")
     }
 

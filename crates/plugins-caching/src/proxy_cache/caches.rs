@@ -314,7 +314,7 @@ mod tests {
             let purge: Purge = serde_json::from_str(text).expect("understood");
             assert_eq!(
                 (purge.dialect, purge.zone.as_str(), purge.key),
-                (Dialect::Kong, "z", None)
+                (DialectName::new("kong"), "z", None)
             );
         }
     }

@@ -11,9 +11,32 @@ use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::Followed;
-use weir_dialect::{AdminApi, AdminContext, Dialect, DialectSet, Node};
+use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes};
+use weir_model::{RouteMatch, StreamRoute};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
+
+/// No gateway serves anything.
+#[derive(Debug)]
+struct NothingElse;
+
+impl OtherRoutes for NothingElse {
+    fn any(&self, _: DialectName, _: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+        false
+    }
+
+    fn any_stream(&self, _: DialectName, _: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+        false
+    }
+
+    fn any_server_names(&self, _: DialectName, _: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
+        false
+    }
+
+    fn are_known(&self) -> bool {
+        true
+    }
+}
 
 /// The dialects over one store.
 pub struct Plane {
@@ -49,7 +72,7 @@ impl Plane {
         let context = AdminContext {
             store,
             declared: None,
-            routes: Arc::new(Followed::default()),
+            routes: Arc::new(NothingElse),
             node: Node::default(),
         };
         let open = async |dialect: &Arc<dyn Dialect>| -> AdminApi {

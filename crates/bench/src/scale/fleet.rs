@@ -97,7 +97,7 @@ pub fn measure(bench: &Bench, program: &Path, upstream: &Upstream, size: Size, n
             program,
             arguments: ["run"].iter().chain(flags).map(OsString::from).collect(),
             environment: Vec::new(),
-            core,
+            cores: vec![core],
             log: &directory.join(format!("{name}.log")),
             stop: Stop::Term,
         })

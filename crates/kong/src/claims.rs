@@ -49,9 +49,6 @@ impl Claim {
 
     /// What a route takes; `None`: nothing.
     pub fn of_route(workspace: &Arc<str>, value: &Route, router: RouterFlavor) -> Option<Self> {
-        if router == RouterFlavor::Expressions {
-            return None;
-        }
         let takes = if stream::is_stream(value) {
             let place = ItemPlace {
                 list: Arc::new(DocPath::root()),

@@ -23,7 +23,7 @@ mod translate;
 pub use dialect::{KongDialect, NAME};
 pub use errors::KongErrorRenderer;
 
-use weir_model::{Diagnostic, DocPath, Model};
+use weir_model::{Diagnostic, Model};
 
 /// Which of Kong's routers orders the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,8 +33,6 @@ pub enum RouterFlavor {
     TraditionalCompatible,
     /// The one before it.
     Traditional,
-    /// Routes as expressions; not available yet.
-    Expressions,
 }
 
 impl RouterFlavor {
@@ -43,7 +41,6 @@ impl RouterFlavor {
         match self {
             Self::TraditionalCompatible => "traditional_compatible",
             Self::Traditional => "traditional",
-            Self::Expressions => "expressions",
         }
     }
 }
@@ -69,10 +66,6 @@ pub fn translate(
     document: &serde_json::Value,
     options: &Options,
 ) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-    if options.router == RouterFlavor::Expressions {
-        let message = "the router flavor 'expressions' is not available in this version of Weir";
-        return Err(vec![Diagnostic::error(DocPath::root(), message)]);
-    }
     let (document, mut found) = document::Document::read(document)?;
     match translate::model(document, options.router) {
         Ok((model, more)) => {

@@ -233,10 +233,6 @@ pub struct ConvertArgs {
 pub enum ConvertTarget {
     /// `weir.yaml`.
     Weir,
-    /// `kong.yml`; not available in this version.
-    Kong,
-    /// `apisix.yaml`; not available in this version.
-    Apisix,
 }
 
 /// Flags of `weir plugins`.
@@ -295,7 +291,6 @@ impl RouterArgs {
             router: match self.kong_router {
                 KongRouter::TraditionalCompatible => weir_kong::RouterFlavor::TraditionalCompatible,
                 KongRouter::Traditional => weir_kong::RouterFlavor::Traditional,
-                KongRouter::Expressions => weir_kong::RouterFlavor::Expressions,
             },
         }
     }
@@ -330,8 +325,6 @@ pub enum KongRouter {
     TraditionalCompatible,
     /// The flavor of Kong 2.
     Traditional,
-    /// Routes may be expressions; not available in this version.
-    Expressions,
 }
 
 /// APISIX's routers.

@@ -48,16 +48,8 @@ fn checked(loaded: &Loaded, is_strict: bool) -> CommandOutput {
 
 /// Prints the configuration in another form.
 pub fn convert(args: &ConvertArgs) -> CommandOutput {
-    let form = match args.to {
-        ConvertTarget::Weir => "weir",
-        ConvertTarget::Kong => "kong",
-        ConvertTarget::Apisix => "apisix",
-    };
-    if args.to != ConvertTarget::Weir {
-        let message =
-            format!("weir convert: --to {form} is not available in this version of Weir; --to weir is\n");
-        return CommandOutput::failed(2, message);
-    }
+    // The one form there is.
+    let ConvertTarget::Weir = args.to;
     let loaded = match load(
         &args.files,
         args.routers,

@@ -9,8 +9,8 @@ mod takeovers;
 mod workspace;
 mod workspace_scope;
 
+use crate::Options;
 use crate::document::entity_type::{EntityType, family};
-use crate::{Options, RouterFlavor};
 use match_order::MatchOrder;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -98,9 +98,6 @@ impl IncrementalModel {
             dialect: crate::NAME,
             ..Model::default()
         };
-        if self.options.router == RouterFlavor::Expressions {
-            return (whole, broken);
-        }
         self.takeovers.find(&self.workspaces, self.options.router);
         for workspace in self.workspaces.values_mut() {
             workspace.prepare(self.options.router, &mut self.numbers);

@@ -44,7 +44,7 @@ pub fn rank(
 ) -> Rank {
     match router {
         RouterFlavor::Traditional => traditional(route, path, has_port, position),
-        RouterFlavor::TraditionalCompatible | RouterFlavor::Expressions => {
+        RouterFlavor::TraditionalCompatible => {
             Rank::Compatible(packed_priority(route, path), group_id(route, path))
         }
     }

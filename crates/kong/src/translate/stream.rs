@@ -112,9 +112,7 @@ pub fn translate_one(
         route: route_made,
         rank: match router {
             RouterFlavor::Traditional => traditional(route, position),
-            RouterFlavor::TraditionalCompatible | RouterFlavor::Expressions => {
-                Rank::Compatible(packed_priority(route), route.id)
-            }
+            RouterFlavor::TraditionalCompatible => Rank::Compatible(packed_priority(route), route.id),
         },
     })
 }

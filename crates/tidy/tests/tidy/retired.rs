@@ -8,8 +8,7 @@ use crate::source::words;
 use std::collections::BTreeMap;
 
 /// Former names, as parts of identifiers: `log_lane`, `Lane`, `LANES`.
-const NAMES: [(&str, &str); 15] = [
-    ("board", "registry, metrics"),
+const NAMES: [(&str, &str); 14] = [
     ("door", "dialect"),
     ("doors", "dialects"),
     ("lane", "queue, stream"),

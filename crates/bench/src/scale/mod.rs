@@ -186,8 +186,11 @@ const STORE: &str = "store, MB";
 const FIRST_BYTES: &str = "first read of a gateway, MB";
 const FIRST_ALL: &str = "all gateways started at once, s";
 
+/// A figure of a forecast.
+type Figure = fn(&Forecast) -> f64;
+
 fn rows(whole: &Forecast, part: &Forecast, checked: &[Check]) -> Vec<(&'static str, Vec<String>)> {
-    let figures: [(&str, f64, fn(&Forecast) -> f64); 14] = [
+    let figures: [(&str, f64, Figure); 14] = [
         (PROPAGATION, 1e3, |it| it.propagation_p50),
         ("change served by all, p99 ms", 1e3, |it| it.propagation_p99),
         (CONTROL_MEMORY, 1e-6, |it| it.control_memory),

@@ -29,7 +29,7 @@ pub use node::{
 };
 pub use routes::OtherRoutes;
 pub use secrets::{Place, SecretSyntax, SecretTarget};
-pub use set::DialectSet;
+pub use set::{DEFAULT_ENVIRONMENT, DialectSet, ENVIRONMENTS};
 pub use weir_model::DialectName;
 
 /// The workspace of resources that name none.

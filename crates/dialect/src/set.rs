@@ -6,6 +6,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_model::{Diagnostic, DocPath, Model};
 
+/// The environment of gateways that name none.
+pub const DEFAULT_ENVIRONMENT: &str = "default";
+/// What the keys of documents begin with that are of one environment only; its name and a `/` come next.
+pub const ENVIRONMENTS: &str = "env/";
+
 /// The dialects of a process, in the order in which their routes are looked through. Cheap to share.
 #[derive(Debug, Clone)]
 pub struct DialectSet {
@@ -15,16 +20,47 @@ pub struct DialectSet {
     in_files: Vec<DialectName>,
     /// Whose words answer calls as long as there are no documents.
     unmatched: DialectName,
+    /// The environments whose documents are served beside those of all environments.
+    environments: Arc<[String]>,
+    /// What the keys of those documents begin with.
+    environment_prefixes: Arc<[String]>,
 }
 
 impl DialectSet {
     /// These dialects. Their names and prefixes differ.
     pub fn new(all: Vec<Arc<dyn Dialect>>) -> Self {
-        Self {
+        let set = Self {
             all: all.into(),
             in_files: Vec::new(),
             unmatched: DialectName::NATIVE,
-        }
+            environments: Arc::default(),
+            environment_prefixes: Arc::default(),
+        };
+        set.in_environments(vec![DEFAULT_ENVIRONMENT.to_owned()])
+    }
+
+    /// The same, with the documents of these environments.
+    #[must_use]
+    pub fn in_environments(mut self, mut names: Vec<String>) -> Self {
+        names.sort();
+        names.dedup();
+        let native = self.get(DialectName::NATIVE).map(|it| it.prefix());
+        let prefixes = names
+            .iter()
+            .filter_map(|name| Some(format!("{ENVIRONMENTS}{name}/{}", native?)));
+        self.environment_prefixes = prefixes.collect();
+        self.environments = names.into();
+        self
+    }
+
+    /// The environments whose documents are served, by name.
+    pub fn environments(&self) -> &[String] {
+        &self.environments
+    }
+
+    /// What the keys of their documents begin with: native documents, with the environment before.
+    pub fn environment_prefixes(&self) -> &[String] {
+        &self.environment_prefixes
     }
 
     /// The same, with documents of some dialects in files.

@@ -36,6 +36,9 @@ pub fn current_kind(name: &str) -> &str {
 /// The kind whose resources have no names in a `weir.yaml`; in a store they need one.
 const CERTIFICATES: &str = "certificates";
 
+/// The field of a stored document that names the publication that it was made for.
+pub const OWNER: &str = "owned_by";
+
 /// The native documents of a store.
 #[derive(Default)]
 pub struct IncrementalModel {
@@ -143,6 +146,10 @@ pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Dia
         )));
     }
     let mut value = value.clone();
+    // Which publication the document was made for is nothing that a gateway asks for.
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove(OWNER);
+    }
     if kind == CERTIFICATES
         && let Some(fields) = value.as_object_mut()
     {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
-use weir_dialect::DialectSet;
+use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::secrets;
 use weir_store::{HistoryEntry, Key, Revision, Store, WatchError};
 
@@ -127,7 +127,10 @@ async fn commits(
     let prefixes = match &part.prefix {
         Some(prefix) => vec![prefix.as_str()],
         // Not what gateways and the audit log write all the time.
-        None => dialects.prefixes().chain(["weir/users/"]).collect(),
+        None => dialects
+            .prefixes()
+            .chain(["weir/users/", "apis/", ENVIRONMENTS])
+            .collect(),
     };
     let mut floor = Revision(0);
     for prefix in prefixes {

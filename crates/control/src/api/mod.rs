@@ -10,6 +10,7 @@
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
 //! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
+//! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/openapi.json` | all of it |
 //!
 //! Every call is an [`operation::Operation`] of [`table`].
@@ -17,6 +18,7 @@
 mod access;
 mod alerts;
 mod analytics;
+mod apis;
 mod checking;
 mod describe;
 mod gateways;

@@ -92,6 +92,38 @@ impl Problem {
         }
     }
 
+    /// A step of a publish refuses: what is wrong, each with its place.
+    pub fn step(step: &'static str, errors: Vec<(String, String)>) -> Self {
+        let first = match errors.as_slice() {
+            [] => String::new(),
+            [(place, message), ..] if place.is_empty() => message.clone(),
+            [(place, message), ..] => format!("{place}: {message}"),
+        };
+        let more = match errors.len() {
+            0 | 1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        Self::listing(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("{step}: {first}{more}"),
+            errors,
+        )
+    }
+
+    /// A refusal with a list of what is wrong, each with its place.
+    pub fn listing(status: StatusCode, detail: String, errors: Vec<(String, String)>) -> Self {
+        let told = |(path, message): (String, String)| json!({ "path": path, "message": message });
+        Self {
+            errors: errors.into_iter().map(told).collect(),
+            ..Self::new(status, detail)
+        }
+    }
+
+    /// The store holds what is not understood.
+    pub fn unreadable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
     /// Somebody else changed it meanwhile.
     pub fn precondition() -> Self {
         Self::new(

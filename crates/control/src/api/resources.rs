@@ -43,6 +43,14 @@ impl Api {
     /// Checks and commits a write.
     pub async fn write(&self, write: Write<'_>) -> Result<WriteResult, Problem> {
         demand(write.caller, Role::Write)?;
+        if let Some((kind, name)) = write
+            .key
+            .as_str()
+            .strip_prefix(PREFIX)
+            .and_then(|it| it.split_once('/'))
+        {
+            super::apis::refuse_owned(self, kind, name).await?;
+        }
         let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
         let _turn = self.resources.turn().await;
         for _ in 0..MAX_ATTEMPTS {

@@ -34,7 +34,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
-use weir_dialect::DialectSet;
+use weir_dialect::{DEFAULT_ENVIRONMENT, DialectSet};
 use weir_store::{Changes, Document, Key, Revision, Store, StoreError, Watch, WatchError};
 
 /// Documents on a line, at most, and bytes of their values: the one that goes beyond is the line's last.
@@ -57,6 +57,8 @@ pub struct SyncQuery {
     hash: bool,
     /// The newest version of the stream that the gateway knows; the first ones do not say.
     version: Option<u64>,
+    /// The environments that the gateway serves, with commas between them; left out: `default`.
+    environment: Option<String>,
 }
 
 /// What is written, as it comes.
@@ -80,10 +82,20 @@ pub async fn sync(
     let (lines, taken) = mpsc::channel(MAX_WAITING);
     let mut beats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let own = &api.options.dialects;
+    let dialects = match &from.environment {
+        Some(names) => own
+            .clone()
+            .in_environments(names.split(',').map(str::to_owned).collect()),
+        None => own.clone().in_environments(vec![DEFAULT_ENVIRONMENT.to_owned()]),
+    };
+    // What is served here tells nothing about a gateway of other environments.
+    let is_alike = dialects.environments() == own.environments();
     let writer = Writer {
         api,
         caller,
-        wants_hash: from.hash,
+        dialects,
+        wants_hash: from.hash && is_alike,
         wants_head: from.version.is_some(),
         lines,
         beats,
@@ -119,6 +131,8 @@ impl<E: Into<WatchError>> std::convert::From<E> for Ended {
 struct Writer {
     api: Arc<Api>,
     caller: Caller,
+    /// With the environments of the gateway.
+    dialects: DialectSet,
     wants_hash: bool,
     wants_head: bool,
     lines: mpsc::Sender<String>,
@@ -151,11 +165,11 @@ impl Writer {
 
     /// Everything that is there, and a watch of what comes after.
     async fn begin(&mut self, store: &dyn Store) -> Result<Box<dyn Watch>, Ended> {
-        let api = Arc::clone(&self.api);
+        let (api, dialects) = (Arc::clone(&self.api), self.dialects.clone());
         let reading = async {
             // When many come at once, each waits rather than that all are held at once.
             let _turn = api.reading.acquire().await;
-            read_told(store, &api.options.dialects).await
+            read_told(store, &dialects).await
         };
         let (documents, revision) = self.meanwhile(reading).await??;
         let watch = store.watch("", revision).await?;
@@ -206,7 +220,7 @@ impl Writer {
         let told = changes
             .documents
             .iter()
-            .filter(|(key, _)| is_told(&self.api.options.dialects, key));
+            .filter(|(key, _)| is_told(&self.dialects, key));
         let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
         self.say(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
             .await

@@ -7,7 +7,7 @@ use super::shapes::{
     ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, alerts, analytics, describe, gateways, history, import, resources, rollback, schema, sync,
+    Api, access, alerts, analytics, apis, describe, gateways, history, import, resources, rollback, schema, sync,
 };
 use crate::access::Action;
 use axum::Json;
@@ -31,6 +31,7 @@ pub fn all() -> Vec<Operation> {
         of_gateways(),
         of_access(),
         of_analytics(),
+        apis::operations(),
         of_itself(),
     ];
     groups.into_iter().flatten().collect()

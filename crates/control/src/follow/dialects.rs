@@ -9,7 +9,7 @@ use weir_store::Key;
 
 struct DialectState {
     /// The dialect, and what its keys begin with; `None`: files.
-    dialect: Option<(DialectName, &'static str)>,
+    dialect: Option<(DialectName, String)>,
     read: Box<dyn IncrementalModel>,
     /// Whether something came since the model was made.
     is_stale: bool,
@@ -18,7 +18,7 @@ struct DialectState {
 }
 
 impl DialectState {
-    fn new(dialect: Option<(DialectName, &'static str)>, read: Box<dyn IncrementalModel>) -> Self {
+    fn new(dialect: Option<(DialectName, String)>, read: Box<dyn IncrementalModel>) -> Self {
         Self {
             dialect,
             read,
@@ -29,16 +29,16 @@ impl DialectState {
     }
 
     fn name(&self) -> Option<DialectName> {
-        self.dialect.map(|(name, _)| name)
+        self.dialect.as_ref().map(|(name, _)| *name)
     }
 
-    fn prefix(&self) -> &'static str {
-        self.dialect.map_or("", |(_, prefix)| prefix)
+    fn prefix(&self) -> &str {
+        self.dialect.as_ref().map_or("", |(_, prefix)| prefix)
     }
 
     /// With the whole keys of documents.
     fn with_prefix(&self, skipped: Vec<SkippedDocument>) -> impl Iterator<Item = SkippedDocument> + use<> {
-        let prefix = self.prefix();
+        let prefix = self.prefix().to_owned();
         skipped.into_iter().map(move |it| SkippedDocument {
             document: format!("{prefix}{}", it.document),
             reason: it.reason,
@@ -49,7 +49,9 @@ impl DialectState {
 /// Whether gateways serve a document: it is configuration, or what came of it.
 pub fn is_served(dialects: &DialectSet, key: &Key) -> bool {
     let mut prefixes = dialects.prefixes().chain(acme::FOLLOWED);
+    let mut of_environments = dialects.environment_prefixes().iter();
     prefixes.any(|prefix| key.as_str().starts_with(prefix))
+        || of_environments.any(|prefix| key.as_str().starts_with(prefix))
 }
 
 /// Whether a document tells caches what to forget. It is no configuration, and is soon gone.
@@ -58,9 +60,11 @@ pub fn is_purge(key: &Key) -> bool {
 }
 
 /// What the keys begin with of the documents that gateways are told of, those that are the most last.
-pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &'static str> + '_ {
-    let others = [PURGES].into_iter().chain(acme::FOLLOWED);
-    others.chain(dialects.prefixes())
+pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
+    let others = [PURGES].into_iter().chain(acme::FOLLOWED).map(|it: &'static str| -> &str { it });
+    let of_environments = dialects.environment_prefixes().iter().map(String::as_str);
+    let of_all = dialects.prefixes().map(|it: &'static str| -> &str { it });
+    others.chain(of_all).chain(of_environments)
 }
 
 /// Whether gateways are told of a document.
@@ -82,11 +86,17 @@ impl DialectModels {
     /// No documents yet.
     pub fn new(dialects: &DialectSet) -> Self {
         let states = dialects.followed().map(|it| {
-            let dialect = (it.name(), it.prefix());
+            let dialect = (it.name(), it.prefix().to_owned());
             DialectState::new(Some(dialect), it.incremental_model())
         });
+        let native = dialects.get(DialectName::NATIVE);
+        // Each environment has names of its own.
+        let of_environments = dialects.environment_prefixes().iter().filter_map(|prefix| {
+            let dialect = (DialectName::NATIVE, prefix.clone());
+            Some(DialectState::new(Some(dialect), native?.incremental_model()))
+        });
         Self {
-            dialects: states.collect(),
+            dialects: states.chain(of_environments).collect(),
             files: None,
             acme: acme::Challenges::default(),
             dialect: dialects.unmatched(),

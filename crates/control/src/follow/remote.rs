@@ -136,8 +136,10 @@ impl ControlSource {
                 .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
         );
         let after = self.revision.map_or(String::new(), |it| format!("&after={it}"));
+        // Names of environments are letters, digits and hyphens.
+        let environments = self.dialects.environments().join(",");
         let call = Call::get(format!(
-            "{}/api/v1/sync?hash=true&version={}{after}",
+            "{}/api/v1/sync?hash=true&version={}&environment={environments}{after}",
             self.url,
             skew::VERSION
         ))

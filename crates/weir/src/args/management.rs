@@ -95,6 +95,24 @@ pub struct ManagementArgs {
     /// What this gateway is called in the list of gateways [default: the machine's name and the proxy's port].
     #[arg(long, value_name = "NAME", env = "WEIR_NAME")]
     pub name: Option<String>,
+    /// An environment whose publications this gateway serves, beside what is in no environment; may be given several
+    /// times, in the variable with spaces between.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "WEIR_ENVIRONMENT",
+        value_delimiter = ' ',
+        value_parser = environment,
+        default_value = "default"
+    )]
+    pub environment: Vec<String>,
+}
+
+fn environment(text: &str) -> Result<String, String> {
+    match weir_apis::naming::is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("expected {}", weir_apis::naming::EXPECTED_NAME)),
+    }
 }
 
 impl ManagementArgs {

@@ -123,7 +123,8 @@ pub async fn serve(
     management: &Management,
     (dialects, files): (DialectSet, Option<Files>),
 ) -> anyhow::Result<End> {
-    let dialects = with_files(dialects, management, files.as_ref());
+    let environments = starter.args.management.environment.clone();
+    let dialects = with_files(dialects, management, files.as_ref()).in_environments(environments);
     let opened = Opened::of(management).await?;
     let addresses = opened.listeners.addresses()?;
     let store = opened.store;

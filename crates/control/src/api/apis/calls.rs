@@ -1,0 +1,376 @@
+//! The calls of API management, for the table of all calls.
+
+use super::{approvals, entities, lifecycle, publish, subscriptions, versions};
+use crate::access::Action;
+use crate::api::operation::Operation;
+use crate::api::shapes::{List, Resource};
+use axum::http::StatusCode;
+
+const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+const ENVIRONMENT: &str = "/api/v1/environments/{environment}";
+const API: &str = "/api/v1/apis/{api}";
+const VERSIONS: &str = "/api/v1/apis/{api}/versions";
+const VERSION: &str = "/api/v1/apis/{api}/versions/{version}";
+const PLAN: &str = "/api/v1/apis/{api}/versions/{version}/plans/{plan}";
+const PUBLICATION: &str = "/api/v1/publications/{api}/{version}/{environment}";
+const APPLICATION: &str = "/api/v1/applications/{name}";
+const SUBSCRIPTION: &str = "/api/v1/subscriptions/{id}";
+
+/// All of them.
+pub fn operations() -> Vec<Operation> {
+    let groups = [
+        of_environments(),
+        of_apis(),
+        of_versions(),
+        of_plans(),
+        of_publications(),
+        of_subscribers(),
+        of_approvals(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// A write of a document: dry runs are possible, and what goes in comes out.
+fn written(operation: Operation) -> Operation {
+    operation
+        .headers(DRY_RUN)
+        .body::<Resource>()
+        .answers::<Resource>()
+}
+
+fn of_environments() -> Vec<Operation> {
+    use entities::environments::{create, delete, list, put, read};
+    const ALL: &str = "/api/v1/environments";
+    let (see, write) = (Action::EnvironmentsRead, Action::EnvironmentsWrite);
+    vec![
+        Operation::get(ALL, "listEnvironments", see, list)
+            .about("Environments", "Lists environments")
+            .answers::<List<Resource>>(),
+        written(Operation::post(ALL, "createEnvironment", write, create))
+            .about("Environments", "Makes an environment")
+            .status(StatusCode::CREATED),
+        Operation::get(ENVIRONMENT, "getEnvironment", see, read)
+            .about("Environments", "Reads an environment")
+            .answers::<Resource>(),
+        written(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
+            "Environments",
+            "Makes or changes an environment, and renders its publications again",
+        ),
+        Operation::delete(ENVIRONMENT, "deleteEnvironment", write, delete)
+            .about(
+                "Environments",
+                "Removes an environment in which nothing is published",
+            )
+            .headers(DRY_RUN),
+    ]
+}
+
+fn of_apis() -> Vec<Operation> {
+    use entities::definitions::{create, delete, list, put, read};
+    const ALL: &str = "/api/v1/apis";
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
+        Operation::get(ALL, "listApis", see, list)
+            .about("APIs", "Lists APIs")
+            .answers::<List<Resource>>(),
+        written(Operation::post(ALL, "createApi", write, create))
+            .about("APIs", "Makes an API")
+            .status(StatusCode::CREATED),
+        Operation::get(API, "getApi", see, read)
+            .about("APIs", "Reads an API")
+            .answers::<Resource>(),
+        written(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
+        Operation::delete(API, "deleteApi", write, delete)
+            .about("APIs", "Removes an API without versions")
+            .headers(DRY_RUN),
+    ]
+}
+
+fn of_versions() -> Vec<Operation> {
+    const REVISIONS: &str = "/api/v1/apis/{api}/versions/{version}/revisions";
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
+        Operation::get(VERSIONS, "listVersions", see, versions::list)
+            .about("APIs", "Lists the versions of an API")
+            .answers::<List<Resource>>(),
+        written(Operation::post(
+            VERSIONS,
+            "createVersion",
+            write,
+            versions::create,
+        ))
+        .about(
+            "APIs",
+            "Makes a version of an OpenAPI document or a Postman collection",
+        )
+        .description("The body is the document in JSON or YAML, or a map with it in `spec`.")
+        .query::<versions::NewVersion>()
+        .status(StatusCode::CREATED),
+        Operation::get(VERSION, "getVersion", see, versions::read)
+            .about(
+                "APIs",
+                "Reads a version: its draft, its operations, and what lint finds",
+            )
+            .answers::<Resource>(),
+        written(Operation::put(VERSION, "putDraft", write, versions::put))
+            .about("APIs", "Changes the draft of a version")
+            .description(
+                "A document that is uploaded again is merged: what was added to its operations stays.",
+            ),
+        Operation::post(
+            "/api/v1/apis/{api}/versions/{version}/lint",
+            "lintVersion",
+            see,
+            versions::lint,
+        )
+        .about(
+            "APIs",
+            "Lints the draft, with another severities file if one is given",
+        )
+        .body::<versions::LintRequest>()
+        .answers::<Resource>(),
+        Operation::get(REVISIONS, "listRevisions", see, versions::revisions)
+            .about("APIs", "Lists revisions")
+            .answers::<List<Resource>>(),
+        Operation::post(REVISIONS, "createRevision", write, versions::revise)
+            .about("APIs", "Makes a revision of the draft")
+            .headers(DRY_RUN)
+            .body::<versions::RevisionRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
+        Operation::get(
+            "/api/v1/apis/{api}/versions/{version}/diff",
+            "compareRevisions",
+            see,
+            versions::compare,
+        )
+        .about(
+            "APIs",
+            "Compares two revisions: what changed, and what breaks callers",
+        )
+        .query::<versions::Between>()
+        .answers::<Resource>(),
+        Operation::get(
+            "/api/v1/apis/{api}/versions/{version}/openapi",
+            "exportVersion",
+            see,
+            versions::export,
+        )
+        .about(
+            "APIs",
+            "Exports a version as OpenAPI, with the gateway's servers and security",
+        )
+        .query::<versions::ExportQuery>()
+        .answers::<Resource>(),
+    ]
+}
+
+fn of_plans() -> Vec<Operation> {
+    use entities::plans::{NewState, list, put, read, state};
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
+        Operation::get(
+            "/api/v1/apis/{api}/versions/{version}/plans",
+            "listPlans",
+            see,
+            list,
+        )
+        .about("Plans", "Lists the plans of a version")
+        .answers::<List<Resource>>(),
+        Operation::get(PLAN, "getPlan", see, read)
+            .about("Plans", "Reads a plan")
+            .answers::<Resource>(),
+        written(Operation::put(PLAN, "putPlan", write, put)).about("Plans", "Makes or changes a plan"),
+        Operation::post(
+            "/api/v1/apis/{api}/versions/{version}/plans/{plan}/state",
+            "setPlanState",
+            write,
+            state,
+        )
+        .about(
+            "Plans",
+            "Publishes, deprecates or closes a plan, and says what becomes of its subscriptions",
+        )
+        .headers(DRY_RUN)
+        .body::<NewState>()
+        .answers::<Resource>(),
+    ]
+}
+
+fn of_publications() -> Vec<Operation> {
+    let (see, act) = (Action::ApisRead, Action::ApisPublish);
+    let step = |path, id, summary, operation: fn(&'static str, &'static str, Action) -> Operation| {
+        written(operation(path, id, act)).about("Publications", summary)
+    };
+    vec![
+        Operation::get("/api/v1/publications", "listPublications", see, publish::list)
+            .about("Publications", "Lists publications")
+            .answers::<List<Resource>>(),
+        Operation::get(PUBLICATION, "getPublication", see, publish::read)
+            .about("Publications", "Reads a publication with its history")
+            .answers::<Resource>(),
+        step(
+            PUBLICATION,
+            "publish",
+            "Publishes a revision; a dry run tells what would change",
+            |path, id, action| Operation::post(path, id, action, publish::publish),
+        ),
+        Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
+            .about("Publications", "Removes a publication with all its routes")
+            .headers(DRY_RUN),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/rollback",
+            "rollbackPublication",
+            "Publishes an older revision; the runtime stays",
+            |path, id, action| Operation::post(path, id, action, publish::rollback),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/promote",
+            "promotePublication",
+            "Publishes the same revision in another environment",
+            |path, id, action| Operation::post(path, id, action, publish::promote),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/deprecation",
+            "deprecatePublication",
+            "Tells all callers that it ends",
+            |path, id, action| Operation::put(path, id, action, lifecycle::deprecate),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/undeprecate",
+            "undeprecatePublication",
+            "Takes a deprecation back",
+            |path, id, action| Operation::post(path, id, action, lifecycle::undeprecate),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/retire",
+            "retirePublication",
+            "Answers all calls with 410",
+            |path, id, action| Operation::post(path, id, action, lifecycle::retire),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/canary",
+            "startCanary",
+            "Serves a share of the calls by another revision",
+            |path, id, action| Operation::put(path, id, action, lifecycle::canary),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/canary/abort",
+            "abortCanary",
+            "Serves all calls by the stable revision again",
+            |path, id, action| Operation::post(path, id, action, lifecycle::abort_canary),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/disable",
+            "disablePublication",
+            "Takes its routes away for the time being",
+            |path, id, action| Operation::post(path, id, action, lifecycle::disable),
+        ),
+        step(
+            "/api/v1/publications/{api}/{version}/{environment}/enable",
+            "enablePublication",
+            "Serves its routes again",
+            |path, id, action| Operation::post(path, id, action, lifecycle::enable),
+        ),
+    ]
+}
+
+fn of_subscribers() -> Vec<Operation> {
+    use entities::applications::{create, delete, list, put, read};
+    const APPLICATIONS: &str = "/api/v1/applications";
+    const ALL: &str = "/api/v1/subscriptions";
+    const CREDENTIALS: &str = "/api/v1/subscriptions/{id}/credentials";
+    let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
+    vec![
+        Operation::get(APPLICATIONS, "listApplications", see, list)
+            .about("Subscriptions", "Lists applications")
+            .answers::<List<Resource>>(),
+        written(Operation::post(APPLICATIONS, "createApplication", write, create))
+            .about("Subscriptions", "Makes an application")
+            .status(StatusCode::CREATED),
+        Operation::get(APPLICATION, "getApplication", see, read)
+            .about("Subscriptions", "Reads an application")
+            .answers::<Resource>(),
+        written(Operation::put(APPLICATION, "putApplication", write, put))
+            .about("Subscriptions", "Makes or changes an application"),
+        Operation::delete(APPLICATION, "deleteApplication", write, delete)
+            .about("Subscriptions", "Removes an application without subscriptions")
+            .headers(DRY_RUN),
+        Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
+            .about("Subscriptions", "Lists subscriptions")
+            .answers::<List<Resource>>(),
+        written(Operation::post(ALL, "subscribe", write, subscriptions::create))
+            .about("Subscriptions", "Subscribes an application to a plan")
+            .description(
+                "The key of a subscription that is accepted at once is in the answer, and nowhere else.",
+            )
+            .status(StatusCode::CREATED),
+        Operation::get(SUBSCRIPTION, "getSubscription", see, subscriptions::read)
+            .about("Subscriptions", "Reads a subscription")
+            .answers::<Resource>(),
+        Operation::post(
+            "/api/v1/subscriptions/{id}/state",
+            "setSubscriptionState",
+            write,
+            subscriptions::state,
+        )
+        .about(
+            "Subscriptions",
+            "Accepts, rejects, pauses, resumes, stops or closes a subscription",
+        )
+        .headers(DRY_RUN)
+        .body::<subscriptions::NewState>()
+        .answers::<Resource>(),
+        Operation::get(CREDENTIALS, "listCredentials", see, subscriptions::credentials)
+            .about(
+                "Subscriptions",
+                "Lists the keys of a subscription by how they begin",
+            )
+            .answers::<List<Resource>>(),
+        Operation::post(CREDENTIALS, "addCredential", write, subscriptions::add)
+            .about(
+                "Subscriptions",
+                "Makes a key, or one that replaces another; it is shown once",
+            )
+            .headers(DRY_RUN)
+            .body::<subscriptions::NewCredential>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
+        Operation::delete(
+            "/api/v1/subscriptions/{id}/credentials/{credential}",
+            "revokeCredential",
+            write,
+            subscriptions::revoke,
+        )
+        .about("Subscriptions", "Revokes a key at once")
+        .headers(DRY_RUN),
+    ]
+}
+
+fn of_approvals() -> Vec<Operation> {
+    const ALL: &str = "/api/v1/approvals";
+    vec![
+        Operation::get(ALL, "listApprovals", Action::ApprovalsRead, approvals::list)
+            .about("Approvals", "Lists approvals")
+            .answers::<List<Resource>>(),
+        Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)
+            .about("Approvals", "Asks for an approval of one exact revision")
+            .headers(DRY_RUN)
+            .body::<approvals::NewApproval>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
+        Operation::post(
+            "/api/v1/approvals/{id}/decision",
+            "decideApproval",
+            Action::ApprovalsDecide,
+            approvals::decide,
+        )
+        .about(
+            "Approvals",
+            "Grants, refuses or withdraws an approval; nobody grants their own",
+        )
+        .headers(DRY_RUN)
+        .body::<approvals::Decision>()
+        .answers::<Resource>(),
+    ]
+}

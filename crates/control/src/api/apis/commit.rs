@@ -1,0 +1,277 @@
+//! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of it
+//! at one revision of the store; if something else was committed meanwhile, all of it again.
+
+use super::library::{Library, PREFIX};
+use super::{specs, unrendered};
+use crate::access::Caller;
+use crate::api::{Api, Problem, is_dry_run};
+use crate::follow::{DialectModels, compile};
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_apis::entities::{Credential, Publication, Subscription};
+use weir_apis::render::{self, Content, Input};
+use weir_dialect::{DialectSet, ENVIRONMENTS};
+use weir_snapshot::{CompileCache, PersistentState};
+use weir_store::{Change, CommitError, Key, Transaction};
+
+/// Attempts while others write too.
+const MAX_ATTEMPTS: usize = 10;
+
+/// Changes of documents: what they become; `None`: they go.
+pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
+
+/// What a write gives: the note for the history, the publications that are to be rendered, and the answer.
+pub struct Done<A> {
+    pub note: String,
+    /// As `API/VERSION/ENVIRONMENT`.
+    pub publications: BTreeSet<String>,
+    pub answer: A,
+}
+
+impl<A> Done<A> {
+    /// A write that gateways do not notice.
+    pub fn quiet(note: impl Into<String>, answer: A) -> Self {
+        Self {
+            note: note.into(),
+            publications: BTreeSet::new(),
+            answer,
+        }
+    }
+}
+
+/// What was committed, or would be.
+pub struct Written<A> {
+    pub answer: A,
+    /// Changes of gateways' documents.
+    pub documents: Vec<Value>,
+    /// The store's revision.
+    pub revision: u64,
+    pub is_dry: bool,
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |it| it.as_secs())
+}
+
+impl Api {
+    /// Reads the entities.
+    pub(super) async fn library(&self) -> Result<Library, Problem> {
+        let (documents, _) = self.store.read(PREFIX).await?;
+        Ok(Library::new(documents))
+    }
+
+    /// Makes a write. `work` changes entities; it may be called several times.
+    pub(super) async fn manage<A: Send>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        mut work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+    ) -> Result<Written<A>, Problem> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, head) = self.store.read("").await?;
+            let mut library = Library::new(documents);
+            let done = work(&mut library)?;
+            let rendered = rendered(&library, &done.publications)?;
+            let library = Arc::new(library);
+            if !rendered.is_empty() {
+                self.dry_compile(&library, &rendered).await?;
+            }
+            let documents = told(&library, &rendered);
+            let is_dry = is_dry_run(headers);
+            let written = |revision: u64, answer| Written {
+                answer,
+                documents,
+                revision,
+                is_dry,
+            };
+            let changes: Vec<Change> = library.changes().iter().chain(&rendered).map(change).collect();
+            if is_dry || changes.is_empty() {
+                return Ok(written(head.0, done.answer));
+            }
+            let transaction = Transaction {
+                author: caller.name(),
+                note: done.note,
+                time: SystemTime::now(),
+                changes,
+            };
+            match self.store.commit(transaction, head).await {
+                Ok(revision) => return Ok(written(revision.0, done.answer)),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Problem::new(
+            StatusCode::CONFLICT,
+            "others write too fast; try again",
+        ))
+    }
+
+    /// Refuses what would not be served whole, and is not broken without the write.
+    async fn dry_compile(
+        self: &Arc<Self>,
+        library: &Arc<Library>,
+        rendered: &Changes,
+    ) -> Result<(), Problem> {
+        let (api, library, rendered) = (Arc::clone(self), Arc::clone(library), rendered.clone());
+        let compiled = tokio::task::spawn_blocking(move || newly_broken(&api, &library, &rendered)).await;
+        let broken =
+            compiled.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+        match broken.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::step("compile", broken)),
+        }
+    }
+}
+
+fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
+    match value {
+        Some(value) => Change::put(key.clone(), Arc::clone(value)),
+        None => Change::Delete { key: key.clone() },
+    }
+}
+
+/// What becomes of gateways' documents when these publications are rendered.
+fn rendered(library: &Library, publications: &BTreeSet<String>) -> Result<Changes, Problem> {
+    let mut changes = Changes::new();
+    for id in publications {
+        let Some(environment) = id.rsplit('/').next() else {
+            continue;
+        };
+        let prefix = render::prefix(environment);
+        let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
+        if let Some(publication) = library.find::<Publication>(&super::library::publication_key(id))? {
+            for document in documents(library, &publication)? {
+                let key =
+                    Key::new(&document.key(environment)).map_err(|error| Problem::bad(error.to_string()))?;
+                wanted.insert(key, document.value.to_string().into_bytes().into());
+            }
+        }
+        let mark = format!("\"owned_by\":\"publications/{id}\"");
+        let known = library
+            .documents()
+            .filter(|(key, _)| key.as_str().starts_with(&prefix));
+        for (key, value) in known {
+            let is_owned = memmem(value, mark.as_bytes());
+            if is_owned && !wanted.contains_key(key) {
+                changes.insert(key.clone(), None);
+            }
+        }
+        for (key, value) in wanted {
+            if library.before(key.as_str()) != Some(&*value) {
+                changes.insert(key, Some(value));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn memmem(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|it| it == part)
+}
+
+/// The documents of a publication.
+pub fn documents(library: &Library, publication: &Publication) -> Result<Vec<render::Document>, Problem> {
+    let (api, version) = (&publication.api, &publication.version);
+    let environment = library.environment(&publication.environment)?;
+    let revision = library.revision(api, version, publication.revision)?;
+    let description = specs::description(library, &revision.spec)?;
+    let candidate = match &publication.canary {
+        None => None,
+        Some(canary) => {
+            let revision = library.revision(api, version, canary.revision)?;
+            let description = specs::description(library, &revision.spec)?;
+            Some((revision, description))
+        }
+    };
+    let plans = library.plans(api, version)?;
+    let (subscriptions, credentials) = subscribers(library, &publication.id())?;
+    let input = Input {
+        environment: &environment,
+        publication,
+        stable: Content {
+            revision: &revision,
+            description: &description,
+        },
+        candidate: candidate.as_ref().map(|(revision, description)| Content {
+            revision,
+            description,
+        }),
+        plans: &plans,
+        subscriptions: &subscriptions,
+        credentials: &credentials,
+        now: now(),
+    };
+    render::render(input).map_err(|faults| unrendered(&faults))
+}
+
+fn subscribers(
+    library: &Library,
+    publication: &str,
+) -> Result<(Vec<Subscription>, Vec<Credential>), Problem> {
+    let mut subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    subscriptions.retain(|it| it.publication == publication);
+    let ids: HashSet<&str> = subscriptions.iter().map(|it| it.id.as_str()).collect();
+    let mut credentials: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    credentials.retain(|it| ids.contains(it.subscription.as_str()));
+    Ok((subscriptions, credentials))
+}
+
+/// The environments whose documents change.
+fn environments(rendered: &Changes) -> BTreeSet<String> {
+    let names = rendered
+        .keys()
+        .filter_map(|key| key.as_str().strip_prefix(ENVIRONMENTS)?.split('/').next());
+    names.map(str::to_owned).collect()
+}
+
+fn newly_broken(api: &Api, library: &Library, rendered: &Changes) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for environment in environments(rendered) {
+        let set: DialectSet = api.options.dialects.clone().in_environments(vec![environment]);
+        let mut dialects = DialectModels::new(&set);
+        for (key, value) in library.documents() {
+            dialects.apply(key.as_str(), Some(value));
+        }
+        let before: HashSet<(String, String)> = broken(api, &mut dialects).into_iter().collect();
+        for (key, value) in rendered {
+            dialects.apply(key.as_str(), value.as_deref());
+        }
+        found.extend(
+            broken(api, &mut dialects)
+                .into_iter()
+                .filter(|it| !before.contains(it)),
+        );
+    }
+    found
+}
+
+/// What is not served whole, and why.
+fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
+    let (model, skipped) = dialects.model(|_, _| Vec::new());
+    let mut broken: Vec<(String, String)> = skipped.into_iter().map(|it| (it.document, it.reason)).collect();
+    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
+    match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
+        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| (it.name, it.reason))),
+        Err(found) => broken.extend(found.into_iter().map(|it| (it.path.to_string(), it.message))),
+    }
+    broken
+}
+
+/// Changes of gateways' documents, for people and their tools. Hashes of keys are no secrets, but nobody's business.
+fn told(library: &Library, rendered: &Changes) -> Vec<Value> {
+    let read = |bytes: Option<&[u8]>| -> Value {
+        let mut value = bytes
+            .and_then(|it| serde_json::from_slice(it).ok())
+            .unwrap_or_default();
+        weir_model::secrets::hide(&mut value);
+        value
+    };
+    let one = |(key, after): (&Key, &Option<Arc<[u8]>>)| json!({ "document": key.as_str(), "before": read(library.before(key.as_str())), "after": read(after.as_deref()) });
+    rendered.iter().map(one).collect()
+}

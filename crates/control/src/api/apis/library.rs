@@ -1,0 +1,191 @@
+//! The entities of a store at one revision, as a write reads and changes them.
+
+use crate::api::Problem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use weir_apis::entities::{Environment, Plan, Publication, Revision as ApiRevision, Version};
+use weir_store::{Document, Key};
+
+/// What the keys of all entities begin with.
+pub const PREFIX: &str = "apis/";
+
+/// Documents at a revision, and the changes that a write wants to make.
+pub struct Library {
+    documents: BTreeMap<Key, Arc<[u8]>>,
+    changes: BTreeMap<Key, Option<Arc<[u8]>>>,
+}
+
+impl Library {
+    /// All that was read.
+    pub fn new(documents: Vec<Document>) -> Self {
+        Self {
+            documents: documents.into_iter().map(|it| (it.key, it.value)).collect(),
+            changes: BTreeMap::new(),
+        }
+    }
+
+    /// A document as it would be after the changes.
+    pub fn bytes(&self, key: &str) -> Option<&[u8]> {
+        match self.changes.get(key) {
+            Some(changed) => changed.as_deref(),
+            None => self.documents.get(key).map(AsRef::as_ref),
+        }
+    }
+
+    /// A document as it is.
+    pub fn before(&self, key: &str) -> Option<&[u8]> {
+        self.documents.get(key).map(AsRef::as_ref)
+    }
+
+    /// An entity.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, Problem> {
+        let bytes = self.bytes(key).ok_or_else(|| {
+            let what = key.strip_prefix(PREFIX).unwrap_or(key);
+            Problem::not_found(what)
+        })?;
+        serde_json::from_slice(bytes)
+            .map_err(|error| Problem::unreadable(format!("{key} in the store is not understood: {error}")))
+    }
+
+    /// An entity that may not be there.
+    pub fn find<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Problem> {
+        self.bytes(key).is_some().then(|| self.get(key)).transpose()
+    }
+
+    /// All entities below a prefix, by their keys.
+    pub fn list<T: DeserializeOwned>(&self, prefix: &str) -> Result<Vec<T>, Problem> {
+        self.keys(prefix)
+            .iter()
+            .map(|key| self.get(key.as_str()))
+            .collect()
+    }
+
+    /// The keys below a prefix after the changes.
+    pub fn keys(&self, prefix: &str) -> Vec<Key> {
+        let below = |key: &&Key| key.as_str().starts_with(prefix);
+        let known = self
+            .documents
+            .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
+        let known = known.map(|(key, _)| key).take_while(below);
+        let fresh = self.changes.keys().filter(below);
+        let mut keys: Vec<Key> = known
+            .chain(fresh)
+            .filter(|key| self.bytes(key.as_str()).is_some())
+            .cloned()
+            .collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    /// Writes a document.
+    pub fn put_bytes(&mut self, key: &str, value: &[u8]) -> Result<(), Problem> {
+        let key = Key::new(key).map_err(|error| Problem::bad(error.to_string()))?;
+        // What stays as it is is no change.
+        if self.documents.get(&key).is_some_and(|it| it.as_ref() == value) {
+            self.changes.remove(&key);
+        } else {
+            self.changes.insert(key, Some(value.into()));
+        }
+        Ok(())
+    }
+
+    /// Writes an entity.
+    pub fn put<T: Serialize>(&mut self, key: &str, entity: &T) -> Result<(), Problem> {
+        let text = serde_json::to_vec(entity).map_err(|error| Problem::unreadable(error.to_string()))?;
+        self.put_bytes(key, &text)
+    }
+
+    /// Removes a document.
+    pub fn remove(&mut self, key: &str) {
+        if let Ok(key) = Key::new(key) {
+            match self.documents.contains_key(&key) {
+                true => self.changes.insert(key, None),
+                false => self.changes.remove(&key),
+            };
+        }
+    }
+
+    /// What the write wants to change.
+    pub fn changes(&self) -> &BTreeMap<Key, Option<Arc<[u8]>>> {
+        &self.changes
+    }
+
+    /// All documents as they are.
+    pub fn documents(&self) -> impl Iterator<Item = (&Key, &Arc<[u8]>)> {
+        self.documents.iter()
+    }
+
+    /// A version.
+    pub fn version(&self, api: &str, version: &str) -> Result<Version, Problem> {
+        self.get(&version_key(api, version))
+    }
+
+    /// A revision of a version.
+    pub fn revision(&self, api: &str, version: &str, number: u32) -> Result<ApiRevision, Problem> {
+        self.get(&revision_key(api, version, number))
+    }
+
+    /// An environment.
+    pub fn environment(&self, name: &str) -> Result<Environment, Problem> {
+        self.get(&environment_key(name))
+    }
+
+    /// A publication by `API/VERSION/ENVIRONMENT`.
+    pub fn publication(&self, id: &str) -> Result<Publication, Problem> {
+        self.get(&publication_key(id))
+    }
+
+    /// The publications for which something holds, by their ids.
+    pub fn publications(&self, holds: impl Fn(&Publication) -> bool) -> Result<BTreeSet<String>, Problem> {
+        let all: Vec<Publication> = self.list(&format!("{PREFIX}publications/"))?;
+        Ok(all.iter().filter(|it| holds(it)).map(Publication::id).collect())
+    }
+
+    /// The plans of a version.
+    pub fn plans(&self, api: &str, version: &str) -> Result<Vec<Plan>, Problem> {
+        self.list(&format!("{PREFIX}plans/{api}/{version}/"))
+    }
+}
+
+pub fn environment_key(name: &str) -> String {
+    format!("{PREFIX}environments/{name}")
+}
+
+pub fn api_key(name: &str) -> String {
+    format!("{PREFIX}apis/{name}")
+}
+
+pub fn version_key(api: &str, version: &str) -> String {
+    format!("{PREFIX}versions/{api}/{version}")
+}
+
+pub fn revision_key(api: &str, version: &str, number: u32) -> String {
+    format!("{PREFIX}revisions/{api}/{version}/{number:08}")
+}
+
+pub fn publication_key(id: &str) -> String {
+    format!("{PREFIX}publications/{id}")
+}
+
+pub fn plan_key(api: &str, version: &str, plan: &str) -> String {
+    format!("{PREFIX}plans/{api}/{version}/{plan}")
+}
+
+pub fn subscription_key(id: &str) -> String {
+    format!("{PREFIX}subscriptions/{id}")
+}
+
+pub fn credential_key(id: &str) -> String {
+    format!("{PREFIX}credentials/{id}")
+}
+
+pub fn application_key(name: &str) -> String {
+    format!("{PREFIX}applications/{name}")
+}
+
+pub fn approval_key(id: &str) -> String {
+    format!("{PREFIX}approvals/{id}")
+}

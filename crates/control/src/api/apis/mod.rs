@@ -1,0 +1,47 @@
+//! API management over HTTP: environments, APIs with their versions, publications, plans, subscriptions, approvals. What
+//! these are, and what comes of them for gateways, is the work of `weir-apis`; here it is read from the store, checked
+//! against what gateways serve, and committed.
+//!
+//! Every write that gateways notice is one commit: the entities, and the native documents that [`weir_apis::render`] makes
+//! of them, below `env/ENVIRONMENT/native/`. Gateways of an environment follow only those.
+
+mod approvals;
+mod calls;
+mod commit;
+mod conflicts;
+mod entities;
+mod library;
+mod lifecycle;
+mod owned;
+mod publish;
+mod specs;
+mod subscriptions;
+mod versions;
+
+pub use calls::operations;
+pub use owned::refuse_owned;
+
+use super::Problem;
+use axum::http::StatusCode;
+use weir_apis::render::Fault;
+use weir_apis::states::Refusal;
+
+/// A change of state that is not possible, or not this caller's.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal {
+            Refusal::NotYours(_) => StatusCode::FORBIDDEN,
+            Refusal::NoStep { .. } | Refusal::Because(_) => StatusCode::CONFLICT,
+        };
+        Self::new(status, refusal.to_string())
+    }
+}
+
+/// What cannot be rendered.
+fn unrendered(faults: &[Fault]) -> Problem {
+    let errors = faults
+        .iter()
+        .map(|it| (it.place.clone(), it.message.clone()))
+        .collect();
+    Problem::step("render", errors)
+}

@@ -1,0 +1,429 @@
+//! Publishing, in the steps that can refuse it: lint, render, compile, conflicts, differences, approval; then one commit.
+//! Rolling back and promoting are publishes of revisions that exist.
+
+use super::commit::{Done, Written, now};
+use super::conflicts::{self, Conflict};
+use super::entities::{body_of, parse};
+use super::library::{self, Library, PREFIX};
+use super::{specs, versions};
+use crate::access::{Action, Caller, Scope};
+use crate::api::writing::tried;
+use crate::api::{Api, Problem};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_apis::diff::{self, Diff};
+use weir_apis::entities::{
+    Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
+    Runtime,
+};
+use weir_apis::lint::{self, Options};
+use weir_apis::{Finding, Level, render, states};
+
+/// What is to be published.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct PublishRequest {
+    /// A revision; left out: one of the draft, made now where the draft has changed.
+    revision: Option<u32>,
+    /// What holds in this environment; left out: as it is.
+    runtime: Option<Runtime>,
+    /// Why.
+    note: String,
+    /// Publishes although the change breaks callers, or takes calls of others.
+    force: bool,
+    /// An approval for exactly this revision.
+    approval: Option<String>,
+}
+
+/// The next environment of a revision.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromoteRequest {
+    /// The environment.
+    to: String,
+    #[serde(default)]
+    runtime: Option<Runtime>,
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    force: bool,
+    #[serde(default)]
+    approval: Option<String>,
+}
+
+/// What is asked for, whichever call asks.
+struct Wanted<'w> {
+    action: &'static str,
+    api: &'w str,
+    version: &'w str,
+    environment: &'w str,
+    request: &'w PublishRequest,
+    /// Whether changes that break callers are what is asked for.
+    may_break: bool,
+}
+
+/// What came of the steps, for the answer.
+struct Outcome {
+    publication: Publication,
+    diff: Diff,
+    conflicts: Vec<Conflict>,
+    findings: Vec<Finding>,
+    forced: Vec<String>,
+}
+
+pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    super::entities::listed(&api, "publications").await
+}
+
+/// A publication, with what is computed: whether it differs from the draft.
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Path((name, version, environment)): Path<(String, String, String)>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let publication = library.publication(&format!("{name}/{version}/{environment}"))?;
+    let entity = library.version(&name, &version)?;
+    let mut answer = json!(publication);
+    answer["differs_from_draft"] = (entity.draft.hash() != publication.hash).into();
+    Ok(Json(answer))
+}
+
+pub async fn publish(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, environment)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let request: PublishRequest = parse(&body_of(&body)?)?;
+    let wanted = Wanted {
+        action: "publish",
+        api: &name,
+        version: &version,
+        environment: &environment,
+        request: &request,
+        may_break: false,
+    };
+    answer(run(&api, &caller, &headers, &wanted).await?)
+}
+
+pub async fn rollback(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, environment)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let mut request: PublishRequest = parse(&body_of(&body)?)?;
+    if request.revision.is_none() {
+        let library = api.library().await?;
+        let known = library.publication(&format!("{name}/{version}/{environment}"))?;
+        let mut before = known.history.iter().rev().map(|it| it.revision);
+        let before = before.find(|revision| *revision != known.revision);
+        let missing = || {
+            Problem::new(
+                StatusCode::CONFLICT,
+                "there is no revision before this one: name one in 'revision'",
+            )
+        };
+        request.revision = Some(before.ok_or_else(missing)?);
+    }
+    let wanted = Wanted {
+        action: "rollback",
+        api: &name,
+        version: &version,
+        environment: &environment,
+        request: &request,
+        // Whoever goes back knows that what was added is gone again.
+        may_break: true,
+    };
+    answer(run(&api, &caller, &headers, &wanted).await?)
+}
+
+pub async fn promote(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, environment)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let promotion: PromoteRequest = parse(&body_of(&body)?)?;
+    let source = api
+        .library()
+        .await?
+        .publication(&format!("{name}/{version}/{environment}"))?;
+    if promotion.to == environment {
+        return Err(Problem::bad("expected another environment in 'to'"));
+    }
+    // The right in the environment that it comes from says nothing about the one that it goes to.
+    let there = [Scope::Environment(promotion.to.clone()), Scope::Api(name.clone())];
+    if !there.iter().any(|scope| caller.can(Action::ApisPublish, scope)) {
+        return Err(Problem::forbidden(format!(
+            "{} may not publish to {}",
+            caller.name(),
+            promotion.to
+        )));
+    }
+    let request = PublishRequest {
+        revision: Some(source.revision),
+        runtime: promotion.runtime,
+        note: promotion.note,
+        force: promotion.force,
+        approval: promotion.approval,
+    };
+    let wanted = Wanted {
+        action: "promote",
+        api: &name,
+        version: &version,
+        environment: &promotion.to,
+        request: &request,
+        may_break: false,
+    };
+    answer(run(&api, &caller, &headers, &wanted).await?)
+}
+
+async fn run(
+    api: &Arc<Api>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    wanted: &Wanted<'_>,
+) -> Result<Written<Outcome>, Problem> {
+    api.manage(caller, headers, |library| steps(library, caller, wanted))
+        .await
+}
+
+fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
+    let Outcome {
+        publication,
+        diff,
+        conflicts,
+        findings,
+        forced,
+    } = written.answer;
+    let count = |level: Level| findings.iter().filter(|it| it.level == level).count();
+    let body = json!({
+        "publication": publication.id(),
+        "revision": publication.revision,
+        "hash": publication.hash,
+        "state": publication.state,
+        "commit": if written.is_dry { Value::Null } else { written.revision.into() },
+        "breaking": diff.is_breaking(),
+        "diff": { "operations": diff.operations, "documents": written.documents },
+        "conflicts": conflicts,
+        "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
+        "forced": forced,
+    });
+    Ok(match written.is_dry {
+        true => tried(Json(body)),
+        false => Json(body).into_response(),
+    })
+}
+
+fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<Done<Outcome>, Problem> {
+    let (name, version) = (wanted.api, wanted.version);
+    let id = format!("{name}/{version}/{}", wanted.environment);
+    let environment = library.environment(wanted.environment)?;
+    let request = wanted.request;
+    let revision = match request.revision {
+        Some(number) => library.revision(name, version, number)?,
+        None => versions::freeze(library, (name, version), &caller.name(), &request.note)?,
+    };
+    let known: Option<Publication> = library.find(&library::publication_key(&id))?;
+    let mut publication = known.clone().unwrap_or_else(|| Publication {
+        api: name.to_owned(),
+        version: version.to_owned(),
+        environment: wanted.environment.to_owned(),
+        ..Publication::default()
+    });
+    if let Some(runtime) = &request.runtime {
+        publication.runtime = runtime.clone();
+    }
+    let findings = linted(library, &environment, &revision, &publication.runtime)?;
+    let approval = approved(library, caller, &environment, &id, &revision, request)?;
+    (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
+    publication.state = PublicationState::Live;
+    publication.canary = None;
+    let diff = difference(library, known.as_ref(), &revision)?;
+    let mut forced = Vec::new();
+    if known.is_some() && diff.is_breaking() && !wanted.may_break {
+        forced = diff
+            .breaking()
+            .map(|(operation, change)| {
+                format!(
+                    "{} {} {}: {}",
+                    operation.method, operation.path, change.place, change.message
+                )
+            })
+            .collect();
+        if !request.force {
+            return Err(refused("breaking", "callers would break", &forced));
+        }
+    }
+    library.put(&library::publication_key(&id), &publication)?;
+    let conflicts = clashes(library, &publication)?;
+    if !conflicts.is_empty() {
+        let told: Vec<String> = conflicts
+            .iter()
+            .map(|it| {
+                format!(
+                    "{} has the route {}, which takes {}",
+                    it.with, it.route, it.example
+                )
+            })
+            .collect();
+        if !request.force {
+            return Err(refused("conflicts", "others take these calls", &told));
+        }
+        forced.extend(told);
+    }
+    publication.note(HistoryItem {
+        action: wanted.action.to_owned(),
+        revision: revision.number,
+        hash: revision.hash.clone(),
+        by: caller.name(),
+        at: now(),
+        note: request.note.clone(),
+        forced: forced.clone(),
+        approval,
+    });
+    library.put(&library::publication_key(&id), &publication)?;
+    let mut entity = library.version(name, version)?;
+    if entity.line == LineState::Draft {
+        entity.line = states::line(entity.line, LineState::Published)?;
+        library.put(&library::version_key(name, version), &entity)?;
+    }
+    if entity.line == LineState::Retired {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("{name} {version} is retired"),
+        ));
+    }
+    Ok(Done {
+        note: format!(
+            "{} {name} {version} r{} to {}",
+            wanted.action, revision.number, wanted.environment
+        ),
+        publications: BTreeSet::from([id]),
+        answer: Outcome {
+            publication,
+            diff,
+            conflicts,
+            findings,
+            forced,
+        },
+    })
+}
+
+fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {
+    let errors = told.iter().map(|it| (String::new(), it.clone())).collect();
+    let detail = format!(
+        "{kind}: {what}: {}; 'force' publishes all the same",
+        told.join("; ")
+    );
+    Problem::listing(StatusCode::CONFLICT, detail, errors).of_type(kind)
+}
+
+fn linted(
+    library: &Library,
+    environment: &weir_apis::entities::Environment,
+    revision: &ApiRevision,
+    runtime: &Runtime,
+) -> Result<Vec<Finding>, Problem> {
+    let ruleset = versions::ruleset(environment.lint_rules.as_deref())?;
+    let text = specs::text(library, &revision.spec)?;
+    let description = specs::read(&text)?;
+    let options = Options {
+        base_path: Some(&runtime.base_path),
+    };
+    let findings = lint::run(&text, &description, &ruleset, options);
+    // Without a word from the environment nothing of a linter blocks; what a gateway cannot serve is told by the compile.
+    if let Some(level) = environment.lint_blocks {
+        let blocking: Vec<Finding> = findings.iter().filter(|it| it.level <= level).cloned().collect();
+        if !blocking.is_empty() {
+            return Err(specs::unreadable(&blocking));
+        }
+    }
+    Ok(findings)
+}
+
+/// The approval by which a publish to a protected environment goes through.
+fn approved(
+    library: &Library,
+    caller: &Caller,
+    environment: &weir_apis::entities::Environment,
+    id: &str,
+    revision: &ApiRevision,
+    request: &PublishRequest,
+) -> Result<Option<String>, Problem> {
+    if !environment.protected {
+        return Ok(None);
+    }
+    if let Some(name) = &request.approval {
+        let approval: Approval = library.get(&library::approval_key(name))?;
+        let outdated =
+            |detail: String| Problem::new(StatusCode::CONFLICT, detail).of_type("approval-outdated");
+        if approval.hash != revision.hash || approval.publication != id {
+            return Err(outdated(format!(
+                "approval: {name} is outdated: it is for {} of {}, and this is {} of {id}",
+                approval.hash, approval.publication, revision.hash
+            )));
+        }
+        return match approval.state {
+            ApprovalState::Granted => Ok(Some(name.clone())),
+            state => Err(outdated(format!(
+                "approval: {name} is not granted, but {state:?}"
+            ))),
+        };
+    }
+    match caller.can(
+        Action::ApisPublishProtected,
+        &Scope::Environment(environment.name.clone()),
+    ) {
+        true => Ok(None),
+        false => Err(Problem::forbidden(format!(
+            "approval: {} is protected: ask for an approval of {} (POST /api/v1/approvals), and publish with it",
+            environment.name, revision.hash
+        ))),
+    }
+}
+
+/// Operations that are not what they were where this was published before; else all are new.
+fn difference(
+    library: &Library,
+    known: Option<&Publication>,
+    revision: &ApiRevision,
+) -> Result<Diff, Problem> {
+    let fresh = specs::description(library, &revision.spec)?;
+    match known {
+        Some(known) => {
+            let before = library.revision(&known.api, &known.version, known.revision)?;
+            Ok(diff::diff(&*specs::description(library, &before.spec)?, &fresh))
+        }
+        None => {
+            let mut none = (*fresh).clone();
+            none.operations.clear();
+            Ok(diff::diff(&none, &fresh))
+        }
+    }
+}
+
+fn clashes(library: &Library, publication: &Publication) -> Result<Vec<Conflict>, Problem> {
+    let documents = super::commit::documents(library, publication)?;
+    let services: Vec<Value> = documents
+        .into_iter()
+        .filter(|it| it.kind == "services")
+        .map(|it| it.value)
+        .collect();
+    Ok(conflicts::find(
+        library,
+        &publication.environment,
+        &render::owner(publication),
+        &services,
+    ))
+}

@@ -1,0 +1,307 @@
+//! Subscriptions and their keys. A key is shown once, in the answer that made it; the store holds its hash.
+
+use super::commit::{Done, now};
+use super::entities::{body_of, parse};
+use super::library::{self, Library, PREFIX};
+use crate::access::Caller;
+use crate::api::{Api, Problem};
+use aws_lc_rs::rand;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use data_encoding::HEXLOWER;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_apis::entities::{Application, Credential, Plan, Subscription, SubscriptionState, Validation};
+use weir_apis::hash;
+use weir_apis::states::{self, Side};
+
+/// How long the old key stays good after a rotation, in seconds, where a plan says nothing.
+const OVERLAP: u64 = 2 * 3600;
+/// Characters of a key by which people recognise it.
+const SHOWN: usize = 8;
+
+/// A wish to subscribe.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSubscription {
+    application: String,
+    publication: String,
+    plan: String,
+    #[serde(default)]
+    request: String,
+    #[serde(default)]
+    conditions_revision: u32,
+    #[serde(default)]
+    starts: Option<u64>,
+    #[serde(default)]
+    ends: Option<u64>,
+}
+
+fn random(bytes: usize) -> Result<String, Problem> {
+    let mut bits = vec![0; bytes];
+    rand::fill(&mut bits).map_err(|_| Problem::unreadable("the system yields no random bits"))?;
+    Ok(HEXLOWER.encode(&bits))
+}
+
+/// A key, and what is kept of it.
+fn made(subscription: &str, plan: &Plan) -> Result<(String, Credential), Problem> {
+    let key = random(32)?;
+    let credential = Credential {
+        id: random(8)?,
+        subscription: subscription.to_owned(),
+        prefix: key.chars().take(SHOWN).collect(),
+        hash: hash::of_bytes(key.as_bytes()),
+        expires: plan.key_lifetime.map(|it| now() + it),
+        created: now(),
+        ..Credential::default()
+    };
+    Ok((key, credential))
+}
+
+/// A credential as it is shown: without its hash.
+fn shown(credential: &Credential) -> Value {
+    let mut value = json!(credential);
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("hash");
+    }
+    value
+}
+
+fn plan_of(library: &Library, subscription: &Subscription) -> Result<Plan, Problem> {
+    let mut parts = subscription.publication.split('/');
+    let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    library.get(&library::plan_key(name, version, &subscription.plan))
+}
+
+pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    super::entities::listed(&api, "subscriptions").await
+}
+
+pub async fn read(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    super::entities::shown(&api, &library::subscription_key(&id)).await
+}
+
+pub async fn create(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let wanted: NewSubscription = parse(&body_of(&body)?)?;
+    let id = random(8)?;
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let application: Application = library.get(&library::application_key(&wanted.application))?;
+            let publication = library.publication(&wanted.publication)?;
+            let mut subscription = Subscription {
+                id: id.clone(),
+                application: wanted.application.clone(),
+                publication: wanted.publication.clone(),
+                plan: wanted.plan.clone(),
+                starts: wanted.starts,
+                ends: wanted.ends,
+                request: wanted.request.clone(),
+                conditions_revision: wanted.conditions_revision,
+                created: now(),
+                ..Subscription::default()
+            };
+            let plan = plan_of(library, &subscription)?;
+            states::can_subscribe(&plan, &application, wanted.conditions_revision)?;
+            let known: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+            let is_over = |it: &Subscription| {
+                matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected)
+            };
+            let same = known.iter().find(|it| {
+                it.application == wanted.application
+                    && it.publication == wanted.publication
+                    && it.plan == wanted.plan
+                    && !is_over(it)
+            });
+            if let Some(same) = same {
+                let detail = format!(
+                    "{} has subscribed to this plan already: {}",
+                    wanted.application, same.id
+                );
+                return Err(Problem::new(StatusCode::CONFLICT, detail));
+            }
+            let mut answer = Value::Null;
+            if plan.validation == Validation::Auto {
+                subscription.state = SubscriptionState::Accepted;
+                let (key, credential) = made(&id, &plan)?;
+                library.put(&library::credential_key(&credential.id), &credential)?;
+                answer = shown(&credential);
+                answer["key"] = key.into();
+            }
+            library.put(&library::subscription_key(&id), &subscription)?;
+            let mut whole = json!(subscription);
+            if !answer.is_null() {
+                whole["credential"] = answer;
+            }
+            Ok(Done {
+                note: format!(
+                    "{} subscribes to {} of {}",
+                    wanted.application, wanted.plan, wanted.publication
+                ),
+                publications: BTreeSet::from([publication.id()]),
+                answer: whole,
+            })
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(written.answer)).into_response())
+}
+
+/// The change of a subscription's state.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewState {
+    /// `accepted`, `rejected`, `paused`, `stopped` or `closed`.
+    state: String,
+    /// Why.
+    #[serde(default)]
+    reason: String,
+    /// Whether the consumer asks: `consumer`; left out: the provider.
+    #[serde(default)]
+    side: Option<String>,
+    /// A new end, in seconds since 1970; it opens a subscription again that has ended.
+    #[serde(default)]
+    ends: Option<u64>,
+}
+
+pub async fn state(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Json(wanted): Json<NewState>,
+) -> Result<Json<Value>, Problem> {
+    let to: SubscriptionState = parse(&Value::from(wanted.state.as_str()))?;
+    let side = match wanted.side.as_deref() {
+        None | Some("provider") => Side::Provider,
+        Some("consumer") => Side::Consumer,
+        Some(other) => {
+            return Err(Problem::bad(format!(
+                "expected 'provider' or 'consumer' in 'side', found '{other}'"
+            )));
+        }
+    };
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
+            subscription.state = states::subscription(subscription.state, to, side)?;
+            subscription.reason.clone_from(&wanted.reason);
+            subscription.processed_by = caller.name();
+            if wanted.ends.is_some() {
+                subscription.ends = wanted.ends;
+            }
+            library.put(&library::subscription_key(&id), &subscription)?;
+            Ok(Done {
+                note: format!("subscription {id}: {}", wanted.state),
+                publications: BTreeSet::from([subscription.publication.clone()]),
+                answer: subscription,
+            })
+        })
+        .await?;
+    Ok(Json(json!(written.answer)))
+}
+
+fn of_subscription(library: &Library, id: &str) -> Result<Vec<Credential>, Problem> {
+    let mut all: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    all.retain(|it| it.subscription == id);
+    Ok(all)
+}
+
+pub async fn credentials(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let _there: Subscription = library.get(&library::subscription_key(&id))?;
+    let items: Vec<Value> = of_subscription(&library, &id)?.iter().map(shown).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+/// A further key, or one that takes the place of another.
+#[derive(Deserialize, Default, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewCredential {
+    /// The credential that it replaces.
+    replaces: Option<String>,
+    /// For how many seconds the one that it replaces stays good; left out: as the plan says.
+    overlap: Option<u64>,
+}
+
+pub async fn add(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let wanted: NewCredential = parse(&body_of(&body)?)?;
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let subscription: Subscription = library.get(&library::subscription_key(&id))?;
+            if matches!(
+                subscription.state,
+                SubscriptionState::Pending | SubscriptionState::Rejected | SubscriptionState::Closed
+            ) {
+                let detail = "there are keys for a subscription that is accepted only";
+                return Err(Problem::new(StatusCode::CONFLICT, detail));
+            }
+            let plan = plan_of(library, &subscription)?;
+            let (key, mut credential) = made(&id, &plan)?;
+            if let Some(old) = &wanted.replaces {
+                let mut old: Credential = library.get(&library::credential_key(old))?;
+                if old.subscription != id || !old.is_good(now()) {
+                    return Err(Problem::new(
+                        StatusCode::CONFLICT,
+                        format!("{} is no good key of this subscription", old.id),
+                    ));
+                }
+                let end = now() + wanted.overlap.or(plan.overlap).unwrap_or(OVERLAP);
+                old.expires = Some(old.expires.map_or(end, |known| known.min(end)));
+                library.put(&library::credential_key(&old.id), &old)?;
+                credential.replaces = Some(old.id);
+            }
+            library.put(&library::credential_key(&credential.id), &credential)?;
+            let mut answer = shown(&credential);
+            answer["key"] = key.into();
+            Ok(Done {
+                note: format!("a key of subscription {id}"),
+                publications: BTreeSet::from([subscription.publication]),
+                answer,
+            })
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(written.answer)).into_response())
+}
+
+pub async fn revoke(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((id, credential)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let subscription: Subscription = library.get(&library::subscription_key(&id))?;
+        let mut known: Credential = library.get(&library::credential_key(&credential))?;
+        if known.subscription != id {
+            return Err(Problem::not_found(format_args!(
+                "the credential {credential} of this subscription"
+            )));
+        }
+        known.revoked.get_or_insert(now());
+        library.put(&library::credential_key(&credential), &known)?;
+        Ok(Done {
+            note: format!("revoke a key of subscription {id}"),
+            publications: BTreeSet::from([subscription.publication]),
+            answer: (),
+        })
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

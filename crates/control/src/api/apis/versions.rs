@@ -1,0 +1,497 @@
+//! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
+
+use super::commit::{Done, now};
+use super::entities::{body_of, parse};
+use super::library::{Library, PREFIX};
+use super::{library, specs};
+use crate::access::Caller;
+use crate::api::{Api, Problem};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use weir_apis::entities::{
+    Api as ApiEntity, Component, DraftState, LineState, LintSummary, Revision as ApiRevision, Version,
+};
+use weir_apis::lint::{self, Options, Ruleset};
+use weir_apis::openapi::{self, Description};
+use weir_apis::{Finding, Level, diff, export, import, naming, postman};
+
+/// What a new version is named, if the document is sent as it is.
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct NewVersion {
+    /// The version; left out: what the document says in `info.version`.
+    version: Option<String>,
+}
+
+/// A body: fields of a version with the document in `spec`, or the document alone.
+fn upload(text: &str) -> Result<(Value, Option<String>), Problem> {
+    let value = openapi::parse(text).map_err(|found| specs::unreadable(&[found]))?;
+    let is_document = value.get("openapi").is_some() || value.get("swagger").is_some();
+    if is_document {
+        return Ok((json!({}), Some(text.to_owned())));
+    }
+    if postman::is_collection(&value) {
+        return Ok((json!({}), Some(converted(&value)?)));
+    }
+    let Value::Object(mut fields) = value else {
+        return Err(specs::unreadable(&[Finding::error(
+            openapi::UNREADABLE,
+            Default::default(),
+            "expected an OpenAPI document, or a map with one in 'spec'",
+        )]));
+    };
+    let spec = match fields.remove("spec") {
+        None => None,
+        Some(Value::String(text)) => match openapi::parse(&text) {
+            Ok(value) if postman::is_collection(&value) => Some(converted(&value)?),
+            _ => Some(text),
+        },
+        Some(value) if postman::is_collection(&value) => Some(converted(&value)?),
+        Some(value) => {
+            Some(serde_json::to_string_pretty(&value).map_err(|error| Problem::bad(error.to_string()))?)
+        }
+    };
+    Ok((Value::Object(fields), spec))
+}
+
+fn converted(collection: &Value) -> Result<String, Problem> {
+    let document = postman::convert(collection).map_err(Problem::bad)?;
+    serde_json::to_string_pretty(&document).map_err(|error| Problem::bad(error.to_string()))
+}
+
+/// What of a draft a body may change.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    display_name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    labels: Option<weir_apis::entities::Labels>,
+    #[serde(default)]
+    components: Option<Vec<Component>>,
+    #[serde(default)]
+    operations: Option<std::collections::BTreeMap<String, weir_apis::entities::OperationSettings>>,
+    #[serde(default)]
+    chain: Option<Vec<Value>>,
+}
+
+pub async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/{name}/"))?;
+    Ok(Json(json!({ "items": versions })))
+}
+
+pub async fn create(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Query(new): Query<NewVersion>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let (fields, spec) = upload(&body)?;
+    let spec = spec.ok_or_else(|| Problem::bad("expected an OpenAPI document in 'spec'"))?;
+    let edit: Edit = parse(&fields)?;
+    let description = specs::read(&spec)?;
+    let told = description
+        .info
+        .get("version")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let version = edit
+        .version
+        .clone()
+        .or(new.version)
+        .or(told)
+        .unwrap_or_else(|| "1".to_owned());
+    if !naming::is_version(&version) {
+        let detail = format!("'{version}' is no version: expected {}", naming::EXPECTED_VERSION);
+        return Err(Problem::bad(detail));
+    }
+    let key = library::version_key(&name, &version);
+    let written = api
+        .manage(&caller, &headers, |library| {
+            library.get::<ApiEntity>(&library::api_key(&name))?;
+            if library.bytes(&key).is_some() {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    format!("{name} {version} exists"),
+                ));
+            }
+            let mut entity = Version {
+                api: name.clone(),
+                version: version.clone(),
+                created: now(),
+                modified: now(),
+                ..Version::default()
+            };
+            entity.draft.spec = specs::keep(library, &spec)?;
+            entity.draft.state = DraftState::Changed;
+            entity.draft.components = vec![Component {
+                name: "main".to_owned(),
+                backend: "main".to_owned(),
+                ..Component::default()
+            }];
+            apply(&mut entity, &edit);
+            check(&entity, &description)?;
+            library.put(&key, &entity)?;
+            Ok(Done::quiet(format!("new version {version} of {name}"), entity))
+        })
+        .await?;
+    let answer = shown(&written.answer, &spec, &description);
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+fn apply(entity: &mut Version, edit: &Edit) {
+    macro_rules! take {
+        ($($from:ident => $to:expr),*) => { $(if let Some(value) = &edit.$from { $to = value.clone(); })* };
+    }
+    take!(
+        display_name => entity.display_name,
+        description => entity.description,
+        labels => entity.labels,
+        components => entity.draft.components,
+        operations => entity.draft.operations,
+        chain => entity.draft.chain
+    );
+}
+
+fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
+    let mut errors = Vec::new();
+    let components = &entity.draft.components;
+    for (index, component) in components.iter().enumerate() {
+        let place = format!("components[{index}].name");
+        if !naming::is_name(&component.name) {
+            errors.push((
+                place,
+                format!(
+                    "'{}' is no name: expected {}",
+                    component.name,
+                    naming::EXPECTED_NAME
+                ),
+            ));
+        } else if components[..index].iter().any(|it| it.name == component.name) {
+            errors.push((place, format!("two components are named '{}'", component.name)));
+        }
+    }
+    for (id, settings) in &entity.draft.operations {
+        let is_known = description.operations.iter().any(|it| it.id == *id) || !settings.known_as.is_empty();
+        let place = format!("operations.{id}");
+        if !is_known {
+            errors.push((place, "the document has no such operation".to_owned()));
+        } else if let Some(name) = settings
+            .component
+            .as_ref()
+            .filter(|name| !components.iter().any(|it| it.name == **name))
+        {
+            errors.push((
+                format!("{place}.component"),
+                format!("no component is named '{name}'"),
+            ));
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step("read", errors)),
+    }
+}
+
+/// A version with its operations and findings.
+fn shown(entity: &Version, spec: &str, description: &Description) -> Value {
+    let findings = lint::run(spec, description, &Ruleset::default(), Options::default());
+    let operations: Vec<Value> = description
+        .operations
+        .iter()
+        .map(|it| {
+            let settings = entity.draft.operations.get(&it.id);
+            let standard = entity.draft.components.first().map(|it| it.name.as_str());
+            let component = settings.and_then(|it| it.component.as_deref()).or(standard);
+            json!({
+                "id": it.id, "method": it.method, "path": it.path, "summary": it.summary,
+                "deprecated": it.deprecated, "tags": it.tags, "component": component,
+                "hidden": settings.is_some_and(|it| it.hidden),
+            })
+        })
+        .collect();
+    let mut answer = json!(entity);
+    answer["hash"] = entity.draft.hash().into();
+    answer["format"] = description.format.as_str().into();
+    answer["operations"] = Value::Array(operations);
+    answer["findings"] = json!(findings);
+    answer
+}
+
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let entity = library.version(&name, &version)?;
+    let spec = specs::text(&library, &entity.draft.spec)?;
+    let description = specs::read(&spec)?;
+    Ok(Json(shown(&entity, &spec, &description)))
+}
+
+/// Changes the draft. A document that is uploaded again is merged.
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Json<Value>, Problem> {
+    let (fields, spec) = upload(&body)?;
+    let edit: Edit = parse(&fields)?;
+    let fresh = spec.as_deref().map(specs::read).transpose()?;
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let mut entity = library.version(&name, &version)?;
+            if entity.line == LineState::Retired {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    format!("{name} {version} is retired"),
+                ));
+            }
+            let (before, hash) = (
+                specs::description(library, &entity.draft.spec)?,
+                entity.draft.hash(),
+            );
+            let mut merged = import::Merged::default();
+            if let (Some(text), Some(fresh)) = (&spec, &fresh) {
+                merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
+                entity.draft.operations.clone_from(&merged.operations);
+                entity.draft.spec = specs::keep(library, text)?;
+                rename_in_plans(library, &name, &version, &merged)?;
+            }
+            apply(&mut entity, &edit);
+            let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
+            check(&entity, &description)?;
+            if entity.draft.hash() != hash {
+                entity.draft.state = DraftState::Changed;
+                entity.modified = now();
+            }
+            library.put(&library::version_key(&name, &version), &entity)?;
+            let difference = diff::diff(&before, &description);
+            let text = specs::text(library, &entity.draft.spec)?;
+            Ok(Done::quiet(
+                format!("draft of {name} {version}"),
+                (entity, text, description, difference, merged),
+            ))
+        })
+        .await?;
+    let (entity, text, description, difference, merged) = written.answer;
+    let mut answer = shown(&entity, &text, &description);
+    answer["diff"] = json!(difference);
+    answer["gone"] = json!(merged.gone);
+    Ok(Json(answer))
+}
+
+/// Operations with other ids stay in the plans that open them.
+fn rename_in_plans(
+    library: &mut Library,
+    name: &str,
+    version: &str,
+    merged: &import::Merged,
+) -> Result<(), Problem> {
+    for mut plan in library.plans(name, version)? {
+        let before = plan.operations.clone();
+        for id in &mut plan.operations {
+            if let Some(today) = merged.renamed.get(id) {
+                id.clone_from(today);
+            }
+        }
+        if plan.operations != before {
+            library.put(&library::plan_key(name, version, &plan.name), &plan)?;
+        }
+    }
+    Ok(())
+}
+
+/// Options of lint.
+#[derive(Deserialize, Default, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LintRequest {
+    /// The text of a severities file.
+    rules: Option<String>,
+    /// The path that the API is to be published under.
+    base_path: Option<String>,
+}
+
+pub async fn lint(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+    body: String,
+) -> Result<Json<Value>, Problem> {
+    let wanted: LintRequest = parse(&body_of(&body)?)?;
+    let library = api.library().await?;
+    let entity = library.version(&name, &version)?;
+    let spec = specs::text(&library, &entity.draft.spec)?;
+    let description = specs::read(&spec)?;
+    let ruleset = ruleset(wanted.rules.as_deref())?;
+    let options = Options {
+        base_path: wanted.base_path.as_deref(),
+    };
+    let findings = lint::run(&spec, &description, &ruleset, options);
+    Ok(Json(
+        json!({ "summary": summary(&findings), "findings": findings }),
+    ))
+}
+
+/// Reads a severities file; without one, the recommended rules count.
+pub fn ruleset(text: Option<&str>) -> Result<Ruleset, Problem> {
+    match text {
+        Some(text) => Ruleset::parse(text).map_err(|found| specs::unreadable(&found)),
+        None => Ok(Ruleset::default()),
+    }
+}
+
+/// How many findings there are of each level.
+pub fn summary(findings: &[Finding]) -> LintSummary {
+    let count = |level: Level| findings.iter().filter(|it| it.level == level).count() as u32;
+    LintSummary {
+        errors: count(Level::Error),
+        warnings: count(Level::Warn),
+        others: count(Level::Info) + count(Level::Hint),
+    }
+}
+
+/// Why there is a revision.
+#[derive(Deserialize, Default, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RevisionRequest {
+    /// A few words.
+    note: String,
+}
+
+/// Makes a revision of the draft. A draft that is as the last revision makes none.
+pub fn freeze(
+    library: &mut Library,
+    (name, version): (&str, &str),
+    author: &str,
+    note: &str,
+) -> Result<ApiRevision, Problem> {
+    let mut entity = library.version(name, version)?;
+    if entity.last_revision > 0 {
+        let last = library.revision(name, version, entity.last_revision)?;
+        if last.hash == entity.draft.hash() {
+            return Ok(last);
+        }
+    }
+    let spec = specs::text(library, &entity.draft.spec)?;
+    let description = specs::read(&spec)?;
+    let findings = lint::run(&spec, &description, &Ruleset::default(), Options::default());
+    let revision = ApiRevision {
+        lint: summary(&findings),
+        author: author.to_owned(),
+        note: note.to_owned(),
+        created: now(),
+        ..entity.draft.revision(name, version, entity.last_revision + 1)
+    };
+    entity.last_revision = revision.number;
+    entity.draft.state = DraftState::Clean;
+    library.put(&library::revision_key(name, version, revision.number), &revision)?;
+    library.put(&library::version_key(name, version), &entity)?;
+    Ok(revision)
+}
+
+pub async fn revisions(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let all: Vec<ApiRevision> = library.list(&format!("{PREFIX}revisions/{name}/{version}/"))?;
+    Ok(Json(json!({ "items": all })))
+}
+
+pub async fn revise(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let wanted: RevisionRequest = parse(&body_of(&body)?)?;
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let revision = freeze(library, (&name, &version), &caller.name(), &wanted.note)?;
+            Ok(Done::quiet(
+                format!("revision {} of {name} {version}", revision.number),
+                revision,
+            ))
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(json!(written.answer))).into_response())
+}
+
+/// Two revisions; 0 is the draft.
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct Between {
+    from: u32,
+    #[serde(default)]
+    to: u32,
+}
+
+pub async fn compare(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+    Query(between): Query<Between>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let of = |number: u32| -> Result<Arc<Description>, Problem> {
+        let spec = match number {
+            0 => library.version(&name, &version)?.draft.spec,
+            number => library.revision(&name, &version, number)?.spec,
+        };
+        specs::description(&library, &spec)
+    };
+    let difference = diff::diff(&*of(between.from)?, &*of(between.to)?);
+    Ok(Json(
+        json!({ "breaking": difference.is_breaking(), "operations": difference.operations }),
+    ))
+}
+
+/// For which environment.
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct ExportQuery {
+    environment: Option<String>,
+}
+
+pub async fn export(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+    Query(wanted): Query<ExportQuery>,
+) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let entity = library.version(&name, &version)?;
+    let plans = library.plans(&name, &version)?;
+    let (mut spec, mut settings, mut urls, mut publication) = (
+        entity.draft.spec.clone(),
+        entity.draft.operations.clone(),
+        Vec::new(),
+        None,
+    );
+    if let Some(environment) = &wanted.environment {
+        let found = library.publication(&format!("{name}/{version}/{environment}"))?;
+        let revision = library.revision(&name, &version, found.revision)?;
+        (spec, settings) = (revision.spec, revision.operations);
+        urls = library.environment(environment)?.base_urls;
+        publication = Some(found);
+    }
+    let description = specs::description(&library, &spec)?;
+    let is_hidden = |id: &str| settings.get(id).is_some_and(|it| it.hidden);
+    Ok(Json(export::export(
+        &description,
+        &urls,
+        publication.as_ref(),
+        &plans,
+        is_hidden,
+    )))
+}

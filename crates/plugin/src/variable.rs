@@ -82,8 +82,24 @@ pub enum Variable {
     ConsumerId,
     /// The id of the credential by which the caller is known.
     CredentialId,
+    /// `share_NAME`: a number from 0 to 9999 that another variable's value always has: of a cookie, a header, an
+    /// argument, the client's address or the consumer. So a share of the callers can be told apart.
+    Share(Box<Variable>),
     /// A name that no call has a value for.
     Unknown,
+}
+
+/// How many shares there are.
+const SHARES: u64 = 10_000;
+
+/// A number below [`SHARES`] that these bytes always have, in every process: FNV-1a, and a last mixing, as its lower bits
+/// alone are uneven for short texts.
+fn share(bytes: &[u8]) -> u64 {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed ^ (mixed >> 33)) % SHARES
 }
 
 /// A variable's value.
@@ -101,6 +117,17 @@ impl Variable {
     /// Finds the variable of this name, without a leading `$`. A name that is not known here has no value in
     /// any call, as in the originals.
     pub fn parse(name: &str) -> Self {
+        if let Some(name) = name.strip_prefix("share_") {
+            return match Self::parse(name) {
+                of @ (Self::Cookie(_)
+                | Self::Header(_)
+                | Self::Arg(_)
+                | Self::RemoteAddr
+                | Self::ConsumerId
+                | Self::ConsumerName) => Self::Share(Box::new(of)),
+                _ => Self::Unknown,
+            };
+        }
         if let Some(arg) = name.strip_prefix("arg_") {
             return Self::Arg(arg.as_bytes().to_vec());
         }
@@ -233,6 +260,9 @@ impl Variable {
         let text = |text: String| Some(Cow::Owned(text.into_bytes()));
         let bytes = |bytes: &'x [u8]| Some(Cow::Borrowed(bytes));
         match self {
+            Self::Share(of) => of
+                .read(exchange)
+                .and_then(|value| text(share(&value).to_string())),
             Self::Arg(name) => request.query_arg(name),
             Self::Header(name) => {
                 joined(&request.headers, name).or_else(|| underscored(&request.headers, name))

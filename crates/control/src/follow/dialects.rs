@@ -61,7 +61,10 @@ pub fn is_purge(key: &Key) -> bool {
 
 /// What the keys begin with of the documents that gateways are told of, those that are the most last.
 pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
-    let others = [PURGES].into_iter().chain(acme::FOLLOWED).map(|it: &'static str| -> &str { it });
+    let others = [PURGES]
+        .into_iter()
+        .chain(acme::FOLLOWED)
+        .map(|it: &'static str| -> &str { it });
     let of_environments = dialects.environment_prefixes().iter().map(String::as_str);
     let of_all = dialects.prefixes().map(|it: &'static str| -> &str { it });
     others.chain(of_all).chain(of_environments)

@@ -1,8 +1,8 @@
 //! Environments, APIs, plans, applications and products as documents: read, written, removed.
 
 use super::commit::Done;
-use super::library::{Library, PREFIX};
 use super::library;
+use super::library::{Library, PREFIX};
 use crate::access::Caller;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -264,9 +264,7 @@ pub mod plans {
                 library.put(&key, &entity)?;
                 Ok(Done {
                     note: format!("PUT plan {plan} of {name} {version}"),
-                    publications: library.publications(|it| {
-                        it.api == name && it.version == version
-                    })?,
+                    publications: library.publications(|it| it.api == name && it.version == version)?,
                     answer: (before.is_none(), entity),
                 })
             })
@@ -288,8 +286,7 @@ pub mod plans {
                 let mut entity: Plan = library.get(&key)?;
                 entity.state = states::plan(entity.state, to)?;
                 library.put(&key, &entity)?;
-                let publications =
-                    library.publications(|it| it.api == name && it.version == version)?;
+                let publications = library.publications(|it| it.api == name && it.version == version)?;
                 if to == PlanState::Closed {
                     resettle(library, &publications, &plan, wanted.move_to.as_deref())?;
                 }

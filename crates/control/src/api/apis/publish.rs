@@ -4,7 +4,7 @@
 use super::commit::{Done, Written, now};
 use super::conflicts::{self, Conflict};
 use super::entities::{body_of, parse};
-use super::library::{self, Library, PREFIX};
+use super::library::{self, Library};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::writing::tried;

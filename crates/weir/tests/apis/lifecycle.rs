@@ -1,0 +1,404 @@
+//! Versions and publications: what is posted, published, changed, promoted, rolled back, deprecated.
+
+use crate::support::{Call, status_of, until, upstream};
+use crate::weir::Weir;
+use crate::{Plane, petstore, runtime};
+use serde_json::{Value, json};
+
+const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
+
+/// 1
+#[test]
+fn a_document_that_is_posted_lists_operations_and_findings_and_serves_nothing() {
+    let plane = Plane::start();
+    let version = plane.version(&petstore());
+    let ids: Vec<&str> = version["operations"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|it| it["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["listPets", "addPet", "getPet"]);
+    let findings = version["findings"].as_array().expect("a list");
+    assert!(
+        findings
+            .iter()
+            .any(|it| it["rule"] == "operation-tags" && it["line"] == 1 && it["column"].as_u64() > Some(1)),
+        "{findings:?}"
+    );
+    assert_eq!(plane.status("/v1/pets", None), Some(404));
+    let broken = plane
+        .post("/api/v1/apis/pets/versions?version=2", json!("openapi: ["))
+        .expect(422);
+    assert!(broken.body.contains("1:1"), "{broken:?}");
+}
+
+/// 2, 16
+#[test]
+fn gateways_serve_their_environment_and_hear_of_no_other() {
+    let plane = Plane::start();
+    let control = format!("http://{}", plane.weir.console());
+    let folder = tempfile::tempdir().expect("a folder");
+    let gateway = |name: &str| {
+        Weir::start(
+            folder.path(),
+            &["--role", "gateway", "--control", &control, "--environment", name],
+        )
+    };
+    let (test, prod) = (gateway("test"), gateway("prod"));
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    for weir in [&plane.weir, &test] {
+        until("the test gateways serve it", || {
+            status_of(&weir.proxy(), "/v1/pets") == Some(200)
+        });
+    }
+    assert_eq!(status_of(&prod.proxy(), "/v1/pets"), Some(404));
+    assert_eq!(status_of(&test.proxy(), "/v1/pets/7"), Some(200));
+    assert_eq!(status_of(&test.proxy(), "/v1/cats"), Some(404));
+    plane.publish("prod", upstream("pets"));
+    until("production serves it", || {
+        status_of(&prod.proxy(), "/v1/pets") == Some(200)
+    });
+    // What the control plane tells a gateway of one environment.
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(plane.weir.console()).expect("connected");
+    stream
+        .write_all(b"GET /api/v1/sync?environment=test HTTP/1.1\r\nHost: h\r\n\r\n")
+        .expect("sent");
+    let mut told = String::new();
+    let mut buffer = [0; 65536];
+    while !told.contains("\"revision\"") {
+        let length = stream.read(&mut buffer).expect("a stream");
+        told.push_str(&String::from_utf8_lossy(&buffer[..length]));
+    }
+    assert!(
+        told.contains("env/test/native/services/") && !told.contains("env/prod"),
+        "{told}"
+    );
+}
+
+/// 3
+#[test]
+fn a_thousand_operations_are_one_commit() {
+    let plane = Plane::start();
+    let paths: serde_json::Map<String, Value> = (0..1000)
+        .map(|it| (format!("/p{it}"), json!({"get": {"operationId": format!("op{it}"), "responses": {"200": {"description": "ok"}}}})))
+        .collect();
+    plane.version(&json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}, "paths": paths}));
+    let commits = |plane: &Plane| {
+        plane.get("/api/v1/history?limit=1000").json()["items"]
+            .as_array()
+            .expect("a list")
+            .len()
+    };
+    let before = commits(&plane);
+    plane.publish("test", upstream("pets"));
+    assert_eq!(commits(&plane), before + 1);
+    until("the last one is served", || {
+        plane.status("/v1/p999", None) == Some(200)
+    });
+    assert_eq!(plane.status("/v1/p0", None), Some(200));
+}
+
+/// 5
+#[test]
+fn paths_of_others_are_refused_with_their_names() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane.put("/api/v1/apis/cats", json!({})).expect(201);
+    plane
+        .post("/api/v1/apis/cats/versions?version=1", petstore())
+        .expect(201);
+    let body = |force: bool| json!({"runtime": runtime(upstream("cats")), "force": force});
+    let refused = plane
+        .post("/api/v1/publications/cats/1/test", body(false))
+        .expect(409);
+    assert!(
+        refused.body.contains("publications/pets/1.0.0/test") && refused.body.contains("GET /v1/pets"),
+        "{refused:?}"
+    );
+    let forced = plane
+        .post("/api/v1/publications/cats/1/test", body(true))
+        .expect(200)
+        .json();
+    assert_ne!(forced["forced"], json!([]));
+}
+
+/// 6, 7
+#[test]
+fn a_document_that_is_uploaded_again_is_merged_and_compared() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let settings = json!({"operations": {"addPet": {"plugins": [{"cors": {}}]}, "listPets": {"plugins": [{"request-id": {}}]}}});
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0", settings)
+        .expect(200);
+    let mut changed = petstore();
+    changed["paths"]["/pets"]["get"]["parameters"][0]["required"] = true.into();
+    let answer = plane
+        .put("/api/v1/apis/pets/versions/1.0.0", changed.clone())
+        .expect(200)
+        .json();
+    let operations = answer["diff"]["operations"].as_array().expect("a list");
+    assert_eq!(operations.len(), 1, "{operations:?}");
+    assert_eq!(operations[0]["changes"][0]["breaking"], true);
+    assert_eq!(
+        answer["draft"]["operations"]["addPet"]["plugins"],
+        json!([{"cors": {}}])
+    );
+    assert_eq!(
+        answer["draft"]["operations"]["listPets"]["plugins"],
+        json!([{"request-id": {}}])
+    );
+}
+
+/// 7, 18
+#[test]
+fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let server = upstream("pets");
+    plane.publish("test", server);
+    let mut smaller = petstore();
+    smaller["paths"]
+        .as_object_mut()
+        .expect("a map")
+        .remove("/pets/{id}");
+    plane.put("/api/v1/apis/pets/versions/1.0.0", smaller).expect(200);
+    let refused = plane.post(PUBLICATION, json!({})).expect(409);
+    assert!(refused.body.contains("GET /pets/{id}"), "{refused:?}");
+    let dry = |_: u32| {
+        let call = plane
+            .call("POST", PUBLICATION, &json!({"force": true}))
+            .header("Weir-Dry-Run", "true");
+        call.make().expect(200).body
+    };
+    assert_eq!(dry(1), dry(2));
+    assert_eq!(plane.get(PUBLICATION).json()["revision"], 1);
+    let done = plane
+        .post(PUBLICATION, json!({"force": true, "note": "nobody asks for one"}))
+        .expect(200)
+        .json();
+    assert_eq!(
+        (done["revision"].as_u64(), done["breaking"].as_bool()),
+        (Some(2), Some(true))
+    );
+    until("it is gone", || plane.status("/v1/pets/7", None) == Some(404));
+}
+
+/// 10, 11
+#[test]
+fn promotion_and_rollback_keep_the_runtime_of_their_environment() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("test"));
+    plane.publish("prod", upstream("prod"));
+    let before = plane.get("/api/v1/publications/pets/1.0.0/prod").json();
+    let mut larger = petstore();
+    larger["paths"]["/dogs"] =
+        json!({"get": {"operationId": "listDogs", "responses": {"200": {"description": "ok"}}}});
+    plane.put("/api/v1/apis/pets/versions/1.0.0", larger).expect(200);
+    plane.post(PUBLICATION, json!({})).expect(200);
+    until("the new one is served", || {
+        plane.status("/v1/dogs", None) == Some(200)
+    });
+    plane
+        .post(&format!("{PUBLICATION}/promote"), json!({"to": "prod"}))
+        .expect(200);
+    let (test, prod) = (
+        plane.get(PUBLICATION).json(),
+        plane.get("/api/v1/publications/pets/1.0.0/prod").json(),
+    );
+    assert_eq!(test["hash"], prod["hash"]);
+    assert_eq!(prod["runtime"], before["runtime"]);
+    let back = plane
+        .post(&format!("{PUBLICATION}/rollback"), json!({"note": "dogs bite"}))
+        .expect(200)
+        .json();
+    assert_eq!(back["revision"], 1);
+    until("calls are as before", || {
+        plane.status("/v1/dogs", None) == Some(404)
+    });
+    assert_eq!(plane.through("/v1/pets", None).expect("an answer").body, "test");
+    let history = plane.get(PUBLICATION).json()["history"].clone();
+    let last = history.as_array().and_then(|it| it.last()).expect("a step");
+    assert_eq!(
+        (&last["action"], &last["note"]),
+        (&json!("rollback"), &json!("dogs bite"))
+    );
+}
+
+/// 13
+#[test]
+fn deprecation_reaches_every_answer_and_the_end_is_410() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    let late = plane
+        .put(
+            &format!("{PUBLICATION}/deprecation"),
+            json!({"since": 200, "sunset": 100}),
+        )
+        .expect(422);
+    assert!(late.body.contains("sunset"));
+    let wanted = json!({"since": 1_750_000_000, "sunset": 4_000_000_000_u64, "successor": "https://api.test/v2", "enforce": true});
+    plane
+        .put(&format!("{PUBLICATION}/deprecation"), wanted)
+        .expect(200);
+    let header = |name: &str| plane.through("/v1/pets", None).and_then(|it| it.header(name));
+    until("a refusal tells it", || {
+        header("deprecation").as_deref() == Some("@1750000000")
+    });
+    assert_eq!(plane.status("/v1/pets", None), Some(401));
+    assert_eq!(header("sunset").as_deref(), Some("Fri, 02 Oct 2096 07:06:40 GMT"));
+    let over = json!({"since": 1_700_000_000, "sunset": 1_750_000_000, "successor": "https://api.test/v2", "enforce": true});
+    plane.put(&format!("{PUBLICATION}/deprecation"), over).expect(200);
+    until("it is over", || plane.status("/v1/pets", None) == Some(410));
+    let answer = plane.through("/v1/pets", None).expect("an answer");
+    assert!(answer.body.contains("https://api.test/v2"), "{answer:?}");
+    assert!(
+        answer
+            .header("link")
+            .is_some_and(|it| it.contains("successor-version")),
+        "{answer:?}"
+    );
+}
+
+/// 14
+#[test]
+fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let edit = json!({"chain": [{"response-rewrite": {"headers": [{"set": {"X-Side": "new"}}]}}]});
+    plane.put("/api/v1/apis/pets/versions/1.0.0", edit).expect(200);
+    plane
+        .post("/api/v1/apis/pets/versions/1.0.0/revisions", json!({}))
+        .expect(201);
+    plane
+        .put(
+            &format!("{PUBLICATION}/canary"),
+            json!({"revision": 2, "share": 1000, "by": {"cookie": "sid"}}),
+        )
+        .expect(200);
+    let side = |cookie: &str| {
+        let call = Call::get(&plane.weir.proxy(), "/v1/pets").header("Cookie", &format!("sid={cookie}"));
+        call.make().expect(200).header("x-side").is_some()
+    };
+    let some = |count: u32| (0..count).filter(|it| side(&format!("caller-{it}"))).count();
+    until("some are on the new side", || some(100) > 0);
+    let share = some(1000);
+    assert!((70..=130).contains(&share), "{share} of 1000");
+    let one = (0..100)
+        .find(|it| side(&format!("caller-{it}")))
+        .expect("one on the new side");
+    assert!((0..20).all(|_| side(&format!("caller-{one}"))));
+    plane
+        .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
+        .expect(200);
+    until("all are on the old side", || some(100) == 0);
+}
+
+/// 15
+#[test]
+fn a_document_that_a_publication_owns_is_not_written_by_hand() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    for (kind, name) in [
+        ("services", "test.pets.1.0.0.main"),
+        ("routes", "test.pets.1.0.0.main.listpets"),
+    ] {
+        let body = json!({"name": name, "url": "http://127.0.0.1:1"});
+        let refused = plane
+            .put(&format!("/api/v1/resources/{kind}/{name}"), body)
+            .expect(409);
+        assert!(
+            refused.body.contains("publications/pets/1.0.0/test"),
+            "{refused:?}"
+        );
+    }
+}
+
+/// 8, 9
+#[test]
+fn approvals_are_for_one_hash_and_not_for_ones_own() {
+    let plane = Plane::start();
+    plane
+        .put("/api/v1/environments/prod", json!({"protected": true}))
+        .expect(200);
+    plane.version(&petstore());
+    let user = |name: &str, role: &str| {
+        let path = format!("/api/v1/users/{name}");
+        let call = plane.call("POST", &path, &json!({"rights": [{"role": role}]}));
+        call.header(
+            "Authorization",
+            &format!("Bearer {}", ROOT.with(|it| it.borrow().clone())),
+        )
+        .make()
+        .expect(201)
+        .json()["token"]
+            .as_str()
+            .expect("a token")
+            .to_owned()
+    };
+    thread_local!(static ROOT: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) });
+    let root = user("root", "admin");
+    ROOT.with(|it| it.replace(root));
+    let (owner, approver) = (user("ann", "api-owner"), user("bob", "approver"));
+    let ask = |token: &str, method: &str, path: &str, body: Value| {
+        plane
+            .call(method, path, &body)
+            .header("Authorization", &format!("Bearer {token}"))
+            .make()
+    };
+    const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
+    let with = |approval: &Value| json!({"runtime": runtime(upstream("pets")), "approval": approval});
+    let refused = ask(
+        &owner,
+        "POST",
+        PROD,
+        json!({"runtime": runtime(upstream("pets"))}),
+    )
+    .expect(403);
+    assert!(refused.body.contains("protected"), "{refused:?}");
+    let approval = ask(
+        &owner,
+        "POST",
+        "/api/v1/approvals",
+        json!({"publication": "pets/1.0.0/prod"}),
+    )
+    .expect(201)
+    .json();
+    let decision = format!(
+        "/api/v1/approvals/{}/decision",
+        approval["id"].as_str().expect("an id")
+    );
+    ask(&owner, "POST", &decision, json!({"state": "granted"})).expect(403);
+    ask(&approver, "POST", &decision, json!({"state": "granted"})).expect(200);
+    ask(
+        &owner,
+        "PUT",
+        "/api/v1/apis/pets/versions/1.0.0",
+        json!({"chain": [{"cors": {}}]}),
+    )
+    .expect(200);
+    let outdated = ask(&owner, "POST", PROD, with(&approval["id"])).expect(409);
+    assert!(outdated.body.contains("outdated"), "{outdated:?}");
+    ask(
+        &owner,
+        "PUT",
+        "/api/v1/apis/pets/versions/1.0.0",
+        json!({"chain": []}),
+    )
+    .expect(200);
+    ask(&owner, "POST", PROD, with(&approval["id"])).expect(200);
+}

@@ -1,0 +1,275 @@
+//! Plans, subscriptions and their keys, through a gateway.
+
+use crate::support::{until, upstream};
+use crate::{Plane, petstore};
+use serde_json::{Value, json};
+
+const PLAN: &str = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
+
+/// Pets, published with a plan, and an application.
+fn offered(plan: Value) -> Plane {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.put(PLAN, plan).expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    plane.publish("test", upstream("pets"));
+    until("a key is asked for", || {
+        plane.status("/v1/pets", None) == Some(401)
+    });
+    plane
+}
+
+fn subscribe(plane: &Plane, plan: &str) -> Value {
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": plan});
+    plane.post("/api/v1/subscriptions", wanted).expect(201).json()
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("{pointer}: {value}"))
+}
+
+fn set(plane: &Plane, id: &str, body: Value) -> u16 {
+    plane
+        .post(&format!("/api/v1/subscriptions/{id}/state"), body)
+        .status
+}
+
+/// 19, 20
+#[test]
+fn automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere() {
+    let plane = offered(json!({"state": "published"}));
+    let made = subscribe(&plane, "gold");
+    let key = text(&made, "/credential/key").to_owned();
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    let listed = plane
+        .get(&format!(
+            "/api/v1/subscriptions/{}/credentials",
+            text(&made, "/id")
+        ))
+        .expect(200);
+    assert!(
+        !listed.body.contains(&key) && listed.body.contains(&key[..8]) && !listed.body.contains("\"hash\""),
+        "{listed:?}"
+    );
+    let stored = std::fs::read_dir(plane._folder.path().join("data")).expect("a folder");
+    for file in stored.flatten().filter(|it| it.path().is_file()) {
+        let bytes = std::fs::read(file.path()).expect("readable");
+        assert!(
+            !bytes.windows(key.len()).any(|it| it == key.as_bytes()),
+            "{file:?}"
+        );
+    }
+}
+
+/// 19
+#[test]
+fn manual_plans_wait_for_somebody() {
+    let plane = offered(json!({"state": "published", "validation": "manual"}));
+    let made = subscribe(&plane, "gold");
+    let id = text(&made, "/id").to_owned();
+    assert_eq!(made["state"], "pending");
+    plane
+        .post(&format!("/api/v1/subscriptions/{id}/credentials"), json!({}))
+        .expect(409);
+    assert_eq!(set(&plane, &id, json!({"state": "accepted"})), 200);
+    let key = plane
+        .post(&format!("/api/v1/subscriptions/{id}/credentials"), json!({}))
+        .expect(201)
+        .json();
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(text(&key, "/key"))) == Some(200)
+    });
+}
+
+/// 21
+#[test]
+fn rotation_overlaps_and_revocation_is_at_once() {
+    let plane = offered(json!({"state": "published"}));
+    let made = subscribe(&plane, "gold");
+    let (id, old) = (
+        text(&made, "/id").to_owned(),
+        text(&made, "/credential/key").to_owned(),
+    );
+    let path = format!("/api/v1/subscriptions/{id}/credentials");
+    let fresh = plane
+        .post(&path, json!({"replaces": text(&made, "/credential/id")}))
+        .expect(201)
+        .json();
+    let new = text(&fresh, "/key").to_owned();
+    until("the new key is good", || {
+        plane.status("/v1/pets", Some(&new)) == Some(200)
+    });
+    assert_eq!(plane.status("/v1/pets", Some(&old)), Some(200));
+    plane
+        .call(
+            "DELETE",
+            &format!("{path}/{}", text(&made, "/credential/id")),
+            &json!({}),
+        )
+        .make()
+        .expect(204);
+    until("the old key is refused", || {
+        plane.status("/v1/pets", Some(&old)) == Some(401)
+    });
+    assert_eq!(plane.status("/v1/pets", Some(&new)), Some(200));
+}
+
+/// 22, 23
+#[test]
+fn keys_open_their_api_only_and_a_pause_says_so() {
+    let plane = offered(json!({"state": "published"}));
+    plane.put("/api/v1/apis/cats", json!({})).expect(201);
+    plane
+        .post("/api/v1/apis/cats/versions?version=1", petstore())
+        .expect(201);
+    plane
+        .put(
+            "/api/v1/apis/cats/versions/1/plans/free",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    let runtime =
+        json!({"base_path": "/cats", "backends": {"main": {"url": format!("http://{}", upstream("cats"))}}});
+    plane
+        .post("/api/v1/publications/cats/1/test", json!({"runtime": runtime}))
+        .expect(200);
+    let made = subscribe(&plane, "gold");
+    let (id, key) = (
+        text(&made, "/id").to_owned(),
+        text(&made, "/credential/key").to_owned(),
+    );
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    let other = plane.through("/cats/pets", Some(&key)).expect("an answer");
+    assert!(
+        other.status == 403 && other.body.contains("no subscription"),
+        "{other:?}"
+    );
+    assert_eq!(set(&plane, &id, json!({"state": "paused"})), 200);
+    until("calls are refused", || {
+        plane.status("/v1/pets", Some(&key)) == Some(403)
+    });
+    assert!(
+        plane
+            .through("/v1/pets", Some(&key))
+            .expect("an answer")
+            .body
+            .contains("paused")
+    );
+    assert_eq!(
+        set(&plane, &id, json!({"state": "accepted", "side": "consumer"})),
+        403
+    );
+    assert_eq!(set(&plane, &id, json!({"state": "accepted"})), 200);
+    until("calls pass again", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+}
+
+/// 12
+#[test]
+fn a_rollback_of_the_configuration_leaves_subscriptions_and_keys_alone() {
+    let plane = offered(json!({"state": "published"}));
+    let before = plane.get("/api/v1/history?limit=1").json()["items"][0]["revision"].clone();
+    let kept = subscribe(&plane, "gold");
+    let key = text(&kept, "/credential/key").to_owned();
+    let (id, lost) = (
+        text(&kept, "/id").to_owned(),
+        plane
+            .post(
+                &format!("/api/v1/subscriptions/{}/credentials", text(&kept, "/id")),
+                json!({}),
+            )
+            .expect(201)
+            .json(),
+    );
+    let revoked = text(&lost, "/key").to_owned();
+    until("both keys are good", || {
+        [&key, &revoked]
+            .iter()
+            .all(|it| plane.status("/v1/pets", Some(it)) == Some(200))
+    });
+    let path = format!("/api/v1/subscriptions/{id}/credentials/{}", text(&lost, "/id"));
+    plane.call("DELETE", &path, &json!({})).make().expect(204);
+    let service = json!({"url": "http://127.0.0.1:1", "routes": [{"name": "r", "paths": ["/hand"]}]});
+    plane.put("/api/v1/resources/services/hand", service).expect(201);
+    until("the key is revoked", || {
+        plane.status("/v1/pets", Some(&revoked)) == Some(401)
+    });
+    plane
+        .post("/api/v1/rollback", json!({"revision": before}))
+        .expect(200);
+    until("what was made by hand is gone", || {
+        plane.status("/hand", None) == Some(404)
+    });
+    assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
+    assert_eq!(plane.status("/v1/pets", Some(&revoked)), Some(401));
+}
+
+/// 24
+#[test]
+fn a_plan_that_closes_moves_its_subscriptions_in_one_commit() {
+    let plane = offered(json!({"state": "published"}));
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/silver",
+            json!({"state": "published", "limits": [{"count": 100000, "per": "month"}]}),
+        )
+        .expect(201);
+    let made = subscribe(&plane, "gold");
+    let key = text(&made, "/credential/key").to_owned();
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    let commits = |plane: &Plane| {
+        plane.get("/api/v1/history?limit=1000").json()["items"]
+            .as_array()
+            .expect("a list")
+            .len()
+    };
+    let before = commits(&plane);
+    plane
+        .post(
+            &format!("{PLAN}/state"),
+            json!({"state": "closed", "move_to": "silver"}),
+        )
+        .expect(200);
+    assert_eq!(commits(&plane), before + 1);
+    let limit = || {
+        plane
+            .through("/v1/pets", Some(&key))
+            .map(|it| (it.status, it.header("ratelimit-limit")))
+    };
+    until("the other plan counts", || {
+        limit() == Some((200, Some("100000".to_owned())))
+    });
+}
+
+/// 25
+#[test]
+fn conditions_are_accepted_in_their_current_revision() {
+    let plane = offered(json!({"state": "published", "conditions": "be kind"}));
+    let wish = |revision: u32| json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold", "conditions_revision": revision});
+    plane.post("/api/v1/subscriptions", wish(0)).expect(409);
+    let first = plane.post("/api/v1/subscriptions", wish(1)).expect(201).json();
+    plane
+        .put(PLAN, json!({"state": "published", "conditions": "be very kind"}))
+        .expect(200);
+    plane.put("/api/v1/applications/other", json!({})).expect(201);
+    let other = |revision: u32| json!({"application": "other", "publication": "pets/1.0.0/test", "plan": "gold", "conditions_revision": revision});
+    plane.post("/api/v1/subscriptions", other(1)).expect(409);
+    plane.post("/api/v1/subscriptions", other(2)).expect(201);
+    let known = plane
+        .get(&format!("/api/v1/subscriptions/{}", text(&first, "/id")))
+        .json();
+    assert_eq!(
+        (&known["state"], &known["conditions_revision"]),
+        (&json!("accepted"), &json!(1))
+    );
+}

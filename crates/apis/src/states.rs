@@ -207,9 +207,9 @@ pub fn approval(
 ) -> Result<ApprovalState, Refusal> {
     let next = step("an approval", &APPROVAL, from, to)?;
     match to {
-        ApprovalState::Granted if requested_by == by => {
-            Err(Refusal::NotYours("nobody approves a change of their own"))
-        }
+        ApprovalState::Granted if requested_by == by => Err(Refusal::NotYours(
+            "an approval is given by another person than the one who asks for it",
+        )),
         ApprovalState::Withdrawn if requested_by != by => Err(Refusal::NotYours(
             "only who asked for an approval can withdraw it",
         )),
@@ -339,7 +339,7 @@ mod tests {
             ),
             (
                 approval(ApprovalState::Open, ApprovalState::Granted, "ann", "ann").map(|_| ()),
-                "nobody approves a change of their own",
+                "an approval is given by another person than the one who asks for it",
             ),
             (
                 approval(ApprovalState::Open, ApprovalState::Withdrawn, "ann", "bob").map(|_| ()),

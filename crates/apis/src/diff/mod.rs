@@ -230,7 +230,7 @@ fn parameter_key(parameter: &Value) -> (String, String) {
 fn parameters(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
     let all = |value: &Value| -> Vec<((String, String), Value)> {
         let list = value.get("parameters").and_then(Value::as_array);
-        // A parameter of the path is found by its position, and its name is nobody's business.
+        // A parameter of the path is found by its position, and callers do not see its name.
         let outside = list.into_iter().flatten().filter(|it| text(it, "in") != "path");
         outside.map(|it| (parameter_key(it), it.clone())).collect()
     };

@@ -19,7 +19,7 @@ pub enum PlanSecurity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanState {
-    /// Nobody can subscribe yet.
+    /// It takes no subscriptions yet.
     #[default]
     Staging,
     /// It is offered.
@@ -273,14 +273,14 @@ pub enum ApprovalKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalState {
-    /// Nobody has decided.
+    /// It is not decided.
     #[default]
     Open,
     /// Granted.
     Granted,
     /// Refused.
     Refused,
-    /// Whoever asked for it no longer does.
+    /// The person who asked for it no longer does.
     Withdrawn,
     /// What it was asked for has changed.
     Outdated,

@@ -12,7 +12,7 @@ pub enum Visibility {
     /// Everybody.
     #[default]
     Public,
-    /// Whoever is signed in.
+    /// Every user who is signed in.
     SignedIn,
     /// Members of these groups.
     Groups(Vec<String>),

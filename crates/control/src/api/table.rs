@@ -7,7 +7,8 @@ use super::shapes::{
     ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, alerts, analytics, apis, describe, gateways, history, import, resources, rollback, schema, sync,
+    Api, access, alerts, analytics, apis, describe, gateways, history, import, resources, rollback, schema,
+    sync,
 };
 use crate::access::Action;
 use axum::Json;

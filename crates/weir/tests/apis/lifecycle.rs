@@ -178,7 +178,7 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
     assert_eq!(dry(1), dry(2));
     assert_eq!(plane.get(PUBLICATION).json()["revision"], 1);
     let done = plane
-        .post(PUBLICATION, json!({"force": true, "note": "nobody asks for one"}))
+        .post(PUBLICATION, json!({"force": true, "note": "no calls"}))
         .expect(200)
         .json();
     assert_eq!(

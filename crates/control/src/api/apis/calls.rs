@@ -367,7 +367,7 @@ fn of_approvals() -> Vec<Operation> {
         )
         .about(
             "Approvals",
-            "Grants, refuses or withdraws an approval; nobody grants their own",
+            "Grants, refuses or withdraws an approval; another person than the one who asked grants it",
         )
         .headers(DRY_RUN)
         .body::<approvals::Decision>()

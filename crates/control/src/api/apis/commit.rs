@@ -263,7 +263,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
     broken
 }
 
-/// Changes of gateways' documents, for people and their tools. Hashes of keys are no secrets, but nobody's business.
+/// Changes of gateways' documents, for people and their tools. Hashes of keys are hidden.
 fn told(library: &Library, rendered: &Changes) -> Vec<Value> {
     let read = |bytes: Option<&[u8]>| -> Value {
         let mut value = bytes

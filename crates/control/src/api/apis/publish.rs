@@ -140,7 +140,7 @@ pub async fn rollback(
         version: &version,
         environment: &environment,
         request: &request,
-        // Whoever goes back knows that what was added is gone again.
+        // Going back takes away what was added since.
         may_break: true,
     };
     answer(run(&api, &caller, &headers, &wanted).await?)

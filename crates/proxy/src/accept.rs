@@ -1,10 +1,13 @@
 //! Taking connections in: from a listener's queue to a task of their own, if there is room.
 
-use crate::connection::{self, Addresses};
+use crate::bind::ListenerKind;
+use crate::client::Addresses;
+use crate::connection;
+use crate::multiplex::task_pool::TaskPool;
 use crate::panics::AbortOnPanic;
 use crate::proxy_protocol::{self, ProxyHeader};
 use crate::stream;
-use crate::worker::{ConnectionGuard, HOUSEKEEPING, ListenerKind, Worker};
+use crate::worker::{ConnectionGuard, HOUSEKEEPING, Worker};
 use socket2::SockRef;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -19,6 +22,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Takes connections in until the worker drains.
 pub async fn listen(
     worker: Rc<Worker>,
+    tasks: Rc<TaskPool>,
     listener: TcpListener,
     entry: ListenerKind,
     mut drain: watch::Receiver<bool>,
@@ -34,7 +38,7 @@ pub async fn listen(
         };
         match accepted {
             Ok((stream, _)) if !is_prompt && stream.set_nodelay(true).is_err() => {}
-            Ok((stream, peer)) => take_in(&worker, stream, Addresses { peer, local }, entry),
+            Ok((stream, peer)) => take_in(&worker, &tasks, stream, Addresses { peer, local }, entry),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
                 if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
@@ -52,7 +56,7 @@ pub async fn listen(
             && (is_prompt || stream.set_nodelay(true).is_ok())
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            take_in(&worker, stream, Addresses { peer, local }, entry);
+            take_in(&worker, &tasks, stream, Addresses { peer, local }, entry);
         }
     }
 }
@@ -63,22 +67,41 @@ fn is_prompt(listener: &TcpListener) -> bool {
     cfg!(target_os = "linux") && SockRef::from(listener).set_tcp_nodelay(true).is_ok()
 }
 
-fn take_in(worker: &Rc<Worker>, stream: TcpStream, addresses: Addresses, entry: ListenerKind) {
+fn take_in(
+    worker: &Rc<Worker>,
+    tasks: &Rc<TaskPool>,
+    stream: TcpStream,
+    addresses: Addresses,
+    entry: ListenerKind,
+) {
     if !worker.has_room() {
         return;
     }
     let registration = ConnectionGuard::new(worker);
+    let tasks = Rc::clone(tasks);
     let is_told = entry.is_told
         && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
     match (is_told, entry.is_stream) {
-        (true, _) => spawn_local(told(registration, stream, addresses, entry)),
-        (false, false) => spawn_local(connection::serve(registration, stream, addresses, entry.is_tls)),
+        (true, _) => spawn_local(told(registration, tasks, stream, addresses, entry)),
+        (false, false) => spawn_local(connection::serve(
+            registration,
+            tasks,
+            stream,
+            addresses,
+            entry.is_tls,
+        )),
         (false, true) => spawn_local(stream::serve(registration, stream, addresses, entry.is_tls)),
     };
 }
 
 /// Serves a connection whose peer tells first who its client is.
-async fn told(registration: ConnectionGuard, tcp: TcpStream, mut addresses: Addresses, entry: ListenerKind) {
+async fn told(
+    registration: ConnectionGuard,
+    tasks: Rc<TaskPool>,
+    tcp: TcpStream,
+    mut addresses: Addresses,
+    entry: ListenerKind,
+) {
     let worker = &registration.worker;
     let patience = worker.shared.limits.header_timeout;
     let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
@@ -94,7 +117,16 @@ async fn told(registration: ConnectionGuard, tcp: TcpStream, mut addresses: Addr
         Ok(ProxyHeader::Client { source, .. }) => addresses.peer = source,
     }
     match entry.is_stream {
-        false => Box::pin(connection::serve(registration, tcp, addresses, entry.is_tls)).await,
+        false => {
+            Box::pin(connection::serve(
+                registration,
+                tasks,
+                tcp,
+                addresses,
+                entry.is_tls,
+            ))
+            .await
+        }
         true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
     }
 }

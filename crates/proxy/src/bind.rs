@@ -1,10 +1,8 @@
 //! Binding a worker's sockets. The kernel spreads connections, and clients of datagrams, over the workers that share
 //! an address.
 
-use crate::gateway::ListenAddresses;
 use crate::proxy_protocol::ProxyProtocolTrust;
 use crate::stream::StreamListen;
-use crate::worker::{Listener, ListenerKind};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,6 +10,37 @@ use weir_snapshot::StreamTransport;
 
 /// What a socket for datagrams is asked to hold for those who come late to it, each way; the system bounds it.
 const DATAGRAM_BUFFER: usize = 1024 * 1024;
+
+/// The addresses that a gateway is bound to.
+#[derive(Debug, Clone)]
+pub struct ListenAddresses {
+    /// For cleartext.
+    pub plain: Vec<SocketAddr>,
+    /// For TLS.
+    pub tls: Vec<SocketAddr>,
+    /// For HTTP/3: those for TLS beside which there was a socket to be had.
+    pub http3: Vec<SocketAddr>,
+    /// For streams below HTTP.
+    pub streams: Vec<StreamListen>,
+}
+
+/// A socket that takes connections.
+pub struct Listener {
+    pub socket: std::net::TcpListener,
+    /// What becomes of its connections.
+    pub entry: ListenerKind,
+}
+
+/// What becomes of the connections of a listener.
+#[derive(Debug, Clone, Copy)]
+pub struct ListenerKind {
+    /// Clients begin with a TLS handshake.
+    pub is_tls: bool,
+    /// They are carried as they come, below HTTP.
+    pub is_stream: bool,
+    /// Before all else, trusted peers tell who their clients are.
+    pub is_told: bool,
+}
 
 /// A worker's sockets.
 pub struct Sockets {

@@ -1,6 +1,7 @@
 //! Running a chain: the request work of its filters before a call is forwarded, the response work after.
 
-use crate::serve::{RequestContext, ShortCircuit};
+use crate::outcome::ShortCircuit;
+use crate::serve::RequestContext;
 use std::task::Poll;
 use weir_plugin::{Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend};
 use weir_snapshot::{Chain, Charset, Instance};
@@ -134,7 +135,7 @@ impl RequestContext<'_> {
             }
             client
                 .reader
-                .poll_gone(context, worker)
+                .poll_gone(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone))
         })
         .await

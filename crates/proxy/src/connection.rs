@@ -3,70 +3,32 @@
 pub mod fuzzing;
 
 use crate::buffer::Inbox;
-use crate::forward::Background;
+use crate::client::{Addresses, Client, TlsSession};
 use crate::forwarded;
 use crate::h2::server as h2_server;
-use crate::multiplex::stream::Stream;
+use crate::halves::{ReadHalf, WriteHalf};
+use crate::limits::{LINGER, LINGER_BYTES};
+use crate::multiplex::task_pool::TaskPool;
+use crate::outcome::ConnectionFate;
 use crate::reader::Reader;
-use crate::serve::{self, ConnectionFate};
+use crate::serve;
 use crate::timer::Timer;
-use crate::transport::{self, ReadHalf, WriteHalf};
+use crate::transport;
 use crate::worker::{ConnectionGuard, Worker};
 use rustls::server::ClientHello;
-use std::io::{self, IoSlice};
+use std::io::{self};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
+use std::task::Poll;
+use std::time::Instant;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use weir_http1::request::{self, Parsed, RequestHead};
 use weir_plugin::{Exchange, Refusal, RefusalKind};
-use weir_snapshot::{CHALLENGE_PROTOCOL, ServerIdentity};
+use weir_snapshot::CHALLENGE_PROTOCOL;
 use weir_telemetry::metrics::ProtocolError;
-
-/// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
-/// answer before the reset that unread bytes would cause.
-pub const LINGER: Duration = Duration::from_secs(2);
-pub const LINGER_BYTES: usize = 1 << 20;
-/// Bytes that a client must take before the write time-out begins again: one now and then holds a call as none does.
-const LEAST_TAKEN: usize = 1024;
-
-/// The two directions of a client's connection.
-pub struct Client {
-    pub reader: Reader,
-    pub write: WriteHalf,
-    pub timer: Timer,
-    /// The `X-Forwarded-*` lines of the last call that was forwarded.
-    pub forwarded_lines: forwarded::Lines,
-    pub peer: SocketAddr,
-    pub local: SocketAddr,
-    /// What was agreed on over TLS.
-    pub tls: Option<Rc<TlsSession>>,
-}
-
-/// Both ends of a connection.
-#[derive(Debug, Clone, Copy)]
-pub struct Addresses {
-    pub peer: SocketAddr,
-    pub local: SocketAddr,
-}
-
-/// What a TLS handshake has told about the client.
-pub struct TlsSession {
-    /// The server name that it asked for.
-    pub server_name: Option<Arc<str>>,
-    /// The certificate that it has shown.
-    pub certificate: Option<Arc<[u8]>>,
-    /// The rules by which it was made; `None`: nothing is configured for its name.
-    pub presented: Option<Arc<ServerIdentity>>,
-    /// Whether HTTP/2 was agreed on.
-    pub is_http2: bool,
-    /// The line of a response's head that tells of HTTP/3.
-    pub alternative: Option<Rc<[u8]>>,
-}
 
 /// What came of waiting for a request.
 enum HeadEvent {
@@ -105,10 +67,16 @@ impl Drop for ResetOnPanic<'_> {
 }
 
 /// Serves a connection until it ends.
-pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: Addresses, is_tls: bool) {
+pub async fn serve(
+    registration: ConnectionGuard,
+    tasks: Rc<TaskPool>,
+    stream: TcpStream,
+    addresses: Addresses,
+    is_tls: bool,
+) {
     let worker = registration.attach().await;
     let secured = match is_tls {
-        false => Ok(Some((transport::plain(stream), None))),
+        false => Ok(Some((crate::halves::plain(stream), None))),
         true => secure(&worker, stream, addresses.local)
             .await
             .map(|secured| secured.map(|(halves, tls)| (halves, Some(Rc::new(tls))))),
@@ -140,7 +108,7 @@ pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: 
     };
     let after = match after {
         // In a place of its own: HTTP/1.1 connections need no room for it.
-        Http1Exit::Http2 => return Box::pin(h2_server::serve(&worker, client)).await,
+        Http1Exit::Http2 => return Box::pin(h2_server::serve(&worker, tasks, client)).await,
         Http1Exit::Until(after) => after,
     };
     match after {
@@ -149,7 +117,7 @@ pub async fn serve(registration: ConnectionGuard, stream: TcpStream, addresses: 
         _ => client.linger(&worker).await,
     }
     client.reader.inbox.consume(client.reader.inbox.bytes().len());
-    client.reader.inbox.release(&worker.buffers);
+    client.reader.inbox.release(&worker.runtime.buffers);
 }
 
 /// Shakes hands; a client that takes its time for that counts as one that takes its time for a head. `None`: whose a name is was checked, and the connection is over.
@@ -183,7 +151,7 @@ async fn secure(
         alternative: worker.alternatives.line(local),
         presented,
     };
-    Ok(Some((transport::secure(shaken.stream), agreed)))
+    Ok(Some((crate::halves::secure(shaken.stream), agreed)))
 }
 
 impl Client {
@@ -216,37 +184,15 @@ impl Client {
         }
     }
 
-    /// Tells the exchange who the client is.
-    pub fn fill_client_info(&self, exchange: &mut Exchange) {
-        let request = &mut exchange.request;
-        request.peer = self.peer;
-        request.client = self.peer.ip();
-        request.local = self.local;
-        if let Some(tls) = &self.tls {
-            request.is_tls = true;
-            request.sni.clone_from(&tls.server_name);
-            request.client_certificate.clone_from(&tls.certificate);
-        }
-    }
-
-    /// The stream that the client is, where it speaks HTTP/2 or HTTP/3.
-    #[inline]
-    pub fn stream(&self) -> Option<&Stream> {
-        match &self.write {
-            WriteHalf::Stream(stream) => Some(stream),
-            _ => None,
-        }
-    }
-
     /// Waits, without holding a buffer or an exchange, until the next request begins to arrive; `None` when
     /// the connection is to end.
     async fn wait_for_bytes(&mut self, worker: &Rc<Worker>) -> Option<Box<Exchange>> {
         if self.reader.inbox.is_empty() {
-            self.reader.inbox.release(&worker.buffers);
+            self.reader.inbox.release(&worker.runtime.buffers);
             let (reader, timer) = (&mut self.reader, &mut self.timer);
             let limit = worker.shared.limits.max_head_bytes;
             let has_bytes = std::future::poll_fn(|context| {
-                match reader.poll_fill(context, &worker.buffers, limit) {
+                match reader.poll_fill(context, &worker.runtime.buffers, limit) {
                     // What was sent before the client could know of the draining is still answered.
                     Poll::Ready(read) => Poll::Ready(read.is_ok_and(|count| count > 0)),
                     Poll::Pending if worker.is_draining() => Poll::Ready(false),
@@ -315,7 +261,7 @@ impl Client {
             return Ok(ReadEvent::Full);
         }
         std::future::poll_fn(
-            |context| match self.reader.poll_fill(context, &worker.buffers, limit) {
+            |context| match self.reader.poll_fill(context, &worker.runtime.buffers, limit) {
                 Poll::Ready(Ok(0)) => Poll::Ready(Ok(ReadEvent::End)),
                 Poll::Ready(result) => Poll::Ready(result.map(|_| ReadEvent::Bytes)),
                 Poll::Pending if is_idle && worker.is_draining() => Poll::Ready(Ok(ReadEvent::End)),
@@ -330,58 +276,6 @@ impl Client {
     async fn is_sending(&self) -> bool {
         let readable = std::future::poll_fn(|context| Poll::Ready(self.reader.poll_readable(context))).await;
         !self.reader.inbox.is_empty() || readable == Poll::Ready(true)
-    }
-
-    /// Ends the connection with a reset: the client must not take what it got for the whole.
-    fn reset(self) {
-        self.write.reset();
-    }
-
-    /// Writes `first` and then `second` to the client. While it waits, [`LEAST_TAKEN`] bytes or the rest must go within
-    /// each `timeout`, and a stream's own time must not be over. What `watch` watches goes on meanwhile.
-    pub async fn write(
-        &mut self,
-        first: &[u8],
-        second: &[u8],
-        timeout: Duration,
-        watch: &mut Background<'_>,
-    ) -> io::Result<()> {
-        let (mut written, mut due): (usize, Option<usize>) = (0, None);
-        std::future::poll_fn(|context| {
-            while written < first.len() + second.len() {
-                let write = Pin::new(&mut self.write);
-                let attempted = match written.checked_sub(first.len()) {
-                    Some(behind) => write.poll_write(context, &second[behind..]),
-                    None if second.is_empty() => write.poll_write(context, &first[written..]),
-                    None => {
-                        let parts = [IoSlice::new(&first[written..]), IoSlice::new(second)];
-                        write.poll_write_vectored(context, &parts)
-                    }
-                };
-                match attempted {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(count)) => {
-                        written += count;
-                        due = due.filter(|due| written < *due);
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => {
-                        if due.is_none() {
-                            self.timer.set(Instant::now(), timeout);
-                            due = Some(written + LEAST_TAKEN);
-                        }
-                        watch.poll_progress(context);
-                        let stream = self.reader.stream();
-                        if stream.is_none_or(|it| it.poll_gone(context).is_pending()) {
-                            ready!(self.timer.poll_expired(context));
-                        }
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
-                }
-            }
-            Poll::Ready(Ok(()))
-        })
-        .await
     }
 
     /// Says good-bye and reads on for a while, so that the answer reaches a client that is still sending.

@@ -1,16 +1,17 @@
 //! The gateway: binds listeners, starts workers, publishes snapshots to them, and drains.
 
-use crate::bind::bind;
+use crate::bind::{ListenAddresses, bind};
 use crate::calls::Calls;
 use crate::dns::NameServers;
-use crate::h3::endpoint::{Common, Http3};
+use crate::h3::config::{Common, Http3};
 use crate::health::{self, HealthNotifier};
 use crate::limits::Limits;
-use crate::log_sinks::LogSinks;
+use crate::log_sinks::{self, LogSinks};
 use crate::panics::{AbortOnPanic, WORKER_THREADS};
 use crate::proxy_protocol::ProxyProtocolTrust;
+use crate::run_worker;
+use crate::shared::{ErrorRenderers, PublishedSnapshot, Shared, publish};
 use crate::stream::StreamListen;
-use crate::worker;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use std::io;
@@ -20,29 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
-use weir_model::DialectName;
-use weir_plugin::error_renderer;
 use weir_snapshot::Snapshot;
 use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
-use weir_telemetry::metrics::{Registry, SeriesId};
-use weir_telemetry::redis::RedisStats;
-
-/// The error renderers of all dialects.
-#[derive(Clone)]
-pub struct ErrorRenderers {
-    /// Each with its dialect.
-    pub all: Vec<(DialectName, Arc<dyn error_renderer::ErrorRenderer>)>,
-    /// That of dialects that are not among them.
-    pub fallback: Arc<dyn error_renderer::ErrorRenderer>,
-}
-
-impl ErrorRenderers {
-    /// The error renderer of a dialect.
-    pub fn get(&self, dialect: DialectName) -> &dyn error_renderer::ErrorRenderer {
-        let found = self.all.iter().find(|(name, _)| *name == dialect);
-        found.map_or(&*self.fallback, |(_, renderer)| &**renderer)
-    }
-}
+use weir_telemetry::metrics::Registry;
 
 /// How a gateway runs.
 pub struct GatewayOptions {
@@ -73,50 +54,6 @@ pub struct GatewayOptions {
     pub passive_ejection: Duration,
     /// Where finished calls are handed over for analytics; `None`: they are off.
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
-}
-
-/// A snapshot as it was published.
-pub struct PublishedSnapshot {
-    /// The snapshot.
-    pub snapshot: Snapshot,
-    /// The metrics series of each route.
-    pub series: Vec<SeriesId>,
-    /// Counts published snapshots from 1.
-    pub generation: u64,
-}
-
-/// What workers share. Nothing in it is written on the request path.
-pub struct Shared {
-    pub published: ArcSwap<PublishedSnapshot>,
-    pub generation: AtomicU64,
-    pub limits: Limits,
-    pub error_renderers: ErrorRenderers,
-    pub drain: watch::Sender<bool>,
-    pub drain_timeout: Duration,
-    pub name_servers: NameServers,
-    pub fallback_tls: Option<Arc<ServerConfig>>,
-    pub http3: Option<(Http3, Common)>,
-    /// The same for streams, whose protocols the gateway does not know.
-    pub fallback_stream_tls: Option<Arc<ServerConfig>>,
-    pub proxy_protocol: Option<ProxyProtocolTrust>,
-    pub health: HealthNotifier,
-    /// How it stands with servers that hold counts.
-    pub redis: Arc<RedisStats>,
-    pub log_out: LogSinks,
-    pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
-}
-
-/// The addresses that a gateway is bound to.
-#[derive(Debug, Clone)]
-pub struct ListenAddresses {
-    /// For cleartext.
-    pub plain: Vec<SocketAddr>,
-    /// For TLS.
-    pub tls: Vec<SocketAddr>,
-    /// For HTTP/3: those for TLS beside which there was a socket to be had.
-    pub http3: Vec<SocketAddr>,
-    /// For streams below HTTP.
-    pub streams: Vec<StreamListen>,
 }
 
 /// A running gateway.
@@ -173,7 +110,7 @@ impl Gateway {
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
         metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
         metrics.observe_redis(Arc::clone(&shared.redis));
-        shared.log_out.start(&shared, seed(usize::MAX - 1))?;
+        log_sinks::start(&shared, seed(usize::MAX - 1))?;
         let mut gateway = Self {
             shared,
             metrics,
@@ -228,7 +165,7 @@ impl Gateway {
                 Ok((runtime, (sockets, bound))) => {
                     // Whoever started the worker waits for this.
                     let _is_waiting = started.send(Ok(bound));
-                    runtime.block_on(worker::run(shared, sockets, metrics, access_log, seed));
+                    runtime.block_on(run_worker::run(shared, sockets, metrics, access_log, seed));
                 }
                 Err(error) => {
                     let _is_waiting = started.send(Err(error));
@@ -314,20 +251,6 @@ impl Gateway {
             }
         }
         self.shared.log_out.finish();
-    }
-}
-
-/// Makes a snapshot ready to be served.
-pub fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> PublishedSnapshot {
-    let names = snapshot
-        .routes
-        .iter()
-        .map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
-    let series = metrics.allot(names);
-    PublishedSnapshot {
-        snapshot,
-        series,
-        generation,
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// How long, and for how many bytes, a connection that is being closed still reads, so that its peer gets the
+/// answer before the reset that unread bytes would cause.
+pub const LINGER: Duration = Duration::from_secs(2);
+pub const LINGER_BYTES: usize = 1 << 20;
+
 /// Bounds of a gateway's listeners.
 #[derive(Debug, Clone)]
 pub struct Limits {

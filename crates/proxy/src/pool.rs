@@ -1,8 +1,9 @@
 //! Connections to upstreams, and those kept open for the next call. Each worker has its own.
 
 use crate::buffer::{Buffers, Inbox};
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::timer::Timer;
-use crate::transport::{self, ReadHalf, WriteHalf};
+use crate::transport;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::cell::RefCell;
@@ -120,10 +121,10 @@ pub async fn dial(address: SocketAddr, met: UpstreamIdentity) -> io::Result<(Rea
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     match met {
-        None => Ok(transport::plain(stream)),
+        None => Ok(crate::halves::plain(stream)),
         Some((config, name)) => {
             let stream = transport::connect(stream, config, name).await?;
-            Ok(transport::secure(stream))
+            Ok(crate::halves::secure(stream))
         }
     }
 }

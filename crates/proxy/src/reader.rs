@@ -1,9 +1,9 @@
 //! Reading from a peer: a read half, and what was read from it ahead.
 
 use crate::buffer::{Buffers, Inbox};
+use crate::halves::ReadHalf;
 use crate::multiplex::stream::Stream;
-use crate::transport::ReadHalf;
-use crate::worker::Worker;
+use crate::runtime::Runtime;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -58,11 +58,11 @@ impl Reader {
     }
 
     /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
-    pub fn poll_gone(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<()> {
+    pub fn poll_gone(&mut self, context: &mut Context<'_>, runtime: &Runtime) -> Poll<()> {
         if let Some(stream) = self.stream() {
             return stream.poll_gone(context);
         }
-        let limit = worker.shared.limits.max_head_bytes;
+        let limit = runtime.shared.limits.max_head_bytes;
         loop {
             if self.inbox.is_empty() {
                 if !ready!(self.poll_readable(context)) {
@@ -71,7 +71,7 @@ impl Reader {
             } else if !self.inbox.has_room(limit) {
                 return Poll::Pending;
             }
-            match ready!(self.poll_fill(context, &worker.buffers, limit)) {
+            match ready!(self.poll_fill(context, &runtime.buffers, limit)) {
                 Ok(0) | Err(_) => return Poll::Ready(()),
                 Ok(_) => {}
             }

@@ -3,9 +3,11 @@
 use crate::forward::Background;
 use crate::forwarded;
 use crate::grpc;
-use crate::serve::{ConnectionFate, RequestContext};
-use crate::transport::WriteHalf;
+use crate::halves::WriteHalf;
+use crate::outcome::ConnectionFate;
+use crate::serve::RequestContext;
 use std::io;
+use std::task::Context;
 use std::time::SystemTime;
 use weir_http1::body::BodyCursor;
 use weir_http1::fields::push_header;
@@ -88,7 +90,7 @@ impl RequestContext<'_> {
         let status = self.exchange.response.status;
         let ends_grpc = self.ends_grpc(status);
         let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         self.start_head(&mut out);
         // What was made by another server, and kept, has that one's date (RFC 9110, 6.6.1).
         if !self.exchange.response.headers.contains(b"date") {
@@ -126,7 +128,7 @@ impl RequestContext<'_> {
             }
             false => self.write_large(&out, body).await,
         };
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         // What is told of the call is what was meant.
         self.exchange.response.status = status;
         if self.client.stream().is_some() {
@@ -257,7 +259,8 @@ impl RequestContext<'_> {
         watch: &mut Background<'_>,
     ) -> io::Result<()> {
         let timeout = self.worker.shared.limits.write_timeout;
-        self.client.write(first, second, timeout, watch).await
+        let progress = |context: &mut Context<'_>| watch.poll_progress(context);
+        self.client.write(first, second, timeout, progress).await
     }
 
     async fn drain_request_body(&mut self) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! One call: finds the route, runs the chain, and answers or forwards.
 
-use crate::connection::Client;
+use crate::client::Client;
 use crate::grpc;
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pace::Pace;
-use crate::report::RequestRecord;
+use crate::record::RequestRecord;
 use crate::request_body::RequestBody;
 use crate::untrusted;
 use crate::worker::{Worker, WorkerSnapshot};
@@ -15,21 +16,8 @@ use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
 use weir_model::DialectName;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{Exchange, Headers, Refusal, RefusalKind, Reply};
+use weir_plugin::{Exchange, Headers, Refusal, RefusalKind};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
-
-/// What becomes of the connection after a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionFate {
-    /// The next request may come.
-    KeepAlive,
-    /// It ends.
-    Close,
-    /// It ends once the client has had a chance to read the answer.
-    Linger,
-    /// It ends with a reset, as a proper end would be taken for that of the answer.
-    Reset,
-}
 
 /// A call in progress.
 pub struct RequestContext<'c> {
@@ -48,28 +36,6 @@ pub struct RequestContext<'c> {
     /// The headers as the client sent them, if the rules of the dialect that is asked have changed them. The next
     /// dialect sees these.
     as_sent: Option<Box<Headers>>,
-}
-
-/// An answer in place of what would come next.
-pub enum ShortCircuit {
-    /// In the route's dialect.
-    Refuse(Box<Refusal>),
-    /// As it is.
-    Reply(Box<Reply>),
-    /// Nobody is there to be answered.
-    Gone,
-}
-
-impl From<RefusalKind> for ShortCircuit {
-    fn from(kind: RefusalKind) -> Self {
-        Self::Refuse(Box::new(Refusal::new(kind)))
-    }
-}
-
-impl From<Refusal> for ShortCircuit {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refuse(Box::new(refusal))
-    }
 }
 
 /// Serves a request whose head has been read.

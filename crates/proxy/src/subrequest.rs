@@ -1,8 +1,9 @@
 //! Asking other servers for filters: one call with a bounded answer, over the worker's pool.
 
 use crate::buffer::Buffers;
+use crate::outcome::ShortCircuit;
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::serve::{RequestContext, ShortCircuit};
+use crate::serve::RequestContext;
 use crate::timer::Timer;
 use crate::worker::Worker;
 use rustls::pki_types::ServerName;
@@ -37,7 +38,7 @@ impl RequestContext<'_> {
             }
             Poll::Pending => client
                 .reader
-                .poll_gone(context, worker)
+                .poll_gone(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone)),
         })
         .await
@@ -79,7 +80,7 @@ async fn answer(
     if let Some(bounds) = &bounds
         && let Some(mut connection) = worker.pool.take(&key, bounds, now)
     {
-        match exchange(&worker.buffers, &mut connection, question).await {
+        match exchange(&worker.runtime.buffers, &mut connection, question).await {
             Ok((answer, keeps)) => {
                 keep(worker, &key, connection, Some(bounds).filter(|_| keeps));
                 return Ok(answer);
@@ -92,7 +93,7 @@ async fn answer(
     let tls = tls.map(|(_, name, tls)| (tls.config.clone(), name.as_ref().clone()));
     let timer = Timer::new(now, question.timeout);
     let mut connection = UpstreamConnection::open(address, tls, timer, &worker.metrics).await?;
-    match exchange(&worker.buffers, &mut connection, question).await {
+    match exchange(&worker.runtime.buffers, &mut connection, question).await {
         Ok((answer, keeps)) => {
             keep(worker, &key, connection, bounds.as_ref().filter(|_| keeps));
             Ok(answer)
@@ -105,7 +106,7 @@ fn keep(worker: &Worker, key: &PoolKey, connection: Box<UpstreamConnection>, bou
     if let Some(bounds) = bounds {
         worker
             .pool
-            .put(key, connection, bounds, Instant::now(), &worker.buffers);
+            .put(key, connection, bounds, Instant::now(), &worker.runtime.buffers);
     }
 }
 

@@ -4,11 +4,12 @@
 //! other. For that frames are followed as they pass; of other protocols nothing is known. Behind the last frames of both
 //! sides the tunnel ends soon, whether or not they end their connections.
 
-use crate::connection::{Client, LINGER};
+use crate::client::Client;
+use crate::halves::WriteHalf;
+use crate::limits::LINGER;
 use crate::pool::UpstreamConnection;
 use crate::reader::Reader;
 use crate::timer::Timer;
-use crate::transport::WriteHalf;
 use crate::websocket::{Frames, good_bye};
 use crate::worker::{ConnectionGuard, Worker};
 use std::io;
@@ -161,9 +162,9 @@ impl Direction {
                 ready!(self.poll_leave(from, to, context))?;
             }
             if from.inbox.is_empty() {
-                from.inbox.release(&worker.buffers);
+                from.inbox.release(&worker.runtime.buffers);
                 if !ready!(from.poll_readable(context))
-                    || ready!(from.poll_fill(context, &worker.buffers, 0))? == 0
+                    || ready!(from.poll_fill(context, &worker.runtime.buffers, 0))? == 0
                 {
                     ready!(Pin::new(&mut *to).poll_shutdown(context))?;
                     self.is_over = true;

@@ -1,27 +1,22 @@
-//! A worker: one thread, one single-threaded runtime, and all that its connections share.
+//! A worker: one thread, one single-threaded runtime, and all that its connections share. How it runs is in
+//! [`crate::run_worker`].
 
-use crate::accept;
-use crate::bind::Sockets;
-use crate::buffer::Buffers;
 use crate::calls::WorkerCalls;
 use crate::date::Date;
 use crate::dns::Resolver;
-use crate::gateway::{PublishedSnapshot, Shared};
 use crate::h2::pool::Http2Pool;
 use crate::h3::alternative::Alternatives;
-use crate::h3::endpoint;
 use crate::object_pool::ObjectPool;
 use crate::pool::{IdleList, Pool};
 use crate::redis::Redis;
-use crate::stream;
-use crate::timer::later;
+use crate::runtime::Runtime;
+use crate::shared::{PublishedSnapshot, Shared};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
 use weir_flow::balancer::BalancerState;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
@@ -31,17 +26,15 @@ use weir_telemetry::metrics::WorkerMetrics;
 pub const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// Spare exchanges that a worker keeps.
 const SPARE_EXCHANGES: usize = 1024;
-/// Age at which buffered log lines are handed over, in milliseconds.
-const LOG_FLUSH_MS: u64 = 1_000;
 
 /// What the connections of one worker share.
 pub struct Worker {
     pub shared: Arc<Shared>,
     pub pool: Pool,
     /// Connections to upstreams that speak HTTP/2.
-    pub streams: Http2Pool,
-    pub runners: crate::multiplex::task_pool::TaskPool,
-    pub buffers: Buffers,
+    pub streams: Rc<Http2Pool>,
+    /// What connections need, whatever they carry.
+    pub runtime: Rc<Runtime>,
     /// For answers of the gateway's own.
     pub date: Date,
     pub resolver: Rc<Resolver>,
@@ -136,9 +129,8 @@ impl Worker {
         let resolver = Resolver::new(shared.name_servers.clone(), seed);
         Rc::new(Self {
             pool: Pool::default(),
-            streams: Http2Pool::default(),
-            runners: Default::default(),
-            buffers: Buffers::default(),
+            streams: Rc::default(),
+            runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),
             side_calls: Rc::default(),
             redis: Redis::new(&shared, &resolver),
@@ -224,7 +216,18 @@ impl Worker {
         false
     }
 
-    fn drain(&self) {
+    /// Whether clients are connected.
+    pub fn has_connections(&self) -> bool {
+        !self.connections.borrow().is_empty()
+    }
+
+    /// Lets go of exchanges that nobody has needed for a while.
+    pub fn trim_exchanges(&self) {
+        drop(self.exchanges.trim());
+    }
+
+    /// Has connections end with their current call.
+    pub fn drain(&self) {
         self.draining.set(true);
         for (_, waker) in self.connections.borrow().iter() {
             if let Some(waker) = waker {
@@ -280,96 +283,5 @@ impl Drop for ConnectionGuard {
         if self.is_counted {
             self.worker.metrics.connections_active.decrement();
         }
-    }
-}
-
-/// A socket that takes connections.
-pub struct Listener {
-    pub socket: std::net::TcpListener,
-    /// What becomes of its connections.
-    pub entry: ListenerKind,
-}
-
-/// What becomes of the connections of a listener.
-#[derive(Debug, Clone, Copy)]
-pub struct ListenerKind {
-    /// Clients begin with a TLS handshake.
-    pub is_tls: bool,
-    /// They are carried as they come, below HTTP.
-    pub is_stream: bool,
-    /// Before all else, trusted peers tell who their clients are.
-    pub is_told: bool,
-}
-
-/// Runs a worker on the calling thread until it has drained.
-pub async fn run(
-    shared: Arc<Shared>,
-    sockets: Sockets,
-    metrics: Arc<WorkerMetrics>,
-    access_log: Option<AccessLogHandle>,
-    seed: u64,
-) {
-    let mut drain = shared.drain.subscribe();
-    let endpoints = endpoint::open(&shared, sockets.quic);
-    let alternatives = Alternatives::of(&endpoints, &shared);
-    let worker = Worker::new(shared, metrics, access_log, alternatives, seed);
-    let mut accepting = tokio::task::JoinSet::new();
-    for endpoint in &endpoints {
-        let accept = endpoint::accept(Rc::clone(&worker), endpoint.clone(), drain.clone());
-        accepting.spawn_local(accept);
-    }
-    for Listener { socket, entry } in sockets.listeners {
-        match TcpListener::from_std(socket) {
-            Ok(listener) => {
-                accepting.spawn_local(accept::listen(Rc::clone(&worker), listener, entry, drain.clone()));
-            }
-            Err(error) => tracing::error!(%error, "a listener cannot be used"),
-        }
-    }
-    for socket in sockets.datagrams {
-        accepting.spawn_local(stream::listen_datagrams(
-            Rc::clone(&worker),
-            socket,
-            drain.clone(),
-        ));
-    }
-    let mut tick = tokio::time::interval(HOUSEKEEPING);
-    loop {
-        tokio::select! {
-            _ = tick.tick() => housekeep(&worker),
-            changed = drain.wait_for(|draining| *draining) => {
-                let _ = changed;
-                break;
-            }
-        }
-    }
-    while accepting.join_next().await.is_some() {}
-    worker.drain();
-    let patience = later(Instant::now(), worker.shared.drain_timeout);
-    while !worker.connections.borrow().is_empty() && Instant::now() < patience {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    endpoint::close(&endpoints).await;
-    worker.redis.finish().await;
-    worker.pool.clear();
-    worker.streams.clear();
-    if let Some(log) = &worker.access_log {
-        log.borrow_mut().flush();
-    }
-}
-
-fn housekeep(worker: &Rc<Worker>) {
-    // Also lets go of an old snapshot when no call comes by to do so.
-    drop(worker.serving());
-    let now = Instant::now();
-    worker.pool.prune(now);
-    worker.streams.prune(now);
-    worker.redis.prune(now);
-    worker.resolver.look_after(now);
-    worker.buffers.trim();
-    worker.runners.trim();
-    drop(worker.exchanges.trim());
-    if let Some(log) = &worker.access_log {
-        log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }
 }

@@ -2,12 +2,14 @@
 //! reach a real worker over a pair of sockets, without listeners and threads, and what it forwards goes over the loopback:
 //! to a second worker, which has to understand all that the first sends on, or to an upstream that follows a script.
 
-use super::{Addresses, serve};
+use super::serve;
+use crate::client::Addresses;
 use crate::dns::NameServers;
-use crate::gateway::{Shared, publish};
 use crate::health::HealthNotifier;
 use crate::limits::Limits;
 use crate::log_sinks::LogSinks;
+use crate::multiplex::task_pool::TaskPool;
+use crate::shared::{Shared, publish};
 use crate::worker::{ConnectionGuard, Worker};
 use crate::{ErrorRenderers, h3};
 use std::cell::{Cell, RefCell};
@@ -134,7 +136,7 @@ impl Hops {
             local: ([127, 0, 0, 1], 8000).into(),
         };
         let registration = ConnectionGuard::new(&self.first);
-        let serving = tokio::task::spawn_local(serve(registration, far, addresses, false));
+        let serving = tokio::task::spawn_local(serve(registration, Rc::default(), far, addresses, false));
         let mut heard = Vec::new();
         for piece in pieces {
             listen_for_a_while(&near, &mut heard, rounds).await;
@@ -196,10 +198,17 @@ async fn listen_for_a_while(near: &TcpStream, heard: &mut Vec<u8>, rounds: u32) 
 
 /// Takes connections in.
 async fn listen(listener: TcpListener, worker: Rc<Worker>) {
+    let tasks = Rc::<TaskPool>::default();
     while let Ok((stream, peer)) = listener.accept().await {
         let addresses = Addresses { peer, local: peer };
         let _is_fast = stream.set_nodelay(true);
-        tokio::task::spawn_local(serve(ConnectionGuard::new(&worker), stream, addresses, false));
+        tokio::task::spawn_local(serve(
+            ConnectionGuard::new(&worker),
+            Rc::clone(&tasks),
+            stream,
+            addresses,
+            false,
+        ));
     }
 }
 

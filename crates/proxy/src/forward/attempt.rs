@@ -1,14 +1,15 @@
 //! One try: sends the request on a connection, waits for the response's head, and passes the answer on.
 
-use super::buffer_response::RelayError;
+use super::error::RelayError;
 use super::pump::{Background, Pump, write_all};
 use super::{AttemptResult, Failure, ForwardPlan, InFlightGuard};
 use crate::buffer::Inbox;
 use crate::grpc;
+use crate::halves::ReadHalf;
 use crate::multiplex::stream::Stream;
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::{PoolKey, UpstreamConnection};
-use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
-use crate::transport::ReadHalf;
+use crate::serve::RequestContext;
 use crate::worker::Worker;
 use std::io;
 use std::task::{Context, Poll};
@@ -130,7 +131,7 @@ impl RequestContext<'_> {
         attempt: &mut Attempt,
         write_timeout: Duration,
     ) -> io::Result<Option<Pump>> {
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         let is_stream = attempt.connection.read.stream().is_some();
         let is_whole = match is_stream {
             false => {
@@ -148,7 +149,7 @@ impl RequestContext<'_> {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let sent = write_all(write, &out, timer, write_timeout).await;
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         match sent {
             // The answer may be there already. Where it is not, waiting for it tells what the stream died of.
             Err(error) if is_stream && error.kind() != io::ErrorKind::TimedOut => {}
@@ -161,7 +162,7 @@ impl RequestContext<'_> {
         }
         if is_whole {
             // The answer's bytes can use the same, still warm, buffer.
-            self.client.reader.inbox.release(&self.worker.buffers);
+            self.client.reader.inbox.release(&self.worker.runtime.buffers);
             return Ok(None);
         }
         let reader = std::mem::take(&mut self.client.reader);
@@ -240,15 +241,15 @@ impl RequestContext<'_> {
             }
         };
         if connection.read.stream().is_some() {
-            self.worker.streams.give(connection, &self.worker.buffers);
+            self.worker.streams.give(connection, &self.worker.runtime.buffers);
         } else if relayed.upstream_keeps && is_sent {
             let bounds = &plan.upstream.keepalive;
             self.worker
                 .pool
-                .put(key, connection, bounds, now, &self.worker.buffers);
+                .put(key, connection, bounds, now, &self.worker.runtime.buffers);
         } else {
             connection.inbox.consume(connection.inbox.bytes().len());
-            connection.inbox.release(&self.worker.buffers);
+            connection.inbox.release(&self.worker.runtime.buffers);
         }
         // What a filter has put in place of a body that nobody read must not leave it to be the next request.
         let is_read = self.body.cursor.is_done();
@@ -337,7 +338,7 @@ impl Attempt {
         limit: usize,
     ) -> Result<io::Result<usize>, ShortCircuit> {
         let fill = |read: &mut ReadHalf, inbox: &mut Inbox, context: &mut Context<'_>| {
-            read.poll_fill(inbox, context, &worker.buffers, limit)
+            read.poll_fill(inbox, context, &worker.runtime.buffers, limit)
         };
         self.wait(worker, watch, fill).await
     }

@@ -1,28 +1,16 @@
 //! Holding the head of a response back until filters have seen its body and its trailers.
 
 use super::attempt::Attempt;
+use super::error::RelayError;
 use super::pump::Background;
-use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
+use crate::outcome::ConnectionFate;
+use crate::serve::RequestContext;
 use std::io;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
 use weir_http1::chunked::Piece;
 use weir_http1::response::ResponseHead;
 use weir_plugin::{BufferResponse, RefusalKind};
-
-/// Why a response was not passed on whole.
-pub enum RelayError {
-    /// The client has a part of it, or is gone: its connection ends so.
-    Cut(ConnectionFate),
-    /// The client has nothing of it and can be told.
-    Refused(ShortCircuit),
-}
-
-impl From<ConnectionFate> for RelayError {
-    fn from(after: ConnectionFate) -> Self {
-        Self::Cut(after)
-    }
-}
 
 /// What has come of a response while its head was held back.
 pub struct BufferedResponse {

@@ -3,10 +3,10 @@
 use super::attempt::{Attempt, Awaited};
 use super::pump::{Background, Pump};
 use super::{Failure, ForwardPlan};
+use crate::halves::ReadHalf;
+use crate::multiplex::event::StreamEvent;
 use crate::multiplex::fields;
-use crate::multiplex::stream::StreamEvent;
 use crate::serve::RequestContext;
-use crate::transport::ReadHalf;
 use std::io;
 use std::task::Poll;
 use weir_http1::Framing;
@@ -27,7 +27,7 @@ impl RequestContext<'_> {
         self.write_target(plan, out);
         let target_len = out.len();
         self.write_request_fields(plan, target, out);
-        let mut body = self.worker.buffers.take_output();
+        let mut body = self.worker.runtime.buffers.take_output();
         let is_whole = self.join_body(&mut body);
         // A stream's end tells the length as well; only who was told one passes it on.
         let length = match (is_whole, self.head.framing) {
@@ -62,7 +62,7 @@ impl RequestContext<'_> {
         let sent = stream.send_request(request, is_whole && body.is_empty());
         out.clear();
         std::mem::swap(out, &mut body);
-        self.worker.buffers.give_output(body);
+        self.worker.runtime.buffers.give_output(body);
         sent?;
         if is_whole {
             stream.end_with_next_write();
@@ -104,7 +104,7 @@ impl RequestContext<'_> {
             StreamEvent::Final(list, is_whole) => (list, is_whole),
         };
         let read = fields::read_response(&list, is_whole, to_head, &mut self.exchange.response);
-        self.worker.runners.lists.give(list);
+        self.worker.runtime.lists.give(list);
         match read {
             Ok(head) => Awaited::Head(head),
             Err(error) => {

@@ -2,8 +2,9 @@
 
 use super::pump::Background;
 use super::{AttemptResult, ForwardPlan};
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::UpstreamConnection;
-use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
+use crate::serve::RequestContext;
 use crate::tunnel::{self, Content};
 use std::io;
 use weir_http1::fields::push_header;
@@ -19,7 +20,7 @@ impl RequestContext<'_> {
         if self.head.minor_version == 0 || (is_invitation && !self.head.expects_continue) {
             return Ok(());
         }
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         self.start_head(&mut out);
         response.headers.write_lines(&mut out);
         let written = match self.client.stream() {
@@ -29,7 +30,7 @@ impl RequestContext<'_> {
                 self.write_to_client(&out, &[], &mut Background::Nothing).await
             }
         };
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         if is_invitation {
             self.head.expects_continue = false;
         }
@@ -52,7 +53,7 @@ impl RequestContext<'_> {
         };
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         if self.client.stream().is_some() {
             // A stream switches with a success (RFC 8441, 5); the key was the gateway's own.
             self.exchange.response.status = 200;
@@ -71,7 +72,7 @@ impl RequestContext<'_> {
                 self.write_to_client(&out, &[], &mut Background::Nothing).await
             }
         };
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         if written.is_err() {
             return AttemptResult::Stopped(ShortCircuit::Gone);
         }

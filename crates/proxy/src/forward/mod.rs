@@ -4,6 +4,7 @@ mod attempt;
 mod balance;
 mod body_filters;
 mod buffer_response;
+mod error;
 mod head;
 mod http2;
 mod informational;
@@ -14,10 +15,10 @@ pub use balance::{PickRequest, choose};
 pub use pump::Background;
 
 use crate::forwarded;
-use crate::h2::pool::Http2Pool;
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::{IdleList, PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
-use crate::serve::{ConnectionFate, RequestContext, ShortCircuit};
+use crate::serve::RequestContext;
 use crate::timer::Timer;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -343,8 +344,8 @@ impl RequestContext<'_> {
                     UpstreamConnection::open(key.address, met, timer, &worker.metrics).await
                 }
                 UpstreamProtocol::Http2 | UpstreamProtocol::Either => {
-                    Box::pin(Http2Pool::connect(
-                        worker,
+                    Box::pin(worker.streams.connect(
+                        &worker.runtime,
                         key,
                         (met, speaks),
                         timeout,
@@ -357,7 +358,10 @@ impl RequestContext<'_> {
         let mut opening = std::pin::pin!(open);
         std::future::poll_fn(|context| match opening.as_mut().poll(context) {
             Poll::Ready(opened) => Poll::Ready(opened.map(Some)),
-            Poll::Pending => client.reader.poll_gone(context, worker).map(|()| Ok(None)),
+            Poll::Pending => client
+                .reader
+                .poll_gone(context, &worker.runtime)
+                .map(|()| Ok(None)),
         })
         .await
     }

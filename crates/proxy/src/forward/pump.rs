@@ -1,13 +1,13 @@
 //! Sending a request body on while its response may already be coming.
 
 use crate::buffer::BUFFER_BYTES;
-use crate::connection::Client;
+use crate::client::Client;
+use crate::halves::WriteHalf;
 use crate::multiplex::stream::Stream;
+use crate::outcome::ShortCircuit;
 use crate::reader::Reader;
 use crate::request_body::{BodyError, RequestBody};
-use crate::serve::ShortCircuit;
 use crate::timer::Timer;
-use crate::transport::WriteHalf;
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::Future;
@@ -38,7 +38,7 @@ impl Background<'_> {
             Self::Nothing => Poll::Pending,
             Self::Client(client) => client
                 .reader
-                .poll_gone(context, worker)
+                .poll_gone(context, &worker.runtime)
                 .map(|()| ShortCircuit::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
@@ -55,7 +55,7 @@ impl Background<'_> {
                     Err(PumpError::Upstream | PumpError::Cut) => Poll::Pending,
                     Ok(()) => pumped
                         .reader
-                        .poll_gone(context, worker)
+                        .poll_gone(context, &worker.runtime)
                         .map(|()| ShortCircuit::Gone),
                 }
             }
@@ -201,13 +201,13 @@ struct Sender {
 
 impl Sender {
     async fn send(&mut self) -> Result<(), PumpError> {
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         let prefix = std::mem::take(&mut self.body.prefix);
         if !prefix.is_empty() {
             frame(self.is_chunked, &prefix, &mut out);
         }
         let result = self.send_rest(&mut out).await;
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         result
     }
 
@@ -278,32 +278,35 @@ impl Sender {
         let began = Instant::now();
         timer.set(began, self.body.pace.left());
         if self.body.received >= BUFFER_BYTES as u64 {
-            self.reader.inbox.enlarge(&self.worker.buffers);
+            self.reader.inbox.enlarge(&self.worker.runtime.buffers);
         }
         let (reader, worker) = (&mut self.reader, &self.worker);
         let (cursor, pace) = (&mut self.body.cursor, &mut self.body.pace);
         let is_answered = &self.signals.is_answered;
         let mut has_waited = false;
-        let read = std::future::poll_fn(|context| match reader.poll_fill(context, &worker.buffers, 0) {
-            Poll::Ready(Ok(0)) if reader.stream().is_some() => {
-                *cursor = BodyCursor::Length(0);
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
-            Poll::Ready(Ok(count)) => {
-                pace.note(count, has_waited.then_some(began));
-                Poll::Ready(Ok(()))
-            }
-            Poll::Pending => {
-                has_waited = true;
-                if pace.has_rate() && is_answered.get() {
-                    *pace = pace.without_rate();
-                    timer.set(Instant::now(), pace.left());
-                }
-                timer.poll_expired(context).map(|()| Err(BodyError::TimedOut))
-            }
-        })
-        .await;
+        let read =
+            std::future::poll_fn(
+                |context| match reader.poll_fill(context, &worker.runtime.buffers, 0) {
+                    Poll::Ready(Ok(0)) if reader.stream().is_some() => {
+                        *cursor = BodyCursor::Length(0);
+                        Poll::Ready(Ok(()))
+                    }
+                    Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(BodyError::Gone)),
+                    Poll::Ready(Ok(count)) => {
+                        pace.note(count, has_waited.then_some(began));
+                        Poll::Ready(Ok(()))
+                    }
+                    Poll::Pending => {
+                        has_waited = true;
+                        if pace.has_rate() && is_answered.get() {
+                            *pace = pace.without_rate();
+                            timer.set(Instant::now(), pace.left());
+                        }
+                        timer.poll_expired(context).map(|()| Err(BodyError::TimedOut))
+                    }
+                },
+            )
+            .await;
         read.map_err(PumpError::Client)
     }
 }

@@ -2,12 +2,13 @@
 
 use super::ForwardPlan;
 use super::attempt::Attempt;
-use super::buffer_response::RelayError;
+use super::error::RelayError;
 use super::pump::{Background, Pump};
 use crate::buffer::BUFFER_BYTES;
 use crate::multiplex::stream::Stream;
+use crate::outcome::ConnectionFate;
 use crate::reply::{extend_via, push_via};
-use crate::serve::{ConnectionFate, RequestContext};
+use crate::serve::RequestContext;
 use std::io;
 use std::time::Instant;
 use weir_http1::Framing;
@@ -76,7 +77,7 @@ impl RequestContext<'_> {
         // Behind an empty body trailers may yet come on a stream.
         let is_over = attempt.connection.read.stream().is_none_or(Stream::is_read);
         let is_whole = framing.is_empty() && (replaced.is_some() || is_over);
-        let mut out = self.worker.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.take_output();
         let written =
             self.write_response_head(plan, (framing, head.has_via), client_keeps, is_whole, &mut out);
         watch.note_answer();
@@ -88,7 +89,7 @@ impl RequestContext<'_> {
                     .await
             }
         };
-        self.worker.buffers.give_output(out);
+        self.worker.runtime.buffers.give_output(out);
         match relayed {
             Ok(is_whole) => Ok(Relayed {
                 upstream_keeps: is_whole && head.keep_alive,
@@ -233,7 +234,7 @@ impl RequestContext<'_> {
                     }
                     self.flush(out, watch).await?;
                     if cursor.is_long(BUFFER_BYTES as u64) || relayed >= BUFFER_BYTES / 2 {
-                        attempt.connection.inbox.enlarge(&self.worker.buffers);
+                        attempt.connection.inbox.enlarge(&self.worker.runtime.buffers);
                     }
                     match self.fill_answer(attempt, watch).await? {
                         0 if head.framing == Framing::UntilClose => break,

@@ -5,8 +5,8 @@
 //! over a wait.
 
 use crate::buffer::Inbox;
-use crate::transport::{ReadHalf, WriteHalf};
-use crate::worker::Worker;
+use crate::runtime::Runtime;
+use crate::transport::{SocketRead, SocketWrite};
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -25,7 +25,7 @@ const MAX_READ: usize = 2 * frame::MAX_PAYLOAD;
 pub type State = ConnectionState<WorkerResources>;
 
 /// What a connection takes from its worker.
-pub struct WorkerResources(Rc<Worker>);
+pub struct WorkerResources(Rc<Runtime>);
 
 impl Resources for WorkerResources {
     #[inline]
@@ -40,17 +40,17 @@ impl Resources for WorkerResources {
 
     #[inline]
     fn take_list(&self) -> Box<FieldList> {
-        self.0.runners.lists.take()
+        self.0.lists.take()
     }
 
     #[inline]
     fn take_buffers(&self) -> Box<StreamBuffers> {
-        self.0.runners.queues.take().unwrap_or_default()
+        self.0.stream_buffers.take().unwrap_or_default()
     }
 
     #[inline]
     fn give_buffers(&self, buffers: Box<StreamBuffers>) {
-        self.0.runners.queues.give(buffers);
+        self.0.stream_buffers.give(buffers);
     }
 
     #[inline]
@@ -64,9 +64,9 @@ pub struct Connection(RefCell<Inner>);
 
 struct Inner {
     state: State,
-    worker: Rc<Worker>,
-    read: ReadHalf,
-    write: WriteHalf,
+    runtime: Rc<Runtime>,
+    read: SocketRead,
+    write: SocketWrite,
     inbox: Inbox,
 }
 
@@ -93,16 +93,16 @@ impl Drop for LoseOnPanic {
 impl Connection {
     /// A connection of these halves; what was read of it already is in `inbox`.
     pub fn new(
-        worker: &Rc<Worker>,
-        (read, write): (ReadHalf, WriteHalf),
+        runtime: &Rc<Runtime>,
+        (read, write): (SocketRead, SocketWrite),
         inbox: Inbox,
         side: Role,
         settings: Settings,
     ) -> Rc<Self> {
-        let resources = WorkerResources(Rc::clone(worker));
+        let resources = WorkerResources(Rc::clone(runtime));
         Rc::new(Self(RefCell::new(Inner {
             state: ConnectionState::new(resources, side, settings),
-            worker: Rc::clone(worker),
+            runtime: Rc::clone(runtime),
             read,
             write,
             inbox,
@@ -198,7 +198,7 @@ impl Inner {
                     Poll::Pending => {}
                 }
             }
-            let buffers = &self.worker.buffers;
+            let buffers = &self.runtime.buffers;
             match self.inbox.poll_fill(&mut self.read, context, buffers, MAX_READ) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
@@ -235,12 +235,12 @@ impl Inner {
 
     fn forget_inbox(&mut self) {
         self.inbox.consume(self.inbox.bytes().len());
-        self.inbox.release(&self.worker.buffers);
+        self.inbox.release(&self.runtime.buffers);
     }
 }
 
 /// Writes what has gathered as far as it can be.
-fn poll_write(state: &mut State, write: &mut WriteHalf, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+fn poll_write(state: &mut State, write: &mut SocketWrite, context: &mut Context<'_>) -> Poll<io::Result<()>> {
     while state.pending_out() > 0 {
         match ready!(Pin::new(&mut *write).poll_write(context, state.unwritten())) {
             Ok(count) if count > 0 => state.note_written(count),

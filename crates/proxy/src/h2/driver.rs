@@ -2,7 +2,7 @@
 //! [`super::pool`]'s to say.
 
 use super::connection::{Connection, State};
-use crate::connection::LINGER;
+use crate::limits::LINGER;
 use crate::timer::Timer;
 use std::io;
 use std::task::Poll;

@@ -8,6 +8,7 @@
 mod alpn_memory;
 pub mod connection;
 mod driver;
+mod lease;
 pub mod pool;
 pub mod server;
 pub mod stream;

@@ -2,14 +2,15 @@
 
 use super::alpn_memory::AlpnMemory;
 use super::connection;
+use super::lease::{Lease, OpenConnection};
 use super::{driver, stream};
 use crate::buffer::{Buffers, Inbox};
+use crate::halves::{ReadHalf, WriteHalf, into_socket};
 use crate::multiplex::stream::{Stream, StreamHalves};
 use crate::object_pool::ObjectPool;
 use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, UpstreamIdentity, UpstreamProtocol, dial};
+use crate::runtime::Runtime;
 use crate::timer::{Timer, later};
-use crate::transport::{ReadHalf, WriteHalf};
-use crate::worker::Worker;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
@@ -32,53 +33,6 @@ const MAX_SPARES: usize = 1024;
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
 
-/// A connection that takes calls.
-struct Connection {
-    wire: Rc<connection::Connection>,
-    /// Calls under way.
-    active: Cell<usize>,
-    /// Calls so far.
-    calls: Cell<u64>,
-    idle_since: Cell<Instant>,
-    /// Takes no more calls.
-    is_closed: Cell<bool>,
-}
-
-impl Connection {
-    fn has_room(&self, bounds: &KeepalivePool) -> bool {
-        let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
-        let has_stream = |state: &mut connection::State| state.has_room_beside(self.active.get());
-        !self.is_closed.get() && !is_worn && self.wire.with(has_stream)
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // It ends with its last call.
-        self.wire.with(connection::State::wake_driver);
-    }
-}
-
-/// A call's place on a connection.
-pub struct Lease(Rc<Connection>);
-
-impl Lease {
-    /// No further call goes on this connection.
-    pub fn close(&self) {
-        self.0.is_closed.set(true);
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let active = self.0.active.get() - 1;
-        self.0.active.set(active);
-        if active == 0 {
-            self.0.idle_since.set(Instant::now());
-        }
-    }
-}
-
 /// A connection that is being made; whoever needs it waits for the same one.
 #[derive(Default)]
 struct PendingConnect {
@@ -90,7 +44,7 @@ struct PendingConnect {
 
 #[derive(Default)]
 struct Entry {
-    open: Vec<Rc<Connection>>,
+    open: Vec<Rc<OpenConnection>>,
     opening: Option<Rc<PendingConnect>>,
     /// What the last call wanted of connections.
     bounds: KeepalivePool,
@@ -135,7 +89,8 @@ impl Http2Pool {
     /// # Errors
     /// See [`Streams::open`]. `ConnectionRefused` when connections that are made take no calls.
     pub async fn connect(
-        worker: &Rc<Worker>,
+        self: &Rc<Self>,
+        runtime: &Rc<Runtime>,
         key: &PoolKey,
         (met, speaks): (UpstreamIdentity, UpstreamProtocol),
         timeout: Duration,
@@ -143,27 +98,27 @@ impl Http2Pool {
     ) -> io::Result<Box<UpstreamConnection>> {
         let now = Instant::now();
         // Where one stream was refused, the connection may well take others.
-        if let Some(stream) = worker.streams.take(key, bounds, now) {
+        if let Some(stream) = self.take(key, bounds, now) {
             return Ok(stream);
         }
         // A connection may be full again once all that waited have been there.
         for _ in 0..MAX_OPENINGS {
             let timer = Timer::new(now, timeout);
-            if speaks == UpstreamProtocol::Either && worker.streams.choices.is_http1(key, now) {
+            if speaks == UpstreamProtocol::Either && self.choices.is_http1(key, now) {
                 let opened =
-                    UpstreamConnection::open(key.address, met.clone(), timer, &worker.metrics).await?;
+                    UpstreamConnection::open(key.address, met.clone(), timer, &runtime.metrics).await?;
                 if !opened.read.speaks_http2() {
                     return Ok(opened);
                 }
                 // It has changed its mind: what was opened is of no use, but all can share the next one.
-                worker.streams.choices.note(key, false, now);
+                self.choices.note(key, false, now);
                 continue;
             }
-            let opening = Self::open(worker, key, (met.clone(), speaks), timer).await?;
-            if let Some(stream) = worker.streams.take(key, bounds, now) {
+            let opening = self.open(runtime, key, (met.clone(), speaks), timer).await?;
+            if let Some(stream) = self.take(key, bounds, now) {
                 return Ok(stream);
             }
-            if worker.streams.drop_exhausted(key) {
+            if self.drop_exhausted(key) {
                 break;
             }
             if let Some((read, write)) = opening.http1.take() {
@@ -173,7 +128,7 @@ impl Http2Pool {
                     inbox: Default::default(),
                     timer: Timer::new(now, Duration::ZERO),
                     calls: 0,
-                    open: Some(CountedOpen::new(&worker.metrics)),
+                    open: Some(CountedOpen::new(&runtime.metrics)),
                     home: None,
                 }));
             }
@@ -198,21 +153,22 @@ impl Http2Pool {
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
     async fn open(
-        worker: &Rc<Worker>,
+        self: &Rc<Self>,
+        runtime: &Rc<Runtime>,
         key: &PoolKey,
         met: (UpstreamIdentity, UpstreamProtocol),
         timer: Timer,
     ) -> io::Result<Rc<PendingConnect>> {
         let opening = {
-            let mut entries = worker.streams.entries.borrow_mut();
+            let mut entries = self.entries.borrow_mut();
             let entry = entries.entry(key.clone()).or_default();
             match &entry.opening {
                 Some(opening) => Rc::clone(opening),
                 None => {
                     let opening = Rc::new(PendingConnect::default());
                     entry.opening = Some(Rc::clone(&opening));
-                    let (worker, key) = (Rc::clone(worker), key.clone());
-                    tokio::task::spawn_local(open(worker, key, met, timer, Rc::clone(&opening)));
+                    let (pool, runtime, key) = (Rc::clone(self), Rc::clone(runtime), key.clone());
+                    tokio::task::spawn_local(open(pool, runtime, key, met, timer, Rc::clone(&opening)));
                     opening
                 }
             }
@@ -255,7 +211,7 @@ impl Http2Pool {
         self.entries.borrow_mut().clear();
     }
 
-    fn begin(&self, connection: Rc<Connection>, now: Instant) -> Box<UpstreamConnection> {
+    fn begin(&self, connection: Rc<OpenConnection>, now: Instant) -> Box<UpstreamConnection> {
         connection.active.set(connection.active.get() + 1);
         let calls = connection.calls.get();
         connection.calls.set(calls + 1);
@@ -294,15 +250,15 @@ impl Http2Pool {
 }
 
 /// Tells those that wait for a connection that there will be none, if the task that makes it panics.
-struct FailOnPanic<'o>(&'o Worker, &'o PoolKey, &'o PendingConnect);
+struct FailOnPanic<'o>(&'o Http2Pool, &'o PoolKey, &'o PendingConnect);
 
 impl Drop for FailOnPanic<'_> {
     fn drop(&mut self) {
-        let Self(worker, key, opening) = *self;
+        let Self(pool, key, opening) = *self;
         if !std::thread::panicking() || opening.result.get().is_some() {
             return;
         }
-        if let Some(entry) = worker.streams.entries.borrow_mut().get_mut(key) {
+        if let Some(entry) = pool.entries.borrow_mut().get_mut(key) {
             entry.opening = None;
         }
         opening.result.set(Some(Err(io::ErrorKind::ConnectionReset)));
@@ -312,15 +268,16 @@ impl Drop for FailOnPanic<'_> {
 
 /// Makes a connection, tells those that wait for it, and drives it until it ends.
 async fn open(
-    worker: Rc<Worker>,
+    pool: Rc<Http2Pool>,
+    runtime: Rc<Runtime>,
     key: PoolKey,
     met: (UpstreamIdentity, UpstreamProtocol),
     mut timer: Timer,
     opening: Rc<PendingConnect>,
 ) {
-    let _waiters = FailOnPanic(&worker, &key, &opening);
+    let _waiters = FailOnPanic(&pool, &key, &opening);
     let shaken = {
-        let mut shaking = std::pin::pin!(shake(&worker, &key, met));
+        let mut shaking = std::pin::pin!(shake(&runtime, &key, met));
         std::future::poll_fn(|context| match shaking.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => timer
@@ -335,7 +292,7 @@ async fn open(
             (Ok(None), None)
         }
         Ok(Shaken::Http2(wire)) => {
-            let kept = Rc::new(Connection {
+            let kept = Rc::new(OpenConnection {
                 wire: Rc::clone(&wire),
                 active: Cell::new(0),
                 calls: Cell::new(0),
@@ -348,14 +305,14 @@ async fn open(
         Err(error) => (Err(error.kind()), None),
     };
     {
-        let mut entries = worker.streams.entries.borrow_mut();
+        let mut entries = pool.entries.borrow_mut();
         let entry = entries.entry(key.clone()).or_default();
         entry.opening = None;
         opening
             .result
             .set(Some(result.as_ref().map(|_| ()).map_err(|kind| *kind)));
         if let Ok(made) = result {
-            worker.streams.choices.note(&key, made.is_none(), Instant::now());
+            pool.choices.note(&key, made.is_none(), Instant::now());
             entry.open.extend(made);
         }
     }
@@ -363,7 +320,7 @@ async fn open(
     let Some((kept, wire)) = driven else {
         return;
     };
-    let metrics = &worker.metrics;
+    let metrics = &runtime.metrics;
     let _open = CountedOpen::new(metrics);
     let _streams = connection::LoseOnPanic(Rc::clone(&wire));
     driver::drive(&wire, || kept.strong_count() > 0).await;
@@ -379,7 +336,7 @@ enum Shaken {
 }
 
 async fn shake(
-    worker: &Rc<Worker>,
+    runtime: &Rc<Runtime>,
     key: &PoolKey,
     (met, speaks): (UpstreamIdentity, UpstreamProtocol),
 ) -> io::Result<Shaken> {
@@ -391,9 +348,10 @@ async fn shake(
         stream_window: STREAM_WINDOW,
         connection_window: CONNECTION_WINDOW,
         max_streams: 0,
-        max_head_bytes: worker.shared.limits.max_head_bytes,
+        max_head_bytes: runtime.shared.limits.max_head_bytes,
     };
-    let wire = connection::Connection::new(worker, halves, Inbox::default(), Role::Client, settings);
+    let socket = into_socket(halves).ok_or(io::ErrorKind::NotConnected)?;
+    let wire = connection::Connection::new(runtime, socket, Inbox::default(), Role::Client, settings);
     driver::greet(&wire).await?;
     Ok(Shaken::Http2(wire))
 }

@@ -2,10 +2,13 @@
 
 use super::connection;
 use super::stream;
-use crate::connection::{Client, LINGER, LINGER_BYTES};
+use crate::client::Client;
+use crate::halves::into_socket;
+use crate::limits::{LINGER, LINGER_BYTES};
 use crate::multiplex::connection::{GoAway, MuxConnection, MuxProtocol};
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::StreamHalves;
+use crate::multiplex::task_pool::TaskPool;
 use crate::timer::Timer;
 use crate::worker::Worker;
 use std::io;
@@ -24,7 +27,7 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
 /// Serves a client that speaks HTTP/2 until the connection ends.
-pub async fn serve(worker: &Rc<Worker>, client: Client) {
+pub async fn serve(worker: &Rc<Worker>, tasks: Rc<TaskPool>, client: Client) {
     let Client {
         mut reader,
         write,
@@ -34,7 +37,10 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
         ..
     } = client;
     let inbox = std::mem::take(&mut reader.inbox);
-    let Some(read) = reader.into_half() else { return };
+    let halves = reader.into_half().map(|read| (read, write));
+    let Some(socket) = halves.and_then(into_socket) else {
+        return;
+    };
     let limits = &worker.shared.limits;
     let settings = Settings {
         stream_window: STREAM_WINDOW,
@@ -42,9 +48,9 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
         max_streams: limits.max_streams,
         max_head_bytes: limits.max_head_bytes,
     };
-    let connection = connection::Connection::new(worker, (read, write), inbox, Role::Server, settings);
+    let connection = connection::Connection::new(&worker.runtime, socket, inbox, Role::Server, settings);
     let _streams = connection::LoseOnPanic(Rc::clone(&connection));
-    let mut carrier = Streams { connection };
+    let mut carrier = Streams { connection, tasks };
     match carrier.greet(worker).await {
         true => {
             MuxConnection::new(worker, peer, local, tls)
@@ -63,6 +69,8 @@ pub async fn serve(worker: &Rc<Worker>, client: Client) {
 /// The streams of a connection.
 struct Streams {
     connection: Rc<connection::Connection>,
+    /// Where calls run.
+    tasks: Rc<TaskPool>,
 }
 
 impl Streams {
@@ -102,7 +110,7 @@ impl Streams {
                 protocol,
                 version: (2, 0),
             };
-            session.call(asked, StreamHalves::Http2(ends));
+            self.tasks.run(session.begin(), asked, StreamHalves::Http2(ends));
         }
         self.connection.with(|state| state.give_accepted(accepted));
     }

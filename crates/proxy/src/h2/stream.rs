@@ -1,8 +1,8 @@
 //! One stream of an HTTP/2 connection, as a call has it.
 
 use super::connection::Connection;
-use super::pool::Lease;
-use crate::multiplex::stream::{Piece, StreamEvent};
+use super::lease::Lease;
+use crate::multiplex::event::{Piece, StreamEvent};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};

@@ -1,6 +1,6 @@
 //! Telling clients of HTTP/1.1 and HTTP/2 that HTTP/3 is served as well (`Alt-Svc`; RFC 7838).
 
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use quinn::Endpoint;
 use std::net::SocketAddr;
 use std::rc::Rc;

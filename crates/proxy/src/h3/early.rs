@@ -2,7 +2,6 @@
 //! may have been recorded and sent once more by somebody else. Requests with a safe method are served all the same,
 //! and upstreams are told; others wait until the handshake has shown who sends them.
 
-use super::server::note_failure;
 use super::stream_io::code;
 use crate::worker::Worker;
 use h3::error::Code;
@@ -14,6 +13,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::watch;
+use weir_telemetry::metrics::ProtocolError;
 
 /// Tells an upstream that a request may be a repetition, and that the client understands 425 (RFC 8470, section 5.1).
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
@@ -33,6 +33,12 @@ impl Drop for HandshakeGuard {
     fn drop(&mut self) {
         self.0.handshakes.set(self.0.handshakes.get() - 1);
     }
+}
+
+/// Counts a handshake that came to nothing.
+pub fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
+    worker.metrics.protocol_error(ProtocolError::QuicHandshake);
+    tracing::debug!(%error, client = %peer, "a QUIC handshake failed");
 }
 
 /// Whether a handshake is over by now.

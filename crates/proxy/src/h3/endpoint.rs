@@ -5,15 +5,15 @@
 //! are asked not to move (RFC 9000, 18.2, `disable_active_migration`). One that does so all the same, as when its
 //! network changes, is told by another worker that its connection is gone, for which all workers share a key.
 
-use super::handshake::{self, TlsAcceptor};
+use super::config::Common;
+use super::handshake::TlsAcceptor;
 use super::server;
 use super::stream_io::code;
-use crate::gateway::Shared;
 use crate::panics::AbortOnPanic;
+use crate::shared::Shared;
 use crate::worker::{ConnectionGuard, Worker};
 use h3::error::Code;
-use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt};
-use quinn_proto::HashedConnectionIdGenerator;
+use quinn::{Endpoint, Incoming, TokioRuntime, TransportConfig};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -39,58 +39,21 @@ const MAX_UNSEEN: usize = 1024;
 /// How long clients may take to learn that their connections have ended.
 const GOOD_BYE: Duration = Duration::from_millis(50);
 
-/// How HTTP/3 is served.
-#[derive(Debug, Clone, Default)]
-pub struct Http3 {
-    /// The port that clients are told of in `Alt-Svc`; `None`: that of the listener.
-    pub told_port: Option<u16>,
-    /// Whether resumed sessions may begin with requests (0-RTT; RFC 8470).
-    pub early_data: bool,
-}
-
-/// What the sockets of all workers have in common.
-#[derive(Clone)]
-pub struct Common {
-    endpoint: EndpointConfig,
-    server: ServerConfig,
-    base: Arc<handshake::TlsBase>,
-}
-
-impl Common {
-    /// Draws the keys; `seed` makes connections' numbers differ from those of other gateways.
-    ///
-    /// # Errors
-    /// When the cryptography cannot be set up.
-    pub fn new(http3: &Http3, seed: u64) -> io::Result<Self> {
-        let base = handshake::base(http3.early_data).map_err(io::Error::other)?;
-        let mut endpoint = EndpointConfig::default();
-        endpoint.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(seed)));
-        // The key of tokens is drawn here as well.
-        let server =
-            ServerConfig::with_crypto(Arc::clone(&base.crypto) as Arc<dyn quinn::crypto::ServerConfig>);
-        Ok(Self {
-            endpoint,
-            server,
-            base,
-        })
-    }
-
-    fn open(&self, shared: &Arc<Shared>, socket: UdpSocket) -> io::Result<Endpoint> {
-        let mut server = self.server.clone();
-        server.crypto = TlsAcceptor::new(Arc::clone(shared), Arc::clone(&self.base));
-        server
-            .migration(false)
-            .max_incoming(MAX_UNSEEN)
-            .incoming_buffer_size(MAX_WAITING)
-            .incoming_buffer_size_total(MAX_WAITING_TOTAL)
-            .transport_config(Arc::new(transport(shared)));
-        Endpoint::new(
-            self.endpoint.clone(),
-            Some(server),
-            socket,
-            Arc::new(TokioRuntime),
-        )
-    }
+fn open_one(common: &Common, shared: &Arc<Shared>, socket: UdpSocket) -> io::Result<Endpoint> {
+    let mut server = common.server.clone();
+    server.crypto = TlsAcceptor::new(Arc::clone(shared), Arc::clone(&common.base));
+    server
+        .migration(false)
+        .max_incoming(MAX_UNSEEN)
+        .incoming_buffer_size(MAX_WAITING)
+        .incoming_buffer_size_total(MAX_WAITING_TOTAL)
+        .transport_config(Arc::new(transport(shared)));
+    Endpoint::new(
+        common.endpoint.clone(),
+        Some(server),
+        socket,
+        Arc::new(TokioRuntime),
+    )
 }
 
 fn transport(shared: &Shared) -> TransportConfig {
@@ -115,7 +78,7 @@ pub fn open(shared: &Arc<Shared>, sockets: Vec<UdpSocket>) -> Vec<Endpoint> {
     let Some((_, common)) = &shared.http3 else {
         return Vec::new();
     };
-    let open = |socket| match common.open(shared, socket) {
+    let open = |socket| match open_one(common, shared, socket) {
         Ok(endpoint) => Some(endpoint),
         Err(error) => {
             tracing::error!(%error, "a UDP socket cannot be used");
@@ -176,11 +139,3 @@ pub async fn close(endpoints: &[Endpoint]) {
     // Who has not heard of it by then will find out.
     let _all_know = tokio::time::timeout(GOOD_BYE, all).await;
 }
-
-/// The widest head that is read, as it is sent: the coding makes most shorter, and a few longer.
-pub fn max_headers(max_head_bytes: usize) -> usize {
-    max_head_bytes.saturating_mul(4)
-}
-
-/// The number of streams that nobody reaches: the most that QUIC can count, for what is promised first.
-pub const BEYOND: usize = VarInt::MAX.into_inner() as usize >> 2;

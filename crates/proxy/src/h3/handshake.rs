@@ -4,15 +4,14 @@
 //! Quinn wants to know the configuration before that message is there, so the session that it gets waits for the
 //! message and only then becomes one.
 
-use crate::gateway::Shared;
-use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
+use super::config::TlsBase;
+use crate::shared::Shared;
+use quinn::crypto::rustls::QuicServerConfig;
 use quinn::crypto::{self, ExportKeyingMaterialError, KeyPair, Keys, PacketKey, Session, UnsupportedVersion};
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::ServerConfig;
-use rustls::server::{
-    Acceptor, ProducesTickets, ResolvesServerCertUsingSni, ServerSessionMemoryCache, StoresServerSessions,
-};
+use rustls::server::Acceptor;
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -23,28 +22,11 @@ const MAX_HELLO: usize = 16 * 1024;
 /// The protocol that is agreed on (RFC 9114, section 3.1).
 const PROTOCOL: &[u8] = b"h3";
 
-/// Sessions that are kept so that their clients may send requests at once. The oldest makes room for the newest.
-const MAX_SESSIONS: usize = 8192;
-
 /// Begins handshakes, each by the rules that are served then.
 pub struct TlsAcceptor {
     shared: Arc<Shared>,
     /// For what does not depend on a certificate.
     base: Arc<TlsBase>,
-}
-
-/// What no certificate changes.
-pub struct TlsBase {
-    pub crypto: Arc<QuicServerConfig>,
-    /// Where resumed sessions may begin with requests.
-    early: Option<Early>,
-}
-
-/// Resumption by what is kept here in place of tickets that carry all: whatever a session is resumed by works once,
-/// so that nobody can play its first flight again (RFC 8446, section 8.1).
-struct Early {
-    sessions: Arc<dyn StoresServerSessions>,
-    no_tickets: Arc<dyn ProducesTickets>,
 }
 
 impl TlsAcceptor {
@@ -85,30 +67,6 @@ pub struct HandshakeFacts {
     pub server_name: Option<Arc<str>>,
     /// What it was shown; `None`: nothing is configured for its name.
     pub presented: Option<Arc<ServerIdentity>>,
-}
-
-/// What a connection needs before it is known whom the client wants to speak to; `takes_early`: resumed sessions may
-/// begin with requests.
-///
-/// # Errors
-/// When the cryptography cannot be set up.
-pub fn base(takes_early: bool) -> Result<Arc<TlsBase>, Box<dyn std::error::Error + Send + Sync>> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
-    let early = takes_early.then(|| Early {
-        sessions: ServerSessionMemoryCache::new(MAX_SESSIONS),
-        // None are made where nothing else is said.
-        no_tickets: Arc::clone(&config.ticketer),
-    });
-    let crypto =
-        QuicServerConfig::try_from(config).map_err(|error: NoInitialCipherSuite| error.to_string())?;
-    Ok(Arc::new(TlsBase {
-        crypto: Arc::new(crypto),
-        early,
-    }))
 }
 
 impl crypto::ServerConfig for TlsAcceptor {

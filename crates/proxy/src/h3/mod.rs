@@ -7,12 +7,14 @@
 //! sends is gathered without a bound. [`stream`] is one call's part, for `multiplex` to use.
 
 pub mod alternative;
+pub mod config;
 mod early;
 pub mod endpoint;
 mod field_section;
 mod frames;
 pub mod fuzzing;
 mod handshake;
+mod limits;
 mod quic;
 mod server;
 pub mod stream;

@@ -1,18 +1,19 @@
 //! HTTP/3 connections from clients (RFC 9114): the handshake, and how the `h3` crate carries their streams.
 
-use super::early::{HandshakeGuard, HandshakeState, confirm, shake};
-use super::endpoint::{BEYOND, max_headers};
+use super::early::{HandshakeGuard, HandshakeState, confirm, note_failure, shake};
 use super::handshake::HandshakeFacts;
+use super::limits::{BEYOND, max_headers};
 use super::quic::{self, QuicStream};
 use super::stream;
 use super::stream_io::code;
-use crate::connection::{LINGER, TlsSession};
+use crate::client::TlsSession;
+use crate::limits::LINGER;
 use crate::multiplex::connection::{ActiveStream, GoAway, MuxConnection, MuxProtocol};
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::StreamHalves;
 use crate::multiplex::task_pool::TaskState;
 use crate::timer::Timer;
-use crate::worker::{ConnectionGuard, Worker};
+use crate::worker::ConnectionGuard;
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::{self, Connection, RequestResolver};
@@ -78,12 +79,6 @@ pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local:
     MuxConnection::new(&worker, peer, local, Some(agreed))
         .run(&mut carrier)
         .await;
-}
-
-/// Counts a handshake that came to nothing.
-pub fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
-    worker.metrics.protocol_error(ProtocolError::QuicHandshake);
-    tracing::debug!(%error, client = %peer, "a QUIC handshake failed");
 }
 
 /// Opens the connection's own streams and tells its settings.

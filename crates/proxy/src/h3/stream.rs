@@ -3,7 +3,7 @@
 use super::frames::FrameRead;
 use super::quic::QuicStream;
 use super::stream_io::code;
-use crate::multiplex::stream::Piece;
+use crate::multiplex::event::Piece;
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;

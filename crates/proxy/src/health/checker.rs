@@ -2,7 +2,7 @@
 
 use super::probe::probe;
 use crate::dns::Resolver;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;

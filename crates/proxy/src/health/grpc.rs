@@ -1,7 +1,7 @@
 //! A probe by gRPC's own health service: `grpc.health.v1.Health/Check`.
 
 use crate::grpc;
-use crate::transport::{ReadHalf, WriteHalf};
+use crate::halves::{ReadHalf, WriteHalf};
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::client;
 use http::{HeaderMap, Method, Request, Version};

@@ -46,7 +46,7 @@ async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: 
     // A handshake that fails is no answer at all.
     let failed = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
     let (mut read, mut write) = match (active.kind, &checks.tls) {
-        (ProbeKind::Http | ProbeKind::Grpc, _) => transport::plain(stream),
+        (ProbeKind::Http | ProbeKind::Grpc, _) => crate::halves::plain(stream),
         (ProbeKind::Https | ProbeKind::Grpcs, Some(tls)) => {
             let name = server_name(tls, active, host).ok_or(io::ErrorKind::ConnectionAborted)?;
             let config = match active.kind {
@@ -54,7 +54,7 @@ async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: 
                 _ => &tls.config,
             };
             let stream = transport::connect(stream, Arc::clone(config), name).await;
-            transport::secure(stream.map_err(failed)?)
+            crate::halves::secure(stream.map_err(failed)?)
         }
         _ => return Ok(Shown::Signal(Signal::Success)),
     };

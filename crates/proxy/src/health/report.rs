@@ -1,7 +1,7 @@
 //! What is told of the health of targets: to admin APIs and to metrics; and how a person puts a target in or out.
 
 use super::{healthy_percent, is_enough_healthy};
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use weir_flow::health::Health;

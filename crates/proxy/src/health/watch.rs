@@ -3,7 +3,7 @@
 
 use super::checker::{Checked, check};
 use crate::dns::Resolver;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;

@@ -3,10 +3,10 @@
 //! It is the client's half of <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>, with plain messages only.
 //! The calls of clients do not pass here: those are forwarded as they come.
 
-use super::SinkContext;
-use super::sender::resolve;
+use super::connect::resolve;
+use super::context::SinkContext;
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::dial;
-use crate::transport::{ReadHalf, WriteHalf};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};

@@ -1,7 +1,8 @@
 //! A queue: the entries that wait for one target, and the task that sends them.
 
+use super::context::SinkContext;
+use super::kind;
 use super::sender::Sender;
-use super::{SinkContext, kind};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;

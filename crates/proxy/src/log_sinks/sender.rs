@@ -1,16 +1,15 @@
 //! Sending a message to a target, over a connection that is kept where the target has connections.
 
-use super::SinkContext;
+use super::connect::{resolve, tls};
+use super::context::SinkContext;
 use super::file::{self, Opened};
 use super::grpc::Channel;
 use super::kafka::Producer;
 use crate::buffer::Inbox;
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::{UpstreamConnection, dial};
 use crate::subrequest::{self, SubrequestError};
 use crate::timer::Timer;
-use crate::transport::{ReadHalf, WriteHalf};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -187,29 +186,6 @@ fn datagrams(message: &[u8], line_bytes: Option<usize>) -> Vec<&[u8]> {
 async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let done = tokio::time::timeout(time, work).await;
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-}
-
-pub(super) async fn resolve(sink_context: &SinkContext, host: &str, port: u16) -> io::Result<SocketAddr> {
-    let ip = match host.parse() {
-        Ok(ip) => ip,
-        Err(_) => {
-            let resolved = sink_context.resolver.resolve(host, Instant::now()).await;
-            resolved.map_err(|_| io::Error::new(io::ErrorKind::NotFound, "the name cannot be resolved"))?
-        }
-    };
-    Ok(SocketAddr::new(ip, port))
-}
-
-/// The rules for a server that is met by this name.
-pub(super) fn tls(
-    sink_context: &SinkContext,
-    name: &str,
-    verify: bool,
-) -> io::Result<(Arc<ClientConfig>, ServerName<'static>)> {
-    let name = ServerName::try_from(name.to_owned()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let published = sink_context.shared.published.load();
-    let rules = published.snapshot.elsewhere.tls(verify)?;
-    Ok((rules.config.clone(), name))
 }
 
 /// Sends a request and reads its answer; what can be used again is left in `kept`.

@@ -4,13 +4,14 @@ use super::fields::{self, StreamRequest};
 use super::stream::{Stream, StreamHalves};
 use super::task_pool::TaskState;
 use crate::buffer::Inbox;
-use crate::connection::{Client, LINGER, TlsSession};
+use crate::client::{Client, TlsSession};
 use crate::forwarded::Lines;
 use crate::grpc;
+use crate::halves::{ReadHalf, WriteHalf};
+use crate::limits::LINGER;
 use crate::reader::Reader;
 use crate::serve;
 use crate::timer::Timer;
-use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -156,11 +157,6 @@ impl MuxConnection {
         ActiveStream(Rc::clone(self))
     }
 
-    /// Has a call run for a stream.
-    pub fn call(self: &Rc<Self>, asked: StreamRequest, ends: StreamHalves) {
-        self.worker.runners.run(self.begin(), asked, ends);
-    }
-
     /// A client that opens streams only to give them up costs the gateway work for nothing.
     pub fn note_given_up(&self) {
         let now = Instant::now();
@@ -213,7 +209,7 @@ impl ActiveStream {
         let mut exchange = worker.take_exchange();
         client.fill_client_info(&mut exchange);
         let read = fields::read_request(&asked, at_hand, &worker.shared.limits, &mut exchange);
-        worker.runners.lists.give(asked.list);
+        worker.runtime.lists.give(asked.list);
         match read {
             Ok(head) => serve::request(worker, &mut client, &mut exchange, head, started).await,
             Err(kind) => {
@@ -223,7 +219,7 @@ impl ActiveStream {
         settle(session, &stream, &exchange);
         worker.give_exchange(exchange);
         client.reader.inbox.consume(client.reader.inbox.bytes().len());
-        client.reader.inbox.release(&worker.buffers);
+        client.reader.inbox.release(&worker.runtime.buffers);
         let timer = &mut client.timer;
         timer.set(Instant::now(), worker.shared.limits.write_timeout);
         std::future::poll_fn(|context| match stream.poll_settled(context) {
@@ -258,7 +254,7 @@ impl Drop for ActiveStream {
 async fn take_small_body(reader: &mut Reader, stream: &Stream, worker: &Worker) {
     std::future::poll_fn(|context| {
         while !stream.is_read() && reader.inbox.has_room(SMALL_BODY) {
-            match reader.poll_fill(context, &worker.buffers, SMALL_BODY) {
+            match reader.poll_fill(context, &worker.runtime.buffers, SMALL_BODY) {
                 Poll::Ready(Ok(count)) if count > 0 => {}
                 _ => break,
             }

@@ -4,6 +4,7 @@
 //! as it comes, [`fields`] translates it. How streams are carried is for `h2` and `h3`.
 
 pub mod connection;
+pub mod event;
 pub mod fields;
 pub mod stream;
 pub mod task_pool;

@@ -3,19 +3,20 @@
 //!
 //! One task uses a stream at a time, so both directions wake the same one.
 
+use super::event::{Piece, StreamEvent};
 use super::fields;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
 use crate::timer::Timer;
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
+use weir_http2::RequestHead;
 use weir_http2::fields::trailer_lines;
-use weir_http2::{FieldList, RequestHead};
 
 /// A stream.
 pub struct Stream(RefCell<State>);
@@ -41,24 +42,6 @@ pub enum StreamHalves {
     Http3(Box<http3::StreamHalves>),
     /// Those of no stream any more.
     None,
-}
-
-/// What is read of a stream.
-pub enum Piece {
-    /// Data.
-    Data(Bytes),
-    /// Its end, and the trailers before it.
-    End(Option<HeaderMap>),
-    /// Its end behind trailers, which are header lines already.
-    Trailers(Vec<u8>),
-}
-
-/// A head from an upstream.
-pub enum StreamEvent {
-    /// An interim one.
-    Interim(Box<FieldList>),
-    /// The final one, and whether nothing follows it.
-    Final(Box<FieldList>, bool),
 }
 
 /// Does the same with either kind of stream.

@@ -10,9 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-use weir_http2::{FieldList, StreamBuffers};
 
-/// Most tasks that wait for a call, and queues for a stream.
+/// Most tasks that wait for a call.
 const MAX_IDLE: usize = 1024;
 
 /// A call to be run.
@@ -54,53 +53,15 @@ impl TaskSlot {
     }
 }
 
-/// Field lists of a worker that wait for their next use.
-pub struct SpareLists(ObjectPool<Box<FieldList>>);
-
-impl Default for SpareLists {
-    fn default() -> Self {
-        Self(ObjectPool::new(MAX_IDLE))
-    }
-}
-
-impl SpareLists {
-    /// An empty list.
-    #[inline]
-    pub fn take(&self) -> Box<FieldList> {
-        self.0
-            .take()
-            .unwrap_or_else(|| Box::new(FieldList::with_usual_room()))
-    }
-
-    /// Takes a list back.
-    #[inline]
-    pub fn give(&self, mut list: Box<FieldList>) {
-        if list.is_worth_keeping() {
-            list.clear();
-            self.0.give(list);
-        }
-    }
-
-    /// Lets go of some that nobody has needed for a while.
-    pub fn trim(&self) {
-        drop(self.0.trim());
-    }
-}
-
-/// A worker's tasks that wait, and lists for the heads of their calls.
+/// A worker's tasks that wait.
 pub struct TaskPool {
     idle: Rc<ObjectPool<Rc<TaskSlot>>>,
-    pub lists: SpareLists,
-    /// Of streams of HTTP/2 that are over.
-    pub queues: ObjectPool<Box<StreamBuffers>>,
 }
 
 impl Default for TaskPool {
     fn default() -> Self {
         Self {
             idle: Rc::new(ObjectPool::new(MAX_IDLE)),
-            lists: SpareLists::default(),
-            queues: ObjectPool::new(MAX_IDLE),
         }
     }
 }
@@ -120,8 +81,6 @@ impl TaskPool {
 
     /// Ends some tasks that nobody has needed for a while, and lets go of some of the rest.
     pub fn trim(&self) {
-        self.lists.trim();
-        drop(self.queues.trim());
         for desk in self.idle.trim() {
             desk.is_closed.set(true);
             desk.wake();

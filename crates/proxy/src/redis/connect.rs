@@ -3,8 +3,8 @@
 use super::RedisContext;
 use super::resp::{self, MAX_REPLY, Value};
 use crate::buffer::Inbox;
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::dial;
-use crate::transport::{ReadHalf, WriteHalf};
 use rustls::pki_types::ServerName;
 use std::io;
 use std::net::SocketAddr;

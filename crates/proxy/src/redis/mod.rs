@@ -14,14 +14,11 @@ mod slot;
 
 use crate::buffer::Buffers;
 use crate::dns::Resolver;
-use crate::gateway::Shared;
-use crate::serve::{RequestContext, ShortCircuit};
-use crate::worker::Worker;
+use crate::shared::Shared;
 use client::Client;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use weir_plugin::{RedisAccumulator, RedisAnswer, RedisCall, RedisPublisher, RedisServer, system_clock};
@@ -86,6 +83,14 @@ impl Redis {
         Rc::clone(client)
     }
 
+    /// Runs a script. `None`: there is no answer.
+    pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
+        let client = self.client(&call.server);
+        let numbers = client.run(call).await?;
+        let outlet: Rc<dyn RedisPublisher> = client;
+        Some(RedisAnswer { numbers, outlet })
+    }
+
     /// Settles counts after a while, and again as long as there are some.
     pub fn settle(&self, ledger: Arc<dyn RedisAccumulator>) {
         let (client, settling) = (self.client(ledger.server()), Rc::clone(&self.settling));
@@ -148,31 +153,5 @@ async fn settle(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64
             None => None,
         };
         ledger.settled(number, answer.as_deref(), system_clock());
-    }
-}
-
-impl Worker {
-    /// Runs a script. `None`: there is no answer.
-    pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
-        let client = self.redis.client(&call.server);
-        let numbers = client.run(call).await?;
-        let outlet: Rc<dyn RedisPublisher> = client;
-        Some(RedisAnswer { numbers, outlet })
-    }
-}
-
-impl RequestContext<'_> {
-    /// Runs a script for a filter, as long as the client waits. `None`: there is no answer.
-    pub async fn run_script(&mut self, call: RedisCall) -> Result<Option<RedisAnswer>, ShortCircuit> {
-        let (client, worker) = (&mut *self.client, self.worker);
-        let mut answer = std::pin::pin!(worker.run_script(call));
-        std::future::poll_fn(|context| match answer.as_mut().poll(context) {
-            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
-            Poll::Pending => client
-                .reader
-                .poll_gone(context, worker)
-                .map(|()| Err(ShortCircuit::Gone)),
-        })
-        .await
     }
 }

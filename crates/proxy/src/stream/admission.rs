@@ -1,6 +1,6 @@
 //! Asking a route's plugins whether a session may go on.
 
-use crate::connection::Addresses;
+use crate::client::Addresses;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_plugin::{Exchange, Outcome, RedisCommand, Suspend};

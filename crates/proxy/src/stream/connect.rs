@@ -3,9 +3,10 @@
 use super::report::SessionRecord;
 use crate::dns::DnsQuery;
 use crate::forward::{PickRequest, choose};
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::CountedOpen;
 use crate::timer::later;
-use crate::transport::{self, ReadHalf, WriteHalf};
+use crate::transport;
 use crate::worker::{Worker, WorkerSnapshot};
 use rustls::pki_types::ServerName;
 use std::io;
@@ -263,12 +264,14 @@ impl TargetRequest<'_> {
             tokio::io::AsyncWriteExt::write_all(&mut tcp, greeting).await?;
         }
         let Some(tls) = &self.forward.tls else {
-            return Ok(transport::plain(tcp));
+            return Ok(crate::halves::plain(tcp));
         };
         let name = tls.name.clone().or_else(|| self.name_of(target));
         let name = name.ok_or(io::ErrorKind::InvalidInput)?;
         let config = Arc::clone(&tls.config);
-        Ok(transport::secure(transport::connect(tcp, config, name).await?))
+        Ok(crate::halves::secure(
+            transport::connect(tcp, config, name).await?,
+        ))
     }
 
     /// The name that a target is asked for over TLS: its own; that of the client's wish where it has but an address.

@@ -9,7 +9,7 @@ use super::admission::ask;
 use super::any_address::AnyAddress;
 use super::connect::{HealthHandle, TargetRequest};
 use super::report::SessionRecord;
-use crate::connection::Addresses;
+use crate::client::Addresses;
 use crate::panics::AbortOnPanic;
 use crate::timer::Timer;
 use crate::worker::{ConnectionGuard, Worker};

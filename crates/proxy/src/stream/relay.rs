@@ -7,8 +7,8 @@
 
 use super::report::SessionRecord;
 use super::splice::{Moved, Pipe};
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::timer::Timer;
-use crate::transport::{ReadHalf, WriteHalf};
 use crate::worker::Worker;
 use std::io;
 use std::pin::Pin;

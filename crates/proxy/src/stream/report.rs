@@ -1,6 +1,6 @@
 //! What is told of a session: to metrics while it lives, and to the access log when it is over.
 
-use crate::connection::Addresses;
+use crate::client::Addresses;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;

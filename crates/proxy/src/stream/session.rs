@@ -5,7 +5,7 @@ use super::connect::TargetRequest;
 use super::kind;
 use super::relay::{self, RelaySide};
 use super::report::SessionRecord;
-use crate::connection::Addresses;
+use crate::client::Addresses;
 use crate::proxy_protocol;
 use crate::transport::{self, Hello};
 use crate::worker::{ConnectionGuard, Worker, WorkerSnapshot};
@@ -131,7 +131,7 @@ impl Session<'_> {
         let patience = self.worker.shared.limits.header_timeout;
         let shaken = tokio::time::timeout(patience, hello.answer(tcp, config)).await;
         let shaken = self.shaken(shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
-        let (read, write) = transport::secure(shaken.stream);
+        let (read, write) = crate::halves::secure(shaken.stream);
         Ok((RelaySide { read, write }, Vec::new()))
     }
 
@@ -163,6 +163,6 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 fn plain(tcp: TcpStream) -> RelaySide {
-    let (read, write) = transport::plain(tcp);
+    let (read, write) = crate::halves::plain(tcp);
     RelaySide { read, write }
 }

@@ -3,7 +3,7 @@
 //! It pays where bytes come in bulk, as they are not copied into the gateway and out of it again. For small pieces
 //! reading and writing is cheaper, so a direction that turns out to be a trickle goes back to that.
 
-use crate::transport::{ReadHalf, WriteHalf};
+use crate::halves::{ReadHalf, WriteHalf};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -9,10 +9,10 @@ pub mod fuzzing;
 mod sasl;
 mod wire;
 
-use super::SinkContext;
-use super::sender::{resolve, tls};
+use super::connect::{resolve, tls};
+use super::context::SinkContext;
+use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::dial;
-use crate::transport::{ReadHalf, WriteHalf};
 use sasl::Scram;
 use std::collections::HashMap;
 use std::io;

@@ -1,0 +1,23 @@
+//! What comes on a stream of HTTP/2 or HTTP/3.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use weir_http2::FieldList;
+
+/// What is read of a stream.
+pub enum Piece {
+    /// Data.
+    Data(Bytes),
+    /// Its end, and the trailers before it.
+    End(Option<HeaderMap>),
+    /// Its end behind trailers, which are header lines already.
+    Trailers(Vec<u8>),
+}
+
+/// A head from an upstream.
+pub enum StreamEvent {
+    /// An interim one.
+    Interim(Box<FieldList>),
+    /// The final one, and whether nothing follows it.
+    Final(Box<FieldList>, bool),
+}

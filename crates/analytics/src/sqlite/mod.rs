@@ -172,10 +172,17 @@ impl AnalyticsStore for SqliteAnalytics {
     }
 
     fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
-        let mut writer = self.writer();
-        let retained = retain::retain(&mut writer.connection, retention, now);
-        writer.names = names::Known::default();
-        retained
+        let mut retained = Retained::default();
+        loop {
+            let mut writer = self.writer();
+            // Names may be gone after it.
+            writer.names = names::Known::default();
+            if retain::retain(&mut writer.connection, retention, now, &mut retained)? {
+                return Ok(retained);
+            }
+            drop(writer);
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -27,12 +27,23 @@ const GONE: u64 = DAY;
 /// How long the texts of clients are kept, in seconds.
 const CLIENT_TEXTS: u64 = 30 * DAY;
 
-/// Does what is due.
-pub fn retain(connection: &mut Connection, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
-    let mut retained = Retained::default();
+/// Hours that are done at once. Between them, others may write.
+const AT_ONCE: u64 = 24;
+
+/// Does some of what is due. Says whether that was all.
+pub fn retain(
+    connection: &mut Connection,
+    retention: &Retention,
+    now: u64,
+    retained: &mut Retained,
+) -> Result<bool, StoreError> {
+    let mut left = AT_ONCE;
     if let Some(oldest) = oldest(connection)? {
-        roll_days(connection, oldest / 24, now)?;
-        repack(connection, retention, (oldest, now), &mut retained)?;
+        roll_days(connection, oldest / 24, now, &mut left)?;
+        repack(connection, retention, (oldest, now), (&mut left, retained))?;
+        if left == 0 {
+            return Ok(false);
+        }
     }
     retained.deleted += delete(connection, retention, now)?;
     forget(connection, now)?;
@@ -43,7 +54,7 @@ pub fn retain(connection: &mut Connection, retention: &Retention, now: u64) -> R
     connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)")?;
     vacuum(connection)?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok(retained)
+    Ok(true)
 }
 
 /// Gives free pages back to the disk.
@@ -78,11 +89,15 @@ fn repack(
     connection: &mut Connection,
     retention: &Retention,
     (oldest, now): (u64, u64),
-    retained: &mut Retained,
+    (left, retained): (&mut u64, &mut Retained),
 ) -> Result<(), StoreError> {
     for (tier, age) in retention.steps().into_iter().enumerate() {
         let first = meta(connection, &moved(tier))?.unwrap_or(0).max(oldest);
         for hour in Retention::due(age, first, now) {
+            if *left == 0 {
+                return Ok(());
+            }
+            *left -= 1;
             let transaction = connection.transaction()?;
             let spans = retention.spans(now.saturating_sub(hour * HOUR));
             retained.repacked += move_hour(&transaction, tier, hour, spans)?;
@@ -127,9 +142,13 @@ fn move_hour(
 }
 
 /// Sums up days that are over.
-fn roll_days(connection: &mut Connection, oldest: u64, now: u64) -> Result<(), StoreError> {
+fn roll_days(connection: &mut Connection, oldest: u64, now: u64, left: &mut u64) -> Result<(), StoreError> {
     let first = meta(connection, ROLLED_DAYS)?.unwrap_or(oldest).max(oldest);
     for day in first..now.saturating_sub(LATE) / DAY {
+        if *left == 0 {
+            return Ok(());
+        }
+        *left = left.saturating_sub(24);
         let transaction = connection.transaction()?;
         for cube in Cube::ALL {
             roll_day(&transaction, *cube, day)?;

@@ -15,7 +15,7 @@ pub const RULES: &str = "alert";
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Until a webhook has answered.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Kept {
     /// All rules, by id. One that cannot be read is left out.
@@ -116,7 +116,7 @@ async fn call_webhook(url: String, events: Vec<Event>) {
     let mut pause = PAUSE;
     for attempt in 1..=ATTEMPTS {
         let call = Call {
-            patience: PATIENCE,
+            patience: TIMEOUT,
             max_body: 64 << 10,
             ..Call::json(Method::POST, url.clone(), &body)
         };

@@ -118,17 +118,17 @@ impl Delivery {
 
     /// Waits until what was taken is stored; of a control plane, for a while. What is in files is delivered after the
     /// next start.
-    pub async fn finish(self, patience: Duration) {
+    pub async fn finish(self, timeout: Duration) {
         match self {
             Self::Here(here) => {
                 drop(here.batches);
                 let joined = tokio::task::spawn_blocking(move || here.thread.join());
-                if tokio::time::timeout(patience, joined).await.is_err() {
+                if tokio::time::timeout(timeout, joined).await.is_err() {
                     tracing::warn!("the last counts are not stored in time");
                 }
             }
             Self::Control(remote) => {
-                let _late = tokio::time::timeout(patience, remote.deliver()).await;
+                let _late = tokio::time::timeout(timeout, remote.deliver()).await;
             }
         }
     }

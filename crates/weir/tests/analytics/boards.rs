@@ -1,4 +1,4 @@
-//! The board for Grafana and the alerting rules for Prometheus are made here of the names of metrics, and checked in:
+//! The dashboard for Grafana and the alerting rules for Prometheus are made here of the names of metrics, and checked in:
 //! `UPDATE_GOLDEN=1 cargo test -p weir --test analytics boards` writes them.
 
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use weir_telemetry::metrics::names::{Metric, MetricType};
 
 const PACKAGING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
-/// What the board's variables choose.
+/// What the dashboard's variables choose.
 const CHOSEN: &str = "{job=\"$job\",instance=~\"$instance\"}";
 const ROUTES: &str = "{job=\"$job\",instance=~\"$instance\",service=~\"$service\",route=~\"$route\"}";
 
@@ -160,7 +160,7 @@ fn configuration() -> Vec<Panel> {
     ]
 }
 
-fn board() -> String {
+fn dashboard() -> String {
     let (mut made, mut id, mut y) = (Vec::new(), 0, 0);
     for (title, panels) in panels() {
         id += 1;
@@ -189,7 +189,7 @@ fn board() -> String {
         })
     };
     let (info, routes) = (Metric::BuildInfo.name(), Metric::RouteRequests.name());
-    let board = json!({
+    let dashboard = json!({
         "title": "Weir", "uid": "weir", "schemaVersion": 39, "version": 1, "editable": true, "tags": ["weir"],
         "time": { "from": "now-1h", "to": "now" }, "refresh": "30s", "timezone": "browser",
         "templating": { "list": [
@@ -201,7 +201,7 @@ fn board() -> String {
         ] },
         "panels": made,
     });
-    format!("{board:#}\n")
+    format!("{dashboard:#}\n")
 }
 
 /// A rule: its name, its expression, for how long, how much it matters, and what it says.
@@ -351,7 +351,7 @@ fn names_in(text: &str) -> BTreeSet<String> {
 #[test]
 fn boards_are_those_of_the_metrics() {
     for (path, made) in [
-        ("grafana/weir.json", board()),
+        ("grafana/weir.json", dashboard()),
         ("prometheus/weir.rules.yml", rules_file()),
     ] {
         let path = format!("{PACKAGING}/{path}");
@@ -377,5 +377,5 @@ fn boards_are_those_of_the_metrics() {
             assert!(is_known, "{path}: there is no metric {name}");
         }
     }
-    assert!(serde_json::from_str::<Value>(&board()).is_ok());
+    assert!(serde_json::from_str::<Value>(&dashboard()).is_ok());
 }

@@ -91,8 +91,8 @@ impl Collector {
     }
 
     /// Waits until what was counted is stored or delivered.
-    pub async fn finish(self, patience: Duration) {
-        self.delivery.finish(patience).await;
+    pub async fn finish(self, timeout: Duration) {
+        self.delivery.finish(timeout).await;
     }
 
     fn turn(&mut self) {

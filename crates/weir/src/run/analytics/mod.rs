@@ -19,8 +19,8 @@ use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::metrics;
 
 /// How long the last counts may take to be stored, and to be delivered.
-const PATIENCE: Duration = Duration::from_secs(10);
-const DELIVERY_PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(10);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The analytics of this process.
 #[derive(Default)]
@@ -135,11 +135,11 @@ impl Setup {
             drop(stop);
             match tokio::task::spawn_blocking(move || thread.join()).await {
                 Ok(Ok(collector)) => {
-                    let patience = match self.control {
-                        Some(_) => DELIVERY_PATIENCE,
-                        None => PATIENCE,
+                    let timeout = match self.control {
+                        Some(_) => DELIVERY_TIMEOUT,
+                        None => TIMEOUT,
                     };
-                    collector.finish(patience).await;
+                    collector.finish(timeout).await;
                 }
                 _ => tracing::error!("the thread that counts calls has panicked"),
             }

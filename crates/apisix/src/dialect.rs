@@ -10,6 +10,7 @@ use weir_dialect::{
     AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, KeyRole, Prepared, Purpose,
     Refused, RefusedReply, SecretSyntax,
 };
+use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
@@ -98,6 +99,26 @@ impl Dialect for ApisixDialect {
 
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
         Some(admin::open(self, context))
+    }
+
+    fn overview(&self, key: &str, value: &Value) -> Overview {
+        crate::overview::overview(key, value)
+    }
+
+    fn overview_of_file(&self, document: &Value) -> Overview {
+        crate::overview::overview_of_file(document)
+    }
+
+    fn upstream_names(&self, _row: &Row, id: &str) -> Vec<String> {
+        vec![format!("upstreams/{id}")]
+    }
+
+    fn plugin_names(&self) -> Vec<(&'static str, &'static str)> {
+        crate::spellings().collect()
+    }
+
+    fn plugin_schemas(&self, name: &str) -> Option<Value> {
+        serde_json::to_value(crate::plugin_schemas(name)?).ok()
     }
 }
 

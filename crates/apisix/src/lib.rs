@@ -19,6 +19,7 @@ mod errors;
 mod expiry;
 mod incremental;
 pub mod metrics;
+mod overview;
 mod plugins;
 mod prepare;
 mod schema;

@@ -7,6 +7,7 @@ pub mod access;
 pub mod acme;
 pub mod analytics;
 pub mod api;
+pub mod catalogue;
 mod commit;
 pub mod follow;
 pub mod http;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
@@ -88,6 +89,35 @@ pub trait Dialect: Debug + Send + Sync {
     /// Opens its Admin API; `None`: it has none of its own.
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
         let _of_no_interest = context;
+        None
+    }
+
+    /// What lists show of a document of a store. The key is without the dialect's prefix.
+    fn overview(&self, key: &str, value: &Value) -> Overview {
+        let _of_no_interest = (key, value);
+        Overview::default()
+    }
+
+    /// What lists show of a file.
+    fn overview_of_file(&self, document: &Value) -> Overview {
+        let _of_no_interest = document;
+        Overview::default()
+    }
+
+    /// What a gateway may call the upstream of a list's row. `id` is what other documents call it.
+    fn upstream_names(&self, row: &Row, id: &str) -> Vec<String> {
+        let _of_no_interest = id;
+        vec![row.name.clone()]
+    }
+
+    /// What the dialect calls plugins, each with its name in the catalogue; empty: by the same names.
+    fn plugin_names(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// The original's own schemas of a plugin's configuration; `None`: there are none.
+    fn plugin_schemas(&self, name: &str) -> Option<Value> {
+        let _of_no_interest = name;
         None
     }
 }

@@ -9,6 +9,7 @@ use weir_dialect::{
     AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, IncrementalModel, Refused,
     RefusedReply, Scope, SecretSyntax, bearer,
 };
+use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
@@ -81,6 +82,27 @@ impl Dialect for KongDialect {
 
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
         Some(admin::open(*self, context))
+    }
+
+    fn overview(&self, key: &str, value: &Value) -> Overview {
+        crate::overview::overview(key, value)
+    }
+
+    fn overview_of_file(&self, document: &Value) -> Overview {
+        crate::overview::overview_of_file(document)
+    }
+
+    fn upstream_names(&self, row: &Row, _id: &str) -> Vec<String> {
+        crate::overview::upstream_names(row)
+    }
+
+    fn plugin_names(&self) -> Vec<(&'static str, &'static str)> {
+        let definitions = crate::plugins::DEFINITIONS.iter();
+        definitions.map(|it| (it.name, it.catalogue_name)).collect()
+    }
+
+    fn plugin_schemas(&self, name: &str) -> Option<Value> {
+        serde_json::to_value(crate::describe::plugin_config(name)?).ok()
     }
 }
 

@@ -12,6 +12,7 @@ pub mod document;
 pub mod errors;
 pub mod incremental;
 pub mod metrics;
+mod overview;
 pub mod plugins;
 pub mod schema;
 

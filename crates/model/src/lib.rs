@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 pub mod document;
+pub mod overview;
 pub mod secrets;
 pub mod x509;
 

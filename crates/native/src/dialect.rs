@@ -4,6 +4,7 @@ use crate::{IncrementalModel, NativeErrorRenderer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_dialect::{AdminAccess, Dialect, DialectName, EVERYWHERE, FileForm, Refused, RefusedReply};
+use weir_model::overview::Overview;
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
@@ -60,6 +61,14 @@ impl Dialect for NativeDialect {
 
     fn admin_access(&self) -> &dyn AdminAccess {
         self
+    }
+
+    fn overview(&self, key: &str, value: &Value) -> Overview {
+        crate::overview::overview(key, value)
+    }
+
+    fn overview_of_file(&self, document: &Value) -> Overview {
+        crate::overview::overview_of_file(document)
     }
 }
 

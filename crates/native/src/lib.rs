@@ -22,6 +22,7 @@
 mod dialect;
 mod errors;
 pub mod incremental;
+mod overview;
 mod print;
 mod renamed;
 mod schema;

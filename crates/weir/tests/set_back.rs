@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
-use weir_control::access::{Caller, Users};
-use weir_control::api::{Api, ApiOptions, Gateways};
-use weir_control::follow::Followed;
-use weir_dialect::DialectSet;
+use weir_control::access::Caller;
+use weir_control::api::{Api, ApiOptions};
 use weir_store::memory::MemoryStore;
 use weir_store::{
     Change, Changes, CommitError, Document, HistoryEntry, Revision, Store, StoreError, Transaction, Watch,
@@ -134,14 +132,7 @@ async fn dialects(place: &Place) -> [(Router, &'static str, u16); 3] {
     let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
     options.keys.clear();
     let apisix = weir_apisix::Admin::open(store(), options);
-    let options = ApiOptions {
-        users: Users::default(),
-        followed: Followed::default(),
-        dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
-        registry: weir_plugins::registry,
-        gateways: Gateways::default(),
-        analytics: None,
-    };
+    let options = ApiOptions::default();
     let native = Api::open(store(), options).await.expect("opened").router();
     [
         (

@@ -11,6 +11,7 @@
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
 //! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
+//! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
 //! | `/api/v1/openapi.json` | all of it |
 //!
 //! Every call is an [`operation::Operation`] of [`table`].
@@ -22,11 +23,13 @@ mod apis;
 mod checking;
 mod describe;
 mod gateways;
+pub mod health;
 mod history;
 mod import;
 mod known;
 mod openapi;
 mod operation;
+mod plugins;
 mod problem;
 mod resources;
 mod rollback;
@@ -34,10 +37,12 @@ mod schema;
 mod shapes;
 mod sync;
 mod table;
+mod view;
 mod writing;
 
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
+pub use view::{FileText, FileTexts};
 
 use crate::access::{Caller, EVERYWHERE, Role, Users};
 use crate::analytics::Analytics;
@@ -68,6 +73,26 @@ pub struct ApiOptions {
     pub gateways: Gateways,
     /// The analytics that are kept here; `None`: they are off.
     pub analytics: Option<Analytics>,
+    /// The configuration files that are served beside the store.
+    pub files: FileTexts,
+    /// What knows the health of upstreams; `None`: no calls are served here.
+    pub health: Option<Arc<dyn health::HealthSource>>,
+}
+
+/// Without users, gateways and files; with native documents only.
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            users: Users::default(),
+            followed: Followed::default(),
+            dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
+            registry: weir_plugins::registry,
+            gateways: Gateways::default(),
+            analytics: None,
+            files: FileTexts::default(),
+            health: None,
+        }
+    }
 }
 
 /// The API.
@@ -75,6 +100,10 @@ pub struct Api {
     store: Arc<dyn Store>,
     options: ApiOptions,
     resources: known::Resources,
+    /// What lists show.
+    index: view::Index,
+    /// The plugins with their names in all dialects.
+    catalogue: std::sync::OnceLock<Vec<crate::catalogue::CataloguePlugin>>,
     /// Turns of the streams for which everything is read.
     reading: Semaphore,
 }
@@ -88,10 +117,14 @@ impl Api {
         let resources = known::Resources::open(Arc::clone(&store), (options.registry)()).await?;
         let prefixes = options.dialects.prefixes().collect();
         options.gateways.open(Arc::clone(&store), prefixes).await?;
+        let (files, dialects) = (options.files.clone(), options.dialects.clone());
+        let index = view::Index::open(Arc::clone(&store), files, dialects).await?;
         Ok(Arc::new(Self {
             store,
             options,
             resources,
+            index,
+            catalogue: std::sync::OnceLock::new(),
             reading: Semaphore::new(sync::MAX_READING),
         }))
     }

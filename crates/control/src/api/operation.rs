@@ -42,6 +42,8 @@ pub struct Operation {
     pub description: &'static str,
     /// The right that it asks for.
     pub action: Action,
+    /// Whether it may be called with the right in any part. It then shows or does only what lies in such parts.
+    pub is_partial: bool,
     /// Its query.
     pub query: Option<SchemaOf>,
     /// Its body.
@@ -72,6 +74,7 @@ impl Operation {
             summary: "",
             description: "",
             action,
+            is_partial: false,
             query: None,
             body: None,
             headers: &[],
@@ -191,6 +194,15 @@ impl Operation {
         Self { headers, ..self }
     }
 
+    /// It may be called with the right in any part, and shows or does only what lies in such parts.
+    #[must_use]
+    pub fn partial(self) -> Self {
+        Self {
+            is_partial: true,
+            ..self
+        }
+    }
+
     /// Another path that leads to it.
     #[must_use]
     pub fn also(self, path: &'static str) -> Self {
@@ -217,6 +229,9 @@ impl Operation {
 
     /// Why a caller may not call it at this path; `None`: it may.
     pub fn refusal(&self, caller: &Caller, path: &str) -> Option<String> {
+        if self.is_partial && !caller.scopes(self.action).is_empty() {
+            return None;
+        }
         let scopes = self.scopes(path);
         match scopes.iter().any(|scope| caller.can(self.action, scope)) {
             true => None,

@@ -7,10 +7,11 @@ use super::shapes::{
     ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, alerts, analytics, apis, describe, gateways, history, import, resources, rollback, schema,
-    sync,
+    Api, access, alerts, analytics, apis, describe, gateways, health, history, import, plugins, resources,
+    rollback, schema, sync, view,
 };
 use crate::access::Action;
+use crate::catalogue::CataloguePlugin;
 use axum::Json;
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -28,6 +29,7 @@ static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::d
 pub fn all() -> Vec<Operation> {
     let groups = [
         of_resources(),
+        of_views(),
         of_history(),
         of_gateways(),
         of_access(),
@@ -78,6 +80,72 @@ fn of_resources() -> Vec<Operation> {
             .query::<import::ImportOptions>()
             .body_of("text/plain", None)
             .answers::<ImportResult>(),
+    ];
+    operations.into()
+}
+
+fn of_views() -> Vec<Operation> {
+    let operations = [
+        Operation::get(
+            "/api/v1/view/{list}",
+            "viewList",
+            Action::ConfigurationRead,
+            view::list,
+        )
+        .about(
+            "Views",
+            "Lists routes, services, upstreams, consumers, certificates or plugins of all dialects",
+        )
+        .description("Rows are in the words of Weir's model; each names its own document. Over files, too.")
+        .partial()
+        .query::<view::ViewQuery>()
+        .answers::<view::ViewPage>(),
+        Operation::get(
+            "/api/v1/health/upstreams",
+            "listUpstreamHealth",
+            Action::GatewaysRead,
+            health::list,
+        )
+        .about(
+            "Views",
+            "Lists the health of upstreams and their targets, as the gateway of this process sees it",
+        )
+        .answers::<List<health::UpstreamHealth>>(),
+        Operation::get(
+            "/api/v1/plugins",
+            "listPlugins",
+            Action::ConfigurationRead,
+            plugins::list,
+        )
+        .about(
+            "Views",
+            "Lists the plugins of the catalogue with their names in each dialect",
+        )
+        .partial()
+        .answers::<List<CataloguePlugin>>(),
+        Operation::get(
+            "/api/v1/plugins/{name}",
+            "getPlugin",
+            Action::ConfigurationRead,
+            plugins::read,
+        )
+        .about(
+            "Views",
+            "Reads a plugin of the catalogue with the JSON Schemas of its configuration",
+        )
+        .partial()
+        .answers::<plugins::DescribedPlugin>(),
+        Operation::get(
+            "/api/v1/state",
+            "getState",
+            Action::ConfigurationRead,
+            plugins::state,
+        )
+        .about(
+            "Views",
+            "Reads how the configuration stands that this process serves or checks",
+        )
+        .answers::<Resource>(),
     ];
     operations.into()
 }

@@ -1,7 +1,6 @@
 //! `weir plugins`: what the catalogue holds, what Kong and APISIX call each plugin, and where it is described.
 //!
-//! A plugin's line, its short example and its page are read from the table in the guide, which is the one place for
-//! these words. The phases are those of an instance that is built of the example. Of plugins that are asked for by name
+//! The list itself is [`weir_control::catalogue`]. Of plugins that are asked for by name
 //! the fields are listed too, from the schema of their types; `page` makes the tables of their pages of the same.
 
 mod fields;
@@ -11,41 +10,27 @@ use crate::args::PluginsArgs;
 use crate::outcome::CommandOutput;
 use fields::Field;
 use serde::Serialize;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use weir_model::{DialectName, document};
-use weir_plugin::{BuildContext, Phases, Plugin};
-
-/// The guide, whose table of plugins has a row for each (a test of the house sees to that).
-const GUIDE: &str = include_str!("../../../../docs/configuration.md");
-
-/// Where a plugin is described that has no page of its own.
-const NO_PAGE: &str = "configuration.md";
+use std::sync::Arc;
+use weir_control::catalogue::{CataloguePlugin, catalogue};
+use weir_dialect::DialectSet;
 
 /// A plugin as it is listed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Listed {
-    name: &'static str,
-    does: &'static str,
-    kong: Vec<&'static str>,
-    apisix: Vec<&'static str>,
-    phases: Vec<&'static str>,
+    name: String,
+    does: String,
+    kong: Vec<String>,
+    apisix: Vec<String>,
+    phases: Vec<String>,
     docs: String,
     /// Its fields, where it was asked for by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<Field>,
 }
 
-/// A row of the guide's table.
-struct Row {
-    does: &'static str,
-    page: &'static str,
-    example: &'static str,
-}
-
 /// Prints the catalogue, or the plugins that have one of these names.
 pub fn plugins(args: &PluginsArgs) -> CommandOutput {
-    let mut listed = catalogue();
+    let mut listed = listed();
     if let Some(name) = args
         .names
         .iter()
@@ -62,7 +47,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
         listed.retain(|it| args.names.iter().any(|name| it.has_name(name)));
         let registry = weir_plugins::registry();
         for plugin in &mut listed {
-            plugin.fields = registry.get(plugin.name).map(page::fields).unwrap_or_default();
+            plugin.fields = registry.get(&plugin.name).map(page::fields).unwrap_or_default();
         }
     }
     let stdout = match (args.json, args.page) {
@@ -79,40 +64,25 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
 /// What stands on the pages of these plugins below what is written by hand.
 fn pages(listed: &[Listed]) -> String {
     let registry = weir_plugins::registry();
-    let plugins = listed.iter().filter_map(|it| registry.get(it.name));
+    let plugins = listed.iter().filter_map(|it| registry.get(&it.name));
     plugins.map(page::tables).collect()
 }
 
-fn catalogue() -> Vec<Listed> {
-    let rows: BTreeMap<&str, Row> = GUIDE.lines().filter_map(row).collect();
-    let registry = weir_plugins::registry();
-    let listed = registry.iter().map(|plugin| {
-        let row = rows.get(plugin.name());
-        let page = row.map_or(NO_PAGE, |row| row.page);
-        Listed {
-            name: plugin.name(),
-            does: row.map_or("", |row| row.does),
-            kong: kong_names(plugin.name()),
-            apisix: apisix_names(plugin.name()),
-            phases: row.map_or_else(Vec::new, |row| phases(plugin, row.example)),
-            docs: format!("docs/{page}"),
-            fields: Vec::new(),
-        }
-    });
-    listed.collect()
-}
-
-/// Reads a row: `` | [`NAME`](PAGE) | what it does | `EXAMPLE` | ``; without a page the name is no link.
-fn row(line: &'static str) -> Option<(&'static str, Row)> {
-    let (name, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
-    let (does, example) = rest.split_once(" | ")?;
-    let (name, page) = match name.strip_prefix('[') {
-        Some(link) => link.strip_suffix(')')?.split_once("](")?,
-        None => (name, NO_PAGE),
+fn listed() -> Vec<Listed> {
+    let dialects = DialectSet::new(vec![
+        Arc::new(weir_kong::KongDialect::default()),
+        Arc::new(weir_apisix::ApisixDialect::default()),
+    ]);
+    let one = |mut plugin: CataloguePlugin| Listed {
+        kong: plugin.names.remove("kong").unwrap_or_default(),
+        apisix: plugin.names.remove("apisix").unwrap_or_default(),
+        name: plugin.name,
+        does: plugin.does,
+        phases: plugin.phases,
+        docs: plugin.docs,
+        fields: Vec::new(),
     };
-    let name = name.strip_prefix('`')?.strip_suffix('`')?;
-    let example = example.strip_suffix(" |")?.strip_prefix('`')?.strip_suffix('`')?;
-    Some((name, Row { does, page, example }))
+    catalogue(&dialects).into_iter().map(one).collect()
 }
 
 fn kong_names(plugin: &str) -> Vec<&'static str> {
@@ -130,37 +100,10 @@ fn apisix_names(plugin: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// The phases in which an instance with this configuration works.
-fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
-    let context = BuildContext {
-        instance_id: plugin.name(),
-        dialect: DialectName::NATIVE,
-        workspace: None,
-        credentials: &HashMap::new(),
-        consumers: &HashMap::new(),
-        indexes: &RefCell::default(),
-        destinations: &RefCell::default(),
-        credential_diagnostics: &RefCell::default(),
-    };
-    let built = document::parse(example)
-        .ok()
-        .and_then(|config| plugin.build(&config, &context).ok());
-    let phases = built.map_or_else(Phases::default, |filter| filter.phases());
-    let named = [
-        (phases.request, "request"),
-        (phases.response, "response"),
-        (phases.log, "log"),
-        (plugin.works_on_streams(), "stream"),
-    ];
-    named
-        .into_iter()
-        .filter_map(|(works, name)| works.then_some(name))
-        .collect()
-}
-
 impl Listed {
     fn has_name(&self, name: &str) -> bool {
-        self.name == name || self.kong.contains(&name) || self.apisix.contains(&name)
+        let is_name = |it: &String| it == name;
+        self.name == name || self.kong.iter().any(is_name) || self.apisix.iter().any(is_name)
     }
 
     fn text(&self) -> String {
@@ -230,7 +173,7 @@ rate-limit: limits the number of calls in a time window
 
     #[test]
     fn all_plugins_are_described_and_all_spellings_lead_to_one() {
-        let listed = catalogue();
+        let listed = listed();
         for plugin in &listed {
             assert!(!plugin.does.is_empty(), "{}: no row in the guide", plugin.name);
             assert!(!plugin.phases.is_empty(), "{}: its example builds", plugin.name);

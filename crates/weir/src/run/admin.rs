@@ -19,6 +19,7 @@ use std::time::Duration;
 use tower::ServiceExt;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
+use weir_control::api::{Api, ApiOptions, FileTexts, Gateways};
 use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
@@ -145,6 +146,7 @@ pub async fn open_beside_files(
         caches: Some(caches),
         declared,
         analytics: starter.analytics.kept.clone(),
+        files: FileTexts::default(),
     };
     let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
@@ -204,6 +206,8 @@ pub struct Shared {
     pub declared: Declareds,
     /// The analytics that are kept here.
     pub analytics: Option<Analytics>,
+    /// The files that are served, for lists.
+    pub files: FileTexts,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -291,6 +295,8 @@ impl AdminApis {
                         registry: weir_plugins::registry,
                         gateways: shared.gateways.clone(),
                         analytics: shared.analytics.clone(),
+                        files: shared.files.clone(),
+                        health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                     };
                     Api::open(Arc::clone(&store), options).await?.router()
                 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::signal::unix::Signal;
+use weir_control::api::FileText;
 use weir_control::secrets::Policy;
 use weir_dialect::DialectName;
 use weir_model::{Model, Severity};
@@ -52,6 +53,16 @@ pub struct Text {
     pub dialect: DialectName,
     /// Its text, with the values of variables in it; or what an Admin API has put in its place.
     pub text: Arc<str>,
+}
+
+/// The files as lists show them.
+pub fn for_lists(texts: &[Text]) -> Vec<FileText> {
+    let one = |text: &Text| FileText {
+        dialect: text.dialect,
+        file: text.file.display().to_string(),
+        text: Arc::clone(&text.text),
+    };
+    texts.iter().map(one).collect()
 }
 
 /// What tells a changed file from an unchanged one.

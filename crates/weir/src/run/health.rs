@@ -3,8 +3,11 @@
 use crate::status::Status;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use weir_control::api::health as native;
 use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
-use weir_proxy::health::{AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport};
+use weir_proxy::health::{
+    AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport, UpstreamReport,
+};
 
 /// The health of upstreams, once there is a gateway.
 pub struct Health(pub Arc<Status>);
@@ -44,6 +47,51 @@ impl HealthSource for Health {
             Ok(()) | Err(SetHealthError::ChecksOff | SetHealthError::NoUpstream) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+impl native::HealthSource for Health {
+    fn upstreams(&self) -> Vec<native::UpstreamHealth> {
+        let report = self.0.gateway().map(|gateway| gateway.health());
+        let upstreams = report.map(|report| report.upstreams).unwrap_or_default();
+        upstreams.iter().map(in_native).collect()
+    }
+
+    fn upstream(&self, name: &str) -> Option<native::UpstreamHealth> {
+        self.0.gateway()?.upstream_health(name).as_ref().map(in_native)
+    }
+}
+
+fn in_native(report: &UpstreamReport) -> native::UpstreamHealth {
+    let address = |known: &AddressReport| native::AddressHealth {
+        address: known.address.to_string(),
+        status: status_of(known.status),
+        successes: known.health.successes.into(),
+        http_failures: known.health.http_failures.into(),
+        tcp_failures: known.health.tcp_failures.into(),
+        timeouts: known.health.timeouts.into(),
+    };
+    let target = |known: &TargetReport| native::TargetHealth {
+        host: known.host.clone(),
+        port: known.port,
+        weight: known.weight,
+        status: status_of(known.status),
+        addresses: known.addresses.iter().map(address).collect(),
+    };
+    native::UpstreamHealth {
+        name: report.name.clone(),
+        status: status_of(report.status),
+        healthy_percent: report.healthy_percent,
+        targets: report.targets.iter().map(target).collect(),
+    }
+}
+
+fn status_of(status: Standing) -> native::HealthStatus {
+    match status {
+        Standing::Healthy => native::HealthStatus::Healthy,
+        Standing::Unhealthy => native::HealthStatus::Unhealthy,
+        Standing::DnsError => native::HealthStatus::DnsError,
+        Standing::ChecksOff => native::HealthStatus::Unchecked,
     }
 }
 

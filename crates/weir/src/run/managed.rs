@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use weir_control::acme::{Issuer, Wanted};
-use weir_control::api::Gateways;
+use weir_control::api::{FileTexts, Gateways};
 use weir_control::follow::{
     self, ControlSource, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore,
     Source, StoreSource,
@@ -93,6 +93,8 @@ pub struct Files {
     pub in_files: Vec<DialectName>,
     /// What Admin APIs share with them.
     pub declared: Declareds,
+    /// What is served of them, for lists.
+    pub texts: FileTexts,
 }
 
 /// What is opened before anything runs, so that what cannot be opened ends the start.
@@ -151,9 +153,10 @@ pub async fn serve(
         .observe_evictions(engine.registry.evictions());
     let inputs = follow::start(engine, dialects.clone(), opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
-    let (mut watched, mut declared) = (None, Declareds::default());
+    let (mut watched, mut declared, mut texts) = (None, Declareds::default(), FileTexts::default());
     if let Some(files) = files {
         declared = files.declared;
+        texts = files.texts;
         inputs.tell(EngineEvent::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
@@ -171,6 +174,7 @@ pub async fn serve(
         caches: is_gateway.then_some(caches),
         declared,
         analytics: starter.analytics.kept.clone(),
+        files: texts.clone(),
     };
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() {
@@ -196,7 +200,7 @@ pub async fn serve(
         }
     }
     control.tell_ready(&addresses)?;
-    attend(control, watched, &inputs).await;
+    attend(control, watched, &inputs, &texts).await;
     control.drain().await
 }
 
@@ -331,7 +335,7 @@ fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Repor
 }
 
 /// What goes on until it is told to stop.
-async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &Inputs) {
+async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &Inputs, texts: &FileTexts) {
     let status = Arc::clone(&control.status);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -358,6 +362,7 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
                 for note in &good.notes {
                     tracing::warn!("{note}");
                 }
+                texts.set(super::files::for_lists(&good.texts));
                 inputs.tell(EngineEvent::Files(Box::new(good.model))).await;
                 good.after.done();
             }

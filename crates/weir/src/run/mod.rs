@@ -27,6 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use weir_control::api::FileTexts;
 use weir_control::listen::{self, Bounds};
 use weir_plugins::proxy_cache::Caches;
 use weir_telemetry::metrics;
@@ -97,7 +98,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
                 let admin = AdminSettings::of(&args.management, management.has_kong_config);
                 let dialects = dialects::all(args.routers, admin);
                 let (declarations, declared) = Declarations::of(&dialects, &good.texts, has_admin);
+                let texts = FileTexts::default();
+                texts.set(files::for_lists(&good.texts));
                 let files = (!args.config.is_empty()).then(|| managed::Files {
+                    texts,
                     watched: Watched::new(loader, stamps, declarations),
                     model: good.model,
                     in_files: good.texts.iter().map(|text| text.dialect).collect(),

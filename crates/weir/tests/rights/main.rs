@@ -3,5 +3,6 @@
 
 mod plane;
 mod readers;
+mod views;
 mod warnings;
 mod workspaces;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
-use weir_control::api::{Api, ApiOptions, Gateways};
+use weir_control::api::{Api, ApiOptions};
 use weir_control::follow::Followed;
 use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes};
 use weir_model::{RouteMatch, StreamRoute};
@@ -44,6 +44,8 @@ pub struct Plane {
     apisix: Router,
     native: Router,
     users: Users,
+    /// What they share.
+    pub store: Arc<dyn Store>,
 }
 
 impl Plane {
@@ -62,15 +64,12 @@ impl Plane {
         let apisix: Arc<dyn Dialect> = Arc::new(weir_apisix::ApisixDialect::default());
         let options = ApiOptions {
             users: users.clone(),
-            followed: Followed::default(),
             dialects: DialectSet::new(vec![Arc::clone(&kong), Arc::clone(&apisix), Arc::clone(&native)]),
-            registry: weir_plugins::registry,
-            gateways: Gateways::default(),
-            analytics: None,
+            ..ApiOptions::default()
         };
         let api = Api::open(Arc::clone(&store), options).await.expect("opened");
         let context = AdminContext {
-            store,
+            store: Arc::clone(&store),
             declared: None,
             routes: Arc::new(NothingElse),
             node: Node::default(),
@@ -85,6 +84,7 @@ impl Plane {
             apisix: guarded(apisix, of_apisix),
             native: guarded(native, api.router()),
             users,
+            store,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What lists show of APISIX's documents.
+//! What lists show of the documents of APISIX: resources of a store and of an `apisix.yaml`, in the words of the model. It serves nothing.
 
 use serde_json::{Map, Value};
 use weir_model::overview::{

@@ -1,4 +1,4 @@
-//! What lists show of Kong's documents.
+//! What lists show of the documents of Kong: entities of a store and of a `kong.yml`, in the words of the model. It serves nothing.
 
 use serde_json::{Map, Value, json};
 use weir_model::overview::{

@@ -1,4 +1,4 @@
-//! What lists show of native documents.
+//! What lists show of native documents: resources of a store and of a `weir.yaml`, in the words of the model. It serves nothing.
 
 use crate::incremental::KINDS;
 use serde_json::{Value, json};

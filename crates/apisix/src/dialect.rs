@@ -1,5 +1,6 @@
 //! APISIX's dialect, as the program has it in its list.
 
+use crate::name::NAME;
 use crate::secrets::Vaults;
 use crate::{ApisixErrorRenderer, IncrementalModel, Options, admin};
 use serde_json::{Value, json};
@@ -13,9 +14,6 @@ use weir_dialect::{
 use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
-
-/// The name of this dialect.
-pub const NAME: DialectName = DialectName::new("apisix");
 
 /// APISIX's dialect.
 #[derive(Clone, Default)]

@@ -19,6 +19,7 @@ mod errors;
 mod expiry;
 mod incremental;
 pub mod metrics;
+mod name;
 mod overview;
 mod plugins;
 mod prepare;
@@ -28,11 +29,12 @@ mod settings;
 mod translate;
 
 pub use admin::{Admin, AdminOptions, Key, Keyring, Role, plugin_schemas};
-pub use dialect::{ApisixDialect, NAME};
+pub use dialect::ApisixDialect;
 pub use document::recognises;
 pub use errors::ApisixErrorRenderer;
 pub use expiry::end_of;
 pub use incremental::IncrementalModel;
+pub use name::NAME;
 pub use plugins::spellings;
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{

@@ -68,7 +68,7 @@ impl Dialect for NativeDialect {
     }
 
     fn overview_of_file(&self, document: &Value) -> Overview {
-        crate::overview::overview_of_file(document)
+        crate::overview::overview_of_file(document, &crate::incremental::KINDS)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What lists show of native documents: resources of a store and of a `weir.yaml`, in the words of the model. It serves nothing.
 
-use crate::incremental::KINDS;
 use serde_json::{Value, json};
 use weir_model::overview::{
     List, Overview, Part, Row, authority, labels, note_validity, text, texts, without_user,
@@ -18,10 +17,10 @@ pub fn overview(key: &str, value: &Value) -> Overview {
     }
 }
 
-/// What a `weir.yaml` says, each part with its place.
-pub fn overview_of_file(document: &Value) -> Overview {
+/// What a `weir.yaml` says, each part with its place. `kinds` are its lists, each with the field that names its items.
+pub fn overview_of_file(document: &Value, kinds: &[(&str, &str)]) -> Overview {
     let mut parts = Vec::new();
-    for (kind, field) in KINDS {
+    for (kind, field) in kinds.iter().copied() {
         let items = document.get(kind).and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
             let place = format!("/{kind}/{index}");
@@ -211,7 +210,7 @@ mod tests {
         assert_eq!(found, expected.map(|(place, row)| (place.to_owned(), row)));
         let file = json!({"weir": 1, "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "secret"}}]}],
             "upstreams": [{"name": "u", "targets": ["h:1", {"host": "::1", "port": 2}]}]});
-        let told = format!("{:?}", overview_of_file(&file));
+        let told = format!("{:?}", overview_of_file(&file, &crate::incremental::KINDS));
         for part in ["/consumers/0", "key-auth", "h:1", "[::1]:2"] {
             assert!(told.contains(part), "{part}: {told}");
         }

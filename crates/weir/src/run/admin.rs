@@ -20,7 +20,6 @@ use tower::ServiceExt;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways};
-use weir_control::api::{Api, ApiOptions, Gateways};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};

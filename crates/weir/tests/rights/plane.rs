@@ -10,7 +10,6 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions};
-use weir_control::follow::Followed;
 use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::Store;

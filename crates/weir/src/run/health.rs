@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_control::api::health as native;
 use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 use weir_proxy::health::{
-    AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport, UpstreamReport,
+    self as gateway, AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport,
+    UpstreamReport,
 };
 
 /// The health of upstreams, once there is a gateway.
@@ -86,12 +87,12 @@ fn in_native(report: &UpstreamReport) -> native::UpstreamHealth {
     }
 }
 
-fn status_of(status: Standing) -> native::HealthStatus {
+fn status_of(status: gateway::Status) -> native::HealthStatus {
     match status {
-        Standing::Healthy => native::HealthStatus::Healthy,
-        Standing::Unhealthy => native::HealthStatus::Unhealthy,
-        Standing::DnsError => native::HealthStatus::DnsError,
-        Standing::ChecksOff => native::HealthStatus::Unchecked,
+        gateway::Status::Healthy => native::HealthStatus::Healthy,
+        gateway::Status::Unhealthy => native::HealthStatus::Unhealthy,
+        gateway::Status::DnsError => native::HealthStatus::DnsError,
+        gateway::Status::ChecksOff => native::HealthStatus::Unchecked,
     }
 }
 

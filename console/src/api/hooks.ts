@@ -1,8 +1,20 @@
 // What pages read, by name. Everything that depends on configuration is read again when its revision changes.
-import { QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
+import { QueryClient, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { ApiError, call, get } from './client'
-import type { AuditEntry, Commit, Difference, Fields, Gateway, Page, Schema, User } from './types'
+import type {
+  AuditEntry,
+  CataloguePlugin,
+  Commit,
+  Difference,
+  Fields,
+  Gateway,
+  Schema,
+  UpstreamHealth,
+  User,
+  ViewPage,
+  ViewRow,
+} from './types'
 
 /** How often the newest revision is asked for. */
 const PULSE_MS = 3_000
@@ -47,20 +59,65 @@ export function useFollowing() {
   return head
 }
 
-/** All documents of a kind. */
+/** The lists that hold resources of all dialects. */
+export type ViewList = 'routes' | 'services' | 'upstreams' | 'consumers' | 'certificates' | 'plugins'
+
+export const viewPath = (list: ViewList) => `/api/v1/view/${list}`
+
+/** Resources of all dialects, searched, sorted and paged by the server. */
+export function useView(list: ViewList, q: string, sort: string) {
+  return useInfiniteQuery({
+    queryKey: ['configuration', 'view', list, q, sort],
+    queryFn: ({ pageParam, signal }) => get<ViewPage>(viewPath(list), { q, sort, limit: PAGE, cursor: pageParam }, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next ?? undefined,
+    placeholderData: keepPreviousData,
+  })
+}
+
+/** All rows that a search finds. */
+export async function readView(list: ViewList, q: string, sort: string): Promise<ViewRow[]> {
+  const rows: ViewRow[] = []
+  let cursor: string | null = null
+  do {
+    const page: ViewPage = await get<ViewPage>(viewPath(list), { q, sort, limit: PAGE, cursor })
+    rows.push(...page.items)
+    cursor = page.next
+  } while (cursor !== null)
+  return rows
+}
+
+/** How many there are, without reading them. */
+export function useTotal(list: ViewList) {
+  return useQuery({
+    queryKey: ['configuration', 'total', list],
+    queryFn: async ({ signal }) => (await get<ViewPage>(viewPath(list), { limit: 1 }, signal)).total,
+  })
+}
+
+/** The health of upstreams, as the gateway of this process sees it. It moves without anybody's change. */
+export function useHealth() {
+  return useQuery({
+    queryKey: ['health'],
+    queryFn: async ({ signal }) => (await get<{ items: UpstreamHealth[] }>('/api/v1/health/upstreams', {}, signal)).items,
+    refetchInterval: 1_000,
+    staleTime: 0,
+  })
+}
+
+export function useCatalogue() {
+  return useQuery({
+    queryKey: ['catalogue'],
+    queryFn: async ({ signal }) => (await get<{ items: CataloguePlugin[] }>('/api/v1/plugins', {}, signal)).items,
+    staleTime: Infinity,
+  })
+}
+
+/** The native documents of a kind that no list of all dialects holds. */
 export function useDocuments(kind: string) {
   return useQuery({
     queryKey: ['configuration', 'documents', kind],
-    queryFn: async ({ signal }) => {
-      const items: Fields[] = []
-      let after: string | null = null
-      do {
-        const page: Page = await get<Page>(`/api/v1/resources/${kind}`, { size: PAGE, after }, signal)
-        items.push(...page.items)
-        after = page.next
-      } while (after !== null)
-      return items
-    },
+    queryFn: async ({ signal }) => (await get<{ items: Fields[] }>(`/api/v1/resources/${kind}`, { size: PAGE }, signal)).items,
   })
 }
 

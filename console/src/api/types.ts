@@ -79,3 +79,66 @@ export interface Schema {
   maxItems?: number
   pattern?: string
 }
+
+export type Dialect = 'native' | 'kong' | 'apisix'
+
+/** A resource of any dialect, as lists show it. */
+export interface ViewRow {
+  id: string
+  name: string
+  dialect: Dialect
+  workspace?: string
+  document?: string
+  file?: string
+  pointer?: string
+  is_disabled?: boolean
+  is_stream?: boolean
+  hosts?: string[]
+  paths?: string[]
+  methods?: string[]
+  service?: string
+  upstream?: string
+  url?: string
+  algorithm?: string
+  targets?: string[]
+  plugins?: string[]
+  applies_to?: string
+  groups?: string[]
+  custom_id?: string
+  credentials?: string[]
+  server_names?: string[]
+  not_before?: number
+  not_after?: number
+  labels?: Record<string, string>
+}
+
+export interface ViewPage {
+  items: ViewRow[]
+  next: string | null
+  total: number
+}
+
+export interface AddressHealth {
+  address: string
+  status: string
+  successes: number
+  http_failures: number
+  tcp_failures: number
+  timeouts: number
+}
+
+export interface UpstreamHealth {
+  name: string
+  status: string
+  healthy_percent: number
+  targets: { host: string; port: number; weight: number; status: string; addresses: AddressHealth[] }[]
+}
+
+export interface CataloguePlugin {
+  name: string
+  does: string
+  kong: string[]
+  apisix: string[]
+  phases: string[]
+  docs: string
+}

@@ -1,7 +1,7 @@
 // One document that is edited by the form and as text. The form changes places in it, the text changes it whole; comments
 // and the order of fields stay. What is not saved outlives leaving the page.
 import { useCallback, useEffect, useMemo, useReducer } from 'react'
-import { type Document, isMap as isYamlMap, isSeq, parseDocument } from 'yaml'
+import { type Document, isScalar, isMap as isYamlMap, isSeq, parseDocument } from 'yaml'
 import type { Fields, Json } from '../api/types'
 import { type Path, isMap, isSame } from './path'
 
@@ -81,6 +81,11 @@ function change(document: Document, path: Path, before: Json | undefined, after:
       if (index < before.length) change(document, [...path, index], before[index], value)
       else document.addIn(path, document.createNode(value))
     })
+    return
+  }
+  if (isScalar(node) && (typeof after !== 'object' || after === null) && after !== undefined) {
+    // A comment behind it stays.
+    node.value = after
     return
   }
   if (path.length === 0) document.contents = document.createNode(after) as typeof document.contents

@@ -1,44 +1,64 @@
-// Certificates that are shown to clients, and orders for those that an authority signs.
-import { words } from '../kinds'
+// Certificates of every dialect, by when they end, and orders for those that an authority signs.
+import { Link } from 'wouter'
+import { useDocuments } from '../api/hooks'
+import type { Fields, ViewRow } from '../api/types'
+import { textOf, words } from '../kinds'
 import { ButtonLink } from '../ui/button'
-import { type Column, Table } from '../ui/table'
-import { ListPage, NameCell, type Row, useRows } from './list'
+import { type Column } from '../ui/table'
+import { Time } from '../ui/time'
+import { ListPage, doorColumn, nameColumn } from './list'
 
-const names = (row: Row): string =>
-  words(row.document['names'] ?? row.document['hosts']).join(', ')
+/** Certificates that end within so many seconds are marked. */
+const SOON_S = 30 * 86_400
 
-const columns: Column<Row>[] = [
-  { id: 'name', title: 'Name', text: (row) => row.name, render: (row) => <NameCell row={row} /> },
-  { id: 'names', title: 'Server names', text: names, width: 'minmax(9rem, 2fr)' },
+function Ends({ at }: { at: number }) {
+  const left = at - Date.now() / 1000
+  return (
+    <span className={left < 0 ? 'badge bad' : left < SOON_S ? 'badge warn' : ''}>
+      <Time at={at} />
+    </span>
+  )
+}
+
+const columns: Column<ViewRow>[] = [
+  nameColumn('certificates'),
+  { id: 'server-name', title: 'Server names', text: (row) => (row.server_names ?? []).join(', '), width: 'minmax(9rem, 2fr)' },
+  {
+    id: 'ends',
+    title: 'Ends',
+    text: (row) => (row.not_after === undefined ? '' : new Date(row.not_after * 1000).toISOString()),
+    render: (row) => (row.not_after === undefined ? '' : <Ends at={row.not_after} />),
+    sortsAs: 'not-after',
+  },
+  doorColumn,
 ]
 
 export default function Certificates() {
-  return <ListPage path="certificates" title="Certificates" columns={columns} above={<Orders />} />
+  return <ListPage list="certificates" title="Certificates" columns={columns} above={<Orders />} />
 }
 
 function Orders() {
-  const orders = useRows('acme')
-  if (orders.rows.length === 0) {
-    return (
-      <div className="note">
-        <div className="row between">
-          <span>Weir can get and renew certificates by itself from an authority such as Let's Encrypt.</span>
-          <ButtonLink small to="/acme/new">
-            New certificate order
-          </ButtonLink>
-        </div>
-      </div>
-    )
-  }
+  const orders = useDocuments('acme').data ?? []
   return (
-    <section className="stack tight" aria-label="Certificate orders">
-      <div className="row between">
-        <h2>Certificate orders</h2>
+    <section className="card" aria-label="Certificate orders">
+      <div className="head2">
+        <h2>Certificates that Weir gets by itself</h2>
         <ButtonLink small to="/acme/new">
           New certificate order
         </ButtonLink>
       </div>
-      <Table label="Certificate orders" rows={orders.rows} columns={columns} rowKey={(row) => row.name} empty={null} noun={['order', 'orders']} />
+      {orders.length === 0 ? (
+        <p className="muted">Weir can get certificates from an authority such as Let's Encrypt, and renews them in time.</p>
+      ) : (
+        <ul className="rows">
+          {orders.map((it: Fields) => (
+            <li className="row between" key={textOf(it['name'])}>
+              <Link href={`/acme/${encodeURIComponent(textOf(it['name']))}`}>{textOf(it['name'])}</Link>
+              <span className="muted clip">{words(it['hosts']).join(', ')}</span>
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   )
 }

@@ -1,29 +1,22 @@
-// All consumers: who may call, and with what.
-import type { Json } from '../api/types'
-import { fields, list, textOf } from '../kinds'
+// All consumers, of every dialect: who may call, and with what.
+import type { ViewRow } from '../api/types'
 import { type Column } from '../ui/table'
-import { ListPage, NameCell, type Row } from './list'
+import { ListPage, badges, doorColumn, nameColumn, pluginColumn } from './list'
 
-function kindOfCredential(credential: Json): string {
-  const entry = fields(credential)
-  if (typeof entry['plugin'] === 'string') return entry['plugin']
-  return Object.keys(entry).find((name) => name !== 'id' && name !== 'config') ?? 'unknown'
-}
-
-const credentials = (row: Row): string => list(row.document['credentials']).map(kindOfCredential).join(', ')
-
-const columns: Column<Row>[] = [
-  { id: 'name', title: 'Name', text: (row) => row.name, render: (row) => <NameCell row={row} /> },
+const columns: Column<ViewRow>[] = [
+  nameColumn('consumers'),
   {
     id: 'credential',
     title: 'Credentials',
-    text: credentials,
-    render: (row) => credentials(row) || <span className="badge warn">none</span>,
+    text: (row) => (row.credentials ?? []).join(', '),
+    render: (row) => ((row.credentials ?? []).length > 0 ? badges(row.credentials) : <span className="muted">none</span>),
   },
-  { id: 'group', title: 'Group', text: (row) => textOf(row.document['group']), from: 2 },
-  { id: 'custom', title: 'Custom ID', text: (row) => textOf(row.document['custom_id']), from: 2 },
+  { id: 'group', title: 'Groups', text: (row) => (row.groups ?? []).join(', '), from: 2 },
+  { id: 'custom', title: 'Custom ID', text: (row) => row.custom_id ?? '', from: 3 },
+  pluginColumn,
+  doorColumn,
 ]
 
 export default function Consumers() {
-  return <ListPage path="consumers" title="Consumers" columns={columns} />
+  return <ListPage list="consumers" title="Consumers" columns={columns} />
 }

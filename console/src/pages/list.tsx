@@ -1,69 +1,120 @@
-// A list of documents of one kind: search, choice, deletion, and what an empty list teaches. The pages give the columns.
+// A list of resources of all dialects: search, choice, deletion, and what an empty list teaches. Pages give the columns.
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useMemo, useState } from 'react'
-import { Link } from 'wouter'
-import { stringify } from '../yaml'
+import { Link, useSearchParams } from 'wouter'
 import { call } from '../api/client'
-import { documentPath, useDocuments } from '../api/hooks'
-import type { Fields } from '../api/types'
-import { type Kind, kindOf, nameOf } from '../kinds'
+import { type ViewList, documentPath, readView, useView, viewPath } from '../api/hooks'
+import type { ViewRow } from '../api/types'
+import { placeOf } from '../documents'
+import { type Kind, kindOf } from '../kinds'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { type Column, Table } from '../ui/table'
 import { countText } from '../ui/time'
 import { toast } from '../ui/toast'
+import { stringify } from '../yaml'
 
-/** A document in a list; `parent` is the service in whose document a route is written. */
-export interface Row {
-  kind: Kind
-  name: string
-  document: Fields
-  parent: string | null
+/** The native document that a row stands for, if it is one of its own. */
+export function ownDocument(row: ViewRow): { kind: string; name: string } | null {
+  if (row.document === undefined || row.dialect !== 'native' || (row.pointer ?? '') !== '') return null
+  const { kind, name, to } = placeOf(row.document)
+  return to === null ? null : { kind, name }
 }
 
-export const linkOf = (row: Row): string =>
-  row.parent === null
-    ? `/${row.kind.path}/${encodeURIComponent(row.name)}`
-    : `/services/${encodeURIComponent(row.parent)}`
+/** Where a row leads: to its own form, or to what is known of it. */
+export function linkOf(list: string, row: ViewRow): string {
+  const own = ownDocument(row)
+  return own ? `/${own.kind}/${encodeURIComponent(own.name)}` : `/view/${list}/${encodeURIComponent(row.id)}`
+}
 
-export function NameCell({ row }: { row: Row }) {
-  return <Link href={linkOf(row)}>{row.name}</Link>
+const doors: Record<string, string> = { native: 'Weir', kong: 'Kong', apisix: 'APISIX' }
+
+export function DoorBadge({ row }: { row: ViewRow }) {
+  return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{doors[row.dialect]}</span>
+}
+
+export function nameColumn(list: ViewList): Column<ViewRow> {
+  return {
+    id: 'name',
+    title: 'Name',
+    text: (row) => row.name,
+    sortsAs: 'name',
+    render: (row) => (
+      <>
+        <Link href={linkOf(list, row)}>{row.name}</Link>
+        {row.is_disabled && <span className="badge warn">disabled</span>}
+      </>
+    ),
+    width: 'minmax(8rem, 1.3fr)',
+  }
+}
+
+export const doorColumn: Column<ViewRow> = {
+  id: 'dialect',
+  title: 'From',
+  text: (row) => row.dialect,
+  sortsAs: 'dialect',
+  render: (row) => <DoorBadge row={row} />,
+  from: 2,
+  width: '5rem',
+}
+
+export function badges(names: string[] | undefined): ReactNode {
+  return (
+    <span className="row" style={{ flexWrap: 'nowrap' }}>
+      {(names ?? []).map((name, index) => (
+        <span className="badge" key={`${name}${index}`}>
+          {name}
+        </span>
+      ))}
+    </span>
+  )
+}
+
+export const pluginColumn: Column<ViewRow> = {
+  id: 'plugin',
+  title: 'Plugins',
+  text: (row) => (row.plugins ?? []).join(', '),
+  render: (row) => badges(row.plugins),
+  from: 3,
+  width: 'minmax(7rem, 1.2fr)',
 }
 
 interface Props {
-  path: string
+  list: ViewList
   title: string
-  columns: Column<Row>[]
-  /** In place of the documents of the kind. */
-  rows?: { rows: Row[]; isLoading: boolean; error: unknown; refetch: () => void }
+  columns: Column<ViewRow>[]
   above?: ReactNode
 }
 
-export function toRows(kind: Kind, documents: Fields[]): Row[] {
-  return documents.map((document) => ({ kind, name: nameOf(kind, document), document, parent: null }))
-}
+const rowKey = (row: ViewRow) => row.id
+const version = (row: ViewRow) => JSON.stringify(row)
 
-export function useRows(path: string) {
-  const kind = kindOf(path) as Kind
-  const documents = useDocuments(path)
-  const rows = useMemo(() => toRows(kind, documents.data ?? []), [kind, documents.data])
-  return { rows, isLoading: documents.isLoading, error: documents.error, refetch: () => void documents.refetch() }
-}
-
-export function ListPage({ path, title, columns, rows: given, above }: Props) {
-  const kind = kindOf(path) as Kind
-  const own = useRows(path)
-  const { rows, isLoading, error, refetch } = given ?? own
-  const [doomed, setDoomed] = useState<Row[]>([])
-  const rowKey = useCallback((row: Row) => `${row.parent ?? ''}/${row.name}`, [])
-  const version = useCallback((row: Row) => JSON.stringify(row.document), [])
+export function ListPage({ list, title, columns, above }: Props) {
+  const kind = kindOf(list) as Kind
+  const [parameters] = useSearchParams()
+  const q = parameters.get('q') ?? ''
+  const wanted = parameters.get('sort') ?? ''
+  const column = columns.find((it) => it.id === wanted.replace(/^-/, ''))
+  const sort = column?.sortsAs === undefined ? '' : `${wanted.startsWith('-') ? '-' : ''}${column.sortsAs}`
+  const view = useView(list, q, sort)
+  const rows = useMemo(() => view.data?.pages.flatMap((page) => page.items) ?? [], [view.data])
+  const [doomed, setDoomed] = useState<ViewRow[]>([])
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = view
+  const loadMore = useCallback(() => {
+    if (!isFetchingNextPage) void fetchNextPage()
+  }, [isFetchingNextPage, fetchNextPage])
+  const remote = useMemo(
+    () => ({ total: view.data?.pages[0]?.total ?? 0, hasMore: hasNextPage, loadMore, all: () => readView(list, q, sort) }),
+    [view.data, hasNextPage, loadMore, list, q, sort],
+  )
   return (
     <Page
       title={title}
       about={kind.about}
       calls={[
-        { about: `List ${kind.many}`, method: 'GET', path: `/api/v1/resources/${kind.path}` },
+        { about: `List ${kind.many} of all dialects`, method: 'GET', path: `${viewPath(list)}${q === '' ? '' : `?q=${encodeURIComponent(q)}`}` },
         { about: `Create a ${kind.one}`, method: 'POST', path: `/api/v1/resources/${kind.path}`, body: kind.example },
       ]}
       actions={
@@ -73,8 +124,8 @@ export function ListPage({ path, title, columns, rows: given, above }: Props) {
       }
     >
       {above}
-      {error ? (
-        <Failure error={error} onRetry={refetch} />
+      {view.error && view.data === undefined ? (
+        <Failure error={view.error} onRetry={() => void view.refetch()} />
       ) : (
         <Table
           label={title}
@@ -82,16 +133,17 @@ export function ListPage({ path, title, columns, rows: given, above }: Props) {
           columns={columns}
           rowKey={rowKey}
           version={version}
-          isLoading={isLoading}
+          isLoading={view.isLoading}
           noun={[kind.one, kind.many]}
+          remote={remote}
           bulk={[
             {
               text: 'Delete',
               look: 'danger',
               run: (chosen) => {
-                const own = chosen.filter((row) => row.parent === null)
-                if (own.length === 0) toast('Routes that are written in a service are deleted there.', { isBad: true })
-                else setDoomed(own)
+                const own = chosen.filter((row) => ownDocument(row) !== null)
+                if (own.length < chosen.length) toast('Only documents of Weir itself are deleted here; the others stay.', { isBad: true })
+                setDoomed(own)
               },
             },
           ]}
@@ -103,7 +155,7 @@ export function ListPage({ path, title, columns, rows: given, above }: Props) {
   )
 }
 
-function EmptyList({ kind }: { kind: Kind }) {
+export function EmptyList({ kind }: { kind: Kind }) {
   return (
     <Empty
       title={`No ${kind.many} yet`}
@@ -123,7 +175,7 @@ function EmptyList({ kind }: { kind: Kind }) {
 }
 
 /** What is deleted together, one after the other. */
-function DeleteDialog({ kind, rows, onClose }: { kind: Kind; rows: Row[]; onClose: () => void }) {
+function DeleteDialog({ kind, rows, onClose }: { kind: Kind; rows: ViewRow[]; onClose: () => void }) {
   const client = useQueryClient()
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
@@ -135,7 +187,10 @@ function DeleteDialog({ kind, rows, onClose }: { kind: Kind; rows: Row[]; onClos
     setBusy(true)
     setError(null)
     try {
-      for (const row of rows) await call('DELETE', documentPath(kind.path, row.name))
+      for (const row of rows) {
+        const own = ownDocument(row)
+        if (own) await call('DELETE', documentPath(own.kind, own.name))
+      }
       toast(`${countText(rows.length, kind.one, kind.many)} deleted`, { link: { to: '/history', text: 'History' } })
       close()
     } catch (refused) {
@@ -161,7 +216,7 @@ function DeleteDialog({ kind, rows, onClose }: { kind: Kind; rows: Row[]; onClos
       <p>Calls that need them are no longer answered. History keeps them: any revision can be brought back.</p>
       <ul className="code">
         {rows.slice(0, 12).map((row) => (
-          <li key={row.name} className="clip">
+          <li key={row.id} className="clip">
             {row.name}
           </li>
         ))}

@@ -1,7 +1,6 @@
 // The first page: what there is, what serves it, what changed, and on the first day what to do next.
 import { Link } from 'wouter'
-import { useDocuments, useGateways, useHistory, useUsers } from '../api/hooks'
-import { list } from '../kinds'
+import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
@@ -10,13 +9,11 @@ import { CommitList } from './history'
 const DAY_S = 86_400
 
 export default function Overview() {
-  const [routes, services, upstreams, consumers] = [useDocuments('routes'), useDocuments('services'), useDocuments('upstreams'), useDocuments('consumers')]
+  const [routes, services, upstreams, consumers] = [useTotal('routes'), useTotal('services'), useTotal('upstreams'), useTotal('consumers')]
   const history = useHistory({ limit: 50 })
   const gateways = useGateways()
   const users = useUsers()
   const failed = routes.error ?? services.error ?? history.error
-  const nested = (services.data ?? []).reduce((sum, it) => sum + list(it['routes']).length, 0)
-  const routeCount = (routes.data?.length ?? 0) + nested
   const isLoaded = routes.data !== undefined && services.data !== undefined && consumers.data !== undefined
   const recent = (history.data ?? []).filter((it) => it.time > Date.now() / 1000 - DAY_S).length
   return (
@@ -29,12 +26,12 @@ export default function Overview() {
     >
       {failed && <Failure error={failed} onRetry={() => void Promise.all([routes.refetch(), services.refetch(), history.refetch()])} />}
       <dl className="grid">
-        <Figure title="Routes" to="/routes" value={routeCount} about={nested > 0 ? `${nested} written in services` : ''} isLoaded={isLoaded} />
-        <Figure title="Services" to="/services" value={services.data?.length ?? 0} about={countText(upstreams.data?.length ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
-        <Figure title="Consumers" to="/consumers" value={consumers.data?.length ?? 0} about="" isLoaded={isLoaded} />
+        <Figure title="Routes" to="/routes" value={routes.data ?? 0} about="" isLoaded={isLoaded} />
+        <Figure title="Services" to="/services" value={services.data ?? 0} about={countText(upstreams.data ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
+        <Figure title="Consumers" to="/consumers" value={consumers.data ?? 0} about="" isLoaded={isLoaded} />
         <Figure title="Changes in 24 hours" to="/history" value={recent} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
       </dl>
-      {isLoaded && <Checklist services={services.data?.length ?? 0} routes={routeCount} consumers={consumers.data?.length ?? 0} users={users.data?.length ?? null} />}
+      {isLoaded && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
       <div className="halves">
         <section className="card" aria-label="Latest commits">
           <div className="head2">

@@ -1,35 +1,77 @@
-// All upstreams: their servers, how one is chosen, and whether they are checked.
-import { fields, list } from '../kinds'
-import { type Column } from '../ui/table'
-import { ListPage, NameCell, type Row } from './list'
+// All upstreams, of every dialect: their servers, and how healthy these are right now.
+import { useHealth } from '../api/hooks'
+import type { AddressHealth, UpstreamHealth, ViewRow } from '../api/types'
+import { type Column, Table } from '../ui/table'
+import { ListPage, doorColumn, nameColumn } from './list'
 
-function targets(row: Row): string[] {
-  return list(row.document['targets']).map((it) => (typeof it === 'string' ? it : `${String(fields(it)['host'])}:${String(fields(it)['port'])}`))
-}
-
-function checks(row: Row): string {
-  const { active, passive } = fields(row.document['checks'])
-  return [active && 'active', passive && 'passive'].filter(Boolean).join(', ') || 'none'
-}
-
-const columns: Column<Row>[] = [
-  { id: 'name', title: 'Name', text: (row) => row.name, render: (row) => <NameCell row={row} /> },
-  { id: 'target', title: 'Targets', text: (row) => targets(row).join(', '), width: 'minmax(9rem, 1.6fr)' },
-  {
-    id: 'algorithm',
-    title: 'Balancing',
-    text: (row) => (typeof row.document['algorithm'] === 'string' ? row.document['algorithm'] : 'round-robin'),
-    from: 2,
-  },
-  {
-    id: 'checks',
-    title: 'Health checks',
-    text: checks,
-    render: (row) => <span className={checks(row) === 'none' ? 'badge' : 'badge accent'}>{checks(row)}</span>,
-    from: 2,
-  },
+const columns: Column<ViewRow>[] = [
+  nameColumn('upstreams'),
+  { id: 'target', title: 'Targets', text: (row) => (row.targets ?? []).join(', '), width: 'minmax(9rem, 1.6fr)' },
+  { id: 'algorithm', title: 'Balancing', text: (row) => row.algorithm ?? 'round-robin', from: 2 },
+  doorColumn,
 ]
 
 export default function Upstreams() {
-  return <ListPage path="upstreams" title="Upstreams" columns={columns} />
+  return <ListPage list="upstreams" title="Upstreams" columns={columns} above={<Health />} />
+}
+
+interface TargetRow {
+  upstream: string
+  target: string
+  weight: number
+  status: string
+  counts: AddressHealth | undefined
+}
+
+const tones: Record<string, string> = { HEALTHY: 'good', UNHEALTHY: 'bad', healthy: 'good', unhealthy: 'bad' }
+
+export function HealthBadge({ status }: { status: string }) {
+  const text = status.toLowerCase().replaceAll('_', ' ').replaceAll('-', ' ')
+  return <span className={`badge ${tones[status] ?? ''}`}>{text.includes('off') || text.includes('unchecked') ? 'not checked' : text}</span>
+}
+
+const failures = (it: AddressHealth | undefined): string => {
+  if (it === undefined) return ''
+  const parts = [it.tcp_failures > 0 && `${it.tcp_failures} connections`, it.http_failures > 0 && `${it.http_failures} answers`, it.timeouts > 0 && `${it.timeouts} time-outs`]
+  return parts.filter(Boolean).join(', ') || 'none'
+}
+
+const targetColumns: Column<TargetRow>[] = [
+  { id: 'target', title: 'Target', text: (it) => it.target },
+  { id: 'upstream', title: 'Upstream', text: (it) => it.upstream, from: 2 },
+  { id: 'status', title: 'Health', text: (it) => it.status, render: (it) => <HealthBadge status={it.status} />, width: 'minmax(6rem, 0.6fr)' },
+  { id: 'weight', title: 'Weight', text: (it) => String(it.weight), number: (it) => it.weight, from: 2, width: '5rem' },
+  { id: 'failures', title: 'Failures in a row', text: (it) => failures(it.counts), from: 2 },
+]
+
+function rowsOf(upstreams: UpstreamHealth[]): TargetRow[] {
+  return upstreams.flatMap((upstream) =>
+    upstream.targets.flatMap((target): TargetRow[] =>
+      target.addresses.length === 0
+        ? [{ upstream: upstream.name, target: `${target.host}:${target.port}`, weight: target.weight, status: target.status, counts: undefined }]
+        : target.addresses.map((it) => ({ upstream: upstream.name, target: it.address, weight: target.weight, status: it.status, counts: it })),
+    ),
+  )
+}
+
+const key = (it: TargetRow) => `${it.upstream} ${it.target}`
+const version = (it: TargetRow) => it.status
+
+/** What the gateway of this process sees; it is asked every second. */
+function Health() {
+  const health = useHealth()
+  const rows = rowsOf(health.data ?? [])
+  if (rows.length === 0) return null
+  const sick = rows.filter((it) => it.status.toLowerCase() === 'unhealthy').length
+  return (
+    <details open={sick > 0 || rows.length <= 12}>
+      <summary>
+        <strong>Health of targets</strong>{' '}
+        <span className={sick === 0 ? 'badge good' : 'badge bad'}>{sick === 0 ? 'none is unhealthy' : `${sick} of ${rows.length} unhealthy`}</span>
+      </summary>
+      <div style={{ paddingTop: '0.75rem' }}>
+        <Table label="Health of targets" rows={rows} columns={targetColumns} rowKey={key} version={version} empty={null} noun={['target', 'targets']} />
+      </div>
+    </details>
+  )
 }

@@ -18,6 +18,8 @@ const Login = lazy(() => import('./login'))
 const Detail = lazy(() => import('../pages/detail'))
 const Commit = lazy(() => import('../pages/commit'))
 const Compare = lazy(() => import('../pages/compare'))
+const Explorer = lazy(() => import('../pages/explorer'))
+const RowPage = lazy(() => import('../pages/row'))
 const NotFound = lazy(() => import('../pages/not-found'))
 
 const loaded: [string, ComponentType][] = pages.map((it) => [it.path, lazy(it.load)])
@@ -84,6 +86,8 @@ function Frame() {
                 ))}
                 <Route path="/history/compare/:from/:to" component={Compare} />
                 <Route path="/history/:revision" component={Commit} />
+                <Route path="/analytics/explore" component={Explorer} />
+                <Route path="/view/:list/:id" component={RowPage} />
                 <Route path="/:kind/:name" component={Detail} />
                 <Route component={NotFound} />
               </Switch>

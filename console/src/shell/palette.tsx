@@ -1,10 +1,13 @@
 // The palette: pages, objects and actions by a few letters.
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField } from 'react-aria-components'
 import { useLocation } from 'wouter'
-import type { Fields } from '../api/types'
-import { kindOf, nameOf } from '../kinds'
+import { get } from '../api/client'
+import { type ViewList, viewPath } from '../api/hooks'
+import type { ViewPage } from '../api/types'
+import { kindOf } from '../kinds'
+import { linkOf } from '../pages/list'
 import { pages } from './pages'
 import { isDark, setTheme, useTheme } from './theme'
 
@@ -16,34 +19,40 @@ interface Entry {
 }
 
 const MOST = 40
-const KINDS = ['routes', 'services', 'upstreams', 'consumers']
+const FOUND = 8
+const LISTS: ViewList[] = ['routes', 'services', 'upstreams', 'consumers', 'certificates']
 
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const [, go] = useLocation()
   const theme = useTheme()
-  const client = useQueryClient()
+  const objects = useQuery({
+    queryKey: ['configuration', 'palette', text],
+    queryFn: async ({ signal }) => {
+      const pages = await Promise.all(LISTS.map((list) => get<ViewPage>(viewPath(list), { q: text, limit: FOUND }, signal)))
+      return pages.flatMap((page, index) => page.items.map((row) => ({ list: LISTS[index] as ViewList, row })))
+    },
+    enabled: text.trim() !== '',
+  })
   const entries = useMemo(() => {
     const found: Entry[] = pages.map((it) => ({ id: it.path, text: it.title, about: 'page', run: () => go(it.path) }))
-    for (const path of KINDS) {
-      const kind = kindOf(path)
-      if (kind === undefined) continue
-      found.push({ id: `${path}/new`, text: `New ${kind.one}`, about: 'action', run: () => go(`/${path}/new`) })
-      for (const document of client.getQueryData<Fields[]>(['configuration', 'documents', path]) ?? []) {
-        const name = nameOf(kind, document)
-        const to = `/${path}/${encodeURIComponent(name)}`
-        found.push({ id: to, text: name, about: kind.one, run: () => go(to) })
-      }
+    for (const list of LISTS) {
+      const kind = kindOf(list)
+      if (kind) found.push({ id: `${list}/new`, text: `New ${kind.one}`, about: 'action', run: () => go(`/${list}/new`) })
     }
     const other = isDark(theme) ? 'light' : 'dark'
     found.push({ id: 'theme', text: `Use the ${other} theme`, about: 'action', run: () => setTheme(other) })
     return found
-  }, [client, go, theme])
+  }, [go, theme])
   const shown = useMemo(() => {
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
     const holds = (entry: Entry) => wanted.every((word) => `${entry.text} ${entry.about}`.toLowerCase().includes(word))
-    return entries.filter(holds).slice(0, MOST)
-  }, [entries, text])
+    const rows = (text.trim() === '' ? [] : (objects.data ?? [])).map(({ list, row }): Entry => {
+      const to = linkOf(list, row)
+      return { id: `${list} ${row.id}`, text: row.name, about: kindOf(list)?.one ?? list, run: () => go(to) }
+    })
+    return [...entries.filter(holds), ...rows].slice(0, MOST)
+  }, [entries, text, objects.data, go])
   return (
     <ModalOverlay className="veil" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="modal">
@@ -58,7 +67,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
               items={shown}
               onAction={(id) => {
                 onClose()
-                entries.find((it) => it.id === id)?.run()
+                shown.find((it) => it.id === id)?.run()
               }}
               renderEmptyState={() => <p className="muted">Nothing is called that.</p>}
             >

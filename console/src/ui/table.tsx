@@ -20,6 +20,17 @@ export interface Column<Row> {
   width?: string
   /** 1: always; 2: from tablets on; 3: on wide screens. */
   from?: 1 | 2 | 3
+  /** What the server calls it, for rows that the server searches and sorts; left out: it cannot sort by it. */
+  sortsAs?: string
+}
+
+/** Rows that the server searches, sorts and pages. */
+export interface Remote<Row> {
+  total: number
+  hasMore: boolean
+  loadMore: () => void
+  /** All rows that are found, for the export. */
+  all: () => Promise<Row[]>
 }
 
 export interface BulkAction<Row> {
@@ -42,13 +53,14 @@ interface Props<Row> {
   /** Marks a row for which this differs from the last time. */
   version?: (row: Row) => string
   noun?: [string, string]
+  remote?: Remote<Row>
 }
 
 const ROW_HEIGHT = 44
 const VIRTUAL_FROM = 60
 
 export function Table<Row>(props: Props<Row>) {
-  const { rows, columns, label, rowKey, noun = ['row', 'rows'] } = props
+  const { rows, columns, label, rowKey, remote, noun = ['row', 'rows'] } = props
   const [parameters, setParameters] = useSearchParams()
   const [text, setText] = useState(parameters.get('q') ?? '')
   const [hidden, setHidden] = useHidden(label)
@@ -61,19 +73,20 @@ export function Table<Row>(props: Props<Row>) {
     const timer = setTimeout(() => {
       if ((parameters.get('q') ?? '') === text) return
       setParameters((old) => changed(old, 'q', text), { replace: true })
-    }, 250)
+    }, remote ? 120 : 250)
     return () => clearTimeout(timer)
-  }, [text, parameters, setParameters])
+  }, [text, parameters, setParameters, remote])
 
   const shown = columns.filter((column) => !hidden.includes(column.id) && (column.from ?? 1) <= width)
   const search = useDeferredValue(text)
   const parsed = useMemo(() => parseSearch(search, columns.map((column) => column.id)), [search, columns])
   const texts = useMemo(() => new Map(columns.map((column) => [column.id, column.text])), [columns])
-  const found = useMemo(() => rows.filter(matcher(parsed, texts)), [rows, parsed, texts])
+  const isRemote = remote !== undefined
+  const found = useMemo(() => (isRemote ? rows : rows.filter(matcher(parsed, texts))), [isRemote, rows, parsed, texts])
   const sort = parameters.get('sort') ?? ''
-  const sorted = useMemo(() => sortRows(found, columns, sort), [found, columns, sort])
+  const sorted = useMemo(() => (isRemote ? found : sortRows(found, columns, sort)), [isRemote, found, columns, sort])
 
-  if (!props.isLoading && rows.length === 0) return <div className="table">{props.empty}</div>
+  if (!props.isLoading && rows.length === 0 && (!isRemote || (text === '' && !parameters.get('q')))) return <div className="table">{props.empty}</div>
   const chosen = rows.filter((row) => selected.has(rowKey(row)))
   const toggle = (key: string) => {
     const next = new Set(selected)
@@ -108,7 +121,7 @@ export function Table<Row>(props: Props<Row>) {
         ))}
         <span className="grow" />
         <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />
-        <Button look="quiet" onPress={() => download(label, columns, sorted)}>
+        <Button look="quiet" onPress={() => void (remote ? remote.all() : Promise.resolve(sorted)).then((all) => download(label, columns, all))}>
           Export CSV
         </Button>
         {props.actions}
@@ -144,7 +157,9 @@ export function Table<Row>(props: Props<Row>) {
           <span role="status">
             {props.isLoading && rows.length === 0
               ? 'Loading'
-              : sorted.length === rows.length
+              : remote
+                ? countText(remote.total, noun[0], noun[1])
+                : sorted.length === rows.length
                 ? countText(rows.length, noun[0], noun[1])
                 : `${countText(sorted.length, noun[0], noun[1])} of ${rows.length.toLocaleString()}`}
           </span>
@@ -177,6 +192,12 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   })
+  const { remote } = props
+  const items = isVirtual ? virtual.getVirtualItems() : []
+  const lastShown = items.at(-1)?.index ?? 0
+  useEffect(() => {
+    if (remote?.hasMore && lastShown > sorted.length - 100) remote.loadMore()
+  }, [remote, lastShown, sorted.length])
   const versions = useVersions(props.rows, props.rowKey, props.version)
   const line = (row: Row, index: number, offset: number | null) => {
     const key = props.rowKey(row)
@@ -205,7 +226,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
   }
   return (
     <div className="scroll" ref={frame} tabIndex={-1}>
-      <div role="table" aria-label={props.label} aria-rowcount={sorted.length + 1} aria-colcount={shown.length}>
+      <div role="table" aria-label={props.label} aria-rowcount={(remote?.total ?? sorted.length) + 1} aria-colcount={shown.length}>
         <div role="rowgroup">
           <div role="row" className="tr top" aria-rowindex={1}>
             {props.bulk && (
@@ -220,10 +241,14 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
                 className={column.number ? 'th number' : 'th'}
                 aria-sort={sort === column.id ? 'ascending' : sort === `-${column.id}` ? 'descending' : 'none'}
               >
-                <button onClick={() => onSort(column.id)}>
-                  {column.title}
-                  <span aria-hidden="true">{sort === column.id ? '↑' : sort === `-${column.id}` ? '↓' : ''}</span>
-                </button>
+                {remote && column.sortsAs === undefined ? (
+                  column.title
+                ) : (
+                  <button onClick={() => onSort(column.id)}>
+                    {column.title}
+                    <span aria-hidden="true">{sort === column.id ? '↑' : sort === `-${column.id}` ? '↓' : ''}</span>
+                  </button>
+                )}
               </span>
             ))}
           </div>
@@ -235,7 +260,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
         >
           {props.isLoading && props.rows.length === 0 && <div className="skeleton" />}
           {isVirtual
-            ? virtual.getVirtualItems().map((item) => line(sorted[item.index] as Row, item.index, item.start))
+            ? items.map((item) => line(sorted[item.index] as Row, item.index, item.start))
             : sorted.map((row, index) => line(row, index, null))}
         </div>
       </div>

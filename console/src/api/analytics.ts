@@ -1,0 +1,149 @@
+// What pages ask of the analytics.
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { call, get, token } from './client'
+
+export interface Definition {
+  metrics: { name: string; unit: string; description: string; cubes: { cube: string; finest_step: number }[] }[]
+  dimensions: { name: string; description: string; cubes: string[] }[]
+  cubes: { name: string; description: string; dimensions: string[] }[]
+  ranges: { name: string; seconds: number }[]
+}
+
+export interface Query {
+  metrics: string[]
+  from: string
+  to?: string
+  step?: string
+  group_by?: string[]
+  filter?: Record<string, string[]>
+  limit?: number
+  order?: string
+  compare?: string
+}
+
+type Series = Record<string, (number | null)[]>
+
+export interface Frame {
+  group: Record<string, string>
+  total: Record<string, number | null>
+  values?: Series
+  compare?: { total: Record<string, number | null>; values: Series }
+}
+
+export interface Result {
+  from: number
+  to: number
+  step: number | null
+  resolution: number
+  partial: boolean
+  gaps: { gateway: string; from: number; to: number; reason: string }[]
+  sampled: boolean
+  notes: string[]
+  units: Record<string, string>
+  times?: number[]
+  frames: Frame[]
+}
+
+export interface Call {
+  time: number
+  weight: number
+  status: number
+  total_us: number
+  upstream_us: number
+  request_id: string
+  gateway: string
+  service: string
+  route: string
+  consumer: string
+  refusal: string
+  plugin: string
+  method: string
+  host: string
+  path: string
+  target: string
+  network: string
+}
+
+export interface Rule {
+  id: string
+  name: string
+  metric: string
+  operator: string
+  threshold: number
+  period: string | number
+  group_by: string[]
+  severity: string
+  enabled: boolean
+  muted_until: number | null
+  alerts: { group: Record<string, string>; state: string; since: number; last_value: number | null }[]
+}
+
+const REFRESH_MS = 15_000
+
+export function useDefinition() {
+  return useQuery({ queryKey: ['analytics', 'definition'], queryFn: ({ signal }) => get<Definition>('/api/v1/analytics/definition', {}, signal), staleTime: Infinity })
+}
+
+export function useNumbers(query: Query, isWanted = true) {
+  return useQuery({
+    queryKey: ['analytics', 'query', query],
+    queryFn: async ({ signal }) => (await call<Result>('POST', '/api/v1/analytics/query', { body: query, signal })).data,
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+    enabled: isWanted,
+  })
+}
+
+export function useAlerts() {
+  return useQuery({
+    queryKey: ['alerts'],
+    queryFn: async ({ signal }) => (await get<{ items: Rule[] }>('/api/v1/alerts', {}, signal)).items,
+    refetchInterval: REFRESH_MS,
+  })
+}
+
+/** Calls as they end, until `signal` aborts. */
+export async function follow(query: Record<string, string>, signal: AbortSignal, onCall: (call: Call) => void): Promise<void> {
+  const bearer = token.get()
+  const response = await fetch(`/api/v1/analytics/live?${new URLSearchParams(query).toString()}`, {
+    signal,
+    headers: bearer === null ? {} : { authorization: `Bearer ${bearer}` },
+  })
+  if (!response.ok || response.body === null) throw new Error(`GET /api/v1/analytics/live answered ${response.status}`)
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { value, done } = await reader.read()
+    if (done) return
+    rest += value
+    const events = rest.split('\n\n')
+    rest = events.pop() ?? ''
+    for (const event of events) {
+      const lines = event.split('\n')
+      const kind = lines.find((line) => line.startsWith('event:'))?.slice(6).trim()
+      const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n')
+      if (kind === 'call') onCall(JSON.parse(data) as Call)
+    }
+  }
+}
+
+const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+
+/** A value in its unit, as people read it. */
+export function shown(value: number | null | undefined, unit: string | undefined): string {
+  if (value === null || value === undefined) return '–'
+  switch (unit) {
+    case 'share':
+    case 'ratio':
+      return `${(value * 100).toFixed(value !== 0 && value < 0.01 ? 2 : 1)} %`
+    case 'microseconds':
+      return value < 1000 ? `${value.toFixed(0)} µs` : value < 1e6 ? `${(value / 1000).toFixed(1)} ms` : `${(value / 1e6).toFixed(2)} s`
+    case 'bytes':
+      return value < 1024 ? `${value.toFixed(0)} B` : value < 1024 ** 2 ? `${(value / 1024).toFixed(1)} KiB` : value < 1024 ** 3 ? `${(value / 1024 ** 2).toFixed(1)} MiB` : `${(value / 1024 ** 3).toFixed(2)} GiB`
+    default:
+      return Number.isInteger(value) && value < 100_000 ? whole.format(value) : compact.format(value)
+  }
+}
+
+export const groupName = (group: Record<string, string>): string => Object.values(group).map((it) => (it === '' ? '(none)' : it === '_other' ? 'all others' : it)).join(' · ') || 'all'

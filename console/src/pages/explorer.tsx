@@ -1,0 +1,130 @@
+// The explorer: any metric by up to two dimensions, over any time, drawn or as a table. The question is in the address.
+import { useMemo } from 'react'
+import { useSearchParams } from 'wouter'
+import { type Query, useDefinition, useNumbers } from '../api/analytics'
+import { useHistory } from '../api/hooks'
+import { Failure, Page } from '../shell/page'
+import { Button } from '../ui/button'
+import { Drawn, RANGES, save } from './panel'
+
+const MOST_GROUPS = 2
+
+/** `route:a|b status:500` */
+function readFilter(text: string): Record<string, string[]> {
+  const pairs = text.split(/\s+/).filter(Boolean).map((part) => part.split(':'))
+  return Object.fromEntries(pairs.flatMap(([name, ...rest]) => (name && rest.length > 0 ? [[name, rest.join(':').split('|')]] : [])))
+}
+
+export default function Explorer() {
+  const [parameters, setParameters] = useSearchParams()
+  const definition = useDefinition()
+  const commits = useHistory({ limit: 100 }).data ?? []
+  const metrics = (parameters.get('metrics') ?? 'calls').split(',').filter(Boolean)
+  const by = (parameters.get('by') ?? '').split(',').filter(Boolean)
+  const range = parameters.get('range') ?? '-1h'
+  const filter = parameters.get('filter') ?? ''
+  const isTable = parameters.get('as') === 'table'
+  const set = (name: string, value: string) =>
+    setParameters(
+      (old) => {
+        const next = new URLSearchParams(old)
+        if (value === '') next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  const query = useMemo(
+    (): Query => ({
+      metrics,
+      from: range,
+      ...(isTable ? {} : { step: 'auto' }),
+      ...(by.length > 0 ? { group_by: by } : {}),
+      ...(filter === '' ? {} : { filter: readFilter(filter) }),
+      limit: isTable ? 100 : 6,
+    }),
+    // The lists are made of these texts.
+    [parameters, isTable, range, filter],
+  )
+  const numbers = useNumbers(query)
+  const chosen = definition.data?.metrics.filter((it) => metrics.includes(it.name)) ?? []
+  const cubes = chosen.map((it) => it.cubes.map((cube) => cube.cube))
+  const isKept = (dimension: string) =>
+    chosen.length === 0 ||
+    (definition.data?.cubes ?? []).some((cube) => cubes.every((some) => some.includes(cube.name)) && [...by.filter((it) => it !== dimension), dimension].every((it) => cube.dimensions.includes(it)))
+  return (
+    <Page
+      title="Explorer"
+      crumbs={[{ to: '/analytics', text: 'analytics' }]}
+      calls={[
+        { about: 'These numbers', method: 'POST', path: '/api/v1/analytics/query', body: query },
+        { about: 'What can be asked', method: 'GET', path: '/api/v1/analytics/definition' },
+      ]}
+      actions={<Button onPress={() => void save(query)}>Download CSV</Button>}
+    >
+      <section className="card" aria-label="Question">
+        <div className="grid">
+          <div className="field">
+            <label htmlFor="metric">Metric</label>
+            <select id="metric" className="select" value={metrics[0] ?? 'calls'} onChange={(event) => set('metrics', event.target.value)}>
+              {(definition.data?.metrics ?? [{ name: metrics[0] ?? 'calls', description: '' }]).map((it) => (
+                <option key={it.name} value={it.name}>
+                  {it.name.replaceAll('_', ' ')}
+                </option>
+              ))}
+            </select>
+            <p className="about">{chosen[0]?.description}</p>
+          </div>
+          {Array.from({ length: MOST_GROUPS }, (_, index) => (
+            <div className="field" key={index}>
+              <label htmlFor={`by-${index}`}>{index === 0 ? 'By' : 'and by'}</label>
+              <select
+                id={`by-${index}`}
+                className="select"
+                value={by[index] ?? ''}
+                disabled={index > by.length}
+                onChange={(event) => set('by', [...by.slice(0, index), event.target.value, ...by.slice(index + 1)].filter(Boolean).join(','))}
+              >
+                <option value="">nothing</option>
+                {definition.data?.dimensions.map((it) => (
+                  <option key={it.name} value={it.name} disabled={!isKept(it.name)}>
+                    {it.name}
+                    {isKept(it.name) ? '' : ' (not kept together)'}
+                  </option>
+                ))}
+              </select>
+            </div>
+          ))}
+          <div className="field">
+            <label htmlFor="range">Time</label>
+            <select id="range" className="select" value={range} onChange={(event) => set('range', event.target.value)}>
+              {RANGES.map(([value, text]) => (
+                <option key={value} value={value}>
+                  last {text}
+                </option>
+              ))}
+            </select>
+          </div>
+          <div className="field">
+            <label htmlFor="filter">Only</label>
+            <input id="filter" className="input" defaultValue={filter} placeholder="route:orders class:5xx" onBlur={(event) => set('filter', event.target.value)} onKeyDown={(event) => event.key === 'Enter' && set('filter', event.currentTarget.value)} />
+          </div>
+          <fieldset className="field">
+            <legend>Shown as</legend>
+            <div className="choices">
+              {['chart', 'table'].map((it) => (
+                <label className="choice" key={it}>
+                  <input type="radio" name="as" checked={isTable === (it === 'table')} onChange={() => set('as', it === 'table' ? 'table' : '')} />
+                  {it}
+                </label>
+              ))}
+            </div>
+          </fieldset>
+        </div>
+      </section>
+      <section className="card" aria-label="Answer">
+        {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data && <Drawn title={metrics.join(', ')} query={query} result={numbers.data} commits={commits} />}
+      </section>
+    </Page>
+  )
+}

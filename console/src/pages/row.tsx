@@ -1,0 +1,83 @@
+// What is known of a resource that has no form here: one of Kong's or APISIX's, or one that stands in a file or inside of
+// another document.
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from 'wouter'
+import { type ViewList, readView } from '../api/hooks'
+import type { Json, ViewRow } from '../api/types'
+import { placeOf } from '../documents'
+import { Failure, Page } from '../shell/page'
+import { ButtonLink } from '../ui/button'
+import { label } from '../form/schema'
+import { DoorBadge } from './list'
+
+const HIDDEN = new Set(['id', 'name', 'dialect', 'document', 'file', 'pointer'])
+
+export default function RowPage() {
+  const parameters = useParams()
+  const list = (parameters['list'] ?? 'routes') as ViewList
+  const id = decodeURIComponent(parameters['id'] ?? '')
+  const found = useQuery({
+    queryKey: ['configuration', 'row', list, id],
+    queryFn: async () => (await readView(list, '', '')).find((row) => row.id === id) ?? null,
+  })
+  const row = found.data
+  return (
+    <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: list }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}>
+      {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
+      {row === null && <p className="muted">It is not there any more.</p>}
+      {row && <About row={row} />}
+    </Page>
+  )
+}
+
+function About({ row }: { row: ViewRow }) {
+  const place = row.document === undefined ? null : placeOf(row.document)
+  const isInside = (row.pointer ?? '') !== ''
+  const entries = Object.entries(row as unknown as Record<string, Json>).filter(([name]) => !HIDDEN.has(name))
+  return (
+    <>
+      <div className="note">
+        <div className="row">
+          <DoorBadge row={row} />
+          {row.file ? (
+            <span>
+              It stands in the file <code>{row.file}</code>
+              {isInside && (
+                <>
+                  {' '}
+                  at <code>{row.pointer}</code>
+                </>
+              )}
+              . Change it there: Weir reads the file again by itself.
+            </span>
+          ) : place?.to && isInside ? (
+            <span>
+              It is written in <Link href={place.to}>{place.name}</Link> at <code>{row.pointer}</code>.
+            </span>
+          ) : row.dialect === 'kong' ? (
+            <span>It belongs to Kong's Admin API: change it there, or with decK.</span>
+          ) : (
+            <span>It belongs to APISIX's Admin API: change it there, or with ADC.</span>
+          )}
+          {place?.to && isInside && (
+            <ButtonLink small to={place.to}>
+              Edit {place.name}
+            </ButtonLink>
+          )}
+        </div>
+      </div>
+      <section className="card" aria-label="What it says">
+        <dl className="pairs">
+          {entries.map(([name, value]) => [
+            <dt key={name}>{label(name)}</dt>,
+            <dd key={`${name} value`}>{Array.isArray(value) ? value.map(String).join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}</dd>,
+          ])}
+          <dt>Identifier</dt>
+          <dd>
+            <code>{row.id}</code>
+          </dd>
+        </dl>
+      </section>
+    </>
+  )
+}

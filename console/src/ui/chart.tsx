@@ -1,0 +1,136 @@
+// A chart over time. The same numbers stand in a table behind it; marks are commits. Colours come from the tokens.
+import { useEffect, useMemo, useRef, useState } from 'react'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { shown } from '../api/analytics'
+import { useTheme } from '../shell/theme'
+import { Button } from './button'
+
+export interface Line {
+  name: string
+  values: (number | null)[]
+}
+
+export interface Mark {
+  at: number
+  text: string
+}
+
+interface Props {
+  label: string
+  times: number[]
+  lines: Line[]
+  unit: string | undefined
+  marks?: Mark[]
+}
+
+const HEIGHT = 190
+const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-strong']
+/** Patterns beside colours, so that lines differ without them. */
+const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
+
+/** A token's colour, as the canvas needs it. */
+function colour(element: HTMLElement, token: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = `var(${token})`
+  element.append(probe)
+  const found = getComputedStyle(probe).color
+  probe.remove()
+  return found
+}
+
+export default function Chart({ label, times, lines, unit, marks = [] }: Props) {
+  const host = useRef<HTMLDivElement>(null)
+  const [isTable, setTable] = useState(false)
+  const theme = useTheme()
+  const data = useMemo((): uPlot.AlignedData => [times, ...lines.map((line) => line.values)], [times, lines])
+  useEffect(() => {
+    const element = host.current
+    if (element === null || isTable) return
+    const [ink, grid, mark] = [colour(element, '--ink-2'), colour(element, '--line'), colour(element, '--line-strong')]
+    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui' }
+    const plot = new uPlot(
+      {
+        width: element.clientWidth,
+        height: HEIGHT,
+        cursor: { points: { size: 6 } },
+        legend: { live: true },
+        scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((it) => shown(it, unit)) }],
+        series: [
+          {},
+          ...lines.map((line, index) => ({
+            label: line.name,
+            stroke: colour(element, COLOURS[index % COLOURS.length] ?? '--accent'),
+            dash: DASHES[index % DASHES.length] ?? [],
+            width: 1.75,
+            points: { show: times.length < 3 },
+            value: (_: uPlot, value: number | null) => shown(value, unit),
+          })),
+        ],
+        hooks: {
+          draw: [
+            (it) => {
+              it.ctx.save()
+              it.ctx.strokeStyle = mark
+              it.ctx.setLineDash([3, 3])
+              for (const { at } of marks) {
+                const x = Math.round(it.valToPos(at, 'x', true))
+                it.ctx.beginPath()
+                it.ctx.moveTo(x, it.bbox.top)
+                it.ctx.lineTo(x, it.bbox.top + it.bbox.height)
+                it.ctx.stroke()
+              }
+              it.ctx.restore()
+            },
+          ],
+        },
+      },
+      data,
+      element,
+    )
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      plot.destroy()
+    }
+  }, [data, lines, times, unit, marks, isTable, theme])
+  return (
+    <figure className="stack tight">
+      {isTable ? (
+        <div className="wide" style={{ maxHeight: '16rem', overflow: 'auto' }}>
+          <table className="plain" aria-label={label}>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {lines.map((line) => (
+                  <th scope="col" key={line.name}>
+                    {line.name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((time, index) => (
+                <tr key={time}>
+                  <th scope="row">{new Date(time * 1000).toLocaleString()}</th>
+                  {lines.map((line) => (
+                    <td key={line.name}>{shown(line.values[index], unit)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <div ref={host} role="img" aria-label={`${label}, as a chart; the table has the same numbers`} />
+      )}
+      <div>
+        <Button small look="quiet" onPress={() => setTable(!isTable)}>
+          {isTable ? 'Chart' : 'Table'}
+        </Button>
+      </div>
+    </figure>
+  )
+}

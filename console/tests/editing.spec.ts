@@ -1,0 +1,148 @@
+// Editing: nothing changes unseen, nothing is lost.
+import { expect, open, test, upstream } from './weir'
+
+test('from a fresh start to a protected route that answers', async ({ page, weir }) => {
+  const backend = await upstream('hello from behind')
+  await open(page, weir, '/')
+  await expect(page.getByRole('region', { name: 'First steps' })).toBeVisible()
+  await page.getByRole('link', { name: 'New service' }).click()
+  await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('greetings')
+  await page.getByRole('textbox', { name: 'Url', exact: true }).fill(backend.url)
+  await page.getByRole('button', { name: 'Form and text' }).click()
+  const text = page.getByRole('textbox', { name: 'New service as text' })
+  await text.press('Control+a')
+  await text.fill(
+    `name: greetings\nurl: ${backend.url}\nroutes:\n  - name: greetings\n    paths: [/greet]\n    plugins:\n      - key-auth: {}\n`,
+  )
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('greetings is saved')).toBeVisible()
+  await weir.put('consumers', 'alice', { name: 'alice', credentials: [{ 'key-auth': { key: 'k' } }] })
+  await expect.poll(async () => (await fetch(`${weir.proxy}/greet`)).status).toBe(401)
+  await expect.poll(async () => (await fetch(`${weir.proxy}/greet`, { headers: { apikey: 'k' } })).status).toBe(200)
+  await backend.close()
+})
+
+test('opening without a change makes no commit, and every field stays', async ({ page, filled }) => {
+  const before = await filled.read('routes', 'orders')
+  const revision = await filled.revision()
+  await open(page, filled, '/routes/orders?view=both')
+  const save = page.getByRole('button', { name: 'Review and save' })
+  await expect(save).toHaveAttribute('aria-disabled', 'true')
+  await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('orders2')
+  await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('orders')
+  await expect(save).toHaveAttribute('aria-disabled', 'true')
+  expect(await filled.revision()).toBe(revision)
+  expect(await filled.read('routes', 'orders')).toEqual(before)
+})
+
+test('a change is shown field by field, noted, committed and undone', async ({ page, filled }) => {
+  const before = await filled.read('routes', 'orders')
+  await open(page, filled, '/routes/orders')
+  await page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox').fill('/orders/v2')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Save orders?' })
+  await expect(dialog.getByRole('row')).toHaveCount(2)
+  await expect(dialog.getByRole('row', { name: /paths\[0\]/ })).toContainText('/orders/v2')
+  await dialog.getByLabel('Note').fill('für die neue Fassung')
+  await dialog.getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toEqual({ ...(before as object), paths: ['/orders/v2'] })
+  const history = (await (await filled.call('GET', '/api/v1/history?limit=1')).json()) as { items: { note: string }[] }
+  expect(history.items[0]?.note).toBe('für die neue Fassung')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(page.getByText('orders is what it was')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toEqual(before)
+})
+
+test('form and text say the same, comments stay, and a broken text is kept', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders?view=both')
+  const text = page.getByRole('textbox', { name: 'orders as text' })
+  await text.press('Control+a')
+  await text.fill('# ours\nname: orders\npaths: [/a] # the first\nservice: orders\n')
+  const path = page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')
+  await expect(path).toHaveValue('/a')
+  await path.fill('/b')
+  await expect(text).toContainText('# ours')
+  await expect(text).toContainText('[/b] # the first')
+  await text.press('Control+End')
+  await text.pressSequentially('broken: [')
+  await expect(page.getByText('The text cannot be read', { exact: true })).toBeVisible()
+  await expect(path).toBeDisabled()
+  await expect(text).toContainText('broken: [')
+  await page.reload()
+  await expect(page.getByRole('textbox', { name: 'orders as text' })).toContainText('broken: [')
+})
+
+test('what is wrong is said at its field while typing', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  await page.getByRole('textbox', { name: 'Service', exact: true }).fill('nowhere')
+  await expect(page.getByRole('alert').filter({ hasText: 'nowhere' }).first()).toBeVisible()
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await expect(page.getByRole('alert').filter({ hasText: 'nowhere' })).toHaveCount(0)
+})
+
+test('two edits of one route: the second sees three columns and loses nothing', async ({ page, browser, filled }) => {
+  await open(page, filled, '/routes/orders')
+  const other = await (await browser.newContext()).newPage()
+  await open(other, filled, '/routes/orders')
+  await page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox').fill('/mine')
+  await other.getByRole('group', { name: 'Paths 1' }).getByRole('textbox').fill('/theirs')
+  await other.getByRole('group', { name: 'Hosts 1' }).getByRole('textbox').fill('theirs.example.com')
+  await other.getByRole('button', { name: 'Review and save' }).click()
+  await other.getByRole('button', { name: 'Commit' }).click()
+  await expect(other.getByText('orders is saved')).toBeVisible()
+  await expect(page.getByText('A newer revision exists')).toBeVisible()
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const dialog = page.getByRole('dialog', { name: 'This was changed meanwhile' })
+  await expect(dialog.getByText('hosts[0]')).toBeVisible()
+  const row = dialog.getByRole('row', { name: /paths\[0\]/ })
+  for (const part of ['/orders', '/theirs', '/mine']) await expect(row).toContainText(part)
+  await row.getByRole('radio', { name: 'Keep mine' }).check()
+  await dialog.getByRole('button', { name: 'Go on with the merged document' }).click()
+  await page.getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/mine'], hosts: ['theirs.example.com'] })
+  await other.context().close()
+})
+
+test('a server that restarts is told, and the edit stays', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  await page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox').fill('/kept')
+  await filled.stop()
+  await expect(page.getByText('Weir does not answer.', { exact: false }).first()).toBeVisible({ timeout: 15_000 })
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await expect(page.getByRole('alert')).toContainText('got no answer')
+  await filled.restart()
+  await expect(page.getByRole('status').filter({ hasText: 'Weir does not answer' })).toHaveCount(0, { timeout: 20_000 })
+  await expect(page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')).toHaveValue('/kept')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+})
+
+test('hostile names are text', async ({ page, weir }) => {
+  const names = ['<img src=x onerror=document.title=1>', 'per%cent%2F', '🦦 otter', 'x'.repeat(200)]
+  await weir.put('services', 's', { name: 's', url: 'http://127.0.0.1:1' })
+  for (const [index, name] of names.entries()) await weir.put('routes', name, { name, paths: [`/${index}`], service: 's' })
+  await open(page, weir, '/routes')
+  for (const name of names) {
+    await expect(page.getByRole('link', { name, exact: true })).toBeVisible()
+  }
+  for (const name of names) {
+    await open(page, weir, '/routes')
+    await page.getByRole('link', { name, exact: true }).click()
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
+  }
+})
+
+test('a deletion that something still needs is refused by name', async ({ page, filled }) => {
+  await open(page, filled, '/upstreams/orders')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete orders?' })
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await expect(dialog.getByRole('alert')).toContainText('422')
+  await page.keyboard.press('Escape')
+  await expect(dialog).toHaveCount(0)
+  expect(await filled.read('upstreams', 'orders')).toBeTruthy()
+})

@@ -1,0 +1,96 @@
+// Operating: history and rollback, users, health, imports, large lists.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Weir, expect, open, test, upstream } from './weir'
+
+test('a rollback is previewed, committed, and served', async ({ page, weir }) => {
+  const backend = await upstream('there')
+  await weir.put('services', 's', { name: 's', url: backend.url, routes: [{ name: 'r', paths: ['/r'] }] })
+  const good = await weir.revision()
+  await weir.put('services', 's', { name: 's', url: backend.url, routes: [{ name: 'r', paths: ['/elsewhere'] }] })
+  await expect.poll(async () => (await fetch(`${weir.proxy}/r`)).status).toBe(404)
+  await open(page, weir, `/history/${good}`)
+  await page.getByRole('button', { name: 'Roll back to this' }).click()
+  const dialog = page.getByRole('dialog', { name: `Roll back to revision ${good}` })
+  await dialog.getByRole('button', { name: 'Preview' }).click()
+  await expect(dialog.getByText('/elsewhere')).toBeVisible()
+  await dialog.getByRole('button', { name: 'Roll back' }).click()
+  await expect(page.getByText(`Everything is what it was at revision ${good}`)).toBeVisible()
+  await expect.poll(async () => (await fetch(`${weir.proxy}/r`)).status).toBe(200)
+  await backend.close()
+})
+
+test('a target that stops becomes unhealthy without a reload', async ({ page, weir }) => {
+  const backend = await upstream('well')
+  const { port } = new URL(backend.url)
+  await weir.put('upstreams', 'u', {
+    name: 'u',
+    targets: [{ host: '127.0.0.1', port: Number(port) }],
+    checks: { active: { path: '/', healthy: { interval_ms: 500 }, unhealthy: { interval_ms: 500, tcp_failures: 1, http_failures: 1, timeouts: 1 } } },
+  })
+  await weir.put('services', 's', { name: 's', upstream: 'u', routes: [{ name: 'r', paths: ['/r'] }] })
+  await open(page, weir, '/upstreams')
+  const row = page.getByRole('table', { name: 'Health of targets' }).getByRole('row').nth(1)
+  await expect(row).toContainText('healthy')
+  await expect(row).not.toContainText('unhealthy')
+  await backend.close()
+  await expect(row).toContainText('unhealthy', { timeout: 8_000 })
+})
+
+test('an OpenAPI document is previewed and imported', async ({ page, weir }) => {
+  await open(page, weir, '/import')
+  await page.getByRole('button', { name: 'Use an example' }).click()
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await expect(page.getByRole('status', { name: 'Preview' })).toContainText('2 routes')
+  expect(await weir.revision()).toBe(0)
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('pet-shop')
+})
+
+test('with users, a token is asked for, and the page that was wanted comes back', async ({ page, weir }) => {
+  await weir.fill()
+  await open(page, weir, '/users')
+  await page.getByRole('button', { name: 'New user' }).first().click()
+  await page.getByRole('dialog', { name: 'New user' }).getByLabel('Name').fill('root')
+  await page.getByRole('button', { name: 'Add' }).click()
+  const token = await page.getByRole('dialog', { name: 'root has a token' }).locator('pre').innerText()
+  await open(page, weir, '/routes/orders')
+  await page.getByLabel('Token').fill('wrong')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await expect(page.getByRole('alert').filter({ hasText: 'does not know this token' })).toBeVisible()
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('orders')
+  await expect(page.getByRole('textbox', { name: 'Name', exact: true }).first()).toHaveValue('orders')
+})
+
+test('twenty thousand routes: usable in a second, searched as you type', async ({ page }) => {
+  test.setTimeout(120_000)
+  const weir = new Weir()
+  const file = join(weir.folder, 'weir.yaml')
+  const routes = Array.from({ length: 20_000 }, (_, index) => `      - {name: r${index}, paths: [/p${index}/x]}`)
+  writeFileSync(file, `weir: 1\nservices:\n  - name: s\n    url: http://127.0.0.1:1\n    routes:\n${routes.join('\n')}\n`)
+  await weir.start(['-c', file])
+  await open(page, weir, '/settings')
+  const start = Date.now()
+  await page.getByRole('link', { name: 'Routes', exact: true }).click()
+  await expect(page.getByRole('status').filter({ hasText: '20,000 routes' })).toBeVisible()
+  const shown = Date.now() - start
+  const search = page.getByRole('searchbox', { name: 'Search Routes' })
+  const times: number[] = []
+  for (const wanted of ['r19999', 'p12345', 'name:r777']) {
+    await search.fill('')
+    await expect(page.getByRole('status').filter({ hasText: '20,000 routes' })).toBeVisible()
+    const begin = Date.now()
+    await search.fill(wanted)
+    await expect(page.getByRole('status').filter({ hasText: /^\d{1,3} routes?$/ })).toBeVisible()
+    times.push(Date.now() - begin)
+  }
+  console.log(`20,000 routes: shown after ${shown} ms, searched in ${times.join(', ')} ms (debug build)`)
+  // A debug build on a shared machine; the release is an order of magnitude faster.
+  expect(shown).toBeLessThan(5_000)
+  expect(Math.max(...times)).toBeLessThan(3_000)
+  await page.getByRole('table', { name: 'Routes' }).getByRole('row').nth(1).hover()
+  expect(await page.getByRole('row').count()).toBeLessThan(100)
+  await weir.end()
+})

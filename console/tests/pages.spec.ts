@@ -1,0 +1,130 @@
+// Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
+// only.
+import { expect, findings, open, test } from './weir'
+
+const PAGES = [
+  '/',
+  '/routes',
+  '/routes/orders?view=both',
+  '/routes/new',
+  '/services',
+  '/upstreams',
+  '/consumers',
+  '/consumers/alice',
+  '/plugins',
+  '/plugins?plugin=rate-limit',
+  '/stream_routes',
+  '/certificates',
+  '/history',
+  '/history/3',
+  '/history/compare/1/5',
+  '/gateways',
+  '/import',
+  '/users',
+  '/audit',
+  '/settings',
+  '/nowhere',
+]
+
+for (const scheme of ['light', 'dark'] as const) {
+  for (const isFilled of [true, false]) {
+    test(`pages have no serious findings: ${scheme}, ${isFilled ? 'filled' : 'empty'}`, async ({ page, weir }) => {
+      test.setTimeout(240_000)
+      if (isFilled) await weir.fill()
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+      const found: string[] = []
+      for (const path of isFilled ? PAGES : PAGES.filter((it) => !/\/(orders|alice|3|compare)/.test(it))) {
+        await open(page, weir, path)
+        await page.waitForLoadState('networkidle').catch(() => undefined)
+        for (const finding of await findings(page)) found.push(`${path} ${finding}`)
+      }
+      expect(found).toEqual([])
+    })
+  }
+}
+
+test('no page is wider than a phone', async ({ page, filled }) => {
+  await page.setViewportSize({ width: 390, height: 844 })
+  for (const path of PAGES) {
+    await open(page, filled, path)
+    const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(excess, path).toBeLessThanOrEqual(0)
+  }
+})
+
+test('a script in the page does not run', async ({ page, weir }) => {
+  await page.goto(`${weir.url}/ui/`)
+  const ran = await page.evaluate(() => {
+    const script = document.createElement('script')
+    script.textContent = 'globalThis.injected = true'
+    document.body.append(script)
+    return 'injected' in globalThis
+  })
+  expect(ran).toBe(false)
+})
+
+test('the first view is small', async ({ page, weir }) => {
+  let scripts = 0
+  let styles = 0
+  page.on('response', (response) => {
+    const size = Number(response.headers()['content-length'] ?? 0)
+    if (response.url().endsWith('.js')) scripts += size
+    if (response.url().endsWith('.css')) styles += size
+  })
+  await open(page, weir, '/')
+  await expect(page.getByRole('region', { name: 'First steps' })).toBeVisible()
+  expect(scripts).toBeLessThanOrEqual(150_000)
+  expect(styles).toBeLessThanOrEqual(20_000)
+})
+
+test('everything is reached by keyboard', async ({ page, filled }) => {
+  await open(page, filled, '/')
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Routes')
+  await expect(page.getByRole('link', { name: 'orders', exact: true }).first()).toBeVisible()
+  await page.keyboard.press('/')
+  await expect(page.getByRole('searchbox', { name: 'Search Routes' })).toBeFocused()
+  await page.keyboard.type('orders')
+  await expect(page.getByRole('row')).toHaveCount(2)
+  await page.keyboard.press('Tab')
+  await page.getByRole('heading', { level: 1 }).click()
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('orders')
+  await page.keyboard.press('Control+k')
+  await expect(page.getByRole('dialog', { name: 'Find' })).toBeVisible()
+  await page.keyboard.type('alice')
+  await expect(page.getByRole('menuitem', { name: 'alice' })).toBeVisible()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('alice')
+  await page.keyboard.press('?')
+  await expect(page.getByRole('dialog', { name: 'Keys' })).toBeVisible()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('dialog', { name: 'Keys' })).toHaveCount(0)
+})
+
+test('each page says its calls', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  await page.getByRole('button', { name: 'Show as call' }).click()
+  const dialog = page.getByRole('dialog', { name: 'This page as calls' })
+  await expect(dialog).toContainText(`curl '${filled.url}/api/v1/resources/routes/orders'`)
+  await expect(dialog).toContainText('Weir-Dry-Run: true')
+})
+
+test('pages made of plugins: each has a form that Weir accepts or that says what is missing', async ({ page, weir }) => {
+  test.setTimeout(240_000)
+  const { items } = (await (await weir.call('GET', '/api/v1/plugins')).json()) as { items: { name: string }[] }
+  expect(items.length).toBeGreaterThan(40)
+  const silent: string[] = []
+  for (const { name } of items) {
+    await page.goto(`${weir.url}/ui/plugins?plugin=${name}`)
+    const dialog = page.getByRole('dialog', { name, exact: true })
+    const status = dialog.getByRole('status')
+    await expect(status).not.toBeEmpty()
+    const text = await status.innerText()
+    if (text !== 'Weir accepts this configuration.' && !/expected|required|missing|must|needs|empty|at least|invalid|give/i.test(text)) silent.push(`${name}: ${text}`)
+  }
+  expect(silent).toEqual([])
+})

@@ -1,0 +1,111 @@
+// The pieces without a browser: places and differences, merging, drafts, searching, and that the kinds match the schema.
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { read, rewrite, toYaml } from '../src/form/draft'
+import { decided, merge } from '../src/form/merge'
+import { differences, parsePath, pathText, withAt } from '../src/form/path'
+import { blank, fits, shapeOf } from '../src/form/schema'
+import { kindOf } from '../src/kinds'
+import { matcher, parseSearch, withoutChip } from '../src/ui/search'
+import { stringify } from '../src/yaml'
+import type { Json, Schema } from '../src/api/types'
+
+const schema = JSON.parse(readFileSync('../docs/schema/weir.schema.json', 'utf8')) as Schema
+
+test('places are written and read', () => {
+  for (const text of ['', 'a', 'a.b', 'a[0].b', 'a[0][1]']) expect(pathText(parsePath(text))).toBe(text)
+})
+
+test('a change at a place leaves the rest as it is', () => {
+  const before = { a: [{ b: 1 }, { b: 2 }], c: 3 }
+  expect(withAt(before, ['a', 1, 'b'], 5)).toEqual({ a: [{ b: 1 }, { b: 5 }], c: 3 })
+  expect(withAt(before, ['a', 0], undefined)).toEqual({ a: [{ b: 2 }], c: 3 })
+  expect(withAt(before, ['d', 'e'], 1)).toEqual({ ...before, d: { e: 1 } })
+  expect(before).toEqual({ a: [{ b: 1 }, { b: 2 }], c: 3 })
+})
+
+test('differences are told field by field', () => {
+  const told = (a: Json, b: Json) => differences(a, b).map((it) => pathText(it.path))
+  expect(told({ a: 1, b: { c: [1, 2] } }, { a: 2, b: { c: [1, 3] } })).toEqual(['a', 'b.c[1]'])
+  expect(told({ a: [1] }, { a: [1, 2] })).toEqual(['a'])
+  expect(told({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([])
+})
+
+describe('merging', () => {
+  const base = { a: 1, b: 2, list: ['x', 'y'], map: { p: 1 } }
+  test('what does not overlap is put together', () => {
+    const merged = merge(base, { ...base, a: 9, map: { p: 1, q: 2 } }, { ...base, b: 8, list: ['x', 'z'] })
+    expect(merged.conflicts).toEqual([])
+    expect(merged.value).toEqual({ a: 9, b: 8, list: ['x', 'z'], map: { p: 1, q: 2 } })
+  })
+  test('what overlaps is asked', () => {
+    const merged = merge(base, { ...base, a: 9, b: 5 }, { ...base, a: 7 })
+    expect(merged.conflicts.map((it) => pathText(it.path))).toEqual(['a'])
+    expect(decided(merged, new Set([0]))).toEqual({ ...base, a: 9, b: 5 })
+    expect(decided(merged, new Set())).toEqual({ ...base, a: 7, b: 5 })
+  })
+  test('a removal counts as a change', () => {
+    const { b: _, ...without } = base
+    expect(merge(base, without, { ...base, a: 5 }).value).toEqual({ ...without, a: 5 })
+    expect(merge(base, without, { ...base, b: 3 }).conflicts).toHaveLength(1)
+  })
+})
+
+describe('a draft', () => {
+  test('keeps comments, order and what the form does not know', () => {
+    const text = '# top\nb: 1 # one\na:\n  # inside\n  - x\n  - y\nunknown: {deep: [1]}\n'
+    const value = { b: 1, a: ['x', 'y'], unknown: { deep: [1] } }
+    expect(read(text, 'yaml')).toEqual({ value })
+    const after = rewrite(text, value, { b: 2, a: ['x', 'z', 'w'], unknown: { deep: [1] } })
+    expect(after).toBe('# top\nb: 2 # one\na:\n  # inside\n  - x\n  - z\n  - w\nunknown: {deep: [1]}\n')
+    expect(read(rewrite(text, value, { a: ['y'] }), 'yaml')).toEqual({ value: { a: ['y'] } })
+  })
+  test('says where a text is broken', () => {
+    for (const [text, as] of [['a: [', 'yaml'], ['a: 1\na: 2', 'yaml'], ['[1]', 'yaml'], ['', 'yaml'], ['{"a":', 'json'], ['a: 1', 'json']] as const) {
+      expect(read(text, as), text).toHaveProperty('error')
+    }
+  })
+  test('gives back any value', () => {
+    for (const value of [{ a: 'yes' }, { a: '1' }, { a: '' }, { a: 'x: y' }, { a: null, b: [], c: {} }, { a: 'line\nline\n' }, { 'odd key': '#x' }] as Json[]) {
+      expect(read(toYaml(value), 'yaml')).toEqual({ value })
+      expect(read(stringify(value), 'yaml')).toEqual({ value })
+    }
+  })
+})
+
+test('a search has words and columns', () => {
+  const search = parseSearch('two words name:r1 path:"a b" other:x', ['name', 'path'])
+  expect(search).toEqual({ words: ['two', 'words', 'other:x'], chips: [{ column: 'name', text: 'r1' }, { column: 'path', text: 'a b' }] })
+  expect(withoutChip('x name:r1 y', { column: 'name', text: 'r1' })).toBe('x y')
+  const rows = [{ name: 'r1', path: '/a b' }, { name: 'r2', path: '/c' }]
+  const texts = new Map([['name', (row: { name: string; path: string }) => row.name], ['path', (row: { name: string; path: string }) => row.path]])
+  const found = (text: string) => rows.filter(matcher(parseSearch(text, ['name', 'path']), texts)).map((row) => row.name)
+  expect(found('')).toEqual(['r1', 'r2'])
+  expect(found('name:r2')).toEqual(['r2'])
+  expect(found('R path:/a*')).toEqual(['r1'])
+  expect(found('path:[')).toEqual([])
+})
+
+describe('forms', () => {
+  test('every kind begins with fields of its type', () => {
+    for (const path of ['routes', 'services', 'upstreams', 'consumers', 'plugins', 'certificates', 'acme', 'stream_routes', 'consumer_tables']) {
+      const kind = kindOf(path)
+      const properties = schema.$defs?.[kind?.type ?? '']?.properties ?? {}
+      for (const name of [...(kind?.first ?? []), ...Object.keys(kind?.example ?? {})]) {
+        if (name === 'name' && path === 'certificates') continue
+        expect(Object.keys(properties), `${path}: ${name}`).toContain(name)
+      }
+    }
+  })
+  test('every definition has a shape, and what a form begins with fits it', () => {
+    for (const name of Object.keys(schema.$defs ?? {})) {
+      const reference: Schema = { $ref: `#/$defs/${name}` }
+      const shape = shapeOf(reference, schema)
+      if (shape.kind === 'object') expect(fits(reference, blank(reference, schema), schema), name).toBe(true)
+      if (shape.kind === 'variants') {
+        const value = blank(reference, schema)
+        expect(shape.variants.some((it) => fits(it.schema, value, schema)), `${name} ${JSON.stringify(value)}`).toBe(true)
+      }
+    }
+  })
+})

@@ -11,9 +11,7 @@ test('from a fresh start to a protected route that answers', async ({ page, weir
   await page.getByRole('button', { name: 'Form and text' }).click()
   const text = page.getByRole('textbox', { name: 'New service as text' })
   await text.press('Control+a')
-  await text.fill(
-    `name: greetings\nurl: ${backend.url}\nroutes:\n  - name: greetings\n    paths: [/greet]\n    plugins:\n      - key-auth: {}\n`,
-  )
+  await page.keyboard.insertText(`name: greetings\nurl: ${backend.url}\nroutes:\n  - name: greetings\n    paths: [/greet]\n    plugins:\n      - key-auth: {}\n`)
   await page.getByRole('button', { name: 'Review and save' }).click()
   await page.getByRole('button', { name: 'Commit' }).click()
   await expect(page.getByText('greetings is saved')).toBeVisible()
@@ -59,7 +57,7 @@ test('form and text say the same, comments stay, and a broken text is kept', asy
   await open(page, filled, '/routes/orders?view=both')
   const text = page.getByRole('textbox', { name: 'orders as text' })
   await text.press('Control+a')
-  await text.fill('# ours\nname: orders\npaths: [/a] # the first\nservice: orders\n')
+  await page.keyboard.insertText('# ours\nname: orders\npaths: [/a] # the first\nservice: orders\n')
   const path = page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')
   await expect(path).toHaveValue('/a')
   await path.fill('/b')
@@ -95,7 +93,7 @@ test('two edits of one route: the second sees three columns and loses nothing', 
   await expect(page.getByText('A newer revision exists')).toBeVisible()
   await page.getByRole('button', { name: 'Review and save' }).click()
   const dialog = page.getByRole('dialog', { name: 'This was changed meanwhile' })
-  await expect(dialog.getByText('hosts[0]')).toBeVisible()
+  await expect(dialog.getByText('hosts', { exact: true })).toBeVisible()
   const row = dialog.getByRole('row', { name: /paths\[0\]/ })
   for (const part of ['/orders', '/theirs', '/mine']) await expect(row).toContainText(part)
   await row.getByRole('radio', { name: 'Keep mine' }).check()

@@ -18,7 +18,9 @@ import type {
 
 /** How often the newest revision is asked for. */
 const PULSE_MS = 3_000
-const PAGE = 1000
+/** Rows of a page, and of a page when all are read. */
+const PAGE = 250
+const MOST = 1000
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -80,7 +82,7 @@ export async function readView(list: ViewList, q: string, sort: string): Promise
   const rows: ViewRow[] = []
   let cursor: string | null = null
   do {
-    const page: ViewPage = await get<ViewPage>(viewPath(list), { q, sort, limit: PAGE, cursor })
+    const page: ViewPage = await get<ViewPage>(viewPath(list), { q, sort, limit: MOST, cursor })
     rows.push(...page.items)
     cursor = page.next
   } while (cursor !== null)
@@ -117,7 +119,7 @@ export function useCatalogue() {
 export function useDocuments(kind: string) {
   return useQuery({
     queryKey: ['configuration', 'documents', kind],
-    queryFn: async ({ signal }) => (await get<{ items: Fields[] }>(`/api/v1/resources/${kind}`, { size: PAGE }, signal)).items,
+    queryFn: async ({ signal }) => (await get<{ items: Fields[] }>(`/api/v1/resources/${kind}`, { size: MOST }, signal)).items,
   })
 }
 

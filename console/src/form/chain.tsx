@@ -2,6 +2,7 @@
 import { useContext, useState } from 'react'
 import type { Fields, Json, Schema } from '../api/types'
 import { IconButton } from '../ui/button'
+import { Prose } from '../ui/prose'
 import { stepName } from '../kinds'
 import { AddField } from './add-field'
 import { type FieldProps, Form, ObjectFields } from './fields'
@@ -110,7 +111,7 @@ function StepForm({ step, name, path, onChange }: { step: Json; name: string; pa
   }
   return (
     <>
-      {schema.description && <p className="muted">{schema.description}</p>}
+      {schema.description && <p className="muted"><Prose text={schema.description} /></p>}
       <ObjectFields schema={schema} value={entry[place] ?? {}} path={[...path, place]} onChange={(next) => onChange({ ...entry, [place]: next ?? {} })} />
       <details>
         <summary className="small">When it runs, and what its refusals answer</summary>

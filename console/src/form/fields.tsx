@@ -2,6 +2,7 @@
 // written; what the schema does not know is kept and listed.
 import { createContext, useContext, useId, useState } from 'react'
 import type { Fields, Json, Schema } from '../api/types'
+import { Prose } from '../ui/prose'
 import { AddField } from './add-field'
 import { Chain } from './chain'
 import { ChoiceInput, NumberInput, SwitchInput, TextInput } from './inputs'
@@ -53,8 +54,8 @@ export function Field(props: FieldProps) {
       <span>{title}</span>
       {isRequired && <span className="badge">required</span>}
       {value !== undefined && !isRequired && !form.isReadOnly && (
-        <button type="button" className="button quiet small" aria-label={`Take out ${title}`} onClick={() => onChange(undefined)}>
-          Take out
+        <button type="button" className="button quiet small" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
+          Unset
         </button>
       )}
     </>
@@ -63,7 +64,7 @@ export function Field(props: FieldProps) {
     <>
       {it.description && (
         <p className="about" id={ids.about}>
-          {it.description}
+          <Prose text={it.description} />
         </p>
       )}
       <Inner {...props} ids={ids} shape={shape} />
@@ -85,8 +86,8 @@ export function Field(props: FieldProps) {
         <label htmlFor={ids.input}>{title}</label>
         {isRequired && <span className="badge">required</span>}
         {value !== undefined && !isRequired && !form.isReadOnly && (
-          <button type="button" className="button quiet small" aria-label={`Take out ${title}`} onClick={() => onChange(undefined)}>
-            Take out
+          <button type="button" className="button quiet small" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
+            Unset
           </button>
         )}
       </div>

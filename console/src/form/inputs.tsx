@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import type { Json } from '../api/types'
 import { IconButton } from '../ui/button'
+import { Prose } from '../ui/prose'
 import type { Ids } from './fields'
 import { type Option, type Shape, type Unit, unitOf } from './schema'
 
@@ -183,7 +184,7 @@ export function ChoiceInput(props: Common & { options: Option[] }) {
           <span>
             {shown(it.value)}
             {value === undefined && fallback === it.value && <span className="badge">default</span>}
-            {it.about && <span className="muted small"> {it.about}</span>}
+            {it.about && <span className="muted small"> <Prose text={it.about} /></span>}
           </span>
         </label>
       ))}

@@ -1,7 +1,7 @@
 // One document: its form and its text, checked while it is edited, saved after a look at what changes.
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
-import { useLocation, useParams, useSearchParams } from 'wouter'
+import { useLocation, useSearchParams } from 'wouter'
 import { ApiError, call, get } from '../api/client'
 import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
 import type { Commit, Fields, Schema } from '../api/types'
@@ -12,6 +12,7 @@ import { isMap, parsePath, pathText } from '../form/path'
 import { SaveDialog } from '../form/save'
 import { type Kind, kindOf, nameOf } from '../kinds'
 import { Failure, Page } from '../shell/page'
+import { useSegments } from '../shell/segments'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
@@ -24,10 +25,10 @@ const Editor = lazy(() => import('../ui/editor'))
 const PAUSE_MS = 400
 
 export default function Detail() {
-  const { kind: path = '', name = '' } = useParams()
+  const [path = '', name = ''] = useSegments()
   const kind = kindOf(path)
   if (kind === undefined) return <NotFound />
-  return name === 'new' ? <New kind={kind} /> : <Existing key={`${path}/${name}`} kind={kind} name={decodeURIComponent(name)} />
+  return name === 'new' ? <New kind={kind} /> : <Existing key={`${path}/${name}`} kind={kind} name={name} />
 }
 
 function New({ kind }: { kind: Kind }) {

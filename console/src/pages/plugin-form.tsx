@@ -8,6 +8,7 @@ import { isMap, parsePath, pathText } from '../form/path'
 import { blank } from '../form/schema'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
+import { Prose } from '../ui/prose'
 import { toast } from '../ui/toast'
 import { stringify } from '../yaml'
 
@@ -65,7 +66,7 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
         </>
       }
     >
-      <p className="muted">{schema.$defs?.[name]?.description}</p>
+      <p className="muted"><Prose text={schema.$defs?.[name]?.description ?? ''} /></p>
       <div className="halves">
         <section className="stack" aria-label={`Form of ${name}`}>
           <Form.Provider value={{ root: schema, findings, isReadOnly: false }}>

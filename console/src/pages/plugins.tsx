@@ -6,6 +6,7 @@ import type { CataloguePlugin } from '../api/types'
 import { stepName } from '../kinds'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
+import { Prose } from '../ui/prose'
 import { countText } from '../ui/time'
 import { PluginForm } from './plugin-form'
 
@@ -73,7 +74,7 @@ export default function Plugins() {
                 Where used
               </Link>
             </div>
-            <p className="muted small">{it.does}</p>
+            <p className="muted small"><Prose text={it.does} /></p>
             <p className="small muted">
               {it.kong.length > 0 && <>Kong: {it.kong.join(', ')}. </>}
               {it.apisix.length > 0 && <>APISIX: {it.apisix.join(', ')}.</>}

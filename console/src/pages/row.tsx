@@ -1,11 +1,12 @@
 // What is known of a resource that has no form here: one of Kong's or APISIX's, or one that stands in a file or inside of
 // another document.
 import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from 'wouter'
+import { Link } from 'wouter'
 import { type ViewList, readView } from '../api/hooks'
 import type { Json, ViewRow } from '../api/types'
 import { placeOf } from '../documents'
 import { Failure, Page } from '../shell/page'
+import { useSegments } from '../shell/segments'
 import { ButtonLink } from '../ui/button'
 import { label } from '../form/schema'
 import { DoorBadge } from './list'
@@ -13,9 +14,7 @@ import { DoorBadge } from './list'
 const HIDDEN = new Set(['id', 'name', 'dialect', 'document', 'file', 'pointer'])
 
 export default function RowPage() {
-  const parameters = useParams()
-  const list = (parameters['list'] ?? 'routes') as ViewList
-  const id = decodeURIComponent(parameters['id'] ?? '')
+  const [, list = 'routes', id = ''] = useSegments() as [string, ViewList, string]
   const found = useQuery({
     queryKey: ['configuration', 'row', list, id],
     queryFn: async () => (await readView(list, '', '')).find((row) => row.id === id) ?? null,

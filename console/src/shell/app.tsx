@@ -1,11 +1,13 @@
 // The frame: navigation, the bar above, the page that the address names, and what lies above all of them.
 import { QueryClientProvider } from '@tanstack/react-query'
 import { type ComponentType, Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { Button as AriaButton } from 'react-aria-components'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
 import { ApiError, login } from '../api/client'
 import { queries, useFollowing } from '../api/hooks'
 import { Button, IconButton } from '../ui/button'
 import { Dialog } from '../ui/dialog'
+import { Icon } from '../ui/icons'
 import { Toasts } from '../ui/toast'
 import { Boundary } from './boundary'
 import { useKeyboard } from './keyboard'
@@ -58,9 +60,9 @@ function Frame() {
             <span className="open-side">
               <IconButton icon="menu" label="Navigation" onPress={() => setAbove('navigation')} />
             </span>
-            <Button look="quiet" icon="search" onPress={open.palette}>
-              Find <kbd>Ctrl K</kbd>
-            </Button>
+            <AriaButton className="find" onPress={open.palette} aria-keyshortcuts="Control+K">
+              <Icon name="search" /> <span className="grow">Find</span> <kbd>Ctrl K</kbd>
+            </AriaButton>
             <span className="grow" />
             {head.data && (
               <Link href={`/history/${head.data.revision}`} className="badge" aria-label={`Newest revision ${head.data.revision}`}>

@@ -35,6 +35,9 @@ const look = EditorView.theme({
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '-2px' },
   '.cm-selectionBackground, &.cm-focused .cm-selectionBackground': { backgroundColor: 'var(--accent-soft)' },
   '.cm-tooltip, .cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--ink)', borderColor: 'var(--line)' },
+  // Without the pictures that the library would load.
+  '.cm-lint-marker-error': { content: 'none', width: '0.6em', height: '0.6em', margin: '0.35em 0.2em', borderRadius: '50%', backgroundColor: 'var(--bad)' },
+  '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--sunken)', borderColor: 'var(--line)', color: 'var(--ink-2)' },
 })
 
@@ -53,6 +56,8 @@ export default function Editor({ label, text, format, onChange, problems, isRead
   const view = useRef<EditorView | null>(null)
   const grammar = useRef(new Compartment())
   const change = useRef(onChange)
+  /** What was typed and has not come back yet: it is no change from outside. */
+  const sent = useRef<string[]>([])
   change.current = onChange
 
   useEffect(() => {
@@ -85,7 +90,9 @@ export default function Editor({ label, text, format, onChange, problems, isRead
           EditorView.lineWrapping,
           EditorView.updateListener.of((update) => {
             if (update.docChanged && update.transactions.some((it) => it.isUserEvent('input') || it.isUserEvent('delete') || it.isUserEvent('undo') || it.isUserEvent('redo') || it.isUserEvent('move'))) {
-              change.current(update.state.doc.toString())
+              const typed = update.state.doc.toString()
+              sent.current.push(typed)
+              change.current(typed)
             }
           }),
         ],
@@ -101,7 +108,14 @@ export default function Editor({ label, text, format, onChange, problems, isRead
 
   useEffect(() => {
     const current = view.current
-    if (current === null || current.state.doc.toString() === text) return
+    if (current === null) return
+    const echo = sent.current.lastIndexOf(text)
+    if (echo !== -1) {
+      sent.current.splice(0, echo + 1)
+      return
+    }
+    if (current.state.doc.toString() === text) return
+    sent.current = []
     current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: text } })
   }, [text])
 

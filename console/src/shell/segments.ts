@@ -1,0 +1,16 @@
+// The parts of the address below /ui/, decoded. The router decodes only once for all, after which `%2F` in a name cannot
+// be told from a slash.
+import { useLocation } from 'wouter'
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export function useSegments(): string[] {
+  useLocation()
+  return location.pathname.replace(/^\/ui\/?/, '').split('/').map(decoded)
+}

@@ -5,12 +5,13 @@ BENCH_ARGS ?=
 # Short enough that a fresh machine of two cores has built and measured within a quarter of an hour.
 BENCH_DEFAULT = --gateways nginx,weir,haproxy,envoy --rounds 3 --duration 2
 CLIENT_ARGS ?=
+CONSOLE_ARGS ?=
 
 .DEFAULT_GOAL := help
 # What `make deps` installs for: build, test, clients, bench, fuzz, dist.
 FOR ?= build test
 
-.PHONY: help deps run console test test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release generate
+.PHONY: help deps run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release generate
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +41,12 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	$(CARGO) build --locked -p weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
+	scripts/test-console target/debug/weir
+
+test-console: ## Run the console's tests in Chromium; CONSOLE_ARGS="-g rollback" to choose
+	@scripts/deps check build browser
+	$(CARGO) build --locked -p weir
+	@scripts/test-console target/debug/weir $(CONSOLE_ARGS)
 
 test-clients: ## Run the tests of Kong's clients (go-kong, the calls of decK) against the Admin API
 	@scripts/deps check build test clients

@@ -26,8 +26,8 @@ const columns: Column<ViewRow>[] = [
   {
     id: 'ends',
     title: 'Ends',
-    text: (row) => (row.not_after === undefined ? '' : new Date(row.not_after * 1000).toISOString()),
-    render: (row) => (row.not_after === undefined ? '' : <Ends at={row.not_after} />),
+    text: (row) => (!row.not_after ? '' : new Date(row.not_after * 1000).toISOString()),
+    render: (row) => (!row.not_after ? '' : <Ends at={row.not_after} />),
     sortsAs: 'not-after',
   },
   doorColumn,

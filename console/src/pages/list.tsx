@@ -17,7 +17,7 @@ import { stringify } from '../yaml'
 
 /** The native document that a row stands for, if it is one of its own. */
 export function ownDocument(row: ViewRow): { kind: string; name: string } | null {
-  if (row.document === undefined || row.dialect !== 'native' || (row.pointer ?? '') !== '') return null
+  if (!row.document || row.dialect !== 'native' || (row.pointer ?? '') !== '') return null
   const { kind, name, to } = placeOf(row.document)
   return to === null ? null : { kind, name }
 }
@@ -28,10 +28,10 @@ export function linkOf(list: string, row: ViewRow): string {
   return own ? `/${own.kind}/${encodeURIComponent(own.name)}` : `/view/${list}/${encodeURIComponent(row.id)}`
 }
 
-const doors: Record<string, string> = { native: 'Weir', kong: 'Kong', apisix: 'APISIX' }
+export const doors: Record<string, string> = { native: 'Weir', kong: 'Kong', apisix: 'APISIX' }
 
 export function DoorBadge({ row }: { row: ViewRow }) {
-  return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{doors[row.dialect]}</span>
+  return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{doors[row.dialect] ?? row.dialect}</span>
 }
 
 export function nameColumn(list: ViewList): Column<ViewRow> {

@@ -1,10 +1,13 @@
 // The first page: what there is, what serves it, what changed, and on the first day what to do next.
+import { Suspense, lazy } from 'react'
 import { Link } from 'wouter'
 import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
 import { CommitList } from './history'
+
+const Traffic = lazy(() => import('./traffic'))
 
 const DAY_S = 86_400
 
@@ -32,6 +35,9 @@ export default function Overview() {
         <Figure title="Changes in 24 hours" to="/history" value={recent} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
       </dl>
       {isLoaded && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
+      <Suspense fallback={null}>
+        <Traffic />
+      </Suspense>
       <div className="halves">
         <section className="card" aria-label="Latest commits">
           <div className="head2">
@@ -59,7 +65,7 @@ function Figure({ title, to, value, about, isLoaded }: { title: string; to: stri
         <Link href={to}>{title}</Link>
       </dt>
       <dd>{isLoaded ? <Count value={value} /> : <span className="muted">–</span>}</dd>
-      <dd style={{ fontSize: 'inherit', fontWeight: 'inherit', letterSpacing: 0 }}>
+      <dd className="beside">
         <small>{about || ' '}</small>
       </dd>
     </div>

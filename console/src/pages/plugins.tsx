@@ -8,9 +8,10 @@ import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Prose } from '../ui/prose'
 import { countText } from '../ui/time'
+import { doors } from './list'
 import { PluginForm } from './plugin-form'
 
-const texts = (it: CataloguePlugin): string => [it.name, it.does, ...it.kong, ...it.apisix].join(' ').toLowerCase()
+const texts = (it: CataloguePlugin): string => [it.name, it.does, ...Object.values(it.names).flat()].join(' ').toLowerCase()
 
 export default function Plugins() {
   const schema = useSchema()
@@ -76,8 +77,10 @@ export default function Plugins() {
             </div>
             <p className="muted small"><Prose text={it.does} /></p>
             <p className="small muted">
-              {it.kong.length > 0 && <>Kong: {it.kong.join(', ')}. </>}
-              {it.apisix.length > 0 && <>APISIX: {it.apisix.join(', ')}.</>}
+              {Object.entries(it.names)
+                .filter(([, names]) => names.length > 0)
+                .map(([dialect, names]) => `${doors[dialect] ?? dialect}: ${names.join(', ')}.`)
+                .join(' ')}
             </p>
           </li>
         ))}

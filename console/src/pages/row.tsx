@@ -30,7 +30,7 @@ export default function RowPage() {
 }
 
 function About({ row }: { row: ViewRow }) {
-  const place = row.document === undefined ? null : placeOf(row.document)
+  const place = !row.document ? null : placeOf(row.document)
   const isInside = (row.pointer ?? '') !== ''
   const entries = Object.entries(row as unknown as Record<string, Json>).filter(([name]) => !HIDDEN.has(name))
   return (

@@ -100,7 +100,7 @@ function Inner({ shape, ids, ...props }: FieldProps & { shape: Shape; ids: Ids }
   const form = useContext(Form)
   const { schema, value, path, onChange, name } = props
   const it = resolved(schema, form.root)
-  const common = { ids, value, onChange, isDisabled: form.isReadOnly, title: label(name), fallback: it.default }
+  const common = { ids, value, onChange, isDisabled: form.isReadOnly, title: label(name), fallback: it.default, isBare: props.isBare === true }
   switch (shape.kind) {
     case 'boolean':
       return <SwitchInput {...common} />

@@ -13,6 +13,8 @@ interface Common {
   isDisabled: boolean
   title: string
   fallback: Json | undefined
+  /** Without a label of its own on the page. */
+  isBare: boolean
 }
 
 const shown = (value: Json | undefined): string => (value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value))
@@ -31,6 +33,7 @@ export function TextInput(props: Common & { isSecret: boolean; examples: Json[] 
     disabled: isDisabled,
     'aria-describedby': ids.about,
     autoComplete: 'off',
+    'aria-label': props.isBare ? props.title : undefined,
     spellCheck: false,
   }
   if (isLong && !isSecret) return <textarea {...shared} rows={Math.min(10, text.split('\n').length + 1)} onChange={(event) => onChange(event.target.value)} />
@@ -96,6 +99,7 @@ export function NumberInput(props: Common & { name: string; shape: Extract<Shape
           disabled={isDisabled}
           aria-describedby={ids.about}
           aria-invalid={isOut || isNoNumber}
+          aria-label={props.isBare ? props.title : undefined}
           placeholder={typeof fallback === 'number' ? `default: ${fallback / factor}` : ''}
           onChange={(event) => take(event.target.value, factor)}
           onBlur={() => setText(null)}

@@ -71,8 +71,8 @@ export default function Plugins() {
               <h3>
                 <Link href={`/plugins?plugin=${encodeURIComponent(it.name)}`}>{it.name}</Link>
               </h3>
-              <Link className="small" href={`/routes?q=${encodeURIComponent(`plugin:${it.name}`)}`} aria-label={`Routes with ${it.name}`}>
-                Where used
+              <Link className="small" href={`/routes?q=${encodeURIComponent(`plugin:${it.name}`)}`}>
+                Where used<span className="sr">: {it.name}</span>
               </Link>
             </div>
             <p className="muted small"><Prose text={it.does} /></p>

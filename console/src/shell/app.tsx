@@ -65,8 +65,9 @@ function Frame() {
             </AriaButton>
             <span className="grow" />
             {head.data && (
-              <Link href={`/history/${head.data.revision}`} className="badge" aria-label={`Newest revision ${head.data.revision}`}>
+              <Link href={`/history/${head.data.revision}`} className="badge">
                 r{head.data.revision}
+                <span className="sr"> is the newest revision</span>
               </Link>
             )}
             <ThemeButton />

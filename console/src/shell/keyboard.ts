@@ -29,7 +29,8 @@ export function useKeyboard(open: { palette: () => void; help: () => void }, go:
         open.palette()
         return
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      // The text editor lives in a shadow root, for which the event's target is only its host.
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.composedPath()[0] ?? null)) return
       if (document.querySelector('[role=dialog]') !== null) return
       if (Date.now() - waiting < SECOND_KEY_MS) {
         waiting = 0

@@ -1,33 +1,13 @@
-// Dialogs. Escape closes them, and focus returns to what opened them.
-import type { ReactNode } from 'react'
-import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
-import { IconButton } from './button'
+// Dialogs. Their window is loaded when the first one opens: the first view needs none.
+import { Suspense, lazy } from 'react'
+import type { Props } from './dialog-window'
 
-interface Props {
-  title: string
-  isOpen: boolean
-  onClose: () => void
-  children: ReactNode
-  wide?: boolean
-  /** What stands below, at the end of the dialog. */
-  actions?: ReactNode
-}
+const DialogWindow = lazy(() => import('./dialog-window'))
 
-export function Dialog({ title, isOpen, onClose, children, wide, actions }: Props) {
-  return (
-    <ModalOverlay className="veil" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && onClose()}>
-      <Modal className={wide ? 'modal wide2' : 'modal'}>
-        <AriaDialog className="dialog">
-          <div className="row between">
-            <Heading slot="title" level={2}>
-              {title}
-            </Heading>
-            <IconButton icon="close" label="Close" onPress={onClose} />
-          </div>
-          {children}
-          {actions && <div className="actions">{actions}</div>}
-        </AriaDialog>
-      </Modal>
-    </ModalOverlay>
-  )
+export function Dialog(props: Props) {
+  return props.isOpen ? (
+    <Suspense fallback={null}>
+      <DialogWindow {...props} />
+    </Suspense>
+  ) : null
 }

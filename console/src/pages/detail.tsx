@@ -16,7 +16,7 @@ import { useSegments } from '../shell/segments'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
-import { CommitList } from './history'
+import { CommitList } from './commit-list'
 import NotFound from './not-found'
 
 const Editor = lazy(() => import('../ui/editor'))

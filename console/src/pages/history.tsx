@@ -1,28 +1,16 @@
 // What was changed, in all dialects: every commit with who, when, why, and what.
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { Link, useLocation } from 'wouter'
 import { get } from '../api/client'
 import type { Commit } from '../api/types'
-import { placeOf } from '../documents'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
 import { type Column, Table } from '../ui/table'
-import { Time, countText } from '../ui/time'
+import { Time } from '../ui/time'
+import { summary } from './commit-list'
 
 const PAGE = 200
-
-/** What a commit did, in a few words. */
-export function summary(commit: Commit): string {
-  const [first] = commit.changes
-  if (commit.changes.length === 1 && first !== undefined) {
-    const { kind, name } = placeOf(first.document)
-    return `${name} in ${kind} ${first.change}`
-  }
-  const counts = ['created', 'changed', 'removed'].map((it): [string, number] => [it, commit.changes.filter((change) => change.change === it).length])
-  const told = counts.filter(([, count]) => count > 0).map(([change, count]) => `${count} ${change}`)
-  return `${countText(commit.changes.length, 'document', 'documents')}: ${told.join(', ')}`
-}
 
 const columns: Column<Commit>[] = [
   {
@@ -94,35 +82,5 @@ export default function History() {
         </div>
       )}
     </Page>
-  )
-}
-
-/** Commits as a short list, for pages that show a few. */
-export function CommitList({ commits }: { commits: Commit[] }) {
-  const [most, setMost] = useState(10)
-  if (commits.length === 0) return <p className="muted">No commits yet.</p>
-  return (
-    <>
-      <ul className="checklist">
-        {commits.slice(0, most).map((it) => (
-          <li key={it.revision} style={{ gridTemplateColumns: '4rem minmax(0, 1fr) auto' }}>
-            <Link href={`/history/${it.revision}`}>r{it.revision}</Link>
-            <span className="clip" title={it.note}>
-              {summary(it)} <span className="muted">by {it.author}</span>
-            </span>
-            <span className="muted small">
-              <Time at={it.time} />
-            </span>
-          </li>
-        ))}
-      </ul>
-      {commits.length > most && (
-        <div>
-          <Button small onPress={() => setMost(most + 40)}>
-            More
-          </Button>
-        </div>
-      )}
-    </>
   )
 }

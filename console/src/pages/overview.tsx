@@ -5,7 +5,7 @@ import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
-import { CommitList } from './history'
+import { CommitList } from './commit-list'
 
 const Traffic = lazy(() => import('./traffic'))
 

@@ -8,8 +8,8 @@ CLIENT_ARGS ?=
 CONSOLE_ARGS ?=
 
 .DEFAULT_GOAL := help
-# What `make deps` installs for: build, test, clients, bench, fuzz, dist.
-FOR ?= build test
+# What `make deps` installs for: build, console, browser, test, clients, bench, fuzz, dist.
+FOR ?= build test browser
 
 .PHONY: help deps run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release generate
 

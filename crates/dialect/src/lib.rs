@@ -2,7 +2,8 @@
 //!
 //! A dialect is a crate for one configuration language. It implements [`Dialect`]: it recognises and translates files,
 //! makes a model of a store's documents ([`IncrementalModel`]), renders errors, knows how its documents refer to secrets
-//! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), and opens that API. The
+//! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), and opens that API. All Admin APIs over a store work
+//! with one engine ([`Replica`]). The
 //! program hands a [`DialectSet`] to whoever serves, checks or follows documents. Nothing above this crate, but the
 //! program's own list, names a dialect.
 //!
@@ -11,9 +12,11 @@
 mod access;
 mod admin;
 mod contract;
+mod declared;
 mod file;
 mod incremental;
 mod node;
+mod replica;
 mod routes;
 mod secrets;
 mod set;
@@ -21,11 +24,15 @@ mod set;
 pub use access::{AdminAccess, KeyRole, Refused, RefusedReply, Rights, Scope, bearer};
 pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
 pub use contract::Dialect;
+pub use declared::{FileBacking, FileTurn};
 pub use file::{FileForm, Prepared, Purpose};
 pub use incremental::{IncrementalModel, SkippedDocument};
 pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
     UpstreamHealth,
+};
+pub use replica::{
+    ATTEMPTS, Plan, Replica, ReplicaState, StateRef, Turn, Version, WriteError, WriteFailure, Writer, Written,
 };
 pub use routes::OtherRoutes;
 pub use secrets::{Place, SecretSyntax, SecretTarget};

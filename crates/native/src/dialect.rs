@@ -1,6 +1,6 @@
 //! The native dialect, as the program has it in its list. Its Admin API is Weir's own, which the management opens.
 
-use crate::{IncrementalModel, NativeErrorRenderer};
+use crate::{IncrementalModel, NativeErrorRenderer, translate};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_dialect::{AdminAccess, Dialect, DialectName, EVERYWHERE, FileForm, Refused, RefusedReply};
@@ -8,8 +8,6 @@ use weir_model::overview::Overview;
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
-/// The key at the top of a `weir.yaml`.
-pub(crate) const MARK: &str = "weir";
 /// What the keys of native documents in a store begin with.
 pub const PREFIX: &str = "native/";
 
@@ -25,7 +23,7 @@ impl Dialect for NativeDialect {
     fn file_form(&self) -> FileForm {
         FileForm {
             name: "weir.yaml",
-            marks: &[MARK],
+            marks: &[translate::MARK],
             may_be_several: true,
             // The originals take the last of repeated keys, and so do their dialects. Here it is a mistake: a list of
             // plugins would be gone, and with it the access check in it.
@@ -36,7 +34,7 @@ impl Dialect for NativeDialect {
     }
 
     fn translate(&self, document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-        crate::translate(document)
+        translate::translate(document)
     }
 
     fn locate(&self, document: &Value, found: Diagnostic) -> Result<Diagnostic, Diagnostic> {

@@ -4,10 +4,9 @@
 //! holds, short forms included. **What it is not**: it does no I/O, and it does not check what needs the whole
 //! model.
 
-use crate::translate;
+use crate::translate::{self, translate};
+use crate::whole::{Part, Whole};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use weir_dialect::SkippedDocument;
 use weir_model::{Diagnostic, Model};
 
@@ -40,54 +39,72 @@ const CERTIFICATES: &str = "certificates";
 pub const OWNER: &str = "owned_by";
 
 /// The native documents of a store.
-#[derive(Default)]
 pub struct IncrementalModel {
-    /// What each document says by itself, by its key.
-    read: BTreeMap<String, Result<Model, String>>,
+    /// What each document says by itself, and what they say together.
+    whole: Whole,
+    /// The document that is tried at the moment, with what was there before.
+    tried: Option<(String, Option<Part>)>,
+}
+
+impl Default for IncrementalModel {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl IncrementalModel {
     /// None yet.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            whole: Whole::new(translate::VERSION),
+            tried: None,
+        }
     }
 
     /// Takes over one document; `None`: it is gone. The key is `KIND/NAME`.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
-        match value {
-            None => {
-                self.read.remove(key);
-            }
-            Some(value) => {
-                self.read.insert(key.to_owned(), read(key, value));
-            }
-        }
+        self.take_back();
+        self.whole.replace(key, value.map(|value| read(key, value)));
     }
 
     /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
-        self.read.is_empty()
+        self.whole.parts().is_empty()
     }
 
-    /// What the good documents say together, in the order of their keys, and the others.
+    /// What the good documents say together, in the order of their keys. Only what has changed is put together again.
+    pub fn whole(&mut self) -> &Model {
+        self.take_back();
+        self.whole.model()
+    }
+
+    /// A copy of the same, and the documents that are not good.
     pub fn model(&mut self) -> (Model, Vec<SkippedDocument>) {
-        let broken = self.read.iter().filter_map(|(key, read)| {
+        let model = self.whole().clone();
+        let broken = self.whole.parts().iter().filter_map(|(key, read)| {
             Some(SkippedDocument {
                 document: key.clone(),
                 reason: read.as_ref().err()?.clone(),
             })
         });
-        let broken = broken.collect();
-        (merged(self.read.values()), broken)
+        (model, broken.collect())
     }
 
-    /// What the good documents would say together if one were this, or were gone. What is kept stays as it is.
-    pub fn model_with(&self, key: &str, value: Option<&[u8]>) -> Model {
-        let changed = value.map(|value| read(key, value));
-        let part = |from, to| self.read.range::<str, _>((from, to)).map(|(_, read)| read);
-        let before = part(Bound::Unbounded, Bound::Excluded(key));
-        let behind = part(Bound::Excluded(key), Bound::Unbounded);
-        merged(before.chain(&changed).chain(behind))
+    /// Looks at what the good documents would say together if one were this, or were gone.
+    pub fn with<R>(&mut self, key: &str, value: Option<&[u8]>, look: impl FnOnce(&Model) -> R) -> R {
+        self.take_back();
+        let old = self.whole.replace(key, value.map(|value| read(key, value)));
+        self.tried = Some((key.to_owned(), old));
+        let seen = look(self.whole.model());
+        self.take_back();
+        seen
+    }
+
+    /// Puts back what was there before a document was tried, also if looking at it has failed.
+    fn take_back(&mut self) {
+        if let Some((key, old)) = self.tried.take() {
+            self.whole.replace(&key, old);
+        }
     }
 }
 
@@ -101,19 +118,7 @@ impl weir_dialect::IncrementalModel for IncrementalModel {
     }
 }
 
-/// What the good ones say together.
-fn merged<'r>(parts: impl Iterator<Item = &'r Result<Model, String>>) -> Model {
-    let mut whole = Model {
-        weir: crate::translate::VERSION,
-        ..Model::default()
-    };
-    for part in parts.flatten() {
-        whole.merge(part.clone());
-    }
-    whole
-}
-
-fn read(key: &str, value: &[u8]) -> Result<Model, String> {
+fn read(key: &str, value: &[u8]) -> Part {
     let (kind, name) = key.split_once('/').ok_or("not the key of a native document")?;
     let value: Value = serde_json::from_slice(value).map_err(|error| format!("no JSON: {error}"))?;
     match resource(kind, name, &value) {
@@ -155,7 +160,7 @@ pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Dia
     {
         fields.remove("name");
     }
-    let document = json!({ "weir": crate::translate::VERSION, kind: [value] });
+    let document = json!({ "weir": translate::VERSION, kind: [value] });
     let inside = |found: Vec<Diagnostic>| {
         let into = |mut found: Diagnostic| {
             // Without the list and the place in it.
@@ -229,8 +234,11 @@ mod tests {
         let names =
             |model: Model| -> Vec<String> { model.services.iter().map(|it| it.name.clone()).collect() };
         let fresh = br#"{"name":"aa","url":"http://127.0.0.1:1"}"#;
-        assert_eq!(names(stored.model_with("services/aa", Some(fresh))), ["a", "aa"]);
-        assert_eq!(names(stored.model_with("services/a", None)), [""; 0]);
+        assert_eq!(
+            names(stored.with("services/aa", Some(fresh), Model::clone)),
+            ["a", "aa"]
+        );
+        assert_eq!(names(stored.with("services/a", None, Model::clone)), [""; 0]);
         assert_eq!(names(stored.model().0), ["a"]);
         stored.apply("services/a", None);
         assert_eq!(stored.model().0.routes.len(), 0);

@@ -29,6 +29,7 @@ mod schema;
 mod shorthand;
 mod source_map;
 mod translate;
+mod whole;
 mod wording;
 mod yaml;
 

@@ -1,8 +1,7 @@
 //! The Admin API over an `apisix.yaml`, as that of the original's standalone mode: it reads what the file says, takes
 //! the configuration whole, and knows no writes of single resources.
 //!
-//! The items of the text that is served are held in a store in memory of this API's own, so that the same engine
-//! answers. They are read from the text when a call comes and another text is served than the one known.
+//! The items of the text that is served are known as a [`FileBacking`] has it.
 
 use super::call::Call;
 use super::response::{ApiResponse, Outcome};
@@ -12,18 +11,9 @@ use super::{Admin, AdminOptions, configs};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use weir_dialect::FileBacking;
 use weir_store::memory::MemoryStore;
 use weir_store::{Author, Declared, StoreError};
-
-/// The file behind an Admin API.
-#[derive(Debug)]
-pub struct File {
-    /// The text that is served.
-    pub declared: Arc<Declared>,
-    /// The number of the text whose items are in the store. It is held while another one takes its place.
-    pub known: Mutex<u64>,
-}
 
 impl Admin {
     /// The Admin API over a configuration that stands in a file. The text is YAML whose variables are settled.
@@ -31,10 +21,7 @@ impl Admin {
     /// # Errors
     /// The store in memory cannot be read, which does not happen.
     pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
-        let file = File {
-            declared,
-            known: Mutex::new(0),
-        };
+        let file = FileBacking::new(declared);
         Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
     }
 
@@ -46,11 +33,10 @@ impl Admin {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let mut known = file.known.lock().await;
-        let (number, text) = file.declared.current();
-        if *known == number {
+        let turn = file.turn().await;
+        let Some((number, text)) = turn.unknown() else {
             return Ok(());
-        }
+        };
         let reading = tokio::task::spawn_blocking(move || weir_model::document::parse(&text));
         let document = match reading.await {
             Ok(Ok(document)) => document,
@@ -71,7 +57,7 @@ impl Admin {
         if !answer.status.is_success() {
             return Err(answer);
         }
-        *known = number;
+        turn.settle(number);
         Ok(())
     }
 
@@ -80,11 +66,11 @@ impl Admin {
         let Some(file) = &self.file else {
             return self.commit(call, |state| configs::plan(state, call)).await;
         };
-        let mut known = file.known.lock().await;
+        let turn = file.turn().await;
         let planned = {
             let state = self.state();
             configs::plan(&state, call).and_then(|plan| {
-                super::follow::check_files(call, &plan)?;
+                super::commit::check_files(call, &plan)?;
                 Ok(configs::after(&state, &plan.changes))
             })
         };
@@ -92,12 +78,17 @@ impl Admin {
             Ok(whole) => whole,
             Err(answer) => return answer,
         };
-        if !call.is_dry_run() {
-            match file.declared.replace(whole.to_string().into()).await {
-                Ok(number) => *known = number,
-                Err(reason) => return ApiResponse::bad(reason.trim_end()),
-            }
+        if call.is_dry_run() {
+            return self.commit(call, |state| configs::plan(state, call)).await;
         }
-        self.commit(call, |state| configs::plan(state, call)).await
+        let number = match turn.replace(whole.to_string().into()).await {
+            Ok(number) => number,
+            Err(reason) => return ApiResponse::bad(reason.trim_end()),
+        };
+        let answer = self.commit(call, |state| configs::plan(state, call)).await;
+        if answer.status.is_success() {
+            turn.settle(number);
+        }
+        answer
     }
 }

@@ -1,15 +1,15 @@
 //! APISIX's Admin API over a store, or over an `apisix.yaml` ([`file`]), and the part of its control API that tells what is configured.
 //!
-//! [`Admin`] holds all of the dialect's documents in memory, with indexes; reads are answered from there. A write is
-//! planned against them ([`write`], [`configs`]), committed with the revision that they are of, and applied once
-//! the store has taken it; where another writer was faster, it is planned again. A task follows the store, so that
-//! what others write is seen.
+//! The dialect's documents are held in memory by the engine that all Admin APIs share ([`weir_dialect::Replica`]), with
+//! indexes ([`state`]); reads are answered from there. A write is planned against them ([`write`], [`configs`]) and
+//! committed by the engine ([`commit`]).
 //!
 //! **What it is not**: it knows no users beyond APISIX's two kinds of key, and serves nothing of what it stores:
 //! [`Stored`](crate::Stored) makes models of the same documents.
 
 mod call;
 mod check;
+mod commit;
 mod configs;
 mod control;
 mod cost_decoration;
@@ -17,7 +17,6 @@ mod delete_checks;
 mod dispatch;
 mod encrypted_fields;
 mod file;
-mod follow;
 mod kind;
 mod messages;
 mod opening;
@@ -46,11 +45,10 @@ use call::Call;
 use response::ApiResponse;
 use state::{PREFIX, State};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::sync::{Mutex, watch};
-use weir_dialect::{DEFAULT_WORKSPACE, HealthSource, Rights};
-use weir_store::{Author, Confined, Revision, Store, StoreError};
+use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, HealthSource, Replica, Rights, StateRef};
+use weir_store::{Author, Confined, Store, StoreError};
 
 /// The largest body of a call, in bytes, as in APISIX.
 const MAX_BODY: usize = 1_572_864;
@@ -104,15 +102,10 @@ impl AdminOptions {
 /// The API.
 #[derive(Debug)]
 pub struct Admin {
-    store: Arc<dyn Store>,
     options: AdminOptions,
-    state: RwLock<State>,
-    /// Writers take turns: each must see what the one before wrote.
-    turn: Mutex<()>,
-    /// The revision that `state` is of.
-    seen: watch::Sender<Revision>,
+    replica: Arc<Replica<State>>,
     /// The file that holds the configuration; `None`: the store does.
-    file: Option<file::File>,
+    file: Option<FileBacking>,
 }
 
 impl Admin {
@@ -128,19 +121,13 @@ impl Admin {
     async fn start(
         store: Arc<dyn Store>,
         options: AdminOptions,
-        file: Option<file::File>,
+        file: Option<FileBacking>,
     ) -> Result<Arc<Self>, StoreError> {
-        let (documents, revision) = store.read(PREFIX).await?;
-        let admin = Arc::new(Self {
-            store,
+        Ok(Arc::new(Self {
             options,
-            state: RwLock::new(State::of(&documents, revision)),
-            turn: Mutex::new(()),
-            seen: watch::Sender::new(revision),
+            replica: Replica::open(store, PREFIX, State::default()).await?,
             file,
-        });
-        tokio::spawn(follow::follow(Arc::downgrade(&admin)));
-        Ok(admin)
+        }))
     }
 
     /// The Admin API, with its paths from `/apisix/admin` on.
@@ -175,13 +162,8 @@ impl Admin {
         Router::new().fallback(control).with_state(Arc::clone(self))
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
-        // A change of it that panics would leave an index behind at worst.
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> StateRef<'_, State> {
+        self.replica.state()
     }
 }
 

@@ -5,7 +5,8 @@ use super::references::{identities, references};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use weir_store::{Document, Revision};
+use weir_dialect::ReplicaState;
+use weir_store::{Document, Key, Revision};
 
 /// What this dialect's keys begin with in the store.
 pub const PREFIX: &str = "apisix/";
@@ -42,38 +43,40 @@ pub struct State {
     owners: HashMap<(String, String), BTreeSet<Arc<str>>>,
 }
 
-impl State {
-    /// The state of documents that were read.
-    pub fn of(documents: &[Document], revision: Revision) -> Self {
-        let mut state = Self {
-            revision,
-            ..Self::default()
-        };
-        for document in documents {
-            state.put(document);
-        }
-        state
+impl ReplicaState for State {
+    fn empty(&self) -> Self {
+        Self::default()
     }
 
-    /// Takes a document over. One that is no JSON is passed over here; whoever serves it tells.
-    pub fn put(&mut self, document: &Document) {
-        let Some(key) = document.key.as_str().strip_prefix(PREFIX) else {
+    /// One that is no JSON is passed over here; whoever serves it tells.
+    fn apply(&mut self, key: &Key, document: Option<&Document>) {
+        let Some(key) = key.as_str().strip_prefix(PREFIX) else {
             return;
         };
-        match serde_json::from_slice(&document.value) {
-            Ok(mut value) => {
-                crate::expiry::take_out(&mut value);
-                self.insert(Entry {
-                    key: key.into(),
-                    value,
-                    created: document.created,
-                    modified: document.modified,
-                });
-            }
-            Err(_) => self.remove(key),
-        }
+        let value = document.and_then(|it| Some((it, serde_json::from_slice(&it.value).ok()?)));
+        let Some((document, mut value)) = value else {
+            return self.remove(key);
+        };
+        crate::expiry::take_out(&mut value);
+        self.insert(Entry {
+            key: key.into(),
+            value,
+            created: document.created,
+            modified: document.modified,
+        });
     }
 
+    fn note(&mut self, revision: Revision, _has_changed: bool) {
+        self.revision = revision;
+    }
+
+    fn created(&self, key: &Key) -> Option<Revision> {
+        let entry = self.get(key.as_str().strip_prefix(PREFIX)?)?;
+        Some(entry.created)
+    }
+}
+
+impl State {
     /// Puts a document in the place of the one with its key.
     pub fn insert(&mut self, entry: Entry) {
         self.remove(&entry.key);

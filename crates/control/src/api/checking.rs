@@ -2,8 +2,10 @@
 
 use crate::follow::name_of;
 use std::collections::HashMap;
+use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Consumer, Diagnostic, DialectName, DocPath, Model, Severity};
+use weir_native::incremental::IncrementalModel;
 use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{CompileCache, PersistentState};
 
@@ -16,6 +18,8 @@ pub struct Checker {
     carry: PersistentState,
     /// What was compiled for an earlier write.
     pieces: CompileCache,
+    /// The documents, as far as they were told.
+    model: IncrementalModel,
 }
 
 /// What makes two findings the same one, in two models that have the same resources at other positions.
@@ -44,27 +48,59 @@ impl Checker {
             registry,
             carry: PersistentState::default(),
             pieces: CompileCache::default(),
+            model: IncrementalModel::new(),
         }
     }
 
-    /// What is wrong with a model that is not wrong with the one before it: only that is the fault of a write.
-    pub fn new_faults(&mut self, before: &Model, after: &Model) -> Vec<Diagnostic> {
-        let mut found = self.faults(after);
-        if found.is_empty() {
-            return found;
+    /// Takes over what became of documents; the keys are without the prefix of native documents. `is_whole`: these are all.
+    pub fn update(&mut self, is_whole: bool, documents: Vec<(String, Option<Arc<[u8]>>)>) {
+        if is_whole {
+            self.model = IncrementalModel::new();
         }
+        for (key, value) in documents {
+            self.model.apply(&key, value.as_deref());
+        }
+    }
+
+    /// What would be wrong with the model of all documents, if one were this or were gone, and is not wrong now: only that
+    /// is the fault of a write. One model is kept, and changed in place.
+    pub fn new_faults(&mut self, key: &str, value: Option<&[u8]>) -> Vec<Diagnostic> {
+        let mut model = std::mem::take(&mut self.model);
+        let found = self.faults_by(&mut model, key, value);
+        self.model = model;
+        found
+    }
+
+    fn faults_by(
+        &mut self,
+        model: &mut IncrementalModel,
+        key: &str,
+        value: Option<&[u8]>,
+    ) -> Vec<Diagnostic> {
+        let found = model.with(key, value, |after| {
+            let faults = self.faults(after).into_iter();
+            faults
+                .map(|fault| (Identity::of(&fault, after), fault))
+                .collect::<Vec<_>>()
+        });
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let before = model.whole();
         let mut known: HashMap<Identity, usize> = HashMap::new();
         for fault in self.faults(before) {
             *known.entry(Identity::of(&fault, before)).or_default() += 1;
         }
-        found.retain(|fault| match known.get_mut(&Identity::of(fault, after)) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                false
-            }
-            _ => true,
-        });
-        found
+        let new = found
+            .into_iter()
+            .filter(|(identity, _)| match known.get_mut(identity) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    false
+                }
+                _ => true,
+            });
+        new.map(|(_, fault)| fault).collect()
     }
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
@@ -121,7 +157,6 @@ impl Checker {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use weir_native::incremental::IncrementalModel;
 
     /// What a store holds that was not written by this API: a service that leads nowhere, and a plugin that is wrong.
     fn stored() -> IncrementalModel {
@@ -159,11 +194,9 @@ mod tests {
         ];
         for (key, value, expected) in cases {
             let mut checker = Checker::new(weir_plugins::registry());
+            checker.model = stored();
             let text = value.map(|it| it.to_string());
-            let stored = stored();
-            let after = stored.model_with(key, text.as_deref().map(str::as_bytes));
-            let before = { stored }.model().0;
-            let found = checker.new_faults(&before, &after);
+            let found = checker.new_faults(key, text.as_deref().map(str::as_bytes));
             let places: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
             let is_expected = places.len() == expected.len()
                 && places
@@ -213,10 +246,11 @@ mod tests {
                     put("routes/r", &route);
                 }
                 let text = consumer("bob", new.clone()).to_string();
-                let after = stored.model_with("consumers/bob", Some(text.as_bytes()));
-                let (before, broken) = stored.model();
+                let (_, broken) = stored.model();
                 assert!(broken.is_empty(), "{broken:?}");
-                let found = Checker::new(weir_plugins::registry()).new_faults(&before, &after);
+                let mut checker = Checker::new(weir_plugins::registry());
+                checker.model = stored;
+                let found = checker.new_faults("consumers/bob", Some(text.as_bytes()));
                 assert_eq!(found.len(), expected, "{known} {new} {has_route}: {found:?}");
                 assert!(!format!("{found:?}").contains("\"k\""), "{found:?}");
             }

@@ -114,7 +114,9 @@ impl Api {
     /// # Errors
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: ApiOptions) -> Result<Arc<Self>, StoreError> {
-        let resources = known::Resources::open(Arc::clone(&store), (options.registry)()).await?;
+        let resources =
+            known::Resources::open(Arc::clone(&store), (options.registry)(), options.dialects.clone())
+                .await?;
         let prefixes = options.dialects.prefixes().collect();
         options.gateways.open(Arc::clone(&store), prefixes).await?;
         let (files, dialects) = (options.files.clone(), options.dialects.clone());

@@ -3,6 +3,7 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use weir_dialect::WriteFailure;
 use weir_model::Diagnostic;
 use weir_store::{CommitError, StoreError};
 
@@ -146,6 +147,15 @@ impl From<CommitError> for Problem {
             CommitError::Unknown(_) | CommitError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<WriteFailure> for Problem {
+    fn from(failure: WriteFailure) -> Self {
+        match failure {
+            WriteFailure::Busy => Self::new(StatusCode::CONFLICT, failure.to_string()),
+            WriteFailure::Store(error) => error.into(),
+        }
     }
 }
 

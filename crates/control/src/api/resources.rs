@@ -17,15 +17,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_model::{document, secrets};
 use weir_native::incremental::{KINDS, current_kind};
-use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
+use weir_store::{Change, Document, Key, Revision, Transaction};
 
 /// Resources on a page, where the call asks for no other number; and at most.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1000;
 /// The longest note of a commit, in characters.
 const MAX_NOTE: usize = 500;
-/// Attempts to write while others write too.
-const MAX_ATTEMPTS: usize = 20;
 
 /// What a write is about.
 pub struct Write<'w> {
@@ -52,11 +50,12 @@ impl Api {
             super::apis::refuse_owned(self, kind, name).await?;
         }
         let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
-        let _turn = self.resources.turn().await;
-        for _ in 0..MAX_ATTEMPTS {
-            let epoch = self.resources.epoch();
-            let expected = self.resources.revision();
-            let before = self.resources.get(&write.key);
+        let mut turn = self.resources.turn().await;
+        loop {
+            let (version, before) = {
+                let state = turn.attempt()?;
+                (state.version(), state.get(&write.key).cloned())
+            };
             if !is_match(if_match, before.as_ref()) {
                 return Err(Problem::precondition());
             }
@@ -84,25 +83,13 @@ impl Api {
                 author: write.caller.name(),
                 note: write.note.clone(),
                 time: SystemTime::now(),
-                changes: vec![change.clone()],
+                changes: vec![change],
             };
-            match self.store.commit(transaction, expected).await {
-                Ok(revision) => {
-                    self.resources.take_over(change, revision, epoch).await;
-                    let written = WriteResult::done(before.is_some(), write.value, revision);
-                    return Ok(written.with_warnings(&warnings));
-                }
-                Err(CommitError::Conflict { current }) if current < expected => {
-                    self.resources.read_again(&self.store).await?;
-                }
-                Err(CommitError::Conflict { current }) => self.resources.catch_up(current).await?,
-                Err(error) => return Err(error.into()),
+            if let Some(revision) = turn.commit(transaction, version).await? {
+                let written = WriteResult::done(before.is_some(), write.value, revision);
+                return Ok(written.with_warnings(&warnings));
             }
         }
-        Err(Problem::new(
-            StatusCode::CONFLICT,
-            "others write too fast; try again",
-        ))
     }
 }
 

@@ -14,12 +14,9 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{DialectSet, SkippedDocument};
+use weir_dialect::{ATTEMPTS, DialectSet, SkippedDocument, WriteFailure};
 use weir_snapshot::{CompileCache, PersistentState};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
-
-/// Attempts while others write too.
-const MAX_ATTEMPTS: usize = 10;
 
 /// Where to.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -37,7 +34,7 @@ pub async fn rollback(
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let target = Revision(wanted.revision);
-    for _ in 0..MAX_ATTEMPTS {
+    for _ in 0..ATTEMPTS {
         let (documents, head) = api.store.read("").await?;
         if target > head {
             return Err(Problem::not_found(format_args!("revision {target}")));
@@ -85,10 +82,7 @@ pub async fn rollback(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Problem::new(
-        StatusCode::CONFLICT,
-        "others write too fast; try again",
-    ))
+    Err(WriteFailure::Busy.into())
 }
 
 /// Makes a document what it was, if that still counts: what was to be gone by now would have gone by itself. Says whether

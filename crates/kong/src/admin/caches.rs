@@ -6,7 +6,7 @@
 
 use super::Admin;
 use super::call::Call;
-use super::commit::Writer;
+use super::commit::writer_of;
 use super::failure::Failure;
 use super::path::uuid;
 use super::plan::{Plan, WorkspaceView};
@@ -146,11 +146,7 @@ async fn forget(
     if key.is_some() && purges.is_empty() {
         return Err(Failure::not_found());
     }
-    let writer = Writer {
-        author: call.author.clone(),
-        note: call.note(),
-        is_dry: call.dry_run,
-    };
+    let writer = writer_of(call);
     let changes: Vec<Change> = purges.iter().filter_map(change).collect();
     let answer = admin
         .write(&writer, |_| {

@@ -1,12 +1,9 @@
 //! The Admin API over a `kong.yml`, as that of the original without a database: it reads what the file says, takes
 //! configurations whole ([`super::config`]), and refuses all other writes in the original's words.
 //!
-//! The entities of the text that is served are held in a store in memory of this Admin API's own, so that the same
-//! engine answers. They are read from the text when a call comes and another text is served than the one known:
-//! a gateway whose Admin API nothing calls does not keep them.
+//! The entities of the text that is served are known as a [`FileBacking`] has it.
 
 use super::call::Call;
-use super::commit::Writer;
 use super::config;
 use super::failure::Failure;
 use super::path::{EntitySelector, ResourcePath};
@@ -17,21 +14,12 @@ use super::{Admin, AdminOptions};
 use axum::http::{Method, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::sync::Mutex;
+use weir_dialect::{FileBacking, Writer};
 use weir_store::memory::MemoryStore;
 use weir_store::{Author, Declared, StoreError};
 
 /// The codes of refusals that the original's database makes; without one the write is refused before.
 const OF_DATABASES: [u64; 3] = [3, 4, 5];
-
-/// The file behind an Admin API.
-#[derive(Debug)]
-pub struct File {
-    /// The text that is served.
-    pub declared: Arc<Declared>,
-    /// The number of the text whose entities are in the store. It is held while another one takes its place.
-    pub known: Mutex<u64>,
-}
 
 impl Admin {
     /// The Admin API over a configuration that stands in a file.
@@ -39,10 +27,7 @@ impl Admin {
     /// # Errors
     /// The store in memory cannot be read, which does not happen.
     pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
-        let file = File {
-            declared,
-            known: Mutex::new(0),
-        };
+        let file = FileBacking::new(declared);
         Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
     }
 
@@ -54,17 +39,16 @@ impl Admin {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let mut known = file.known.lock().await;
-        let (number, text) = file.declared.current();
-        if *known != number {
-            let author = Author::anonymous();
+        let turn = file.turn().await;
+        if let Some((number, text)) = turn.unknown() {
             let writer = Writer {
-                author,
+                author: Author::anonymous(),
                 note: "the file".to_owned(),
+                time: SystemTime::now(),
                 is_dry: false,
             };
             config::read_text(self, text.to_string(), &writer).await?;
-            *known = number;
+            turn.settle(number);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Everything below `kong/` in the store is kept in memory, indexed ([`state`]). Calls that ask are answered from there
 //! ([`read`]); calls that change something are worked out on it ([`write`]) and committed on condition that nothing
 //! else was in between ([`commit`]). One engine serves all families: what they are is in
-//! [`crate::document::family`], and what is special about a few of them in [`special`].
+//! [`crate::document::family`], and what is special about a few of them in [`entity_rules`].
 //!
 //! **What it is not**: it knows no users and serves no calls but its own: who may call is decided in front of it, and
 //! what is stored reaches gateways by another way ([`crate::stored`]).
@@ -54,23 +54,19 @@ use axum::http::header::{
     ACCESS_CONTROL_REQUEST_HEADERS, ORIGIN, SERVER,
 };
 use axum::http::{HeaderName, HeaderValue, Method, Request, Response};
-use commit::Writer;
+use commit::writer_of;
 use path::ResourcePath;
 use plan::WorkspaceView;
 use state::{PREFIX, State};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
-use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::{Mutex, watch};
-use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
-use weir_store::follow::{self, Subscription};
-use weir_store::{Changes, Revision, Store, StoreError};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, OtherRoutes, Replica, StateRef};
+use weir_store::{Store, StoreError};
 use write::Writing;
 
 /// The version of Kong whose Admin API this is.
 pub const VERSION: &str = "3.9.3";
 
-/// How long until a store that cannot be read is tried again.
-const PAUSE: Duration = Duration::from_millis(500);
 const OF_COLLECTIONS: &str = "GET, HEAD, OPTIONS, POST";
 const OF_OTHERS: &str = "GET, HEAD, OPTIONS";
 const OF_MEMBERS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, PUT";
@@ -91,17 +87,12 @@ pub struct AdminOptions {
 /// The Admin API.
 #[derive(Debug)]
 pub struct Admin {
-    store: Arc<dyn Store>,
     options: AdminOptions,
-    state: RwLock<State>,
-    /// Held by the one that writes.
-    turn: Mutex<()>,
+    replica: Arc<Replica<State>>,
     /// The configuration that was taken whole.
     taken: std::sync::Mutex<Option<config::AppliedConfig>>,
     /// The file that holds the configuration; `None`: the store does.
-    file: Option<files::File>,
-    /// The revision that the state is of.
-    progress: watch::Sender<Revision>,
+    file: Option<FileBacking>,
 }
 
 impl Admin {
@@ -116,21 +107,15 @@ impl Admin {
     async fn start(
         store: Arc<dyn Store>,
         options: AdminOptions,
-        file: Option<files::File>,
+        file: Option<FileBacking>,
     ) -> Result<Arc<Self>, StoreError> {
-        let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
-        let state = State::of(&documents, revision, options.translation.router);
-        let admin = Arc::new(Self {
-            store,
+        let empty = State::new(options.translation.router);
+        Ok(Arc::new(Self {
+            replica: Replica::open(store, PREFIX, empty).await?,
             options,
-            state: RwLock::new(state),
-            turn: Mutex::new(()),
             taken: std::sync::Mutex::new(None),
             file,
-            progress: watch::Sender::new(revision),
-        });
-        tokio::spawn(keep_up(Arc::downgrade(&admin), following));
-        Ok(admin)
+        }))
     }
 
     /// The service for calls.
@@ -156,13 +141,8 @@ impl Admin {
             .collect()
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
-        // A panic leaves no document half applied that would not be applied again.
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> StateRef<'_, State> {
+        self.replica.state()
     }
 
     async fn serve(&self, request: Request<Body>) -> Response<Body> {
@@ -191,14 +171,6 @@ impl Admin {
             headers.insert(HeaderName::from_static("x-kong-admin-latency"), latency);
         }
         response
-    }
-
-    /// Takes the store's documents in the place of what was known.
-    async fn read_again(&self) -> Result<(), StoreError> {
-        let (documents, revision) = self.store.read(PREFIX).await?;
-        *self.state_mut() = State::of(&documents, revision, self.options.translation.router);
-        self.progress.send_replace(revision);
-        Ok(())
     }
 
     /// Answers a call.
@@ -256,7 +228,7 @@ impl Admin {
         if self.file.is_some() {
             return self.refuse_write(call, place);
         }
-        let writer = Writer::of(call);
+        let writer = writer_of(call);
         self.write(&writer, |state| {
             let now = SystemTime::now();
             Writing {
@@ -287,58 +259,5 @@ impl Admin {
         if call.path.first().is_some_and(|first| first == "workspaces") {
             call.workspace = DEFAULT_WORKSPACE.to_owned();
         }
-    }
-}
-
-/// Takes over what other writers commit, until the Admin API is gone.
-async fn keep_up(admin: Weak<Admin>, mut following: Subscription) {
-    let Some(mut progress) = admin.upgrade().map(|admin| admin.progress.subscribe()) else {
-        return;
-    };
-    let mut told = following.revision();
-    let mut link = following.link();
-    loop {
-        let changes = tokio::select! {
-            changes = following.next() => Some(changes),
-            // The sender lives in what is followed.
-            _ = link.changed() => None,
-            // What it tells of does not matter: it ends with the Admin API.
-            told = progress.changed() => match told {
-                Ok(()) => continue,
-                Err(_) => return,
-            },
-        };
-        let is_back = changes.is_none() && link.borrow_and_update().is_connected();
-        let is_set_back = changes.as_ref().is_some_and(|it| it.revision < told);
-        let Some(admin) = admin.upgrade() else {
-            return;
-        };
-        // A store that was away may have been set back, or be another one. What this process committed may be among
-        // what it has forgotten, and cannot be told apart.
-        if is_back || is_set_back {
-            while let Err(error) = admin.read_again().await {
-                tracing::warn!(%error, "the store is back and cannot be read");
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-        let Some(Changes { revision, documents }) = changes else {
-            continue;
-        };
-        told = revision;
-        {
-            let mut state = admin.state_mut();
-            // What this process committed itself is there already.
-            if revision <= state.revision {
-                continue;
-            }
-            for (key, document) in &documents {
-                state.apply(key, document.as_ref());
-            }
-            state.revision = revision;
-            if !documents.is_empty() {
-                state.changed = revision;
-            }
-        }
-        admin.progress.send_replace(revision);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
-use weir_dialect::DEFAULT_WORKSPACE;
+use weir_dialect::{DEFAULT_WORKSPACE, ReplicaState};
 use weir_store::{Document, Key, Revision};
 
 /// The first segment of the names of this dialect's documents.
@@ -19,8 +19,6 @@ pub const PREFIX: &str = "kong/";
 /// All workspaces at a revision.
 #[derive(Debug)]
 pub struct State {
-    /// All that was committed up to here is in it.
-    pub revision: Revision,
     /// The last commit that changed anything in it.
     pub changed: Revision,
     workspaces: BTreeMap<String, Workspace>,
@@ -74,7 +72,6 @@ pub fn key(workspace: &str, family: &EntityType, id: Uuid) -> Option<Key> {
 impl Default for State {
     fn default() -> Self {
         let mut state = Self {
-            revision: Revision::default(),
             changed: Revision::default(),
             workspaces: BTreeMap::new(),
             broken: BTreeMap::new(),
@@ -97,23 +94,12 @@ impl Default for State {
     }
 }
 
-impl State {
-    /// What is in these documents, which are of a revision.
-    pub fn of(documents: &[Document], revision: Revision, router: RouterFlavor) -> Self {
-        let mut state = Self {
-            router,
-            revision,
-            changed: revision,
-            ..Self::default()
-        };
-        for document in documents {
-            state.apply(&document.key, Some(document));
-        }
-        state
+impl ReplicaState for State {
+    fn empty(&self) -> Self {
+        Self::new(self.router)
     }
 
-    /// Takes over what became of a document.
-    pub fn apply(&mut self, key: &Key, document: Option<&Document>) {
+    fn apply(&mut self, key: &Key, document: Option<&Document>) {
         let Some(name) = key.as_str().strip_prefix(PREFIX) else {
             return;
         };
@@ -159,6 +145,22 @@ impl State {
         };
         let workspace = self.workspaces.entry(workspace.to_owned()).or_default();
         workspace.tables[position(family)].put(family, kept, &fields);
+    }
+
+    fn note(&mut self, revision: Revision, has_changed: bool) {
+        if has_changed {
+            self.changed = revision;
+        }
+    }
+}
+
+impl State {
+    /// No documents, for routes of this router.
+    pub fn new(router: RouterFlavor) -> Self {
+        Self {
+            router,
+            ..Self::default()
+        }
     }
 
     /// A workspace; those that nothing was written to are empty.

@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Model, Service};
 
+/// The key at the top of a `weir.yaml`.
+pub(crate) const MARK: &str = "weir";
 /// The version of the text form that this build reads and writes.
 pub(crate) const VERSION: u32 = 1;
 
@@ -30,7 +32,7 @@ const IN_WORDS: [&str; 7] = [
 
 /// Whether `document` says that it is a `weir.yaml`: it has the top-level key `weir`.
 pub fn recognises(document: &Value) -> bool {
-    document.get(crate::dialect::MARK).is_some()
+    document.get(MARK).is_some()
 }
 
 /// Turns a `weir.yaml` into a model; with it come warnings.

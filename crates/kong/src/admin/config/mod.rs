@@ -5,7 +5,7 @@ mod load;
 mod yaml;
 use super::Admin;
 use super::call::{Call, Given};
-use super::commit::Writer;
+use super::commit::writer_of;
 use super::failure::{self, Failure};
 use super::plan::{Plan, WorkspaceView};
 use super::response::ApiResponse;
@@ -16,7 +16,7 @@ use axum::http::{Method, StatusCode};
 use load::Loaded;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
-use weir_dialect::DEFAULT_WORKSPACE;
+use weir_dialect::{DEFAULT_WORKSPACE, Writer};
 use weir_model::secrets;
 use weir_store::Revision;
 
@@ -89,19 +89,18 @@ async fn take(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
     }
     let text = admin.file.as_ref().map(|_| brought.document.text());
     let loaded = load(admin, brought.document, brought.flatten_errors).await?;
-    let writer = Writer::of(call);
+    let writer = writer_of(call);
     let write = || admin.write(&writer, |state| plan(admin, state, call, &loaded));
     let answer = match (&admin.file, text) {
         (Some(file), Some(text)) if !call.dry_run => {
             admin.check_match(call)?;
             // What the caller may not do is not served either.
             plan(admin, &admin.state(), call, &loaded)?;
-            // Whoever reads meanwhile waits until both sides have it.
-            let mut known = file.known.lock().await;
-            let served = file.declared.replace(text.into()).await;
+            let turn = file.turn().await;
+            let served = turn.replace(text.into()).await;
             let number = served.map_err(|reason| Failure::declarative(&json!({ "error": reason })))?;
             let answer = write().await?;
-            *known = number;
+            turn.settle(number);
             answer
         }
         _ => write().await?,

@@ -1,0 +1,98 @@
+//! Storing what a call changes, with the engine that all Admin APIs share; and the original's answers to what fails.
+
+use super::Admin;
+use super::call::Call;
+use super::response::{ApiResponse, DRY_RUN, Outcome};
+use super::state::{PREFIX, State};
+use super::write::{Plan, etag};
+use axum::http::StatusCode;
+use axum::http::header::ETAG;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_dialect::{WriteError, WriteFailure, Writer, Written};
+use weir_store::{Change, Key};
+
+/// Refuses plugins that name files to callers who may not write everywhere.
+pub(super) fn check_files(call: &Call, plan: &Plan) -> Result<(), ApiResponse> {
+    if call.is_confined && plan.changes.iter().any(names_file) {
+        let message = "files are the operator's: this takes the right to write in all workspaces";
+        return Err(ApiResponse::error(StatusCode::FORBIDDEN, message));
+    }
+    Ok(())
+}
+
+impl Admin {
+    /// Plans a write and commits it.
+    pub(super) async fn commit(&self, call: &Call, plan: impl Fn(&State) -> Outcome<Plan>) -> ApiResponse {
+        let writer = Writer {
+            author: call.author.clone(),
+            note: format!("{} {}", call.method, call.path),
+            time: call.time,
+            is_dry: call.is_dry_run(),
+        };
+        let planned = |state: &State| {
+            let plan = plan(state)?;
+            check_files(call, &plan)?;
+            let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
+            Ok(weir_dialect::Plan {
+                changes: changes_of(call, &plan)?,
+                answer: (plan.answer, is_kept),
+            })
+        };
+        match self.replica.write(&writer, planned).await {
+            Ok(Written::Tried((answer, _))) => answer.with(DRY_RUN, "true"),
+            Ok(Written::Stored((answer, true), revision)) => answer.with(ETAG, &etag(revision)),
+            Ok(Written::Unchanged((answer, _)) | Written::Stored((answer, false), _)) => answer,
+            Err(WriteError::Refused(refusal)) => refusal,
+            Err(WriteError::Failed(WriteFailure::Busy)) => ApiResponse::error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "value changed before overwritten",
+            ),
+            Err(WriteError::Failed(error)) => {
+                ApiResponse::error(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
+        }
+    }
+}
+
+/// The changes of a plan as the store takes them.
+fn changes_of(call: &Call, plan: &Plan) -> Outcome<Vec<Change>> {
+    let changes = plan.changes.iter().map(|(key, value)| {
+        let key = Key::new(&format!("{PREFIX}{key}")).map_err(|_| ApiResponse::bad("invalid id"))?;
+        Ok(match value {
+            None => Change::Delete { key },
+            Some(value) => Change::Put {
+                key,
+                value: stored(value, plan.time_to_live.and_then(|it| call.time.checked_add(it)))?,
+                time_to_live: plan.time_to_live,
+            },
+        })
+    });
+    changes.collect()
+}
+
+/// A document as the store keeps it, with its end where it has one.
+fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
+    let text = match end {
+        None => serde_json::to_vec(value),
+        Some(end) => {
+            let mut value = value.clone();
+            crate::expiry::note(&mut value, end);
+            serde_json::to_vec(&value)
+        }
+    };
+    text.map(Into::into)
+        .map_err(|error| ApiResponse::bad(error.to_string()))
+}
+
+/// Whether a document has a plugin write a file of this machine.
+fn names_file((key, value): &(String, Option<Value>)) -> bool {
+    let Some(value) = value else { return false };
+    let config = match key.as_str() {
+        "plugin_metadata/file-logger" => value,
+        _ => &value["plugins"]["file-logger"],
+    };
+    let is_stream = matches!(config["path"].as_str(), Some("/dev/stdout" | "/dev/stderr"));
+    !config.is_null() && !is_stream
+}

@@ -1,0 +1,64 @@
+//! The file that holds a dialect's whole configuration, as the Admin API over it sees it.
+//!
+//! Its documents are held in a store in memory of that Admin API's own, so that the same engine answers. They are read from
+//! the text when a call comes and another text is served than the one known: a gateway whose Admin API nothing calls does
+//! not keep them. What a text says is the dialect's business.
+
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard};
+use weir_store::Declared;
+
+/// The file behind an Admin API.
+#[derive(Debug)]
+pub struct FileBacking {
+    /// The text that is served.
+    declared: Arc<Declared>,
+    /// The number of the text whose documents are known; 0: none yet.
+    known: Mutex<u64>,
+}
+
+impl FileBacking {
+    /// None of its texts is known yet.
+    pub fn new(declared: Arc<Declared>) -> Self {
+        Self {
+            declared,
+            known: Mutex::new(0),
+        }
+    }
+
+    /// The turn of one that reads or replaces the text. Others wait until both sides have it.
+    pub async fn turn(&self) -> FileTurn<'_> {
+        FileTurn {
+            declared: &self.declared,
+            known: self.known.lock().await,
+        }
+    }
+}
+
+/// The turn of one that reads or replaces the text.
+#[derive(Debug)]
+pub struct FileTurn<'f> {
+    declared: &'f Declared,
+    known: MutexGuard<'f, u64>,
+}
+
+impl FileTurn<'_> {
+    /// The text that is served and its number, unless its documents are known.
+    pub fn unknown(&self) -> Option<(u64, Arc<str>)> {
+        let (number, text) = self.declared.current();
+        (number != *self.known).then_some((number, text))
+    }
+
+    /// Has another text served. Gives its number.
+    ///
+    /// # Errors
+    /// Why it is not served; the one before is.
+    pub async fn replace(&self, text: Arc<str>) -> Result<u64, String> {
+        self.declared.replace(text).await
+    }
+
+    /// The documents of the text with this number are known now.
+    pub fn settle(mut self, number: u64) {
+        *self.known = number;
+    }
+}

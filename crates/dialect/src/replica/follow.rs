@@ -1,0 +1,73 @@
+//! Keeping up with the store: what other writers commit, and a store that was away. It commits nothing.
+
+use super::{Replica, ReplicaState};
+use std::sync::{PoisonError, Weak};
+use std::time::Duration;
+use weir_store::Changes;
+use weir_store::follow::Subscription;
+
+/// How long until a store that cannot be read is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What the task is woken for.
+enum Event {
+    /// The store tells of changes.
+    Told(Changes),
+    /// The store is away, or back.
+    Link,
+    /// The state is another one.
+    Progress,
+}
+
+/// Takes over what other writers commit, until the replica is gone.
+pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: Subscription) {
+    let Some(mut progress) = replica.upgrade().map(|it| it.progress.subscribe()) else {
+        return;
+    };
+    let mut epoch = 0;
+    let mut told = following.revision();
+    let mut link = following.link();
+    loop {
+        let event = tokio::select! {
+            changes = following.next() => Event::Told(changes),
+            // The sender lives in what is followed.
+            _ = link.changed() => Event::Link,
+            known = progress.changed() => match known {
+                Ok(()) => Event::Progress,
+                Err(_) => return,
+            },
+        };
+        let Some(replica) = replica.upgrade() else {
+            return;
+        };
+        let renewed = replica
+            .renewed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(renewed) = renewed {
+            (epoch, following) = renewed;
+            told = following.revision();
+            link = following.link();
+            continue;
+        }
+        // A store that was away may have been set back, or be another one. What this process committed may be among what it
+        // has forgotten, and cannot be told apart.
+        let must_read = match &event {
+            Event::Told(changes) => changes.revision < told,
+            Event::Link => link.borrow_and_update().is_connected(),
+            Event::Progress => false,
+        };
+        if must_read {
+            while let Err(error) = replica.read_again().await {
+                tracing::warn!(%error, "the store is back and cannot be read");
+                tokio::time::sleep(PAUSE).await;
+            }
+            continue;
+        }
+        if let Event::Told(changes) = event {
+            told = changes.revision;
+            replica.take(&changes, epoch).await;
+        }
+    }
+}

@@ -185,7 +185,7 @@ mod tests {
             let new = (version > 0).then(|| part(key, version));
             whole.replace(key, new);
             // Several changes may come before the next look.
-            if random % 3 == 0 {
+            if random.is_multiple_of(3) {
                 let expected = merged(nothing(1), whole.parts().values());
                 assert!(*whole.model() == expected, "step {step}, {key}");
             }

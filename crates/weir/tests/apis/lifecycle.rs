@@ -289,6 +289,7 @@ fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
             json!({"revision": 2, "share": 1000, "by": {"cookie": "sid"}}),
         )
         .expect(200);
+    until("it is served", || plane.status("/v1/pets", None) == Some(200));
     let side = |cookie: &str| {
         let call = Call::get(&plane.weir.proxy(), "/v1/pets").header("Cookie", &format!("sid={cookie}"));
         call.make().expect(200).header("x-side").is_some()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_telemetry::access_log::{AccessEntry, AccessLog};
+use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::log_sinks::{LogSinkKind, LogSinkStats};
 use weir_telemetry::metrics::names::Metric;
 use weir_telemetry::metrics::{
@@ -136,6 +137,9 @@ fn the_exposition_is_golden() {
 
     registry.store_followed(0, true);
     registry.observe_targets(Arc::new(OneTarget));
+    let analytics = Arc::new(AnalyticsStats::default());
+    analytics.dropped.fetch_add(4, Relaxed);
+    registry.observe_analytics(analytics);
 
     let text = scrape(&registry);
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/exposition.txt");

@@ -130,7 +130,7 @@ function watch(page: Page, url: () => string) {
 
 export const open = async (page: Page, weir: Weir, path: string) => {
   await page.goto(`${weir.url}/ui${path}`)
-  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
 }
 
 /** Serious and critical findings of axe, as text. */

@@ -12,6 +12,7 @@ mod commit;
 pub mod follow;
 pub mod http;
 pub mod listen;
+pub mod operational;
 pub mod report;
 pub mod secrets;
 

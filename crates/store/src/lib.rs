@@ -23,5 +23,5 @@ mod store;
 pub use author::{Author, Confined};
 pub use declared::{Declared, Replacement};
 pub use document::{BadKey, Change, Document, HistoryEntry, Key, Revision, Transaction};
-pub use open::open;
+pub use open::{open, open_operational};
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

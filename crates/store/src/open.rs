@@ -2,9 +2,16 @@
 
 use crate::etcd::EtcdStore;
 use crate::memory::MemoryStore;
-use crate::sqlite::{Durability, Options, SqliteStore};
+use crate::sqlite::{Durability, FILE_NAME, OPERATIONAL_FILE_NAME, Options, SqliteStore};
 use crate::store::{Store, StoreError};
 use std::sync::Arc;
+
+/// Which of the two stores of a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Configuration,
+    Operational,
+}
 
 /// The store of a location:
 ///
@@ -17,11 +24,28 @@ use std::sync::Arc;
 /// # Errors
 /// The location is none of these, or its store cannot be opened. No error tells a password.
 pub async fn open(location: &str) -> Result<Arc<dyn Store>, StoreError> {
+    open_part(location, Part::Configuration)
+}
+
+/// The operational store of a location: for what is not configuration, such as sessions and deliveries. It keeps the
+/// same contract, and shares neither revisions nor history with the store of [`open`]: another file in the same
+/// folder, another prefix in the same etcd, or another store in memory.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_operational(location: &str) -> Result<Arc<dyn Store>, StoreError> {
+    open_part(location, Part::Operational)
+}
+
+fn open_part(location: &str, part: Part) -> Result<Arc<dyn Store>, StoreError> {
     if location == "memory:" {
         return Ok(Arc::new(MemoryStore::new()));
     }
     if location.starts_with("etcd://") || location.starts_with("etcds://") {
-        return Ok(Arc::new(EtcdStore::connect(location)?));
+        return Ok(Arc::new(match part {
+            Part::Configuration => EtcdStore::connect(location)?,
+            Part::Operational => EtcdStore::connect_operational(location)?,
+        }));
     }
     let place = location.strip_prefix("sqlite:").unwrap_or(location);
     let (folder, durability) = match place.split_once("?durability=") {
@@ -39,6 +63,10 @@ pub async fn open(location: &str) -> Result<Arc<dyn Store>, StoreError> {
     }
     let options = Options {
         durability,
+        file_name: match part {
+            Part::Configuration => FILE_NAME,
+            Part::Operational => OPERATIONAL_FILE_NAME,
+        },
         ..Options::default()
     };
     Ok(Arc::new(SqliteStore::open_with(folder, options)?))

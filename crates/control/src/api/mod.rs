@@ -47,6 +47,7 @@ pub use view::{FileText, FileTexts};
 use crate::access::{Caller, EVERYWHERE, Role, Users};
 use crate::analytics::Analytics;
 use crate::follow::Followed;
+use crate::operational::OperationalStore;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
@@ -77,6 +78,8 @@ pub struct ApiOptions {
     pub files: FileTexts,
     /// What knows the health of upstreams; `None`: no calls are served here.
     pub health: Option<Arc<dyn health::HealthSource>>,
+    /// What is not configuration.
+    pub operational: OperationalStore,
 }
 
 /// Without users, gateways and files; with native documents only.
@@ -91,6 +94,7 @@ impl Default for ApiOptions {
             analytics: None,
             files: FileTexts::default(),
             health: None,
+            operational: OperationalStore::in_memory(),
         }
     }
 }

@@ -25,6 +25,7 @@ pub use last_known_good::{FILE_NAME as KEPT_FILE_NAME, LastKnownGoodFile};
 pub use remote::ControlSource;
 pub use source::{Source, SourceEvent};
 pub use state::{Contact, Followed, State};
+pub(crate) use stored::sealed;
 pub use stored::{OpenStore, StoreSource, open as open_store};
 
 use background::Background;

@@ -53,11 +53,15 @@ impl OpenStore {
 /// # Errors
 /// As [`weir_store::open`].
 pub async fn open(location: &str, keys: Option<&SealingKeys>) -> Result<Arc<dyn Store>, StoreError> {
-    let store = weir_store::open(location).await?;
-    Ok(match keys {
+    Ok(sealed(weir_store::open(location).await?, keys))
+}
+
+/// What is written to a store, sealed with `keys`.
+pub(crate) fn sealed(store: Arc<dyn Store>, keys: Option<&SealingKeys>) -> Arc<dyn Store> {
+    match keys {
         Some(keys) => Arc::new(Sealed::new(store, keys.clone())),
         None => store,
-    })
+    }
 }
 
 /// A store as a source.

@@ -52,7 +52,22 @@ impl EtcdStore {
     /// # Errors
     /// The location is none, or a file of it cannot be used.
     pub fn connect(location: &str) -> Result<Self, StoreError> {
-        let location = Location::parse(location)?;
+        Self::at(Location::parse(location)?)
+    }
+
+    /// The operational store of a location: it lies beside the store, under its prefix with `-operational` behind it.
+    /// It has a head of its own, so that the commits of one never conflict with those of the other.
+    ///
+    /// # Errors
+    /// As [`EtcdStore::connect`].
+    pub fn connect_operational(location: &str) -> Result<Self, StoreError> {
+        let mut location = Location::parse(location)?;
+        // Not below the prefix: who may read the configuration there must not read this.
+        location.prefix.push_str("-operational");
+        Self::at(location)
+    }
+
+    fn at(location: Location) -> Result<Self, StoreError> {
         Ok(Self(Arc::new(Shared {
             client: Client::new(&location)?,
             layout: Layout::new(location.prefix),

@@ -32,6 +32,8 @@ use tokio::sync::watch::Receiver;
 
 /// The file's name in its folder.
 pub const FILE_NAME: &str = "store.db";
+/// The name of the operational store's file in the same folder.
+pub const OPERATIONAL_FILE_NAME: &str = "operational.db";
 /// How many changed documents a watch that lags behind reads from the disk at once, or a single commit.
 const CHANGES_AT_ONCE: usize = 1_000;
 /// How many changed documents are kept in memory for those who watch; they read older ones from the disk.
@@ -50,12 +52,24 @@ pub enum Durability {
 }
 
 /// How a file is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
+    /// The file's name in its folder.
+    pub file_name: &'static str,
     /// What a commit outlives.
     pub durability: Durability,
     /// The file's largest size in bytes; commits that need more are [`StoreError::Full`]. `None`: as large as its disk.
     pub max_bytes: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            file_name: FILE_NAME,
+            durability: Durability::default(),
+            max_bytes: None,
+        }
+    }
 }
 
 /// The store. Clones share the connection, which closes with the last of them.
@@ -79,7 +93,7 @@ impl SqliteStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub fn open_with(folder: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
-        let path = prepare(folder.as_ref())
+        let path = prepare(folder.as_ref(), options.file_name)
             .map_err(|error| StoreError::Unreachable(format!("{}: {error}", folder.as_ref().display())))?;
         let tables = Tables::open(&path, options)?;
         let mut log = path.into_os_string();
@@ -97,9 +111,9 @@ impl SqliteStore {
 }
 
 /// Makes folder and file, so that what SQLite makes beside the file gets its rights.
-fn prepare(folder: &Path) -> io::Result<PathBuf> {
+fn prepare(folder: &Path, file_name: &str) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let path = folder.join(FILE_NAME);
+    let path = folder.join(file_name);
     fs::OpenOptions::new()
         .create(true)
         .append(true)

@@ -59,6 +59,20 @@ impl Fixture {
         open(&self.place, self.keys.as_ref())
     }
 
+    /// The operational store of the same place.
+    pub async fn operational(&self) -> Arc<dyn Store> {
+        let location = match &self.place {
+            Place::Memory(_) => "memory:".to_owned(),
+            Place::Folder(folder) => format!("sqlite:{}", folder.path().display()),
+            Place::Cluster(cluster) => cluster.location(),
+        };
+        let store = weir_store::open_operational(&location).await.expect("it opens");
+        match &self.keys {
+            Some(keys) => Arc::new(Sealed::new(store, keys.clone())),
+            None => store,
+        }
+    }
+
     /// Commits changes on top of everything.
     pub async fn commit(&self, changes: Vec<Change>) -> Revision {
         commit(&*self.store, changes).await

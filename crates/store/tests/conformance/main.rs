@@ -12,6 +12,7 @@ mod follow;
 mod full;
 mod leader;
 mod many;
+mod operational;
 mod sqlite_file;
 mod watching;
 
@@ -70,4 +71,5 @@ cases! {
     watching: every_commit_is_told_in_order a_watch_begins_in_the_past another_process_is_told
         a_dropped_wait_loses_nothing a_slow_watch_misses_nothing_unseen a_revision_to_come_cannot_be_watched;
     follow: it_follows it_resumes;
+    operational: two_stores_of_a_location_share_nothing;
 }

@@ -22,6 +22,7 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
+use weir_control::operational::OperationalStore;
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
@@ -146,6 +147,7 @@ pub async fn open_beside_files(
         declared,
         analytics: starter.analytics.kept.clone(),
         files: FileTexts::default(),
+        operational: OperationalStore::in_memory(),
     };
     let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
@@ -207,6 +209,8 @@ pub struct Shared {
     pub analytics: Option<Analytics>,
     /// The files that are served, for lists.
     pub files: FileTexts,
+    /// What is not configuration.
+    pub operational: OperationalStore,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -295,6 +299,7 @@ impl AdminApis {
                         gateways: shared.gateways.clone(),
                         analytics: shared.analytics.clone(),
                         files: shared.files.clone(),
+                        operational: shared.operational.clone(),
                         health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                     };
                     Api::open(Arc::clone(&store), options).await?.router()

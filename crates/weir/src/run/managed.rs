@@ -19,6 +19,7 @@ use weir_control::follow::{
     self, ControlSource, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore,
     Source, StoreSource,
 };
+use weir_control::operational::{self, OperationalStore};
 use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_dialect::{DialectName, DialectSet};
@@ -102,6 +103,7 @@ struct Opened {
     keys: Option<SealingKeys>,
     listeners: Listeners,
     store: OpenStore,
+    operational: OperationalStore,
     kept: Option<LastKnownGoodFile>,
 }
 
@@ -112,6 +114,7 @@ impl Opened {
         Ok(Self {
             listeners: Listeners::bind(management)?,
             store: open_local(&management.origin, keys.as_ref()).await?,
+            operational: open_operational(management, keys.as_ref()).await?,
             kept: kept_file(management, keys.as_ref())?,
             keys,
         })
@@ -175,6 +178,7 @@ pub async fn serve(
         declared,
         analytics: starter.analytics.kept.clone(),
         files: texts.clone(),
+        operational: opened.operational,
     };
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() {
@@ -284,10 +288,12 @@ async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> a
         return Ok(());
     }
     let store = store.opened().await;
-    tokio::spawn(weir_control::compact_periodically(
-        Arc::clone(&store),
-        shared.history,
-    ));
+    for (store, kept) in [
+        (&store, shared.history),
+        (shared.operational.store(), operational::HISTORY),
+    ] {
+        tokio::spawn(weir_control::compact_periodically(Arc::clone(store), kept));
+    }
     let (apis, shared) = (&apis, &shared);
     let opened = until_read(FIRST_PAUSE, || apis.open(Arc::clone(&store), shared)).await;
     let opened = opened.context("the Admin APIs cannot be opened");
@@ -411,6 +417,20 @@ async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Resu
             Ok(OpenStore::new(store))
         }
         _ => Ok(OpenStore::default()),
+    }
+}
+
+/// Gateways keep nothing there.
+async fn open_operational(
+    management: &Management,
+    keys: Option<&SealingKeys>,
+) -> anyhow::Result<OperationalStore> {
+    match &management.origin {
+        Origin::Store(location) if management.role != RoleArg::Gateway => {
+            let opened = OperationalStore::open(location, keys).await;
+            opened.context("the operational store cannot be opened")
+        }
+        _ => Ok(OperationalStore::in_memory()),
     }
 }
 

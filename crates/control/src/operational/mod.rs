@@ -1,0 +1,350 @@
+//! The operational store: what is not configuration. Sessions, one-time tokens, deliveries, sign-ups and the time of last
+//! use are here. They change often, end by themselves, and must neither fill the configuration's history nor make its
+//! writers try again.
+//!
+//! It is a [`Store`] like the other one, opened beside it: `operational.db` in the same folder, another prefix in the same
+//! etcd, or memory. A document is `{"ends":MILLISECONDS,"value":…}`. Whether it has ended is decided by the caller's
+//! clock. The store removes it later by itself.
+//!
+//! **What it is not**: gateways never read it, it is not part of a roll back, and it has no history for people.
+
+use crate::follow::sealed;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_store::memory::MemoryStore;
+use weir_store::seal::SealingKeys;
+use weir_store::{Change, CommitError, Document, Key, Revision, Store, StoreError, Transaction};
+
+/// For how long the store knows what was changed. Only its watches need that.
+pub const HISTORY: Duration = Duration::from_secs(3600);
+/// How often a change is tried while others write too.
+const MAX_ATTEMPTS: usize = 50;
+/// What the history of the store says of each change.
+const NOTE: &str = "operational";
+
+/// The store of what is not configuration. Cheap to share.
+#[derive(Debug, Clone)]
+pub struct OperationalStore(Arc<dyn Store>);
+
+/// A document of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<T> {
+    /// Its name.
+    pub key: Key,
+    /// What it holds.
+    pub value: T,
+    /// From when on it is no longer there; `None`: it stays.
+    pub ends: Option<SystemTime>,
+    /// The commit that created it. Of two documents the later one has the greater one.
+    pub created: Revision,
+    /// The last commit that changed it.
+    pub modified: Revision,
+}
+
+/// How many documents there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound<'p> {
+    /// The documents that count: those whose keys begin with this text.
+    pub prefix: &'p str,
+    /// At most so many.
+    pub max: usize,
+    /// What happens to one more.
+    pub when_full: WhenFull,
+}
+
+/// What happens to a new document if there are as many as may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is refused with [`OperationalError::Full`].
+    Refuse,
+    /// The oldest one is removed.
+    RemoveOldest,
+}
+
+/// Why something was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum OperationalError {
+    /// There is a document of that name already.
+    #[error("{0} exists already")]
+    Exists(Key),
+    /// There are as many as may be.
+    #[error("there are {0} of them already, which is the most there may be")]
+    Full(usize),
+    /// Others were always faster.
+    #[error("others write too fast; try again")]
+    Busy,
+    /// A value has no JSON form.
+    #[error("a document cannot be written: {0}")]
+    Unwritable(serde_json::Error),
+    /// The store does not do its part.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<CommitError> for OperationalError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict { .. } => Self::Busy,
+            CommitError::Unknown(error) | CommitError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A document as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Written<T> {
+    /// In milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends: Option<u64>,
+    value: T,
+}
+
+impl OperationalStore {
+    /// Over a store that holds nothing else.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self(store)
+    }
+
+    /// In memory, for a process without a store.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(MemoryStore::new()))
+    }
+
+    /// Opens the one of a location ([`weir_store::open_operational`]); `keys` seal what is in it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub async fn open(location: &str, keys: Option<&SealingKeys>) -> Result<Self, StoreError> {
+        let store = weir_store::open_operational(location).await?;
+        Ok(Self::new(sealed(store, keys)))
+    }
+
+    /// The store itself, to follow a part of it. [`decode`] reads what is told.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0
+    }
+
+    /// The document of a name, if it is there now.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        key: &Key,
+        now: SystemTime,
+    ) -> Result<Option<Entry<T>>, OperationalError> {
+        let (documents, _) = self.0.read(key.as_str()).await?;
+        let mut found = documents.iter().filter(|it| it.key == *key);
+        Ok(found.next().and_then(|it| decode(it, now)))
+    }
+
+    /// The documents below a prefix that are there now, in the order of their keys.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        prefix: &str,
+        now: SystemTime,
+    ) -> Result<Vec<Entry<T>>, OperationalError> {
+        let (documents, _) = self.0.read(prefix).await?;
+        Ok(documents.iter().filter_map(|it| decode(it, now)).collect())
+    }
+
+    /// Writes a document, whatever was there.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn put<T: Serialize>(
+        &self,
+        key: &Key,
+        value: &T,
+        (ends, now): (Option<SystemTime>, SystemTime),
+    ) -> Result<(), OperationalError> {
+        let change = change(key, value, ends, now)?;
+        self.0.append(transaction(vec![change], now)).await?;
+        Ok(())
+    }
+
+    /// Removes documents. Those that are not there do no harm.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn remove(
+        &self,
+        keys: impl IntoIterator<Item = Key>,
+        now: SystemTime,
+    ) -> Result<(), OperationalError> {
+        let changes: Vec<Change> = keys.into_iter().map(|key| Change::Delete { key }).collect();
+        if !changes.is_empty() {
+            self.0.append(transaction(changes, now)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a document that must not exist, if the bound allows one more.
+    ///
+    /// # Errors
+    /// [`OperationalError::Exists`], [`OperationalError::Full`], or the store cannot be reached or written.
+    pub async fn create<T: Serialize>(
+        &self,
+        key: &Key,
+        value: &T,
+        (ends, now): (Option<SystemTime>, SystemTime),
+        bound: Bound<'_>,
+    ) -> Result<(), OperationalError> {
+        let new = change(key, value, ends, now)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, revision) = self.0.read(bound.prefix).await?;
+            let (mut live, ended): (Vec<&Document>, Vec<&Document>) =
+                documents.iter().partition(|it| is_live(it, now));
+            if live.iter().any(|it| it.key == *key) {
+                return Err(OperationalError::Exists(key.clone()));
+            }
+            let mut gone: Vec<Key> = ended.into_iter().map(|it| it.key.clone()).collect();
+            let excess = (live.len() + 1).saturating_sub(bound.max);
+            if excess > 0 && (bound.when_full == WhenFull::Refuse || bound.max == 0) {
+                return Err(OperationalError::Full(bound.max));
+            }
+            live.sort_by_key(|it| it.created);
+            gone.extend(live.into_iter().take(excess).map(|it| it.key.clone()));
+            let removals = gone.into_iter().filter(|it| it != key);
+            let mut changes: Vec<Change> = removals.map(|key| Change::Delete { key }).collect();
+            changes.push(new.clone());
+            if self.try_commit(changes, revision, now).await? {
+                return Ok(());
+            }
+        }
+        Err(OperationalError::Busy)
+    }
+
+    /// Reads a document and removes it, as one change: of several callers one gets it. For what counts once.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn take<T: DeserializeOwned>(
+        &self,
+        key: &Key,
+        now: SystemTime,
+    ) -> Result<Option<Entry<T>>, OperationalError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, revision) = self.0.read(key.as_str()).await?;
+            let Some(document) = documents.iter().find(|it| it.key == *key) else {
+                return Ok(None);
+            };
+            let changes = vec![Change::Delete { key: key.clone() }];
+            if self.try_commit(changes, revision, now).await? {
+                return Ok(decode(document, now));
+            }
+        }
+        Err(OperationalError::Busy)
+    }
+
+    /// Changes a document as a function says of what is there now. `None` from the function: it stays as it is.
+    /// The function may be called several times. Gives the document as it is afterwards.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn update<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &Key,
+        now: SystemTime,
+        mut changed: impl FnMut(Option<&Entry<T>>) -> Option<(T, Option<SystemTime>)>,
+    ) -> Result<Option<T>, OperationalError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, revision) = self.0.read(key.as_str()).await?;
+            let known = documents.iter().find(|it| it.key == *key);
+            let known = known.and_then(|it| decode::<T>(it, now));
+            let Some((value, ends)) = changed(known.as_ref()) else {
+                return Ok(known.map(|it| it.value));
+            };
+            let changes = vec![change(key, &value, ends, now)?];
+            if self.try_commit(changes, revision, now).await? {
+                return Ok(Some(value));
+            }
+        }
+        Err(OperationalError::Busy)
+    }
+
+    /// `false`: somebody else was faster.
+    async fn try_commit(
+        &self,
+        changes: Vec<Change>,
+        expected: Revision,
+        now: SystemTime,
+    ) -> Result<bool, OperationalError> {
+        match self.0.commit(transaction(changes, now), expected).await {
+            Ok(_) => Ok(true),
+            Err(CommitError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a document holds; `None`: it has ended, or is not understood.
+pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Option<Entry<T>> {
+    if !is_live(document, now) {
+        return None;
+    }
+    let written: Written<T> = serde_json::from_slice(&document.value)
+        .inspect_err(|error| tracing::error!(key = %document.key, %error, "a document of the operational store is not understood"))
+        .ok()?;
+    Some(Entry {
+        key: document.key.clone(),
+        value: written.value,
+        ends: written.ends.map(from_millis),
+        created: document.created,
+        modified: document.modified,
+    })
+}
+
+fn is_live(document: &Document, now: SystemTime) -> bool {
+    let written = serde_json::from_slice::<Written<serde::de::IgnoredAny>>(&document.value);
+    written.is_ok_and(|it| it.ends.is_none_or(|ends| from_millis(ends) > now))
+}
+
+fn change<T: Serialize>(
+    key: &Key,
+    value: &T,
+    ends: Option<SystemTime>,
+    now: SystemTime,
+) -> Result<Change, OperationalError> {
+    let written = Written {
+        ends: ends.map(to_millis),
+        value,
+    };
+    let value = serde_json::to_vec(&written).map_err(OperationalError::Unwritable)?;
+    let left = ends.map(|it| it.duration_since(now).unwrap_or_default());
+    Ok(match left {
+        // It has ended already.
+        Some(Duration::ZERO) => Change::Delete { key: key.clone() },
+        time_to_live => Change::Put {
+            key: key.clone(),
+            value: value.into(),
+            time_to_live,
+        },
+    })
+}
+
+fn transaction(changes: Vec<Change>, now: SystemTime) -> Transaction {
+    Transaction {
+        author: String::new(),
+        note: NOTE.to_owned(),
+        time: now,
+        changes,
+    }
+}
+
+fn to_millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn from_millis(millis: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@
 
 pub mod balancer;
 pub mod breaker;
+pub mod expiring;
 pub mod health;
 pub mod leaky_bucket;
 pub mod rate_limit;

@@ -7,6 +7,11 @@ use std::fmt;
 #[derive(Default)]
 pub struct FilterState(Vec<(usize, Box<dyn Any>)>);
 
+/// What came of a conversation; no instance stands at this address.
+const ANSWER: usize = 0;
+/// The answer of a conversation that failed.
+struct NoAnswer;
+
 impl FilterState {
     /// Keeps a value for `owner` until the call is over. One of the same type that it kept before is dropped.
     pub fn put<O, T: 'static>(&mut self, owner: &O, value: T) {
@@ -28,6 +33,19 @@ impl FilterState {
         let place = self.0.iter().position(is_it)?;
         let (_, value) = self.0.swap_remove(place);
         value.downcast().ok().map(|value| *value)
+    }
+
+    /// Keeps what came of a [`Conversation`](crate::Conversation) for the filter that wanted it; `None`: it failed.
+    pub fn put_answer(&mut self, answer: Option<Box<dyn Any>>) {
+        self.0
+            .push((ANSWER, answer.unwrap_or_else(|| Box::new(NoAnswer))));
+    }
+
+    /// What came of the conversation that a filter has asked for last; `Some(None)`: it failed, or its result is of
+    /// another type.
+    pub fn take_answer<T: 'static>(&mut self) -> Option<Option<Box<T>>> {
+        let place = self.0.iter().position(|(of, _)| *of == ANSWER)?;
+        Some(self.0.swap_remove(place).1.downcast().ok())
     }
 
     /// Drops everything.
@@ -64,6 +82,11 @@ mod tests {
         assert_eq!(kept.take::<_, &str>(&one), Some("c"));
         assert_eq!(kept.take::<_, &str>(&one), None);
         assert_eq!(kept.take::<_, &str>(&other), Some("b"));
+        kept.put_answer(Some(Box::new(3_u8)));
+        assert_eq!(kept.take_answer::<u8>(), Some(Some(Box::new(3))));
+        assert_eq!(kept.take_answer::<u8>(), None);
+        kept.put_answer(None);
+        assert_eq!(kept.take_answer::<u8>(), Some(None));
         kept.clear();
         assert_eq!(kept.take::<_, u8>(&one), None);
     }

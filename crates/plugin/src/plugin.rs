@@ -1,6 +1,7 @@
 //! The factory side of the contract: plugins, filters, and the registry that joins them to names.
 
 use crate::consumer::{CredentialEntry, CredentialIndex, CredentialSource, Identity};
+use crate::conversation::Conversation;
 use crate::exchange::Exchange;
 use crate::indeterminate::Indeterminate;
 use crate::log::{CallRecord, LogEntry};
@@ -172,6 +173,9 @@ pub enum Outcome {
     Suspend(Suspend),
     /// The engine asks another server and calls the filter again, which finds in [`Exchange::subrequest_response`] what came of it.
     Subrequest(Box<Subrequest>),
+    /// The engine speaks another protocol with a server and calls the filter again, which finds in
+    /// [`FilterState::take_answer`](crate::FilterState::take_answer) what came of it.
+    Converse(Box<Conversation>),
     /// The engine has a Redis do this.
     Redis(Box<RedisCommand>),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then

@@ -2,7 +2,7 @@
 //!
 //! A filter hands the engine the call of a script ([`RedisCall`]), the engine runs it over a connection of the worker,
 //! keeps what came of it in [`Exchange::redis`](crate::Exchange::redis), and calls the filter again. Scripts answer
-//! with whole numbers only, so that nothing else has to be understood of what a server sends.
+//! with a list of whole numbers and texts, so that nothing else has to be understood of what a server sends.
 
 use crate::refusal::Refusal;
 use std::fmt;
@@ -122,6 +122,8 @@ pub struct RedisCall {
     pub undo: Option<Box<RedisCall>>,
     /// Running it twice does what running it once does, so that it can be sent again when no answer has come.
     pub is_repeatable: bool,
+    /// The script answers with texts too. Without it, an answer with a text is none.
+    pub gives_texts: bool,
     keys: usize,
     ends: Vec<usize>,
     bytes: Vec<u8>,
@@ -136,6 +138,7 @@ impl RedisCall {
             script,
             undo: None,
             is_repeatable: false,
+            gives_texts: false,
             keys: 0,
             ends: Vec::new(),
             bytes: Vec::new(),
@@ -204,6 +207,8 @@ pub enum RedisCommand {
 pub struct RedisAnswer {
     /// Its numbers.
     pub numbers: Vec<i64>,
+    /// Its texts. What is not there (`nil`) is left out.
+    pub texts: Vec<Vec<u8>>,
     /// Over which more can be run there, now or later on, without waiting for the answer.
     pub outlet: Rc<dyn RedisPublisher>,
 }

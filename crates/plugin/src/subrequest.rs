@@ -1,6 +1,8 @@
 //! Questions: what a filter has the engine ask another server before the call goes on.
 
+use crate::connector::Connector;
 use crate::headers::Headers;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A request to another server. The engine sends it, keeps the answer in [`Exchange::subrequest_response`](crate::Exchange::subrequest_response)
@@ -21,6 +23,9 @@ pub struct Subrequest {
     pub keep: Option<(u32, Duration)>,
     /// The most bytes of the answer's body; with more of them there is no answer.
     pub max_body_bytes: usize,
+    /// Further rules for the connection. Its rules for TLS stand in place of `tls`, if that asks for TLS; `None`: the
+    /// gateway's own.
+    pub connector: Option<Arc<Connector>>,
 }
 
 /// The message may hold a caller's credentials.

@@ -4,16 +4,20 @@
 //! **What it is not**: a plugin. It reads no store, opens no socket and knows no dialect.
 
 pub mod config_checks;
+pub mod cookie;
 pub mod expression;
 pub mod field_edits;
 pub mod graphql;
 pub mod header_edits;
+pub mod http_request;
 pub mod json_schema;
 pub mod lenient_json;
 pub mod lua_syntax;
 pub mod path_captures;
+pub mod random;
 pub mod regex_list;
 pub mod request_uri;
+pub mod sealed;
 pub mod text_template;
 
 /// Default of options that are on unless turned off.

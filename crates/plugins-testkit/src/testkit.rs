@@ -199,6 +199,7 @@ pub fn word(outcome: &Outcome) -> String {
         Outcome::NeedBody { .. } => "body".into(),
         Outcome::Suspend(_) => "wait".into(),
         Outcome::Subrequest(_) => "ask".into(),
+        Outcome::Converse(_) => "converse".into(),
         Outcome::Redis(_) => "redis".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),

@@ -92,6 +92,10 @@ impl RequestContext<'_> {
                     let answer = Box::pin(self.ask(&question)).await?;
                     self.exchange.subrequest_response = Some(answer);
                 }
+                Outcome::Converse(conversation) => {
+                    let answer = Box::pin(self.converse(conversation)).await?;
+                    self.exchange.filter_state.put_answer(answer);
+                }
                 Outcome::Redis(work) => match *work {
                     RedisCommand::Run(call) => {
                         let answer = Box::pin(self.run_script(call)).await?;

@@ -7,7 +7,7 @@
 //! alive, `serve` finds the route and runs the chain, `forward` chooses a target and carries request and
 //! response; `multiplex` makes of every stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client
 //! of its own, and of every stream to an upstream a connection. What is no HTTP goes through `stream`. Beside calls
-//! work `health` and `dns`, and for filters that ask for it `subrequest`, `redis`, `disk_cache` and `log_sinks`.
+//! work `health` and `dns`, and for filters that ask for it `subrequest`, `conversation`, `redis`, `disk_cache` and `log_sinks`.
 //!
 //! **What it is not**: it names no plugin, no dialect  and no store; it interprets no documents.
 
@@ -19,6 +19,7 @@ mod calls;
 mod chain;
 mod client;
 mod connection;
+mod conversation;
 mod date;
 mod disk_cache;
 mod dns;
@@ -60,6 +61,7 @@ mod run_worker;
 mod runtime;
 mod serve;
 mod shared;
+mod side_connection;
 mod stream;
 mod subrequest;
 mod timer;

@@ -51,6 +51,15 @@ pub struct PoolKey {
     pub tls: Option<(u64, ServerName<'static>)>,
 }
 
+/// The same for a connection that is used for more than HTTP to its address: through a proxy, or in another protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TaggedPoolKey {
+    /// Where it leads, and how that was met.
+    pub end: PoolKey,
+    /// What it is used for.
+    pub tag: String,
+}
+
 /// A connection to a target.
 pub struct UpstreamConnection {
     pub read: ReadHalf,
@@ -97,14 +106,19 @@ impl UpstreamConnection {
         metrics: &Arc<WorkerMetrics>,
     ) -> io::Result<Box<Self>> {
         let mut connecting = std::pin::pin!(dial(address, met));
-        let (read, write) = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
+        let halves = std::future::poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => timer
                 .poll_expired(context)
                 .map(|()| Err(io::ErrorKind::TimedOut.into())),
         })
         .await?;
-        Ok(Box::new(Self {
+        Ok(Self::of(halves, timer, metrics))
+    }
+
+    /// A connection of these halves.
+    pub fn of((read, write): (ReadHalf, WriteHalf), timer: Timer, metrics: &Arc<WorkerMetrics>) -> Box<Self> {
+        Box::new(Self {
             read,
             write: Some(write),
             inbox: Inbox::default(),
@@ -112,7 +126,7 @@ impl UpstreamConnection {
             calls: 0,
             open: Some(CountedOpen::new(metrics)),
             home: None,
-        }))
+        })
     }
 }
 
@@ -163,31 +177,33 @@ impl IdleList {
 }
 
 /// A worker's idle connections.
-#[derive(Default)]
-pub struct Pool {
-    lists: RefCell<HashMap<PoolKey, Rc<IdleList>, foldhash::fast::RandomState>>,
+pub struct Pool<K = PoolKey> {
+    lists: RefCell<HashMap<K, Rc<IdleList>, foldhash::fast::RandomState>>,
 }
 
-impl Pool {
+impl<K> Default for Pool<K> {
+    fn default() -> Self {
+        Self {
+            lists: RefCell::default(),
+        }
+    }
+}
+
+impl<K: Clone + Eq + std::hash::Hash> Pool<K> {
     /// An idle connection that is still good, the one used last first.
-    pub fn take(
-        &self,
-        key: &PoolKey,
-        bounds: &KeepalivePool,
-        now: Instant,
-    ) -> Option<Box<UpstreamConnection>> {
+    pub fn take(&self, key: &K, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
         IdleList::take(self.lists.borrow().get(key)?, bounds, now)
     }
 
     /// The list of a key. Whoever holds on to it keeps it in the pool.
-    pub fn list(&self, key: &PoolKey) -> Rc<IdleList> {
+    pub fn list(&self, key: &K) -> Rc<IdleList> {
         Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default())
     }
 
     /// Keeps a connection for the next call, unless it has carried its share or there are enough.
     pub fn put(
         &self,
-        key: &PoolKey,
+        key: &K,
         mut connection: Box<UpstreamConnection>,
         bounds: &KeepalivePool,
         now: Instant,

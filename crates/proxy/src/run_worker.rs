@@ -79,6 +79,7 @@ pub async fn run(
     endpoint::close(&endpoints).await;
     worker.redis.finish().await;
     worker.pool.clear();
+    worker.tagged_pool.clear();
     worker.streams.clear();
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush();
@@ -90,6 +91,7 @@ fn housekeep(worker: &Rc<Worker>, tasks: &TaskPool) {
     drop(worker.serving());
     let now = Instant::now();
     worker.pool.prune(now);
+    worker.tagged_pool.prune(now);
     worker.streams.prune(now);
     worker.redis.prune(now);
     worker.resolver.look_after(now);

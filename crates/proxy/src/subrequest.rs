@@ -2,13 +2,13 @@
 
 use crate::buffer::Buffers;
 use crate::outcome::ShortCircuit;
-use crate::pool::{PoolKey, UpstreamConnection};
+use crate::pool::{PoolKey, TaggedPoolKey, UpstreamConnection};
 use crate::serve::RequestContext;
+use crate::side_connection::{Way, absolute_form};
 use crate::timer::Timer;
 use crate::worker::Worker;
-use rustls::pki_types::ServerName;
+use std::borrow::Cow;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use weir_http1::body::BodyCursor;
 use weir_http1::chunked::Piece;
 use weir_http1::response;
 use weir_model::KeepalivePool;
-use weir_plugin::{Response, Subrequest, SubrequestResponse, Verify};
+use weir_plugin::{Response, Subrequest, SubrequestResponse};
 
 /// Most bytes of an answer's head.
 const MAX_HEAD: usize = 64 * 1024;
@@ -51,38 +51,38 @@ async fn answer(
     question: &Subrequest,
 ) -> io::Result<SubrequestResponse> {
     let now = Instant::now();
-    let ip = match question.host.parse() {
-        Ok(ip) => ip,
-        Err(_) => {
-            let resolved = worker.resolver.resolve(&question.host, now).await;
-            resolved.map_err(|_| io::ErrorKind::NotFound)?
-        }
+    let server = (question.host.as_str(), question.port);
+    let way = Way::find(
+        worker,
+        serving,
+        server,
+        question.tls,
+        question.connector.as_deref(),
+    )
+    .await?;
+    let place = match &way.proxy {
+        None => Place::Usual(way.pool_key()),
+        Some(proxy) => Place::Tagged(TaggedPoolKey {
+            end: way.pool_key(),
+            tag: format!("http {}", proxy.server),
+        }),
     };
-    let address = SocketAddr::new(ip, question.port);
-    let tls = match question.tls {
-        None => None,
-        Some(verify) => {
-            let name =
-                ServerName::try_from(question.host.clone()).map_err(|_| io::ErrorKind::InvalidInput)?;
-            let tls = serving.published.snapshot.elsewhere.tls(verify == Verify::Yes)?;
-            Some((tls.id, Rc::new(name), tls))
-        }
-    };
-    let key = PoolKey {
-        address,
-        tls: tls.as_ref().map(|(id, name, _)| (*id, name.as_ref().clone())),
+    let message = match &way.proxy {
+        Some(proxy) if way.tls.is_none() => Cow::Owned(absolute_form(&question.message, proxy)),
+        _ => Cow::Borrowed(question.message.as_slice()),
     };
     let bounds = question.keep.map(|(size, time)| KeepalivePool {
         size,
         idle_timeout_ms: time.as_millis().try_into().unwrap_or(u64::MAX),
         requests: 0,
     });
+    let (buffers, most) = (&worker.runtime.buffers, question.max_body_bytes);
     if let Some(bounds) = &bounds
-        && let Some(mut connection) = worker.pool.take(&key, bounds, now)
+        && let Some(mut connection) = place.take(worker, bounds, now)
     {
-        match exchange(&worker.runtime.buffers, &mut connection, question).await {
+        match exchange(buffers, &mut connection, &message, most).await {
             Ok((answer, keeps)) => {
-                keep(worker, &key, connection, Some(bounds).filter(|_| keeps));
+                place.keep(worker, connection, Some(bounds).filter(|_| keeps));
                 return Ok(answer);
             }
             // The server may have closed the connection just before.
@@ -90,23 +90,42 @@ async fn answer(
             Err(SubrequestError::InAnswer(error)) => return Err(error),
         }
     }
-    let tls = tls.map(|(_, name, tls)| (tls.config.clone(), name.as_ref().clone()));
     let timer = Timer::new(now, question.timeout);
-    let mut connection = UpstreamConnection::open(address, tls, timer, &worker.metrics).await?;
-    match exchange(&worker.runtime.buffers, &mut connection, question).await {
+    let mut connection = UpstreamConnection::of(way.open().await?, timer, &worker.metrics);
+    match exchange(buffers, &mut connection, &message, most).await {
         Ok((answer, keeps)) => {
-            keep(worker, &key, connection, bounds.as_ref().filter(|_| keeps));
+            place.keep(worker, connection, bounds.as_ref().filter(|_| keeps));
             Ok(answer)
         }
         Err(SubrequestError::BeforeAnswer(error) | SubrequestError::InAnswer(error)) => Err(error),
     }
 }
 
-fn keep(worker: &Worker, key: &PoolKey, connection: Box<UpstreamConnection>, bounds: Option<&KeepalivePool>) {
-    if let Some(bounds) = bounds {
-        worker
-            .pool
-            .put(key, connection, bounds, Instant::now(), &worker.runtime.buffers);
+/// Where a connection is kept.
+enum Place {
+    /// With those of calls to the same server.
+    Usual(PoolKey),
+    /// With those through the same proxy to the same server.
+    Tagged(TaggedPoolKey),
+}
+
+impl Place {
+    fn take(&self, worker: &Worker, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
+        match self {
+            Self::Usual(key) => worker.pool.take(key, bounds, now),
+            Self::Tagged(key) => worker.tagged_pool.take(key, bounds, now),
+        }
+    }
+
+    fn keep(&self, worker: &Worker, connection: Box<UpstreamConnection>, bounds: Option<&KeepalivePool>) {
+        let (now, buffers) = (Instant::now(), &worker.runtime.buffers);
+        match (self, bounds) {
+            (_, None) => {}
+            (Self::Usual(key), Some(bounds)) => worker.pool.put(key, connection, bounds, now, buffers),
+            (Self::Tagged(key), Some(bounds)) => {
+                worker.tagged_pool.put(key, connection, bounds, now, buffers);
+            }
+        }
     }
 }
 
@@ -121,16 +140,17 @@ pub enum SubrequestError {
 pub async fn exchange(
     buffers: &Buffers,
     connection: &mut UpstreamConnection,
-    question: &Subrequest,
+    message: &[u8],
+    max_body_bytes: usize,
 ) -> Result<(SubrequestResponse, bool), SubrequestError> {
     connection.calls += 1;
     let write = connection.write.as_mut();
     let write = write.ok_or_else(|| SubrequestError::BeforeAnswer(io::ErrorKind::NotConnected.into()))?;
     write
-        .write_all(&question.message)
+        .write_all(message)
         .await
         .map_err(SubrequestError::BeforeAnswer)?;
-    let is_head = question.message.starts_with(b"HEAD ");
+    let is_head = message.starts_with(b"HEAD ");
     let mut response = Response::default();
     let mut interim = 0;
     let head = loop {
@@ -159,14 +179,9 @@ pub async fn exchange(
         }
     };
     connection.inbox.consume(head.length);
-    let body = read_body(
-        buffers,
-        connection,
-        BodyCursor::new(head.framing),
-        question.max_body_bytes,
-    )
-    .await
-    .map_err(SubrequestError::InAnswer)?;
+    let body = read_body(buffers, connection, BodyCursor::new(head.framing), max_body_bytes)
+        .await
+        .map_err(SubrequestError::InAnswer)?;
     let answer = SubrequestResponse {
         status: response.status,
         headers: response.headers,

@@ -7,7 +7,7 @@ use crate::dns::Resolver;
 use crate::h2::pool::Http2Pool;
 use crate::h3::alternative::Alternatives;
 use crate::object_pool::ObjectPool;
-use crate::pool::{IdleList, Pool};
+use crate::pool::{IdleList, Pool, TaggedPoolKey};
 use crate::redis::Redis;
 use crate::runtime::Runtime;
 use crate::shared::{PublishedSnapshot, Shared};
@@ -31,6 +31,8 @@ const SPARE_EXCHANGES: usize = 1024;
 pub struct Worker {
     pub shared: Arc<Shared>,
     pub pool: Pool,
+    /// Connections to servers that filters ask, through proxies or in other protocols than HTTP.
+    pub tagged_pool: Pool<TaggedPoolKey>,
     /// Connections to upstreams that speak HTTP/2.
     pub streams: Rc<Http2Pool>,
     /// What connections need, whatever they carry.
@@ -129,6 +131,7 @@ impl Worker {
         let resolver = Resolver::new(shared.name_servers.clone(), seed);
         Rc::new(Self {
             pool: Pool::default(),
+            tagged_pool: Pool::default(),
             streams: Rc::default(),
             runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),

@@ -11,12 +11,9 @@
 //!
 //! Security: what the server says about the caller (`upstream_headers`) replaces what callers send themselves.
 
-mod server;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use server::Server;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +23,7 @@ use weir_plugin::{
     Reply, Subrequest, SubrequestResponse, Template, Verify, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::http_request::HttpServer;
 use weir_plugins_shared::request_uri::{UriForm, with_uri};
 
 /// Configuration of `forward-auth`.
@@ -136,7 +134,7 @@ impl Plugin for ForwardAuth {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
-        let server = Server::parse(&config.url);
+        let server = HttpServer::parse(&config.url);
         if server.is_none() {
             faults.add("url", "expected an address that begins with http:// or https://");
         }
@@ -163,7 +161,7 @@ impl Plugin for ForwardAuth {
 
 /// An instance of `forward-auth`.
 struct AskFilter {
-    server: Server,
+    server: HttpServer,
     config: Config,
     extra_headers: Vec<(Vec<u8>, Template)>,
 }
@@ -187,6 +185,7 @@ impl AskFilter {
                 )
             }),
             max_body_bytes: MAX_ANSWER,
+            connector: None,
         }
     }
 

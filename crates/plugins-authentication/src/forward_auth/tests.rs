@@ -130,9 +130,9 @@ fn bad_configurations_are_refused_at_their_place() {
         "http://u@a/",
         "http://a:0/",
     ] {
-        assert_eq!(Server::parse(url), None, "{url}");
+        assert_eq!(HttpServer::parse(url), None, "{url}");
     }
-    let parsed = Server::parse("https://[::1]:8443/x").expect("an address");
+    let parsed = HttpServer::parse("https://[::1]:8443/x").expect("an address");
     assert_eq!((parsed.host.as_str(), parsed.port), ("::1", 8443));
     assert!(build(&ForwardAuth, &example(include_str!("mod.rs"))).is_ok());
 }

@@ -39,6 +39,7 @@ fn asked(outcome: &Outcome) -> &RedisCall {
 fn tell(exchange: &mut Exchange, numbers: Option<&[i64]>) -> Rc<Outlet> {
     let outlet = Rc::new(Outlet::default());
     exchange.redis = Some(numbers.map(|numbers| RedisAnswer {
+        texts: Vec::new(),
         numbers: numbers.to_vec(),
         outlet: Rc::clone(&outlet) as Rc<dyn RedisPublisher>,
     }));

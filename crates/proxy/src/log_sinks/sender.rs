@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
-use weir_plugin::{LogFile, LogHttp, LogSink, Subrequest};
+use weir_plugin::{LogFile, LogHttp, LogSink};
 
 /// The longest that a datagram may take to be sent.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(3);
@@ -201,18 +201,9 @@ async fn post(
     message.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
     message.extend_from_slice(b"\r\n\r\n");
     message.extend_from_slice(body);
-    let question = Subrequest {
-        host: http.host.clone(),
-        port: http.port,
-        tls: None,
-        message,
-        timeout: http.timeout,
-        keep: None,
-        max_body_bytes: MAX_ANSWER,
-    };
     let buffers = &sink_context.buffers;
     if let Some(mut connection) = kept.take().filter(|it| !it.read.is_dead() && it.inbox.is_empty()) {
-        match subrequest::exchange(buffers, &mut connection, &question).await {
+        match subrequest::exchange(buffers, &mut connection, &message, MAX_ANSWER).await {
             Ok((answer, keeps)) => {
                 *kept = Some(connection).filter(|_| keeps);
                 return good(answer.status);
@@ -234,7 +225,7 @@ async fn post(
         open: None,
         home: None,
     });
-    match subrequest::exchange(buffers, &mut connection, &question).await {
+    match subrequest::exchange(buffers, &mut connection, &message, MAX_ANSWER).await {
         Ok((answer, keeps)) => {
             *kept = Some(connection).filter(|_| keeps);
             good(answer.status)

@@ -44,6 +44,9 @@ struct FireAndForget {
     since: Instant,
 }
 
+/// The numbers and the texts that a script has answered.
+pub type Values = (Vec<i64>, Vec<Vec<u8>>);
+
 /// A call that has been sent.
 pub struct InFlight {
     node: Rc<Node>,
@@ -82,8 +85,8 @@ impl Client {
         }
     }
 
-    /// Runs a script; its numbers, where it gave some.
-    pub async fn run(self: &Rc<Self>, call: RedisCall) -> Option<Vec<i64>> {
+    /// Runs a script; its numbers and texts, if it gave some.
+    pub async fn run(self: &Rc<Self>, call: RedisCall) -> Option<Values> {
         let mut pending = Abandoned {
             client: self,
             undo: call.undo.clone(),
@@ -118,7 +121,7 @@ impl Client {
     }
 
     /// Awaits the answer of a call, which is sent again where the script was not known, or is run elsewhere.
-    pub async fn answer(&self, sent: InFlight, call: &RedisCall) -> Option<Vec<i64>> {
+    pub async fn answer(&self, sent: InFlight, call: &RedisCall) -> Option<Values> {
         let mut sent = sent;
         let mut in_full = false;
         for _ in 0..=MAX_REDIRECTS {
@@ -130,14 +133,17 @@ impl Client {
                 return None;
             };
             let Value::Error(words) = &value else {
-                let numbers = value.integers();
+                let values = match call.gives_texts {
+                    true => value.numbers_and_texts(),
+                    false => value.integers().map(|numbers| (numbers, Vec::new())),
+                };
                 let stats = &sent.node.stats;
-                RedisServerStats::add(if numbers.is_some() {
+                RedisServerStats::add(if values.is_some() {
                     &stats.answered
                 } else {
                     &stats.failed
                 });
-                return numbers;
+                return values;
             };
             let sent_on = match &self.way {
                 Topology::Cluster(cluster) => cluster.sent_on(words, &sent.node),

@@ -86,9 +86,13 @@ impl Redis {
     /// Runs a script. `None`: there is no answer.
     pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
         let client = self.client(&call.server);
-        let numbers = client.run(call).await?;
+        let (numbers, texts) = client.run(call).await?;
         let outlet: Rc<dyn RedisPublisher> = client;
-        Some(RedisAnswer { numbers, outlet })
+        Some(RedisAnswer {
+            numbers,
+            texts,
+            outlet,
+        })
     }
 
     /// Settles counts after a while, and again as long as there are some.
@@ -152,6 +156,7 @@ async fn settle(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64
             Some(sent) => client.answer(sent, call).await,
             None => None,
         };
-        ledger.settled(number, answer.as_deref(), system_clock());
+        let numbers = answer.as_ref().map(|(numbers, _)| numbers.as_slice());
+        ledger.settled(number, numbers, system_clock());
     }
 }

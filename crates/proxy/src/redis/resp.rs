@@ -59,6 +59,23 @@ impl Value {
             _ => None,
         }
     }
+
+    /// The numbers and the texts of a list of nothing else; what is not there is left out.
+    pub fn numbers_and_texts(self) -> Option<(Vec<i64>, Vec<Vec<u8>>)> {
+        let Self::List(values) = self else {
+            return None;
+        };
+        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        for value in values {
+            match value {
+                Self::Integer(number) => numbers.push(number),
+                Self::Text(text) => texts.push(text),
+                Self::Null => {}
+                _ => return None,
+            }
+        }
+        Some((numbers, texts))
+    }
 }
 
 /// That what a server sends is no RESP, or more than anybody asked for.

@@ -66,6 +66,7 @@ pub async fn ask(
                 Outcome::Refuse(_)
                 | Outcome::Reply(_)
                 | Outcome::Subrequest(_)
+                | Outcome::Converse(_)
                 | Outcome::NeedBody { .. } => {
                     return Err(Refused);
                 }

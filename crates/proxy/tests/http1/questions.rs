@@ -1,7 +1,9 @@
 //! What filters ask other servers before a call goes on.
 
 use crate::support::{TestGateway, Upstream, answer, patch, simple_model};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,8 +11,11 @@ const CALL: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// A gateway whose filter asks `asked`; its upstream answers with what the filter was told.
 fn gateway(asked: &Upstream) -> (TestGateway, Arc<Mutex<Vec<String>>>) {
+    gateway_with(json!({"ask": asked.address.port()}))
+}
+
+fn gateway_with(config: Value) -> (TestGateway, Arc<Mutex<Vec<String>>>) {
     let upstream = Upstream::bind();
-    let config = json!({"ask": asked.address.port()});
     let changes = json!({"routes": {"plugins": [{"use": {"name": "puppet", "config": config}}]}});
     let model = patch(simple_model(upstream.address), &changes);
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -113,4 +118,80 @@ fn calls_of_clients_that_go_are_not_forwarded() {
     // The question ends with its call.
     server.expect_end();
     assert!(told.lock().unwrap().is_empty());
+}
+
+#[test]
+fn questions_go_through_a_proxy() {
+    let proxy = Upstream::bind();
+    let (gateway, _) = gateway_with(json!({"ask": 81, "ask_proxy": proxy.address.port()}));
+    let mut client = gateway.connect();
+    client.send(CALL);
+    let mut server = proxy.accept();
+    for _ in 0..2 {
+        let request = server.request().unwrap();
+        assert_eq!(request.head.line, "GET http://127.0.0.1:81/question HTTP/1.1");
+        assert_eq!(
+            request.head.get("proxy-authorization").as_deref(),
+            Some("Basic eA==")
+        );
+        server.send(answer("ok"));
+        assert_eq!(client.response().unwrap().body, b"200 ok");
+        client.send(CALL);
+    }
+}
+
+/// The server of conversations: the line that it reads next.
+fn line(stream: &mut BufReader<TcpStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn conversations_share_connections_that_are_clean() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (gateway, _) = gateway_with(json!({"talk": server.local_addr().unwrap().port()}));
+    let mut client = gateway.connect();
+    let accept = || BufReader::new(server.accept().unwrap().0);
+    let say = |stream: &mut BufReader<TcpStream>, bytes: &[u8]| stream.get_mut().write_all(bytes).unwrap();
+
+    client.send(CALL);
+    let mut stream = accept();
+    assert_eq!(line(&mut stream), "new\n");
+    say(&mut stream, b"o");
+    say(&mut stream, b"ne\n");
+    assert_eq!(client.response().unwrap().body, b"one");
+    client.send(CALL);
+    assert_eq!(line(&mut stream), "again\n");
+    say(&mut stream, b"bye\n");
+    assert_eq!(client.response().unwrap().body, b"bye");
+    // The last words, and the end.
+    assert_eq!(
+        (line(&mut stream), line(&mut stream)),
+        ("bye\n".to_owned(), String::new())
+    );
+
+    // More than was asked for makes a connection useless.
+    client.send(CALL);
+    let mut stream = accept();
+    assert_eq!(line(&mut stream), "new\n");
+    say(&mut stream, b"two\nthree\n");
+    assert_eq!(client.response().unwrap().body, b"two");
+    // A connection that the server has closed is replaced.
+    client.send(CALL);
+    let mut stream = accept();
+    assert_eq!(line(&mut stream), "new\n");
+    say(&mut stream, b"four\n");
+    assert_eq!(client.response().unwrap().body, b"four");
+    client.send(CALL);
+    assert_eq!(line(&mut stream), "again\n");
+    drop(stream);
+    let mut stream = accept();
+    assert_eq!(line(&mut stream), "new\n");
+    say(&mut stream, b"fail\n");
+    assert_eq!(client.response().unwrap().body, b"none");
+    // A silent server holds the call for half a second.
+    client.send(CALL);
+    let _silent = accept();
+    assert_eq!(client.response().unwrap().body, b"none");
 }

@@ -1,13 +1,15 @@
 //! A plugin that does what its configuration says, to reach the engine's work for filters.
 
 use serde_json::Value;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_model::Diagnostic;
-use weir_model::UpstreamHost;
+use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
-    BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Exchange, Filter, Headers,
-    LogEntry, LogTarget, Outcome, Phases, Plugin, Reply, Subrequest, Suspend,
+    BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
+    ConversationTls, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, Outcome, Phases,
+    Plugin, Received, Reply, Step, Subrequest, Suspend,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -17,7 +19,7 @@ use weir_plugin::{
 /// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
 /// for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on. `wait_ms`: waits before
 /// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
-/// answer in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
+/// answer in a request header; with `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and tells the line that comes back in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
 /// `panic_in` (`request`, `response` or `body`).
 pub struct Puppet;
 
@@ -37,6 +39,8 @@ struct PuppetFilter {
     to: Option<u32>,
     copy_to: Option<u16>,
     ask: Option<u16>,
+    connector: Option<Arc<Connector>>,
+    talk: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
     panic: Option<(String, String)>,
 }
@@ -126,6 +130,15 @@ impl Plugin for Puppet {
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
             ask: config["ask"].as_u64().map(|port| port as u16),
+            connector: config["ask_proxy"].as_u64().map(|port| {
+                let proxy = HttpProxy {
+                    host: "127.0.0.1".to_owned(),
+                    port: port as u16,
+                    authorization: Some("Basic eA==".to_owned()),
+                };
+                Arc::new(Connector::new(UpstreamTls::default(), Some(proxy)))
+            }),
+            talk: config["talk"].as_u64().map(|port| port as u16),
             log: super::log_target(&config["log"]),
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
         }))
@@ -143,7 +156,48 @@ impl PuppetFilter {
     }
 }
 
-fn question(port: u16) -> Subrequest {
+/// Says `new` or `again`, and reads one line. After a line that begins with `bye` the connection is not used again.
+#[derive(Default)]
+struct Talk(String);
+
+impl Dialogue for Talk {
+    fn begin(&mut self, is_new: bool) -> Step {
+        let line: &[u8] = if is_new { b"new\n" } else { b"again\n" };
+        Step::Write(line.to_vec())
+    }
+
+    fn next(&mut self, received: &mut Received<'_>) -> Step {
+        let Some(end) = received.bytes().iter().position(|byte| *byte == b'\n') else {
+            return Step::Read;
+        };
+        self.0 = String::from_utf8_lossy(&received.bytes()[..end]).into_owned();
+        received.consume(end + 1);
+        match self.0.as_str() {
+            "fail" => Step::Fail,
+            "bye" => Step::Close(b"bye\n".to_vec()),
+            _ => Step::Done,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.0)
+    }
+}
+
+fn conversation(port: u16) -> Conversation {
+    Conversation {
+        host: "127.0.0.1".to_owned(),
+        port,
+        tls: ConversationTls::None,
+        connector: None,
+        tag: "talk".to_owned(),
+        timeout: Duration::from_millis(500),
+        keep: Some((1, Duration::from_secs(60))),
+        dialogue: Box::new(Talk::default()),
+    }
+}
+
+fn question(port: u16, connector: Option<&Arc<Connector>>) -> Subrequest {
     Subrequest {
         host: "127.0.0.1".to_owned(),
         port,
@@ -152,6 +206,7 @@ fn question(port: u16) -> Subrequest {
         timeout: Duration::from_millis(500),
         keep: Some((1, Duration::from_secs(60))),
         max_body_bytes: 8,
+        connector: connector.map(Arc::clone),
     }
 }
 
@@ -186,12 +241,19 @@ impl Filter for PuppetFilter {
         }
         if let Some(port) = self.ask {
             match exchange.subrequest_response.take() {
-                None => return Outcome::Subrequest(Box::new(question(port))),
+                None => return Outcome::Subrequest(Box::new(question(port, self.connector.as_ref()))),
                 Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
                 Some(Some(answer)) => {
                     let told = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();
                     exchange.request.headers.append(b"X-Answer", &told);
                 }
+            }
+        }
+        if let Some(port) = self.talk {
+            match exchange.filter_state.take_answer::<String>() {
+                None => return Outcome::Converse(Box::new(conversation(port))),
+                Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
+                Some(Some(line)) => exchange.request.headers.append(b"X-Answer", line.as_bytes()),
             }
         }
         if let Some(host) = &self.host {

@@ -44,6 +44,15 @@ impl ClientTls {
         carry: &PersistentState,
         id: u64,
     ) -> Result<Self, Diagnostic> {
+        Self::with_roots(tls, place, &|| carry.roots(), id)
+    }
+
+    fn with_roots(
+        tls: &UpstreamTls,
+        place: &DocPath,
+        roots: &dyn Fn() -> Arc<RootCertStore>,
+        id: u64,
+    ) -> Result<Self, Diagnostic> {
         let refuse = |field: &str, message: String| Diagnostic::error(place.field(field), message);
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -58,7 +67,7 @@ impl ClientTls {
                     .dangerous()
                     .with_custom_certificate_verifier(Arc::new(pinned))
             }
-            (None, true) => builder.with_root_certificates(carry.roots()),
+            (None, true) => builder.with_root_certificates(roots()),
         };
         let mut config = match &tls.certificate {
             None => builder.with_no_client_auth(),
@@ -131,6 +140,17 @@ impl AdHocClientTls {
         // Services count theirs from the other end.
         let id = u64::MAX - u64::from(verify);
         Ok(place.get_or_init(|| ClientTls::of(config, None, id)))
+    }
+}
+
+impl AdHocClientTls {
+    /// Rules of a filter's own, with a number from 2⁶³ on.
+    ///
+    /// # Errors
+    /// What cannot be used of them.
+    pub fn own(&self, tls: &UpstreamTls, number: u64) -> Result<ClientTls, Diagnostic> {
+        let roots = || Arc::clone(&self.roots);
+        ClientTls::with_roots(tls, &DocPath::root(), &roots, (1 << 63) + number)
     }
 }
 

@@ -16,7 +16,10 @@ const LAYERS: [(&str, &[&str]); 28] = [
     // Tests of plugins depend on it; nothing that is shipped does.
     ("weir-plugins-testkit", &["weir-model", "weir-plugin"]),
     ("weir-plugins-shared", &["weir-model", "weir-plugin"]),
-    ("weir-plugins-authentication", FAMILY),
+    (
+        "weir-plugins-authentication",
+        &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
+    ),
     (
         "weir-plugins-traffic",
         &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],

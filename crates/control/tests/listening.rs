@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
-use weir_control::listen::{Bounds, serve};
+use weir_control::listen::{Bounds, Unending, serve};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -261,4 +261,55 @@ async fn calls_in_progress_end_and_idle_clients_are_let_go() {
     assert!(soon(calling).await.expect("no panic").ends_with("done"));
     soon(running.server).await.expect("no panic");
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn responses_without_an_end_do_not_delay_a_drain() {
+    // The first part of the body, and then nothing, for ever.
+    let part = || axum::body::Bytes::from_static(b"part");
+    let endless = move || async move {
+        let once = std::iter::once(Ok::<_, std::convert::Infallible>(part()));
+        (
+            axum::Extension(Unending),
+            axum::body::Body::from_stream(then_nothing::stream(once)),
+        )
+    };
+    let running = running(BOUNDS, echo().route("/endless", get(endless))).await;
+    let mut stream = TcpStream::connect(running.address).await.expect("connected");
+    stream
+        .write_all(b"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await
+        .expect("sent");
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"4\r\npart\r\n") {
+        assert!(soon(stream.read_buf(&mut answer)).await.expect("a part") > 0);
+    }
+    running.drain.send_replace(true);
+    soon(stream.read_to_end(&mut answer)).await.expect("the end");
+    assert!(answer.ends_with(b"part\r\n0\r\n\r\n"), "an orderly end");
+    soon(running.server).await.expect("no panic");
+}
+
+/// A stream of some items that never ends.
+mod then_nothing {
+    use futures_core::Stream;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    struct ThenNothing<I>(I);
+
+    pub fn stream<I: Iterator + Unpin>(items: I) -> impl Stream<Item = I::Item> {
+        ThenNothing(items)
+    }
+
+    impl<I: Iterator + Unpin> Stream for ThenNothing<I> {
+        type Item = I::Item;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<I::Item>> {
+            match self.0.next() {
+                Some(item) => Poll::Ready(Some(item)),
+                None => Poll::Pending,
+            }
+        }
+    }
 }

@@ -4,9 +4,10 @@
 use axum::Router;
 use axum::routing::get;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -191,6 +192,89 @@ async fn handshakes_that_take_too_long_are_given_up() {
     let _reset = ended.expect("in time");
 }
 
+/// A certificate of X.509 version 1, as `openssl x509 -req` makes them, and its key.
+const VERSION_1: [&str; 2] = [
+    "\
+-----BEGIN CERTIFICATE-----
+MIIBIzCByQIUNvm95Ox5c8Ox6ip5S9Nlu1NC9bYwCgYIKoZIzj0EAwIwEzERMA8G
+A1UEAwwIb2xkLnRlc3QwIBcNMjYxMTIyMjA0MDI2WhgPMjEyNjEwMjkyMDQwMjZa
+MBMxETAPBgNVBAMMCG9sZC50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+cNqqFOZ1vApIJ1F9I4JYc+9gcoFcyGf5zsyAnomoMMGT4dVsEqtXgSTuyOiWuzJy
+N5tIZo+V8AF+h/xKfpg94TAKBggqhkjOPQQDAgNJADBGAiEA4UXXOmSmPg5rhVPK
+5m4HqHYsbHfC+40IlnDwY3OMHAMCIQDwQ5B/4c8SE04o5N4pNI8wNyp5o7sXOUI6
+2ElXB4MNOQ==
+-----END CERTIFICATE-----
+",
+    "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgM4wLAnlhT41zQ1AS
+i+ecWOdA3C+q0WMCKc/Xda35+GShRANCAARw2qoU5nW8CkgnUX0jglhz72BygVzI
+Z/nOzICeiagwwZPh1WwSq1eBJO7I6Ja7MnI3m0hmj5XwAX6H/Ep+mD3h
+-----END PRIVATE KEY-----
+",
+];
+
+/// Accepts exactly one certificate, whatever its version.
+#[derive(Debug)]
+struct Pinned(CertificateDer<'static>);
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match *shown == self.0 {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(rustls::CertificateError::ApplicationVerificationFailure.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
+    }
+}
+
+#[tokio::test]
+async fn certificates_of_version_1_are_presented() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [certificate, key] = VERSION_1.map(str::to_owned);
+    let expected = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM");
+    write(folder.path(), &Pair { certificate, key });
+    let tls = Tls::from_files(files(folder.path())).expect("usable");
+    let (address, _drain) = running(tls, Bounds::default()).await;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned(expected)))
+        .with_no_client_auth();
+    let answer = ask(address, &TlsConnector::from(Arc::new(config))).await;
+    assert!(is_answered(&answer), "{answer:?}");
+}
+
 #[test]
 fn files_that_cannot_be_used_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,15 +286,26 @@ fn files_that_cannot_be_used_are_named() {
     std::fs::write(path("empty"), "").expect("written");
     for (certificate, key, ca, word) in [
         ("none", "key", None, "none: "),
-        ("empty", "key", None, "empty: there is nothing of the kind"),
+        ("empty", "key", None, "empty: expected certificates in PEM"),
         (
             "certificate",
             "empty",
             None,
-            "empty: there is nothing of the kind",
+            "empty: expected an unencrypted private key in PEM",
         ),
         ("certificate", "key", Some("none"), "none: "),
-        ("certificate", "other", None, "keys may not be consistent"),
+        (
+            "certificate",
+            "key",
+            Some("empty"),
+            "empty: expected certificates in PEM",
+        ),
+        (
+            "certificate",
+            "other",
+            None,
+            "other: the key is not that of the certificate",
+        ),
     ] {
         let files = TlsFiles {
             certificate: path(certificate),

@@ -29,7 +29,8 @@ pub use settings::{Charset, DialectSettings, RealIp};
 pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
 pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};
 pub use tls::{
-    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, Validity, validity,
+    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, UnusableKeyPair,
+    Validity, certified_key, validity,
 };
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 

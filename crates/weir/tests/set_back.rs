@@ -24,6 +24,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Place {
     store: Arc<Mutex<MemoryStore>>,
     other: watch::Sender<()>,
+    gates: Arc<Gates>,
+}
+
+/// What keeps callers of the store waiting, so that a test decides in which order things happen.
+#[derive(Debug, Default)]
+struct Gates {
+    /// Whether reads of everything wait.
+    reads: watch::Sender<bool>,
+    /// Reads that wait now.
+    reading: watch::Sender<usize>,
+    /// Whether watches wait before they say what has changed.
+    watches: watch::Sender<bool>,
+    /// Changes that watches have passed on.
+    passed_on: watch::Sender<usize>,
+}
+
+async fn until_open(gate: &watch::Sender<bool>) {
+    let opened = gate.subscribe().wait_for(|is_closed| !is_closed).await.map(drop);
+    opened.expect("the gate is there");
 }
 
 impl Place {
@@ -31,6 +50,7 @@ impl Place {
         Self {
             store: Arc::default(),
             other: watch::Sender::new(()),
+            gates: Arc::default(),
         }
     }
 
@@ -53,6 +73,17 @@ impl Place {
         saved
     }
 
+    /// Waits until watches have passed on more changes than so many, and until those who follow have taken them in.
+    async fn until_passed_on(&self, before: usize) {
+        let mut passed_on = self.gates.passed_on.subscribe();
+        let passed_on = passed_on.wait_for(|count| *count > before);
+        let in_time = tokio::time::timeout(PATIENCE, passed_on).await;
+        in_time.expect("in time").map(drop).expect("the gate is there");
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     fn set_back(&self, saved: MemoryStore) {
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = saved;
         self.other.send_replace(());
@@ -62,6 +93,7 @@ impl Place {
 struct PlaceWatch {
     watch: Box<dyn Watch>,
     other: watch::Receiver<()>,
+    gates: Arc<Gates>,
 }
 
 #[async_trait]
@@ -70,7 +102,13 @@ impl Watch for PlaceWatch {
         tokio::select! {
             biased;
             _ = self.other.changed() => Err(StoreError::Unreachable("it is another one".to_owned()).into()),
-            next = self.watch.next() => next,
+            next = async {
+                until_open(&self.gates.watches).await;
+                self.watch.next().await
+            } => {
+                self.gates.passed_on.send_modify(|count| *count += 1);
+                next
+            }
         }
     }
 }
@@ -78,12 +116,16 @@ impl Watch for PlaceWatch {
 #[async_trait]
 impl Store for Place {
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
+        self.gates.reading.send_modify(|count| *count += 1);
+        until_open(&self.gates.reads).await;
+        self.gates.reading.send_modify(|count| *count -= 1);
         self.store().read(prefix).await
     }
 
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
         Ok(Box::new(PlaceWatch {
             other: self.other.subscribe(),
+            gates: Arc::clone(&self.gates),
             watch: self.store().watch(prefix, after).await?,
         }))
     }
@@ -206,27 +248,49 @@ async fn a_write_right_after_the_store_was_set_back_is_made() {
 
 #[tokio::test]
 async fn changes_of_before_the_store_was_set_back_are_not_taken_over() {
-    let place = Place::new();
-    let [(router, prefix, new), ..] = dialects(&place).await;
-    let of = |name: &str| format!("{prefix}{name}");
-    assert_eq!(call(&router, "PUT", &of("1a")).await, new);
-    let saved = place.saved().await;
-    // Its follower has these changes still before it.
-    for name in ["1b", "1c", "1d"] {
-        assert_eq!(call(&router, "PUT", &of(name)).await, new);
-    }
-    // Nobody is told of it.
-    *place.store.lock().expect("whole") = saved;
-    assert_eq!(call(&router, "PUT", &of("1e")).await, new);
-    let all = [("1a", 200), ("1b", 404), ("1c", 404), ("1d", 404), ("1e", 200)];
-    for round in 0..100 {
-        for (name, expected) in all {
-            assert_eq!(call(&router, "GET", &of(name)).await, expected, "{name}, {round}");
+    for which in 0..3 {
+        let place = Place::new();
+        let mut all = dialects(&place).await.into_iter();
+        let (router, prefix, new) = all.nth(which).expect("three");
+        drop(all);
+        let of = |name: &str| format!("{prefix}{name}");
+        assert_eq!(call(&router, "PUT", &of("1a")).await, new);
+        let saved = place.saved().await;
+        // The follower has learned of this one.
+        place.until_passed_on(0).await;
+        // It does not learn of these yet.
+        place.gates.watches.send_replace(true);
+        for name in ["1b", "1c", "1d"] {
+            assert_eq!(call(&router, "PUT", &of(name)).await, new);
         }
-        tokio::task::yield_now().await;
+        // The store is another one, and no watch says so. The next write finds out, and reads everything again.
+        *place.store.lock().expect("whole") = saved;
+        place.gates.reads.send_replace(true);
+        let written = tokio::spawn({
+            let (router, path) = (router.clone(), of("1e"));
+            async move { call(&router, "PUT", &path).await }
+        });
+        let mut reading = place.gates.reading.subscribe();
+        let is_read = reading.wait_for(|count| *count > 0);
+        let in_time = tokio::time::timeout(PATIENCE, is_read).await;
+        in_time.expect("in time").map(drop).expect("the gate is there");
+        // While it reads, the follower learns of the changes of the former store.
+        let before = *place.gates.passed_on.borrow();
+        place.gates.watches.send_replace(false);
+        place.until_passed_on(before).await;
+        place.gates.reads.send_replace(false);
+        assert_eq!(written.await.expect("no panic"), new);
+        let all = [("1a", 200), ("1b", 404), ("1c", 404), ("1d", 404), ("1e", 200)];
+        for round in 0..100 {
+            for (name, expected) in all {
+                let found = call(&router, "GET", &of(name)).await;
+                assert_eq!(found, expected, "{prefix}{name}, {round}");
+            }
+            tokio::task::yield_now().await;
+        }
+        // It follows the store that is there now.
+        let (other, ..) = dialects(&place).await.into_iter().nth(which).expect("three");
+        assert_eq!(call(&other, "PUT", &of("1f")).await, new);
+        until(&router, &of("1f"), 200).await;
     }
-    // It follows the store that is there now.
-    let [(other, ..), ..] = dialects(&place).await;
-    assert_eq!(call(&other, "PUT", &of("1f")).await, new);
-    until(&router, &of("1f"), 200).await;
 }

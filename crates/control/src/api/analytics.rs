@@ -4,6 +4,7 @@ use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now};
+use crate::listen::Unending;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -212,7 +213,7 @@ pub async fn live(
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    Ok((head, Body::from_stream(Events(taken))).into_response())
+    Ok((Extension(Unending), head, Body::from_stream(Events(taken))).into_response())
 }
 
 /// Sends calls as they end, until the browser has gone or the caller may not see them any more.

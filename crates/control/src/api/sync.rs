@@ -19,6 +19,7 @@ use super::problem::Problem;
 use crate::access::{Caller, EVERYWHERE, Role};
 use crate::follow::skew::Head;
 use crate::follow::{is_told, told_prefixes};
+use crate::listen::Unending;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -109,7 +110,8 @@ pub async fn sync(
         }
     });
     let body = Body::from_stream(Lines(taken));
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+    let head = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    Ok((Extension(Unending), head, body).into_response())
 }
 
 /// Why a stream is over.

@@ -7,8 +7,10 @@
 mod body;
 mod timeouts;
 mod tls;
+mod unending;
 
 pub use tls::{Tls, TlsError, TlsFiles};
+pub use unending::Unending;
 
 use axum::Router;
 use axum::body::Body;
@@ -31,6 +33,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
+use unending::UntilDraining;
 
 /// How long to wait after a connection could not be accepted, as when there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -178,15 +181,20 @@ async fn serve_one(
 ) {
     let phase = Phase::default();
     let stream = TimeoutStream::new(stream, phase.clone(), &bounds);
+    let drained = draining.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (router, in_call) = (router.clone(), phase.begin_call());
+        let drained = drained.clone();
         async move {
             let mut request = request.map(|body| Body::new(BoundedBody::new(body, &bounds)));
             request.extensions_mut().insert(ConnectInfo(peer));
-            let answer: Response<Body> = match router.oneshot(request).await {
+            let mut answer: Response<Body> = match router.oneshot(request).await {
                 Ok(answer) => answer,
                 Err(never) => match never {},
             };
+            if answer.extensions_mut().remove::<Unending>().is_some() {
+                answer = answer.map(|body| Body::new(UntilDraining::new(body, drained)));
+            }
             Ok::<_, Infallible>(answer.map(|body| in_call.until_end_of(body)))
         }
     });

@@ -1,18 +1,22 @@
-//! TLS of listeners of management: what they show, and what their clients must show. Both come from files, which are
-//! read again when they change, so that a certificate can be renewed while the process runs.
+//! TLS of management listeners: the certificate they present, and the authorities that clients' certificates must come
+//! from. Both are files, which are read again when they change, so that a certificate can be renewed at run time.
 //!
-//! **What it is not**: a client's certificate lets a connection in and says nothing of who calls: tokens do
+//! **What it is not**: authentication. A client's certificate admits a connection; tokens say who calls
 //! ([`crate::access`]).
 
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio_rustls::TlsAcceptor;
+use weir_model::KeyPair;
+use weir_snapshot::{UnusableKeyPair, certified_key};
 
 /// How often the files are looked at, at most.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -20,36 +24,36 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The files.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, and what leads from it to an authority, as PEM.
+    /// The certificate and its intermediates, as PEM.
     pub certificate: PathBuf,
     /// Its private key, as PEM.
     pub key: PathBuf,
-    /// Authorities, as PEM; clients must show a certificate that one of them has signed. `None`: they need none.
+    /// Authorities, as PEM; clients must present a certificate that one of them has signed. `None`: they need none.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// What stands in the way of TLS.
+/// Why TLS cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or is no PEM of what it should hold.
+    /// A file cannot be read, or does not contain what it should.
     #[error("{path}: {reason}", path = path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// What the files hold does not fit together.
+    /// The parts do not fit together.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// What tells that a file has changed: when it was, and how long it is.
+/// A file's modification time and length: if they differ, the file has changed.
 type Stamp = Option<(SystemTime, u64)>;
 
 /// TLS as a listener speaks it.
 pub struct Tls {
-    /// `None`: what is shown was made for this process.
+    /// `None`: the certificate was made for this process.
     files: Option<TlsFiles>,
     current: Mutex<Current>,
 }
@@ -61,17 +65,17 @@ struct Current {
 }
 
 impl Tls {
-    /// TLS with what the files hold.
+    /// TLS with the certificate in these files.
     ///
     /// # Errors
-    /// They cannot be used.
+    /// A file cannot be used.
     pub fn from_files(files: TlsFiles) -> Result<Self, TlsError> {
         let stamps = files.stamps();
         let config = files.read()?;
         Ok(Self::new(Some(files), config, stamps))
     }
 
-    /// TLS that shows one certificate, whose private key this is, and asks clients for none.
+    /// TLS that presents one certificate, and asks clients for none.
     ///
     /// # Errors
     /// They do not fit together.
@@ -79,7 +83,9 @@ impl Tls {
         certificate: CertificateDer<'static>,
         key: PrivateKeyDer<'static>,
     ) -> Result<Self, TlsError> {
-        let config = config(vec![certificate], key, None)?;
+        let identity = CertifiedKey::from_der(vec![certificate], key, &aws_lc_rs::default_provider())
+            .map_err(|error| TlsError::Unfit(error.to_string()))?;
+        let config = config(identity, None)?;
         Ok(Self::new(None, config, Vec::new()))
     }
 
@@ -94,16 +100,16 @@ impl Tls {
         }
     }
 
-    /// Whether a client must show a certificate. One that shows none is told so once hands are shaken, as it would not
-    /// come to read why the handshake failed; one that shows a wrong one is cut off.
+    /// Whether a client must present a certificate. A client without one gets an HTTP error after the handshake, because it
+    /// could not read why a handshake failed. A client with an untrusted certificate fails the handshake.
     pub(super) fn asks_clients(&self) -> bool {
         self.files
             .as_ref()
             .is_some_and(|files| files.client_authorities.is_some())
     }
 
-    /// What shakes hands with the next client. Files that have changed are read again; where they cannot be used, what
-    /// was good before stays.
+    /// The acceptor for the next client. Files that have changed are read again; if they cannot be used, the previous
+    /// certificate stays.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(files) = &self.files
@@ -116,7 +122,7 @@ impl Tls {
                 match files.read() {
                     Ok(config) => current.config = config,
                     Err(error) => {
-                        tracing::error!(%error, "the Admin APIs' certificate cannot be read again; the former one stays");
+                        tracing::error!(%error, "cannot reload the certificate of the Admin APIs; the previous one stays in use");
                     }
                 }
             }
@@ -150,16 +156,34 @@ impl TlsFiles {
     }
 
     fn read(&self) -> Result<Arc<ServerConfig>, TlsError> {
-        let chain = certificates(&self.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| unreadable(&self.key, &error))?;
+        let pair = KeyPair {
+            certificate: text(&self.certificate)?,
+            key: text(&self.key)?,
+        };
+        let identity = certified_key(&pair).map_err(|unusable| {
+            let (path, reason) = match unusable {
+                UnusableKeyPair::Certificate(reason) => (&self.certificate, reason),
+                UnusableKeyPair::Key(reason) => (&self.key, reason),
+            };
+            let path = path.clone();
+            TlsError::File { path, reason }
+        })?;
         let roots = self.client_authorities.as_deref().map(authorities).transpose()?;
-        config(chain, key, roots)
+        config(identity, roots)
     }
+}
+
+/// A file's text.
+fn text(path: &Path) -> Result<String, TlsError> {
+    std::fs::read_to_string(path).map_err(|error| TlsError::File {
+        path: path.to_owned(),
+        reason: format!("cannot be read: {error}"),
+    })
 }
 
 fn unreadable(path: &Path, error: &pem::Error) -> TlsError {
     let reason = match error {
-        pem::Error::NoItemsFound => "there is nothing of the kind in it".to_owned(),
+        pem::Error::NoItemsFound => "expected certificates in PEM".to_owned(),
         other => other.to_string(),
     };
     TlsError::File {
@@ -187,13 +211,9 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn config(
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-    clients: Option<RootCertStore>,
-) -> Result<Arc<ServerConfig>, TlsError> {
+fn config(identity: CertifiedKey, clients: Option<RootCertStore>) -> Result<Arc<ServerConfig>, TlsError> {
     let unfit = |error: &dyn std::fmt::Display| TlsError::Unfit(error.to_string());
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| unfit(&error))?;
@@ -206,9 +226,7 @@ fn config(
             builder.with_client_cert_verifier(verifier.map_err(|error| unfit(&error))?)
         }
     };
-    let mut config = builder
-        .with_single_cert(chain, key)
-        .map_err(|error| unfit(&error))?;
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

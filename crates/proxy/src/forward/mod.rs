@@ -27,8 +27,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, UpstreamHost};
-use weir_plugin::RefusalKind;
 use weir_plugin::uri::NormalForm;
+use weir_plugin::{Headers, RefusalKind};
 use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
@@ -89,7 +89,34 @@ struct ForwardPlan<'p> {
     upstream: &'p Upstream,
     is_decoded: bool,
     hash: Option<u32>,
+    /// The cookie that the client gets, so that its next call goes to the same target.
+    cookie: Option<Box<StickyCookie>>,
     started: Instant,
+}
+
+/// A cookie that the gateway sets, because the client has none to be hashed.
+struct StickyCookie {
+    /// The value of `Set-Cookie`.
+    line: Vec<u8>,
+    /// How much of it is the cookie's name and the `=` after it.
+    name_len: usize,
+}
+
+impl StickyCookie {
+    fn new(name: &[u8], value: &str, path: &str, attributes: &str) -> Self {
+        let mut line = [name, b"="].concat();
+        let name_len = line.len();
+        line.extend_from_slice(format!("{value}; Path={path}; {attributes}").as_bytes());
+        Self { line, name_len }
+    }
+
+    /// Removes the upstream's cookie of the same name: the client would keep whichever comes last.
+    fn replace_in(&self, headers: &mut Headers) {
+        let start = &self.line[..self.name_len];
+        headers.retain(|header| {
+            !(header.name.eq_ignore_ascii_case(b"set-cookie") && header.value.starts_with(start))
+        });
+    }
 }
 
 impl ForwardPlan<'_> {
@@ -130,6 +157,7 @@ impl RequestContext<'_> {
         let may_have_via = self.head.has_via || route.chain.has_request_work;
         let headers = &mut self.exchange.request.headers;
         let has_via = may_have_via && reply::extend_via(&route.forwarded, version, headers);
+        let (hash, cookie) = self.hash(upstream);
         let plan = ForwardPlan {
             stripped,
             tells_plainly,
@@ -139,7 +167,8 @@ impl RequestContext<'_> {
             found,
             upstream,
             is_decoded: dialect.normal_form() == NormalForm::Decoded,
-            hash: self.hash(upstream),
+            hash,
+            cookie,
             // A body that was read for a filter may have taken its time.
             started: match self.report.forwarded_at {
                 Some(forwarded_at) => forwarded_at,
@@ -155,6 +184,11 @@ impl RequestContext<'_> {
             let Some(index) = self.pick(&plan, &tried) else {
                 return Err(RefusalKind::NoTarget.into());
             };
+            if tried.is_empty()
+                && let Some(cookie) = &plan.cookie
+            {
+                self.exchange.response_headers.append(b"Set-Cookie", &cookie.line);
+            }
             self.report.target = Some((forward.upstream, index));
             let failure = match self.try_target(&plan, index).await {
                 AttemptResult::Done(after) => return Ok(after),
@@ -192,10 +226,11 @@ impl RequestContext<'_> {
             && !(may_have_some && has_some())
     }
 
-    fn hash(&mut self, upstream: &Upstream) -> Option<u32> {
+    /// The hash that chooses the target, and the cookie that the client is given if that is what was hashed.
+    fn hash(&mut self, upstream: &Upstream) -> (Option<u32>, Option<Box<StickyCookie>>) {
         for source in &upstream.hash_on {
             if let Some(hash) = source.hash(self.exchange) {
-                return Some(hash);
+                return (Some(hash), None);
             }
             if let HashSource::Cookie {
                 name,
@@ -203,19 +238,15 @@ impl RequestContext<'_> {
                 attributes,
             } = source
             {
-                return Some(self.give_cookie(name, path, attributes));
+                let value = random_uuid(self.exchange.random_u64(), self.exchange.random_u64());
+                let cookie = StickyCookie::new(name, &value, path, attributes);
+                return (
+                    Some(weir_flow::hash_key(value.as_bytes())),
+                    Some(Box::new(cookie)),
+                );
             }
         }
-        None
-    }
-
-    /// Gives a client without the cookie one of its own, so that its next call goes to the same target.
-    fn give_cookie(&mut self, name: &[u8], path: &str, attributes: &str) -> u32 {
-        let value = random_uuid(self.exchange.random_u64(), self.exchange.random_u64());
-        let mut cookie = name.to_vec();
-        cookie.extend_from_slice(format!("={value}; Path={path}; {attributes}").as_bytes());
-        self.exchange.response_headers.append(b"Set-Cookie", &cookie);
-        weir_flow::hash_key(value.as_bytes())
+        (None, None)
     }
 
     /// RFC 9110, 9.2.2.

@@ -46,6 +46,9 @@ impl RequestContext<'_> {
         pump: Option<&mut Pump>,
     ) -> Result<Relayed, RelayError> {
         let mut watch = pump.map_or(Background::Nothing, Background::Pump);
+        if let Some(cookie) = &plan.cookie {
+            cookie.replace_in(&mut self.exchange.response.headers);
+        }
         self.exchange.merge_response_headers();
         if let Framing::Length(length) = head.framing {
             self.exchange.response.content_length = Some(length);

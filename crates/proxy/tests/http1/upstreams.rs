@@ -147,3 +147,55 @@ fn names_are_resolved() {
         Some(format!("localhost:{port}"))
     );
 }
+
+/// A gateway that hashes a cookie, which it gives to clients without one.
+fn sticky(upstream: SocketAddr) -> TestGateway {
+    let cookie = json!({"name": "sticky", "set_for_path": "/", "attributes": "Same-Site=Lax; HttpOnly"});
+    let changes = json!({"upstreams": {"algorithm": "consistent-hashing", "hash_on": [{"cookie": cookie}]}, "services": {"retries": 0}});
+    TestGateway::start(balanced(&[(upstream, 1)], &changes))
+}
+
+#[test]
+fn sticky_cookie_takes_the_place_of_one_of_its_name() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    upstream.serve(|_| {
+        "HTTP/1.1 200 OK\r\nSet-Cookie: sticky=theirs\r\nSet-Cookie: sticky2=b\r\nContent-Length: 0\r\n\r\n".into()
+    });
+    let gateway = sticky(address);
+    let mut client = gateway.connect();
+    client.send(GET);
+    let answer = client.response().unwrap();
+    let cookies = answer.head.all("Set-Cookie");
+    let given: Vec<&String> = cookies.iter().filter(|it| it.starts_with("sticky=")).collect();
+    let [given] = given[..] else {
+        panic!("{cookies:?}");
+    };
+    let (value, attributes) = given["sticky=".len()..].split_once("; ").unwrap();
+    assert_eq!(attributes, "Path=/; Same-Site=Lax; HttpOnly");
+    let lengths: Vec<usize> = value.split('-').map(str::len).collect();
+    assert_eq!(lengths, [8, 4, 4, 4, 12], "{value}");
+    assert!(cookies.iter().any(|it| it == "sticky2=b"), "{cookies:?}");
+    // A client that has it gets none, and the upstream's stays.
+    client.send(format!(
+        "GET / HTTP/1.1\r\nHost: h\r\nCookie: sticky={value}\r\n\r\n"
+    ));
+    let answer = client.response().unwrap();
+    assert_eq!(answer.head.all("Set-Cookie"), ["sticky=theirs", "sticky2=b"]);
+}
+
+#[test]
+fn sticky_cookie_is_given_only_if_there_was_a_target() {
+    let gateway = sticky(dead());
+    let mut client = gateway.connect();
+    client.send(GET);
+    let answer = client.response().unwrap();
+    assert_eq!((answer.status(), answer.head.all("Set-Cookie").len()), (502, 1));
+    let cookie = json!({"name": "sticky", "set_for_path": "/"});
+    let changes = json!({"upstreams": {"algorithm": "consistent-hashing", "hash_on": [{"cookie": cookie}]}});
+    let gateway = TestGateway::start(balanced(&[], &changes));
+    let mut client = gateway.connect();
+    client.send(GET);
+    let answer = client.response().unwrap();
+    assert_eq!((answer.status(), answer.head.all("Set-Cookie").len()), (503, 0));
+}

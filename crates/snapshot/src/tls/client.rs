@@ -1,6 +1,6 @@
 //! How upstreams are met over TLS: trust, names and own certificates, ready for handshakes. No socket is touched.
 
-use super::{Unusable, authorities, certificates, certified_key, provider};
+use super::{UnusableKeyPair, authorities, certificates, certified_key, provider};
 use crate::persistent_state::PersistentState;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
@@ -73,7 +73,9 @@ impl ClientTls {
             None => builder.with_no_client_auth(),
             Some(pair) => {
                 let key = certified_key(pair).map_err(|unusable| match unusable {
-                    Unusable::Certificate(message) | Unusable::Key(message) => refuse("certificate", message),
+                    UnusableKeyPair::Certificate(message) | UnusableKeyPair::Key(message) => {
+                        refuse("certificate", message)
+                    }
                 })?;
                 builder.with_client_cert_resolver(Arc::new(Shown(Arc::new(key))))
             }

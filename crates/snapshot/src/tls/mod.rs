@@ -20,8 +20,10 @@ use weir_model::{Acme, Diagnostic, DocPath, KeyPair, x509};
 
 /// What of a key pair cannot be used, and why.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub enum UnusableKeyPair {
+    /// The certificate.
     Certificate(String),
+    /// The key.
     Key(String),
 }
 
@@ -31,14 +33,18 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::clone(PROVIDER.get_or_init(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider())))
 }
 
-/// Reads a certificate and its key, and makes sure that they belong together.
-pub(crate) fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
+/// Reads a certificate and its key, and makes sure that they belong together. The certificate may be of X.509 version 1:
+/// whether to trust it is for the peer to decide.
+///
+/// # Errors
+/// One of them cannot be read, or they do not belong together.
+pub fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, UnusableKeyPair> {
     let certified = read_pair(pair)?;
     match certified.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
-        Err(rustls::Error::InconsistentKeys(_)) => {
-            Err(Unusable::Key("the key is not that of the certificate".to_owned()))
-        }
+        Err(rustls::Error::InconsistentKeys(_)) => Err(UnusableKeyPair::Key(
+            "the key is not that of the certificate".to_owned(),
+        )),
         // What is presented is for its reader to judge: one of version 1 is as good as any for those who take it.
         Err(error) => match certified
             .cert
@@ -46,22 +52,26 @@ pub(crate) fn certified_key(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
             .and_then(|first| x509::Certificate::of_der(first))
         {
             Some(read) if read.fits(&pair.key) => Ok(certified),
-            Some(_) => Err(Unusable::Key("the key is not that of the certificate".to_owned())),
-            None => Err(Unusable::Certificate(format!("expected a certificate: {error}"))),
+            Some(_) => Err(UnusableKeyPair::Key(
+                "the key is not that of the certificate".to_owned(),
+            )),
+            None => Err(UnusableKeyPair::Certificate(format!(
+                "expected a certificate: {error}"
+            ))),
         },
     }
 }
 
 /// Reads a certificate and its key.
-fn read_pair(pair: &KeyPair) -> Result<CertifiedKey, Unusable> {
-    let chain = certificates(&pair.certificate).map_err(Unusable::Certificate)?;
+fn read_pair(pair: &KeyPair) -> Result<CertifiedKey, UnusableKeyPair> {
+    let chain = certificates(&pair.certificate).map_err(UnusableKeyPair::Certificate)?;
     // What the error says may quote the key.
     let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
-        .map_err(|_| Unusable::Key("expected an unencrypted private key in PEM".to_owned()))?;
+        .map_err(|_| UnusableKeyPair::Key("expected an unencrypted private key in PEM".to_owned()))?;
     let key = provider()
         .key_provider
         .load_private_key(key)
-        .map_err(|_| Unusable::Key("expected an RSA, ECDSA or Ed25519 key".to_owned()))?;
+        .map_err(|_| UnusableKeyPair::Key("expected an RSA, ECDSA or Ed25519 key".to_owned()))?;
     Ok(CertifiedKey::new(chain, key))
 }
 
@@ -135,9 +145,9 @@ Z/nOzICeiagwwZPh1WwSq1eBJO7I6Ja7MnI3m0hmj5XwAX6H/Ep+mD3h
         };
         assert!(pair(OLD, KEY.to_owned()).is_ok());
         let other = rcgen::KeyPair::generate().expect("a key").serialize_pem();
-        assert!(matches!(pair(OLD, other), Err(Unusable::Key(_))));
+        assert!(matches!(pair(OLD, other), Err(UnusableKeyPair::Key(_))));
         let none = KEY.replace("PRIVATE KEY", "CERTIFICATE");
         let refused = pair(&none, KEY.to_owned());
-        assert!(matches!(refused, Err(Unusable::Certificate(_))));
+        assert!(matches!(refused, Err(UnusableKeyPair::Certificate(_))));
     }
 }

@@ -1,7 +1,7 @@
 //! What clients are shown, and what is asked of them.
 
 use super::validity::{Validity, validity};
-use super::{Unusable, authorities, certified_key, provider, read_pair};
+use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::persistent_state::PersistentState;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
@@ -208,8 +208,10 @@ fn present(
         let place = || place.field("key_pairs").index(index);
         keys.push(Arc::new(certified_key(pair).map_err(
             |unusable| match unusable {
-                Unusable::Certificate(message) => Diagnostic::error(place().field("certificate"), message),
-                Unusable::Key(message) => Diagnostic::error(place().field("key"), message),
+                UnusableKeyPair::Certificate(message) => {
+                    Diagnostic::error(place().field("certificate"), message)
+                }
+                UnusableKeyPair::Key(message) => Diagnostic::error(place().field("key"), message),
             },
         )?));
     }

@@ -115,6 +115,10 @@ impl Dialect for ApisixDialect {
         crate::spellings().collect()
     }
 
+    fn plugin_table(&self) -> &'static [weir_dialect::PluginName] {
+        crate::plugins::NAMES
+    }
+
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         serde_json::to_value(crate::plugin_schemas(name)?).ok()
     }

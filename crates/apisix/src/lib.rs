@@ -28,14 +28,14 @@ mod secrets;
 mod settings;
 mod translate;
 
-pub use admin::{Admin, AdminOptions, Key, Keyring, Role, plugin_schemas};
+pub use admin::{Admin, AdminOptions, Key, Keyring, Role, plugin_names, plugin_schemas};
 pub use dialect::ApisixDialect;
 pub use document::recognises;
 pub use errors::ApisixErrorRenderer;
 pub use expiry::end_of;
 pub use incremental::IncrementalModel;
 pub use name::NAME;
-pub use plugins::spellings;
+pub use plugins::{NAMES as PLUGIN_NAMES, is_known as is_known_plugin, spellings};
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{
     AdminSettings, CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,

@@ -2,7 +2,7 @@
 
 use crate::admin::{AdminContext, AdminOpening};
 use crate::file::{FileForm, Prepared, Purpose};
-use crate::{AdminAccess, DEFAULT_WORKSPACE, DialectName, IncrementalModel, SecretSyntax};
+use crate::{AdminAccess, DEFAULT_WORKSPACE, DialectName, IncrementalModel, PluginName, SecretSyntax};
 use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -113,6 +113,11 @@ pub trait Dialect: Debug + Send + Sync {
     /// What the dialect calls plugins, each with its name in the catalogue; empty: by the same names.
     fn plugin_names(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
+    }
+
+    /// Every plugin name of the original, and what becomes of it; empty: there is no original.
+    fn plugin_table(&self) -> &'static [PluginName] {
+        &[]
     }
 
     /// The original's own schemas of a plugin's configuration; `None`: there are none.

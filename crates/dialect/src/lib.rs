@@ -16,6 +16,7 @@ mod declared;
 mod file;
 mod incremental;
 mod node;
+mod plugin_support;
 mod replica;
 mod routes;
 mod secrets;
@@ -31,6 +32,7 @@ pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
     UpstreamHealth,
 };
+pub use plugin_support::{PluginName, Support};
 pub use replica::{
     ATTEMPTS, Plan, Replica, ReplicaState, StateRef, Turn, Version, WriteError, WriteFailure, Writer, Written,
 };

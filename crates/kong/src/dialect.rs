@@ -101,6 +101,10 @@ impl Dialect for KongDialect {
         definitions.map(|it| (it.name, it.catalogue_name)).collect()
     }
 
+    fn plugin_table(&self) -> &'static [weir_dialect::PluginName] {
+        crate::plugins::NAMES
+    }
+
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         serde_json::to_value(crate::describe::plugin_config(name)?).ok()
     }

@@ -120,7 +120,7 @@ fn differences(part: &str, describe: fn(&str) -> Option<Value>) -> BTreeSet<Stri
         match describe(&name) {
             Some(ours) => compare(&ours, &theirs, &name, &mut found),
             // A plugin that the dialect does not know yet has none.
-            None if matches!(known(&name), PluginSupport::Unavailable) => {}
+            None if matches!(known(&name), PluginSupport::Unavailable(_)) => {}
             None => {
                 found.insert(format!("{name} has no schema"));
             }

@@ -118,7 +118,8 @@ Phases are those of the plugin's short example in docs/configuration.md; they de
 Examples:
   weir plugins
   weir plugins rate-limiting limit-count
-  weir plugins cors --page";
+  weir plugins cors --page
+  weir plugins --originals";
 
 const USER_EXAMPLES: &str = "\
 The first user has to be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
@@ -236,7 +237,7 @@ pub enum ConvertTarget {
 }
 
 /// Flags of `weir plugins`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct PluginsArgs {
     /// Only the plugins that have one of these names, in any spelling.
     #[arg(value_name = "NAME")]
@@ -247,6 +248,9 @@ pub struct PluginsArgs {
     /// Print the tables of fields as they stand on the plugins' pages, in all spellings.
     #[arg(long, conflicts_with = "json")]
     pub page: bool,
+    /// Print what becomes of every plugin name of Kong and APISIX, of the free and of the paid editions.
+    #[arg(long, conflicts_with = "page")]
+    pub originals: bool,
 }
 
 /// Arguments of `weir bench`, passed on as they are.

@@ -33,7 +33,7 @@ pub use encrypted_fields::Keyring;
 pub(crate) use kind::Kind;
 pub use opening::open;
 pub use response::SERVER_TEXT;
-pub use schemas::plugin_schemas;
+pub use schemas::{in_order as plugin_names, plugin_schemas};
 pub use token::{Key, Role, STOCK_KEYS};
 
 use crate::settings::Settings;

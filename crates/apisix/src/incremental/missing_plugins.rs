@@ -1,8 +1,9 @@
 //! Plugins that a document uses and Weir lacks.
 
-use crate::plugins::{Meta, is_known, mapping};
+use crate::plugins::{Meta, is_known, mapping, names};
 use serde_json::{Map, Value};
 use std::fmt;
+use weir_dialect::Support;
 
 /// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
 /// calls, save work, or do nothing to a call by themselves.
@@ -104,8 +105,16 @@ impl fmt::Display for MissingPlugins {
             self.names.join("\", \"")
         )?;
         match self.refuses {
-            true => f.write_str("; calls are refused"),
-            false => f.write_str("; calls are served without"),
+            true => f.write_str("; calls are refused")?,
+            false => f.write_str("; calls are served without")?,
         }
+        let refused = self.names.iter().filter_map(|name| names::row(name));
+        for (name, reason) in refused.filter_map(|row| match row.support {
+            Support::Refused(reason) => Some((row.name, reason)),
+            _ => None,
+        }) {
+            write!(f, " ({name}: {reason})")?;
+        }
+        Ok(())
     }
 }

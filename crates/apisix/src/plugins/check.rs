@@ -1,10 +1,11 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
-use super::{is_known, mapping, meta::Meta, unserved};
+use super::{is_known, mapping, meta::Meta, names, unserved};
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
 use std::collections::HashMap;
+use weir_dialect::Support;
 use weir_plugins::lua_syntax;
 
 /// Where a plugin's configuration stands.
@@ -56,7 +57,11 @@ impl Checker {
             return Err(format!("invalid plugin conf for plugin [{name}]: expected a map"));
         }
         if !is_known(name) {
-            return Err(format!("unknown plugin [{name}]"));
+            let reason = match names::row(name).map(|row| row.support) {
+                Some(Support::Refused(reason)) => format!(": {reason}"),
+                _ => String::new(),
+            };
+            return Err(format!("unknown plugin [{name}]{reason}"));
         }
         let meta = Meta::of(config);
         match self.check_config(name, config, side) {

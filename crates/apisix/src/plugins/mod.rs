@@ -26,6 +26,7 @@ mod grpc_transcode;
 mod grpc_web;
 mod headers;
 mod hmac_auth;
+mod idle;
 mod ip_restriction;
 mod jwe_decrypt;
 mod jwt_auth;
@@ -37,6 +38,7 @@ pub mod loggers;
 mod meta;
 mod mocking;
 mod multi_auth;
+pub mod names;
 mod opentelemetry;
 mod prometheus;
 mod proxy_cache;
@@ -64,6 +66,7 @@ mod zipkin;
 pub use catalogue::{is_known, mapping, spellings};
 pub use check::{Checker, PluginLocation};
 pub use meta::{Meta, shape as meta_shape};
+pub use names::NAMES;
 pub use unserved::unserved;
 
 use crate::schema::Schema;
@@ -256,6 +259,19 @@ impl Warnings {
     /// The field cannot be served.
     pub fn not_available(&mut self, field: &'static str, what: &str) {
         self.error(field, format!("{what} is not available in this version of Weir"));
+    }
+}
+
+/// The shape of a plugin whose schemas are kept as APISIX prints them; `which` is `schema`, `consumer_schema` or
+/// `metadata_schema`.
+fn printed_shape(text: &'static str, which: &str) -> Schema {
+    let schemas: Value = serde_json::from_str(text).unwrap_or_default();
+    // Shapes live as long as the process.
+    let schema: &'static Value = Box::leak(Box::new(schemas[which].clone()));
+    let shape = Schema::from_json_schema(schema);
+    match which {
+        "schema" => shape.field("_meta", meta::shape()),
+        _ => shape,
     }
 }
 

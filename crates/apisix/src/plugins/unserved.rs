@@ -83,7 +83,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         "ldap-auth-advanced",
         include_str!("unserved/ldap-auth-advanced.json"),
     ),
-    ("log-rotate", include_str!("unserved/log-rotate.json")),
     ("loggly", include_str!("unserved/loggly.json")),
     ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),
     ("node-status", include_str!("unserved/node-status.json")),
@@ -93,10 +92,8 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("openfunction", include_str!("unserved/openfunction.json")),
     ("openid-connect", include_str!("unserved/openid-connect.json")),
     ("openwhisk", include_str!("unserved/openwhisk.json")),
-    ("proxy-buffering", include_str!("unserved/proxy-buffering.json")),
     ("rocketmq-logger", include_str!("unserved/rocketmq-logger.json")),
     ("saml-auth", include_str!("unserved/saml-auth.json")),
-    ("server-info", include_str!("unserved/server-info.json")),
     (
         "serverless-post-function",
         include_str!("unserved/serverless-post-function.json"),

@@ -159,6 +159,8 @@ impl<'d> Instances<'d> {
         let translated = written.mapping.translate(config, &context, &mut notes);
         report(notes, &place, diagnostics);
         let config = match translated {
+            // Some do nothing to calls.
+            Ok(Value::Null) => return None,
             Ok(config) => config,
             Err(error) => {
                 diagnostics.push(Diagnostic::error(place(), error.to_string()));

@@ -32,7 +32,7 @@ pub fn definition(family: &EntityType, fields: &Map<String, Value>) -> Option<&'
     }
     match known(fields.get("name")?.as_str()?) {
         PluginSupport::Yes(definition) => Some(definition),
-        PluginSupport::Unavailable | PluginSupport::No => None,
+        PluginSupport::Unavailable(_) | PluginSupport::No => None,
     }
 }
 

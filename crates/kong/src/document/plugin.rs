@@ -59,8 +59,8 @@ pub fn read_config(
     };
     let definition = match known(name) {
         PluginSupport::Yes(definition) => definition,
-        PluginSupport::Unavailable => {
-            let message = format!("plugin \"{name}\" is not available in this version of Weir");
+        PluginSupport::Unavailable(reason) => {
+            let message = format!("plugin \"{name}\" is not available in this version of Weir: {reason}");
             problems.error(&place.field("name"), message);
             return;
         }

@@ -389,7 +389,7 @@ fn make_config(plugin: &Plugin, consumers: &dyn Fn(&str) -> Option<String>) -> C
             Err(_) if !chain::is_served(definition) => Ok(Value::Null),
             Err(unfit) => Err(unfit.to_string()),
         },
-        PluginSupport::Unavailable | PluginSupport::No => {
+        PluginSupport::Unavailable(_) | PluginSupport::No => {
             Err(format!("there is no plugin \"{}\"", plugin.name))
         }
     };

@@ -21,6 +21,7 @@ mod jwt;
 mod key_auth;
 mod logging;
 mod loggly;
+pub mod names;
 mod opentelemetry;
 mod prometheus;
 mod proxy_cache;
@@ -46,11 +47,13 @@ mod zipkin;
 
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
+pub use names::NAMES;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub use shorthand::Shorthand;
 use unserved::DESCRIBED;
+use weir_dialect::Support;
 use weir_model::DocPath;
 use weir_plugins::identity;
 
@@ -101,8 +104,8 @@ pub type Consumers<'c> = dyn Fn(&str) -> Option<String> + 'c;
 pub enum PluginSupport {
     /// It can be used.
     Yes(&'static Definition),
-    /// The original has it, Weir does not yet.
-    Unavailable,
+    /// The original or its paid edition has it, Weir does not; the reason.
+    Unavailable(&'static str),
     /// Nobody has it.
     No,
 }
@@ -111,8 +114,10 @@ pub enum PluginSupport {
 pub fn known(name: &str) -> PluginSupport {
     match all().find(|definition| definition.name == name) {
         Some(definition) => PluginSupport::Yes(definition),
-        None if UNAVAILABLE.contains(&name) => PluginSupport::Unavailable,
-        None => PluginSupport::No,
+        None => match names::row(name).map(|row| row.support) {
+            Some(Support::Refused(reason)) => PluginSupport::Unavailable(reason),
+            _ => PluginSupport::No,
+        },
     }
 }
 
@@ -158,9 +163,6 @@ pub static DEFINITIONS: &[Definition] = &[
     udp_log::DEFINITION,
     zipkin::DEFINITION,
 ];
-
-/// Plugins of the original that Weir does not have yet.
-const UNAVAILABLE: &[&str] = &["ai-proxy", "ai-request-transformer", "ai-response-transformer"];
 
 /// Reads a configuration that has passed its description. A text where the description wants a number cannot
 /// occur any more.

@@ -40,7 +40,12 @@ impl<'c> Check<'c> {
         if self.is_silent { String::new() } else { make() }
     }
 
-    fn spend(&self, steps: usize) -> Checked {
+    /// What a reference leads to.
+    pub(super) fn node(&self, place: usize) -> &'c Node {
+        &self.nodes[place]
+    }
+
+    pub(super) fn spend(&self, steps: usize) -> Checked {
         self.work.spend(steps).map_err(|_| String::new())
     }
 
@@ -316,11 +321,11 @@ impl<'c> Check<'c> {
 }
 
 impl Name {
-    fn quoted(&self) -> String {
+    pub(super) fn quoted(&self) -> String {
         format!("\"{}\"", self.told)
     }
 
-    fn missing(&self) -> String {
+    pub(super) fn missing(&self) -> String {
         format!("property {} is required", self.quoted())
     }
 }

@@ -11,32 +11,87 @@ const MAX_NODES: usize = 1_000;
 
 /// Reads a whole schema.
 pub(super) fn read(schema: &Value, fold_names: bool) -> Result<Schema, String> {
-    let mut reader = Reader {
-        root: schema,
-        nodes: vec![Node::Always(true)],
-        places: HashMap::new(),
-    };
+    let mut reader = Reader::new(schema, MAX_NODES, false);
+    reader.nodes.push(Node::Always(true));
     reader.places.insert(String::new(), 0);
     reader.nodes[0] = reader.node(schema, fold_names)?;
     Ok(Schema { nodes: reader.nodes })
 }
 
-struct Reader<'s> {
+pub(super) struct Reader<'s> {
     root: &'s Value,
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// Of parts that references lead to, by the path in the reference.
     places: HashMap<String, usize>,
+    most: usize,
+    /// Whether schemas are of draft 2020-12: what stands beside a reference counts too.
+    is_modern: bool,
+    /// Of draft 2020-12, the parts that anchors name, by `#name`.
+    anchors: HashMap<String, &'s Value>,
+    /// How deep the schema that is being read is in others.
+    depth: usize,
 }
 
-impl Reader<'_> {
-    fn node(&mut self, schema: &Value, fold: bool) -> Result<Node, String> {
+/// Words beside a reference that say nothing of values.
+const ANNOTATIONS: [&str; 12] = [
+    "$ref",
+    "$dynamicRef",
+    "$comment",
+    "$id",
+    "$defs",
+    "$anchor",
+    "$dynamicAnchor",
+    "title",
+    "description",
+    "summary",
+    "example",
+    "examples",
+];
+/// How deep schemas may stand in each other.
+const MAX_SCHEMA_DEPTH: usize = 200;
+
+impl<'s> Reader<'s> {
+    pub(super) fn new(root: &'s Value, most: usize, is_modern: bool) -> Self {
+        let mut anchors = HashMap::new();
+        if is_modern {
+            find_anchors(root, &mut anchors);
+        }
+        Self {
+            root,
+            nodes: Vec::new(),
+            places: HashMap::new(),
+            most,
+            is_modern,
+            anchors,
+            depth: 0,
+        }
+    }
+
+    pub(super) fn node(&mut self, schema: &Value, fold: bool) -> Result<Node, String> {
+        if self.depth > MAX_SCHEMA_DEPTH {
+            return Err("the schema is nested too deep".to_owned());
+        }
+        self.depth += 1;
+        let node = self.node_here(schema, fold);
+        self.depth -= 1;
+        node
+    }
+
+    fn node_here(&mut self, schema: &Value, fold: bool) -> Result<Node, String> {
         let schema = match schema {
             Value::Bool(always) => return Ok(Node::Always(*always)),
             Value::Object(schema) => schema,
             _ => return Err("expected a schema: a map, true or false".to_owned()),
         };
-        if let Some(Value::String(reference)) = schema.get("$ref") {
-            return self.reference(reference).map(Node::Reference);
+        let dynamic = schema.get("$dynamicRef").filter(|_| self.is_modern);
+        let mut beside = None;
+        if let Some(Value::String(reference)) = schema.get("$ref").or(dynamic) {
+            let target = self.reference(reference).map(Node::Reference)?;
+            let is_alone = !self.is_modern || schema.keys().all(|word| ANNOTATIONS.contains(&word.as_str()));
+            if is_alone {
+                return Ok(target);
+            }
+            beside = Some(target);
         }
         let condition = match schema.get("if") {
             None => None,
@@ -46,7 +101,7 @@ impl Reader<'_> {
                 self.optional(schema, "else", fold)?,
             )),
         };
-        Ok(Node::Rules(Box::new(Rules {
+        let mut rules = Rules {
             kinds: kinds(schema.get("type"))?,
             fields: self.fields(schema, fold)?,
             items: self.items(schema)?,
@@ -61,7 +116,11 @@ impl Reader<'_> {
             not: self.optional(schema, "not", fold)?,
             condition,
             default: schema.get("default").filter(|it| !it.is_null()).cloned(),
-        })))
+            is_plain: false,
+        };
+        rules.all_of.extend(beside);
+        rules.is_plain = rules.is_plain();
+        Ok(Node::Rules(Box::new(rules)))
     }
 
     /// The place of what a reference leads to.
@@ -71,8 +130,9 @@ impl Reader<'_> {
         if let Some(known) = self.places.get(path) {
             return Ok(*known);
         }
-        let target = self.root.pointer(path).ok_or_else(unknown)?;
-        if self.nodes.len() >= MAX_NODES {
+        let anchor = || self.anchors.get(reference).copied();
+        let target = self.root.pointer(path).or_else(anchor).ok_or_else(unknown)?;
+        if self.nodes.len() >= self.most {
             return Err("the schema has too many references".to_owned());
         }
         let place = self.nodes.len();
@@ -131,7 +191,11 @@ impl Reader<'_> {
             .filter(|it| !is_property(it))
             .map(|it| name(it))
             .collect();
-        for (told, inner) in map(schema, "dependencies")? {
+        let dependencies: Vec<(&String, &Value)> = map(schema, "dependencies")?
+            .chain(map(schema, "dependentRequired")?)
+            .chain(map(schema, "dependentSchemas")?)
+            .collect();
+        for (told, inner) in dependencies {
             let dependency = match inner {
                 Value::Array(items) => {
                     Dependency::Fields(items.iter().filter_map(Value::as_str).map(name).collect())
@@ -147,6 +211,8 @@ impl Reader<'_> {
             "required",
             "properties",
             "dependencies",
+            "dependentRequired",
+            "dependentSchemas",
             "patternProperties",
             "additionalProperties",
             "propertyNames",
@@ -168,12 +234,24 @@ impl Reader<'_> {
             unique: schema.get("uniqueItems") == Some(&Value::Bool(true)),
             ..Items::default()
         };
+        let is_tuple = self.is_modern && schema.contains_key("prefixItems");
         match schema.get("items") {
+            _ if is_tuple => {
+                items.first = self.nodes(schema, "prefixItems", false)?;
+                items.others = self.optional(schema, "items", false)?;
+            }
             None => {}
             Some(Value::Array(_)) => items.first = self.nodes(schema, "items", false)?,
             Some(each) => items.each = Some(self.node(each, false)?),
         }
-        let words = ["items", "contains", "minItems", "maxItems", "uniqueItems"];
+        let words = [
+            "items",
+            "prefixItems",
+            "contains",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+        ];
         Ok(words
             .iter()
             .any(|word| schema.contains_key(*word))
@@ -188,10 +266,49 @@ impl Fields {
             let has_default = matches!(&property.node, Node::Rules(rules) if rules.default.is_some());
             let name = property.name.looked_up.clone();
             let is_double = self.places.insert(name, place).is_some();
+            self.has_doubles |= is_double;
             if property.is_required || has_default || is_double {
                 self.always.push(place);
             }
         }
+    }
+}
+
+impl Rules {
+    /// Whether each part of a value needs to be seen once only.
+    fn is_plain(&self) -> bool {
+        let is_scalar = |option: &Value| !option.is_array() && !option.is_object();
+        let are_fields_plain = self.fields.as_ref().is_none_or(|fields| {
+            fields.dependencies.is_empty() && fields.names.is_none() && !fields.has_doubles
+        });
+        let are_items_plain =
+            (self.items.as_ref()).is_none_or(|items| !items.unique && items.contains.is_none());
+        let lists = [&self.all_of, &self.any_of, &self.one_of];
+        self.options
+            .as_ref()
+            .is_none_or(|options| options.iter().all(is_scalar))
+            && self.constant.is_none()
+            && lists.iter().all(|list| list.is_empty())
+            && self.not.is_none()
+            && self.condition.is_none()
+            && are_fields_plain
+            && are_items_plain
+    }
+}
+
+/// Finds the parts that have a name of their own. Values are as deep as a reader allows.
+fn find_anchors<'s>(value: &'s Value, out: &mut HashMap<String, &'s Value>) {
+    match value {
+        Value::Object(map) => {
+            for word in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = map.get(word).and_then(Value::as_str) {
+                    out.entry(format!("#{name}")).or_insert(value);
+                }
+            }
+            map.values().for_each(|below| find_anchors(below, out));
+        }
+        Value::Array(items) => items.iter().for_each(|below| find_anchors(below, out)),
+        _ => {}
     }
 }
 

@@ -11,8 +11,12 @@ mod compile;
 mod equality;
 mod formats;
 mod scalars;
+mod set;
+mod stream;
 
 pub use scalars::weight;
+pub use set::{SchemaId, SchemaSet, SchemaSetBuilder};
+pub use stream::TextFault;
 
 use regex::Regex;
 use serde_json::Value;
@@ -58,6 +62,8 @@ struct Rules {
     /// `if`, `then` and `else`.
     condition: Option<(Node, Option<Node>, Option<Node>)>,
     default: Option<Value>,
+    /// Each part of a value needs to be seen once only.
+    is_plain: bool,
 }
 
 /// A type of JSON value.
@@ -90,6 +96,8 @@ struct Fields {
     names: Option<Node>,
     least: Option<usize>,
     most: Option<usize>,
+    /// Two properties are looked up by one name.
+    has_doubles: bool,
 }
 
 /// A field's name.
@@ -153,6 +161,14 @@ impl Schema {
         compile::read(schema, fold_names)
     }
 
+    /// Checks a JSON text, without filling anything in. A member of which the schema says something must not stand twice.
+    ///
+    /// # Errors
+    /// The first violation; or that the work goes beyond the budget, whatever the text is.
+    pub fn check_text(&self, text: &[u8], work: &WorkBudget) -> Result<(), TextFault> {
+        check_text(&self.nodes, &self.nodes[0], text, work)
+    }
+
     /// Checks a value and fills in what it leaves out.
     ///
     /// # Errors
@@ -164,6 +180,14 @@ impl Schema {
             true => Err(Exhausted.to_string()),
             false => checked,
         }
+    }
+}
+
+fn check_text(nodes: &[Node], node: &Node, text: &[u8], work: &WorkBudget) -> Result<(), TextFault> {
+    let checked = stream::check(check::Check::new(nodes, work), node, text);
+    match work.is_exhausted() {
+        true => Err(TextFault::Mismatch(Exhausted.to_string())),
+        false => checked,
     }
 }
 

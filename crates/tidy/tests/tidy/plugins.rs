@@ -4,6 +4,7 @@
 use crate::assert_none;
 use crate::repository::{files, read, root};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_dialect::{PluginName, Support};
 
 const FAMILIES: [&str; 5] = [
     "authentication",
@@ -117,6 +118,9 @@ fn lists_of_sources() -> Vec<List> {
     lists
 }
 
+/// Macros that make adapters.
+const MACROS: [&str; 1] = ["idle"];
+
 /// APISIX's adapters: `&super::MODULE::TYPE,`.
 fn adapters() -> Vec<String> {
     let mut lines = BTreeSet::new();
@@ -129,7 +133,16 @@ fn adapters() -> Vec<String> {
             .map(|(at, it)| (at, &text[at + it.len()..]))
         {
             let name: String = rest.chars().take_while(|it| it.is_alphanumeric()).collect();
-            lines.insert(format!("    &super::{module}::{name},"));
+            if !name.is_empty() {
+                lines.insert(format!("    &super::{module}::{name},"));
+            }
+        }
+        // Adapters that a macro of their file makes: `idle!(TYPE, "name", …)`.
+        for line in text.lines().filter_map(|line| line.strip_suffix(");")) {
+            if let Some((_, rest)) = line.split_once("!(").filter(|(name, _)| MACROS.contains(name)) {
+                let name = rest.split(',').next().unwrap_or_default();
+                lines.insert(format!("    &super::{module}::{name},"));
+            }
         }
     }
     lines.into_iter().collect()
@@ -191,7 +204,129 @@ fn lists_of_documents() -> Vec<List> {
             end: "",
             lines: names().map(row_of_names).collect(),
         },
+        List {
+            path: "docs/compatibility.md".to_owned(),
+            begin: "| plugin | difference |\n|---|---|",
+            end: "",
+            lines: rows_of_differences(),
+        },
+        List {
+            path: "docs/compatibility.md".to_owned(),
+            begin: "| name | of | here | why |\n|---|---|---|---|",
+            end: "",
+            lines: rows_of_the_rest(),
+        },
     ]
+}
+
+/// The tables of the originals' names, each with the original's name.
+fn originals() -> [(&'static str, &'static [PluginName]); 2] {
+    [
+        ("Kong", weir_kong::plugins::NAMES),
+        ("APISIX", weir_apisix::PLUGIN_NAMES),
+    ]
+}
+
+/// Differences, each with the plugins that have it.
+fn rows_of_differences() -> Vec<String> {
+    let mut by_text: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = Vec::new();
+    for (original, names) in originals() {
+        for row in names.iter() {
+            let Support::Served(differences) = row.support else {
+                continue;
+            };
+            for text in differences {
+                let place = by_text.iter().position(|(known, _)| known == text);
+                let place = place.unwrap_or_else(|| {
+                    by_text.push((text, BTreeMap::new()));
+                    by_text.len() - 1
+                });
+                by_text[place].1.entry(original).or_default().push(row.name);
+            }
+        }
+    }
+    let names = |(original, names): (&&str, &Vec<&str>)| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        format!("{original} {}", quoted.join(", "))
+    };
+    by_text
+        .iter()
+        .map(|(text, plugins)| {
+            let plugins: Vec<String> = plugins.iter().rev().map(names).collect();
+            format!("| {} | {text} |", plugins.join(", "))
+        })
+        .collect()
+}
+
+/// The names that are not served, and why.
+fn rows_of_the_rest() -> Vec<String> {
+    let mut rows = Vec::new();
+    for (original, names) in originals() {
+        for row in names
+            .iter()
+            .filter(|row| !matches!(row.support, Support::Served(_)))
+        {
+            let edition = if row.is_paid { ", paid" } else { "" };
+            rows.push(format!(
+                "| `{}` | {original}{edition} | {} | {} |",
+                row.name,
+                row.support.word(),
+                row.support.remarks().join("; ")
+            ));
+        }
+    }
+    rows
+}
+
+/// What is built for a name: the word that its row must have.
+fn built(original: &str, name: &str) -> &'static str {
+    use weir_kong::plugins::{DEFINITIONS, unserved::DESCRIBED};
+    if original == "Kong" {
+        return match name {
+            _ if DEFINITIONS.iter().any(|it| it.name == name) => "served",
+            _ if DESCRIBED.iter().any(|it| it.name == name) => "checked",
+            _ => "refused",
+        };
+    }
+    match weir_apisix::spellings().find(|(known, _)| *known == name) {
+        Some((_, "")) => "accepted",
+        Some(_) => "served",
+        None if weir_apisix::is_known_plugin(name) => "checked",
+        None => "refused",
+    }
+}
+
+#[test]
+fn plugin_names_are_told_as_they_are_built() {
+    let mut breaches = Vec::new();
+    for (original, rows) in originals() {
+        let file = match original {
+            "Kong" => format!("{KONG}names.rs"),
+            _ => format!("{APISIX}names.rs"),
+        };
+        for row in rows {
+            let (told, is) = (row.support.word(), built(original, row.name));
+            // APISIX's own that are refused for good have schemas too: they are checked before.
+            let is_true = told.starts_with(is) || (told, is, original) == ("refused", "checked", "APISIX");
+            if !is_true {
+                breaches.push(format!("{file}: `{}` is {is}, its row says {told}", row.name));
+            }
+        }
+        let known = |name: &str| rows.iter().any(|row| row.name == name);
+        let all: Vec<&str> = match original {
+            "Kong" => weir_kong::plugins::all().map(|it| it.name).collect(),
+            _ => weir_apisix::plugin_names().collect(),
+        };
+        breaches.extend(
+            all.into_iter()
+                .filter(|name| !known(name))
+                .map(|name| format!("{file}: `{name}` has no row")),
+        );
+    }
+    assert_none(
+        &breaches,
+        "a plugin's row says what becomes of its name; change the row with the plugin",
+    );
 }
 
 #[test]

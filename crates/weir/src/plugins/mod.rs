@@ -4,6 +4,7 @@
 //! the fields are listed too, from the schema of their types; `page` makes the tables of their pages of the same.
 
 mod fields;
+mod originals;
 mod page;
 
 use crate::args::PluginsArgs;
@@ -30,7 +31,36 @@ struct Listed {
 
 /// Prints the catalogue, or the plugins that have one of these names.
 pub fn plugins(args: &PluginsArgs) -> CommandOutput {
+    if args.originals {
+        return originals::print(args);
+    }
     let mut listed = listed();
+    // A name of an original that is not served is a good question too.
+    let (known, unserved): (Vec<&String>, Vec<&String>) =
+        (args.names.iter()).partition(|name| listed.iter().any(|it| it.has_name(name)));
+    if !args.json && !unserved.is_empty() && unserved.iter().all(|name| originals::has(name)) {
+        let names = unserved.into_iter().cloned().collect();
+        let told = originals::print(&PluginsArgs {
+            names,
+            originals: true,
+            ..args.clone()
+        });
+        let names: Vec<String> = known.into_iter().cloned().collect();
+        let served = match names.is_empty() {
+            true => String::new(),
+            false => {
+                plugins(&PluginsArgs {
+                    names,
+                    ..args.clone()
+                })
+                .stdout
+            }
+        };
+        return CommandOutput {
+            stdout: served + &told.stdout,
+            ..CommandOutput::default()
+        };
+    }
     if let Some(name) = args
         .names
         .iter()
@@ -146,6 +176,7 @@ mod tests {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             json,
             page: false,
+            originals: false,
         })
     }
 

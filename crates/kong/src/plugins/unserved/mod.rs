@@ -114,22 +114,3 @@ fn refuse_before_upstream(config: &Value, consumers: &Consumers<'_>) -> Result<V
         pass(config, consumers)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn they_are_told_of() {
-        let page = include_str!("../../../../../docs/compatibility.md");
-        let start = page
-            .find("these are described, but not served yet")
-            .expect("a list");
-        let list = &page[start..];
-        let list = &list[..list.find("Their instances").expect("its end")];
-        let told: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
-        let described: BTreeSet<&str> = DESCRIBED.iter().map(|it| it.name).collect();
-        assert_eq!(told, described);
-    }
-}

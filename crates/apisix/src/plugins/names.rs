@@ -1,0 +1,255 @@
+//! What becomes of each plugin name of APISIX, and of API7's paid editions. A row changes with the plugin: a test of the
+//! house (`cargo test -p weir-tidy plugin_names`) compares the rows with what is built, and the tables of
+//! `docs/compatibility.md` are made of them.
+
+use weir_dialect::PluginName;
+
+/// It belongs to the plugins of language models.
+const OF_MODELS: &str = "plugins for language models are not built yet";
+/// It runs code of the administrator.
+const OF_CODE: &str = "plugins that run users' code are not built yet";
+/// It is planned.
+const NOT_BUILT: &str = "it is not built yet";
+const CACHED: &str = "calls bypass the cache (`Bypass`) if they have a body that the key does not distinguish; a GET or HEAD with a body always does. The originals use one stored answer for all of them";
+const CUT: &str =
+    "nothing is sent after `max_resp_body_size`; the original passes some of the further pieces unchanged";
+const LOGS: &str = "secrets in headers and query are masked; with several addresses, the first gets the entries; a time in Elasticsearch's index is refused; a request body above 1 MiB is not logged";
+const TRACES: &str = "one span per call, with Zipkin's phases as events; an invalid `b3` is ignored, while the original answers 400";
+const REDIS: &str = "Redis policies: the calls of a worker share one connection, `redis_role: slave` is refused, keys have different names ([shared limits](redis.md))";
+const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
+const REGEX: &str = "regular expressions with look-around or backreferences are refused";
+
+/// All of them, by name.
+pub static NAMES: &[PluginName] = &[
+    PluginName::served("acl"),
+    PluginName::checked("ai", OF_MODELS),
+    PluginName::checked("ai-aliyun-content-moderation", OF_MODELS),
+    PluginName::checked("ai-aws-content-moderation", OF_MODELS),
+    PluginName::checked("ai-cache", OF_MODELS),
+    PluginName::checked("ai-lakera-guard", OF_MODELS),
+    PluginName::checked("ai-prompt-decorator", OF_MODELS),
+    PluginName::checked("ai-prompt-guard", OF_MODELS),
+    PluginName::checked("ai-prompt-template", OF_MODELS),
+    PluginName::checked("ai-proxy", OF_MODELS),
+    PluginName::checked("ai-proxy-multi", OF_MODELS),
+    PluginName::checked("ai-rag", OF_MODELS),
+    PluginName::checked("ai-rate-limiting", OF_MODELS),
+    PluginName::checked("ai-request-rewrite", OF_MODELS),
+    PluginName::served("api-breaker"),
+    PluginName::served("attach-consumer-label"),
+    PluginName::checked("authz-casbin", NOT_BUILT),
+    PluginName::checked("authz-casdoor", NOT_BUILT),
+    PluginName::checked("authz-keycloak", NOT_BUILT),
+    PluginName::checked("aws-lambda", NOT_BUILT),
+    PluginName::checked("azure-functions", NOT_BUILT),
+    PluginName::differs(
+        "basic-auth",
+        &["a password with a `:` is refused; the original compares only the part before the colon"],
+    ),
+    PluginName::checked("batch-requests", NOT_BUILT),
+    PluginName::differs(
+        "body-transformer",
+        &[
+            CUT,
+            "templates support `if`, `for` and `local`; other statements and nested templates are refused",
+        ],
+    ),
+    PluginName::served("brotli"),
+    PluginName::checked("cas-auth", NOT_BUILT),
+    PluginName::checked("chaitin-waf", NOT_BUILT),
+    PluginName::differs("clickhouse-logger", &[LOGS]),
+    PluginName::served("client-control"),
+    PluginName::differs(
+        "consumer-restriction",
+        &["`type: service_id` works for services with an upstream of their own (not by `upstream_id`)"],
+    ),
+    PluginName::differs("cors", &[REGEX]),
+    PluginName::served("csrf"),
+    PluginName::checked("data-mask", NOT_BUILT),
+    PluginName::served("datadog"),
+    PluginName::served("degraphql"),
+    PluginName::checked("dingtalk-auth", NOT_BUILT),
+    PluginName::refused("dubbo-proxy", "it needs a module of Tengine"),
+    PluginName::served("echo"),
+    PluginName::differs("elasticsearch-logger", &[LOGS]),
+    PluginName::checked("error-log-logger", NOT_BUILT),
+    PluginName::served("error-page"),
+    PluginName::checked("example-plugin", NOT_BUILT),
+    PluginName::checked("exit-transformer", NOT_BUILT),
+    PluginName::checked("ext-plugin-post-req", OF_CODE),
+    PluginName::checked("ext-plugin-post-resp", OF_CODE),
+    PluginName::checked("ext-plugin-pre-req", OF_CODE),
+    PluginName::served("fault-injection"),
+    PluginName::checked("feishu-auth", NOT_BUILT),
+    PluginName::differs(
+        "file-logger",
+        &[
+            "files are written only in the folder of `--log-dir`; paths with `..` or hidden names are refused at the write ([files](security.md#files))",
+            LOGS,
+        ],
+    ),
+    PluginName::served("forward-auth"),
+    PluginName::refused("gm", "it needs a TLS library with the ciphers of GM/T"),
+    PluginName::checked("google-cloud-logging", NOT_BUILT),
+    PluginName::differs("graphql-limit-count", &["only a fixed window and a fixed count"]),
+    PluginName::differs("graphql-proxy-cache", &[CACHED]),
+    PluginName::differs("grpc-transcode", &[GRPC]),
+    PluginName::differs("grpc-web", &[GRPC]),
+    PluginName::served("gzip"),
+    PluginName::served("hmac-auth"),
+    PluginName::checked("http-dubbo", NOT_BUILT),
+    PluginName::differs("http-logger", &[LOGS]),
+    PluginName::refused("inspect", "it debugs the original's own Lua code"),
+    PluginName::served("ip-restriction"),
+    PluginName::served("jwe-decrypt"),
+    PluginName::differs(
+        "jwt-auth",
+        &[
+            "RSA keys of 512 to 2047 bits are served with a warning (only RS256, RS384 and RS512); shorter ones are not",
+            "Ed448 keys are refused: use Ed25519",
+            "a token with `crit` is refused, and so is a call with a second token in the same header, argument or cookie (the originals use one of them)",
+        ],
+    ),
+    PluginName::differs(
+        "kafka-logger",
+        &[
+            "the first `sasl_config` is used for all brokers; records with a `key` go to the partition that Kafka's own clients choose; `meta_format: origin` is refused; `producer_…` is accepted but not used: the gateway forms its own batches",
+            LOGS,
+        ],
+    ),
+    PluginName::checked("kafka-proxy", NOT_BUILT),
+    PluginName::served("key-auth"),
+    PluginName::checked("lago", NOT_BUILT),
+    PluginName::checked("ldap-auth", NOT_BUILT),
+    PluginName::checked("ldap-auth-advanced", NOT_BUILT),
+    PluginName::differs("limit-conn", &[REDIS]),
+    PluginName::differs(
+        "limit-count",
+        &[
+            REDIS,
+            "sliding windows are exact over all workers; a group that only one document uses can be reconfigured without a restart",
+        ],
+    ),
+    PluginName::refused(
+        "limit-count-advanced",
+        "only API7 Enterprise has it, and its behaviour is not published",
+    )
+    .paid(),
+    PluginName::differs("limit-req", &[REDIS]),
+    PluginName::idle(
+        "log-rotate",
+        "rotation is the work of the system; log files can be moved away at any time",
+    ),
+    PluginName::checked("loggly", NOT_BUILT),
+    PluginName::differs("loki-logger", &[LOGS]),
+    PluginName::checked("mcp-bridge", OF_MODELS),
+    PluginName::served("mocking"),
+    PluginName::refused("mqtt-proxy", "the protocol MQTT is not built yet"),
+    PluginName::served("multi-auth"),
+    PluginName::checked("node-status", NOT_BUILT),
+    PluginName::checked("oas-validator", NOT_BUILT),
+    PluginName::checked("ocsp-stapling", NOT_BUILT),
+    PluginName::checked("opa", NOT_BUILT),
+    PluginName::checked("openfunction", NOT_BUILT),
+    PluginName::checked("openid-connect", NOT_BUILT),
+    PluginName::differs("opentelemetry", &[TRACES]),
+    PluginName::checked("openwhisk", NOT_BUILT),
+    PluginName::refused(
+        "portal-auth",
+        "only API7 Enterprise has it, and its behaviour is not published",
+    )
+    .paid(),
+    PluginName::differs(
+        "prometheus",
+        &[
+            "served at `/metrics` and `/apisix/prometheus/metrics` of the status listener, Kong's also on its Admin API; metrics of Lua and NGINX are left out ([prometheus](plugins/prometheus.md#other-spellings))",
+        ],
+    ),
+    PluginName::idle("proxy-buffering", "bodies are always passed on as they come"),
+    PluginName::differs(
+        "proxy-cache",
+        &[
+            CACHED,
+            "responses with `Vary` are stored for each variant; `HEAD` stores nothing; concurrent calls share one fetch",
+            "if a call has `Authorization` and no known consumer, its response is stored only for callers with the same value",
+            "with `cache_control`, if a call has `Authorization` and no known consumer, its response is stored only if RFC 9111 (3.5) allows it",
+            "`cache_strategy: disk` uses the disk that [`--apisix-config`](apisix-config.md) names for the zone; without it, memory, with a warning; a `PURGE` that finds nothing leaves no trace",
+        ],
+    ),
+    PluginName::served("proxy-control"),
+    PluginName::differs(
+        "proxy-mirror",
+        &["only `http://`; copies have no `X-Forwarded-*`; bodies above 1 MiB are not copied"],
+    ),
+    PluginName::differs("proxy-rewrite", &[REGEX]),
+    PluginName::differs(
+        "public-api",
+        &[
+            "the metrics and the purges of `graphql-proxy-cache` can be made public (without `uri`); `batch-requests` and similar ones are refused, others answer 404. A purge finds only routes that have the plugin themselves",
+        ],
+    ),
+    PluginName::served("real-ip"),
+    PluginName::served("redirect"),
+    PluginName::served("referer-restriction"),
+    PluginName::served("request-id"),
+    PluginName::differs("request-validation", &["`$ref` works only within the schema"]),
+    PluginName::differs("response-rewrite", &[CUT]),
+    PluginName::checked("rocketmq-logger", NOT_BUILT),
+    PluginName::checked("saml-auth", NOT_BUILT),
+    PluginName::idle("server-info", "`/status` and the overview of the console tell it"),
+    PluginName::checked("serverless-post-function", OF_CODE),
+    PluginName::checked("serverless-pre-function", OF_CODE),
+    PluginName::checked("skywalking", NOT_BUILT),
+    PluginName::checked("skywalking-logger", NOT_BUILT),
+    PluginName::checked("sls-logger", NOT_BUILT),
+    PluginName::refused(
+        "soap",
+        "only API7 Enterprise has it, and its behaviour is not published",
+    )
+    .paid(),
+    PluginName::differs("splunk-hec-logging", &[LOGS]),
+    PluginName::differs("syslog", &[LOGS]),
+    PluginName::differs("tcp-logger", &[LOGS]),
+    PluginName::checked("tencent-cloud-cls", NOT_BUILT),
+    PluginName::refused(
+        "toolset",
+        "only API7 Enterprise has it, and its behaviour is not published",
+    )
+    .paid(),
+    PluginName::served("traffic-label"),
+    PluginName::differs(
+        "traffic-split",
+        &["calls to an upstream that does not exist are answered 503"],
+    ),
+    PluginName::served("ua-restriction"),
+    PluginName::differs("udp-logger", &[LOGS]),
+    PluginName::served("uri-blocker"),
+    PluginName::checked("wolf-rbac", NOT_BUILT),
+    PluginName::served("workflow"),
+    PluginName::differs("zipkin", &[TRACES]),
+];
+
+/// The row of a name.
+pub fn row(name: &str) -> Option<&'static PluginName> {
+    let place = NAMES.binary_search_by(|row| row.name.cmp(name)).ok()?;
+    NAMES.get(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_found() {
+        assert!(NAMES.is_sorted_by(|a, b| a.name < b.name));
+        assert!(NAMES.iter().all(|it| row(it.name) == Some(it)));
+        assert_eq!(row("no-such"), None);
+    }
+
+    #[test]
+    fn all_names_of_the_original_have_rows() {
+        for name in crate::admin::plugin_names() {
+            assert!(row(name).is_some_and(|it| !it.is_paid), "{name}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What becomes of each plugin name of Kong, of the free and of the paid edition. A row changes with the plugin: a test of
+//! the house (`cargo test -p weir-tidy plugin_names`) compares the rows with what is built, and the tables of
+//! `docs/compatibility.md` are made of them.
+
+use weir_dialect::PluginName;
+
+/// It belongs to the plugins of language models.
+const OF_MODELS: &str = "plugins for language models are not built yet";
+/// It runs code of the administrator.
+const OF_CODE: &str = "plugins that run users' code are not built yet";
+/// It is planned.
+const NOT_BUILT: &str = "it is not built yet";
+const COUNTS: &str = "`policy: cluster`: each gateway counts for itself, as with `local`; `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md))";
+const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
+const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
+const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
+const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
+
+/// All of them, by name.
+pub static NAMES: &[PluginName] = &[
+    PluginName::refused("ace", "it works only with Konnect").paid(),
+    PluginName::served("acl"),
+    PluginName::differs(
+        "acme",
+        &[
+            "only names in `domains`, obtained at once and stored in Weir's store; `allow_any_domain`, `account_key` and `preferred_chain` are refused ([ACME](acme.md#kongs-plugin))",
+        ],
+    ),
+    PluginName::refused("ai-a2a-proxy", OF_MODELS).paid(),
+    PluginName::refused("ai-aws-guardrails", OF_MODELS).paid(),
+    PluginName::refused("ai-azure-content-safety", OF_MODELS).paid(),
+    PluginName::refused("ai-custom-guardrail", OF_MODELS).paid(),
+    PluginName::refused("ai-gcp-model-armor", OF_MODELS).paid(),
+    PluginName::refused("ai-lakera-guard", OF_MODELS).paid(),
+    PluginName::refused("ai-llm-as-judge", OF_MODELS).paid(),
+    PluginName::refused("ai-mcp-oauth2", OF_MODELS).paid(),
+    PluginName::refused("ai-mcp-proxy", OF_MODELS).paid(),
+    PluginName::refused("ai-prompt-compressor", OF_MODELS).paid(),
+    PluginName::checked("ai-prompt-decorator", OF_MODELS),
+    PluginName::checked("ai-prompt-guard", OF_MODELS),
+    PluginName::checked("ai-prompt-template", OF_MODELS),
+    PluginName::refused("ai-proxy", OF_MODELS),
+    PluginName::refused("ai-proxy-advanced", OF_MODELS).paid(),
+    PluginName::refused("ai-rag-injector", OF_MODELS).paid(),
+    PluginName::refused("ai-rate-limiting-advanced", OF_MODELS).paid(),
+    PluginName::refused("ai-request-transformer", OF_MODELS),
+    PluginName::refused("ai-response-transformer", OF_MODELS),
+    PluginName::refused("ai-sanitizer", OF_MODELS).paid(),
+    PluginName::refused("ai-semantic-cache", OF_MODELS).paid(),
+    PluginName::refused("ai-semantic-prompt-guard", OF_MODELS).paid(),
+    PluginName::refused("ai-semantic-response-guard", OF_MODELS).paid(),
+    PluginName::refused("app-dynamics", "it needs the closed agent of AppDynamics").paid(),
+    PluginName::refused(
+        "application-registration",
+        "it works only with the developer portal of Kong Enterprise",
+    )
+    .paid(),
+    PluginName::checked("aws-lambda", NOT_BUILT),
+    PluginName::checked("azure-functions", NOT_BUILT),
+    PluginName::served("basic-auth"),
+    PluginName::differs("bot-detection", &["the list of known programs is Weir's own"]),
+    PluginName::refused("canary", NOT_BUILT).paid(),
+    PluginName::refused("confluent", NOT_BUILT).paid(),
+    PluginName::refused("confluent-consume", NOT_BUILT).paid(),
+    PluginName::served("correlation-id"),
+    PluginName::served("cors"),
+    PluginName::differs("datadog", &[STATSD]),
+    PluginName::refused("datakit", NOT_BUILT).paid(),
+    PluginName::refused("degraphql", NOT_BUILT).paid(),
+    PluginName::refused("exit-transformer", NOT_BUILT).paid(),
+    PluginName::differs(
+        "file-log",
+        &[
+            "files are written only in the folder of `--log-dir`; paths with `..` or hidden names are refused at the write ([files](security.md#files))",
+            LOGS,
+        ],
+    ),
+    PluginName::refused("forward-proxy", NOT_BUILT).paid(),
+    PluginName::refused("graphql-proxy-cache-advanced", NOT_BUILT).paid(),
+    PluginName::refused("graphql-rate-limiting-advanced", NOT_BUILT).paid(),
+    PluginName::differs("grpc-gateway", &[GRPC]),
+    PluginName::differs("grpc-web", &[GRPC]),
+    PluginName::refused("header-cert-auth", NOT_BUILT).paid(),
+    PluginName::served("hmac-auth"),
+    PluginName::differs("http-log", &[LOGS]),
+    PluginName::refused("injection-protection", NOT_BUILT).paid(),
+    PluginName::served("ip-restriction"),
+    PluginName::refused("jq", NOT_BUILT).paid(),
+    PluginName::refused("json-threat-protection", NOT_BUILT).paid(),
+    PluginName::refused("jwe-decrypt", NOT_BUILT).paid(),
+    PluginName::differs(
+        "jwt",
+        &[
+            "RSA keys of 512 to 2047 bits are served with a warning (only RS256, RS384 and RS512); shorter ones are not",
+            "Ed448 keys are refused: use Ed25519",
+            "a token whose `iss` (or other `key_claim_name`) is a number gets 401 with `Invalid 'iss' in claims`; the original answers 500",
+            "a token with `crit` is refused, and so is a call with a second token in the same header, argument or cookie (the originals use one of them)",
+        ],
+    ),
+    PluginName::refused("jwt-signer", NOT_BUILT).paid(),
+    PluginName::refused("kafka-consume", NOT_BUILT).paid(),
+    PluginName::refused("kafka-log", NOT_BUILT).paid(),
+    PluginName::refused("kafka-upstream", NOT_BUILT).paid(),
+    PluginName::served("key-auth"),
+    PluginName::refused("key-auth-enc", NOT_BUILT).paid(),
+    PluginName::refused("konnect-application-auth", "it works only with Konnect").paid(),
+    PluginName::checked("ldap-auth", NOT_BUILT),
+    PluginName::refused("ldap-auth-advanced", NOT_BUILT).paid(),
+    PluginName::differs("loggly", &[LOGS]),
+    PluginName::refused("metering-and-billing", "it works only with Konnect").paid(),
+    PluginName::refused("mocking", NOT_BUILT).paid(),
+    PluginName::refused("mtls-auth", NOT_BUILT).paid(),
+    PluginName::refused("oas-validation", NOT_BUILT).paid(),
+    PluginName::checked("oauth2", NOT_BUILT),
+    PluginName::refused("oauth2-introspection", NOT_BUILT).paid(),
+    PluginName::refused("opa", NOT_BUILT).paid(),
+    PluginName::refused("openid-connect", NOT_BUILT).paid(),
+    PluginName::differs("opentelemetry", &[TRACES]),
+    PluginName::checked("post-function", OF_CODE),
+    PluginName::checked("pre-function", OF_CODE),
+    PluginName::differs(
+        "prometheus",
+        &[
+            "served at `/metrics` and `/apisix/prometheus/metrics` of the status listener, Kong's also on its Admin API; metrics of Lua and NGINX are left out ([prometheus](plugins/prometheus.md#other-spellings))",
+        ],
+    ),
+    PluginName::differs(
+        "proxy-cache",
+        &[
+            "calls bypass the cache (`Bypass`) if they have a body that the key does not distinguish; a GET or HEAD with a body always does. The originals use one stored answer for all of them",
+            "responses with `Vary` are stored for each variant; `HEAD` stores nothing; concurrent calls share one fetch",
+            "with `cache_control`, if a call has `Authorization` and no known consumer, its response is stored only if RFC 9111 (3.5) allows it",
+        ],
+    ),
+    PluginName::refused("proxy-cache-advanced", NOT_BUILT).paid(),
+    PluginName::differs("rate-limiting", &[COUNTS]),
+    PluginName::refused("rate-limiting-advanced", NOT_BUILT).paid(),
+    PluginName::served("redirect"),
+    PluginName::refused("request-callout", NOT_BUILT).paid(),
+    PluginName::differs(
+        "request-size-limiting",
+        &["a body of unknown length above 1 MiB is counted while it is forwarded, and cut off at the limit"],
+    ),
+    PluginName::served("request-termination"),
+    PluginName::differs(
+        "request-transformer",
+        &[
+            "templates are expressions in Lua syntax, without function bodies; an invalid one is refused in bodies and queries, and fails the calls (500) in headers and the URI, as in Kong",
+            "if fields of a body above 8 MiB are to be changed, the call is refused with 413; the original passes a body above 8 KiB unchanged",
+        ],
+    ),
+    PluginName::refused("request-transformer-advanced", NOT_BUILT).paid(),
+    PluginName::refused("request-validator", NOT_BUILT).paid(),
+    PluginName::differs("response-ratelimiting", &[COUNTS]),
+    PluginName::differs(
+        "response-transformer",
+        &[
+            "also changes JSON in `gzip` and `br`; answers 502 for JSON in another coding, or above 64 MiB. The original passes what it cannot read",
+        ],
+    ),
+    PluginName::refused("response-transformer-advanced", NOT_BUILT).paid(),
+    PluginName::refused("route-by-header", NOT_BUILT).paid(),
+    PluginName::refused("route-transformer-advanced", NOT_BUILT).paid(),
+    PluginName::refused("saml", NOT_BUILT).paid(),
+    PluginName::refused("service-protection", NOT_BUILT).paid(),
+    PluginName::checked("session", NOT_BUILT),
+    PluginName::refused("solace-consume", "it needs the closed client of Solace").paid(),
+    PluginName::refused("solace-log", "it needs the closed client of Solace").paid(),
+    PluginName::refused("solace-upstream", "it needs the closed client of Solace").paid(),
+    PluginName::served("standard-webhooks"),
+    PluginName::differs("statsd", &[STATSD]),
+    PluginName::refused("statsd-advanced", NOT_BUILT).paid(),
+    PluginName::differs("syslog", &[LOGS]),
+    PluginName::differs("tcp-log", &[LOGS]),
+    PluginName::refused("tls-handshake-modifier", NOT_BUILT).paid(),
+    PluginName::refused("tls-metadata-headers", NOT_BUILT).paid(),
+    PluginName::differs("udp-log", &[LOGS]),
+    PluginName::refused("upstream-oauth", NOT_BUILT).paid(),
+    PluginName::refused("upstream-timeout", NOT_BUILT).paid(),
+    PluginName::refused("vault-auth", NOT_BUILT).paid(),
+    PluginName::refused("websocket-size-limit", NOT_BUILT).paid(),
+    PluginName::refused("websocket-validator", NOT_BUILT).paid(),
+    PluginName::refused("xml-threat-protection", NOT_BUILT).paid(),
+    PluginName::differs("zipkin", &[TRACES]),
+];
+
+/// The row of a name.
+pub fn row(name: &str) -> Option<&'static PluginName> {
+    let place = NAMES.binary_search_by(|row| row.name.cmp(name)).ok()?;
+    NAMES.get(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_found() {
+        assert!(NAMES.is_sorted_by(|a, b| a.name < b.name));
+        assert!(NAMES.iter().all(|it| row(it.name) == Some(it)));
+        assert_eq!(row("no-such"), None);
+    }
+}

@@ -7,6 +7,8 @@
 //! | [`lint`] | rules over a description, with the rule names and the severity files of Spectral |
 //! | [`diff`] | what changed between two descriptions, and which changes break callers |
 //! | [`entities`] | environments, APIs, versions, revisions, publications, plans, applications, subscriptions, … |
+//! | [`diagnosis`] | which plan takes a caller, and why the others do not |
+//! | [`due`] | what is to be done by time alone |
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
@@ -14,7 +16,9 @@
 //!
 //! **What it is not**: it knows no HTTP, no store and no clock. The time, ids and keys are arguments.
 
+pub mod diagnosis;
 pub mod diff;
+pub mod due;
 pub mod entities;
 pub mod export;
 mod finding;

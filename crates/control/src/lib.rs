@@ -9,6 +9,7 @@ pub mod analytics;
 pub mod api;
 pub mod catalogue;
 mod commit;
+pub mod explain;
 pub mod follow;
 pub mod http;
 pub mod listen;

@@ -10,7 +10,6 @@ use weir_dialect::{Dialect, DialectName, DialectSet, KeyRole, Prepared, Purpose}
 use weir_kong::KongDialect;
 use weir_model::{Diagnostic, Model, Severity, document};
 use weir_native::NativeDialect;
-use weir_plugin::error_renderer::ErrorRenderer;
 
 /// What a program knows of its Admin APIs beside the settings of routers.
 #[derive(Debug, Clone, Default)]
@@ -224,12 +223,6 @@ fn understand<'t>(
         findings,
         has_stand_ins: false,
     }
-}
-
-/// The words in which routes of a dialect refuse calls.
-pub fn renderer(dialects: &DialectSet, name: DialectName) -> Arc<dyn ErrorRenderer> {
-    let found = dialects.get(name);
-    found.map_or_else(|| NativeDialect.error_renderer(), |it| it.error_renderer())
 }
 
 #[cfg(test)]

@@ -5,5 +5,5 @@
 pub mod rule;
 pub mod state;
 
-pub use rule::{Channel, NoData, Rule, Values};
+pub use rule::{Channel, NoData, Operator, Rule, Severity, Values};
 pub use state::{Alert, AlertState, Event, EventKind, States};

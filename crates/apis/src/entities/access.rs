@@ -115,6 +115,9 @@ pub struct Plan {
     /// Seconds that the old key stays good after a rotation; absent: two hours.
     #[serde(skip_serializing_if = "is_default")]
     pub overlap: Option<u64>,
+    /// Days before a subscription ends on which its application is told; absent: 30, 7 and 1.
+    #[serde(skip_serializing_if = "is_default")]
+    pub notice_days: Option<Vec<u32>>,
     /// What it costs, as a text for people.
     #[serde(skip_serializing_if = "is_default")]
     pub price: String,
@@ -199,6 +202,9 @@ pub struct Subscription {
     /// Seconds since 1970; absent: never.
     #[serde(skip_serializing_if = "is_default")]
     pub ends: Option<u64>,
+    /// Of how many days before its end the application was told last.
+    #[serde(skip_serializing_if = "is_default")]
+    pub noticed: Option<u32>,
     /// What the subscriber says.
     #[serde(skip_serializing_if = "is_default")]
     pub request: String,

@@ -20,6 +20,6 @@ pub use definition::{
 };
 pub use environment::{Environment, EnvironmentKind};
 pub use publication::{
-    Backend, Canary, CanaryKey, Deprecation, HistoryItem, Product, Publication, PublicationState, Runtime,
-    Target,
+    Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Product, Publication,
+    PublicationState, Runtime, Target,
 };

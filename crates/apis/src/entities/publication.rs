@@ -121,6 +121,44 @@ pub struct Canary {
     /// A further condition, as a match of a `weir.yaml` has it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub when: Option<Value>,
+    /// Later shares.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub steps: Vec<CanaryStep>,
+    /// Bounds: a candidate beyond one of them is taken back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub guards: Vec<Guard>,
+    /// When it began, in seconds since 1970. Set by the control plane.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub started: u64,
+}
+
+/// A later share of a canary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CanaryStep {
+    /// Seconds after the canary's start.
+    pub after: u64,
+    /// The share from then on, in hundredths of a percent.
+    pub share: u32,
+}
+
+/// A bound of a canary, by what analytics have counted of the candidate's calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guard {
+    /// A metric of analytics, such as `share_5xx` or `latency_p95`.
+    pub metric: String,
+    /// The candidate is taken back if the metric is above this.
+    pub above: f64,
+    /// For this long, in seconds, 120 to 86,400.
+    pub period: u64,
+    /// With fewer calls in that time, nothing is decided.
+    #[serde(default = "enough_calls")]
+    pub min_calls: u64,
+}
+
+fn enough_calls() -> u64 {
+    20
 }
 
 /// A step in the life of a publication.

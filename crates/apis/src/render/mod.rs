@@ -11,6 +11,8 @@ mod access;
 mod backends;
 mod routes;
 
+pub use access::consumer_of;
+
 use crate::entities::{
     Canary, Credential, Environment, Plan, PlanState, Publication, PublicationState, Revision, Subscription,
 };
@@ -124,6 +126,15 @@ fn active(plans: &[Plan]) -> Vec<&Plan> {
         .collect();
     active.sort_by(|one, other| (one.order, &one.name).cmp(&(other.order, &other.name)));
     active
+}
+
+/// The services of a canary's candidate, by their names in analytics.
+pub fn candidate_services(publication: &Publication, candidate: &Revision) -> Vec<String> {
+    let name = naming::publication(&publication.environment, &publication.api, &publication.version);
+    let components = candidate.components.iter();
+    components
+        .map(|it| format!("{name}.{}.canary", it.name))
+        .collect()
 }
 
 /// The documents of a publication, in the order of their kinds and names.

@@ -410,6 +410,9 @@ fn a_canary_stands_beside_the_stable_routes() {
         share: 1000,
         by: CanaryKey::Cookie("sid".into()),
         when: None,
+        steps: Vec::new(),
+        guards: Vec::new(),
+        started: 0,
     });
     let candidate = Revision {
         number: 8,

@@ -42,13 +42,31 @@ pub async fn difference(
     from: Revision,
     to: Revision,
 ) -> Result<BTreeMap<Key, Difference>, Problem> {
-    difference_within(store, dialects, (from, to), MAX_CHANGES).await
+    // Not what gateways and the audit log write all the time.
+    let prefixes: Vec<&str> = dialects.prefixes().collect();
+    difference_within(store, &prefixes, (from, to), MAX_CHANGES).await
+}
+
+/// The same for all that gateways of these environments serve.
+///
+/// # Errors
+/// As [`difference`].
+pub async fn served_difference(
+    store: &dyn Store,
+    dialects: &DialectSet,
+    from: Revision,
+    to: Revision,
+) -> Result<BTreeMap<Key, Difference>, Problem> {
+    let of_environments = dialects.environment_prefixes().iter().map(String::as_str);
+    let of_dialects = dialects.prefixes().map(|it: &'static str| -> &str { it });
+    let prefixes: Vec<&str> = of_dialects.chain(of_environments).collect();
+    difference_within(store, &prefixes, (from, to), MAX_CHANGES).await
 }
 
 /// Looks through at most so many changes.
 async fn difference_within(
     store: &dyn Store,
-    dialects: &DialectSet,
+    prefixes: &[&str],
     (from, to): (Revision, Revision),
     mut room: usize,
 ) -> Result<BTreeMap<Key, Difference>, Problem> {
@@ -63,8 +81,7 @@ async fn difference_within(
         Err(WatchError::Store(error)) => return Err(error.into()),
     }
     let mut differences: BTreeMap<Key, Difference> = BTreeMap::new();
-    // Not what gateways and the audit log write all the time.
-    for prefix in dialects.prefixes() {
+    for prefix in prefixes {
         let mut before = Some(Revision(to.0.saturating_add(1)));
         loop {
             // Each commit comes whole, however large it is.
@@ -243,6 +260,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_configuration_does_not_count() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
+        let prefixes: Vec<&str> = dialects.prefixes().collect();
         let keys = |prefix: &str, count: usize| -> Vec<String> {
             (0..count).map(|number| format!("{prefix}{number}")).collect()
         };
@@ -251,11 +269,11 @@ mod tests {
         let (log, routes) = (keys("weir/audit/", limit), keys("sample/routes/", limit));
         commit(&store, 1, &log, "1").await;
         commit(&store, 2, &keys("native/routes/", 1), "2").await;
-        let found = difference_within(&store, &dialects, (Revision(1), Revision(3)), limit).await;
+        let found = difference_within(&store, &prefixes, (Revision(1), Revision(3)), limit).await;
         assert_eq!(found.expect("known").len(), 1);
         commit(&store, 3, &routes, "1").await;
         commit(&store, 4, &routes, "2").await;
-        let found = difference_within(&store, &dialects, (Revision(1), Revision(5)), limit).await;
+        let found = difference_within(&store, &prefixes, (Revision(1), Revision(5)), limit).await;
         let status = found.expect_err("too many").into_response().status();
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     }

@@ -12,6 +12,7 @@
 //! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
+//! | `/api/v1/explain` | what would happen to a call |
 //! | `/api/v1/openapi.json` | all of it |
 //!
 //! Every call is an [`operation::Operation`] of [`table`].
@@ -22,6 +23,7 @@ mod analytics;
 mod apis;
 mod checking;
 mod describe;
+mod explain;
 mod gateways;
 pub mod health;
 mod history;
@@ -40,6 +42,7 @@ mod table;
 mod view;
 mod writing;
 
+pub use apis::Ticker;
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};

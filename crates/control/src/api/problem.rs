@@ -64,6 +64,13 @@ impl Problem {
         }
     }
 
+    /// With what it is about before the detail.
+    #[must_use]
+    pub fn about(mut self, what: &str) -> Self {
+        self.detail = format!("{what}: {}", self.detail);
+        self
+    }
+
     /// The caller may not do this.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
@@ -131,6 +138,13 @@ impl Problem {
             StatusCode::PRECONDITION_FAILED,
             "it was changed meanwhile: its ETag is another one than If-Match says",
         )
+    }
+}
+
+/// The detail.
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.detail)
     }
 }
 

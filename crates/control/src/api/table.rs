@@ -7,8 +7,8 @@ use super::shapes::{
     ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, alerts, analytics, apis, describe, gateways, health, history, import, plugins, resources,
-    rollback, schema, sync, view,
+    Api, access, alerts, analytics, apis, describe, explain, gateways, health, history, import, plugins,
+    resources, rollback, schema, sync, view,
 };
 use crate::access::Action;
 use crate::catalogue::CataloguePlugin;
@@ -100,6 +100,21 @@ fn of_views() -> Vec<Operation> {
         .partial()
         .query::<view::ViewQuery>()
         .answers::<view::ViewPage>(),
+        Operation::post(
+            "/api/v1/explain",
+            "explainCall",
+            Action::ConfigurationRead,
+            explain::explain,
+        )
+        .about(
+            "Views",
+            "Tells what would happen to a call: the route, every plugin's verdict, the target",
+        )
+        .description(
+            "By what is served now, an earlier revision, a draft, or documents that are not stored. Nothing is sent.",
+        )
+        .body::<explain::ExplainRequest>()
+        .answers::<explain::Explained>(),
         Operation::get(
             "/api/v1/health/upstreams",
             "listUpstreamHealth",

@@ -21,6 +21,7 @@ Examples:
   weir explain -c kong.yml 'POST https://api.example.com/orders?x=1' -H 'apikey: my-key' --client 10.1.2.3
   weir explain -c apisix.yaml http://localhost/hello --json
   weir explain --data /var/lib/weir http://localhost/hello
+  weir explain --data /var/lib/weir --environment test http://localhost/v1/pets -H 'X-API-Key: my-key'
   weir explain --control http://127.0.0.1:8002 http://localhost/hello";
 
 /// Flags of `weir check`.
@@ -65,6 +66,15 @@ pub struct ExplainArgs {
     /// The client's address.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub client: IpAddr,
+    /// The server name of the TLS handshake; if left out, the URL's host.
+    #[arg(long, value_name = "NAME")]
+    pub sni: Option<String>,
+    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    #[arg(long, value_name = "NAME")]
+    pub consumer: Option<String>,
+    /// The environments whose publications count, with a store or a Weir that runs; may be given several times.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub environment: Vec<String>,
     /// Print JSON instead of text.
     #[arg(long)]
     pub json: bool,

@@ -38,12 +38,15 @@ impl<'a> Place<'a> {
     }
 
     /// Reads the documents and compiles what can be served.
-    pub fn load(&self, routers: RouterArgs) -> anyhow::Result<Loaded> {
+    pub fn load(&self, routers: RouterArgs, environments: Vec<String>) -> anyhow::Result<Loaded> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()?;
-        let set = dialects::of_files(routers);
+        let set = match environments.is_empty() {
+            true => dialects::of_files(routers),
+            false => dialects::of_files(routers).in_environments(environments),
+        };
         let documents = runtime.block_on(self.documents(&set))?;
         let mut dialects = DialectModels::new(&set);
         for (key, value) in documents.into_iter().filter(|(key, _)| is_served(&set, key)) {

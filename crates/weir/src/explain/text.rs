@@ -1,8 +1,7 @@
 //! An explanation as people read it, in lines. What is explained is found elsewhere.
 
-use super::Explanation;
-use super::chain::{Instance, PluginStep};
 use std::fmt::Write as _;
+use weir_control::explain::{Explanation, Instance, PluginStep, VerdictKind};
 
 /// Near misses that are shown at most.
 const MAX_OTHERS: usize = 10;
@@ -97,6 +96,17 @@ fn write_step(number: usize, step: &PluginStep, out: &mut String) -> std::fmt::R
     match &step.plugin {
         Some(plugin) => writeln!(out, "  {number}. {}{suffix}", described(plugin))?,
         None => writeln!(out, "  {number}. nothing{suffix}")?,
+    }
+    let verdict = &step.verdict;
+    let because = verdict.because.as_deref().unwrap_or_default();
+    match (verdict.verdict, verdict.status) {
+        (VerdictKind::Refuses, Some(status)) => {
+            writeln!(out, "       refuses this call with {status}: {because}")?
+        }
+        (VerdictKind::Answers, Some(status)) => writeln!(out, "       answers this call with {status}")?,
+        (VerdictKind::DoesNotApply, _) => writeln!(out, "       not for this call: {because}")?,
+        (VerdictKind::Unknown, _) => writeln!(out, "       cannot be said without a call: {because}")?,
+        _ => {}
     }
     for exception in &step.exceptions {
         let plugin = exception

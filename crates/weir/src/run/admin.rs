@@ -19,7 +19,7 @@ use std::time::Duration;
 use tower::ServiceExt;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
-use weir_control::api::{Api, ApiOptions, FileTexts, Gateways};
+use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, Ticker};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
@@ -302,7 +302,9 @@ impl AdminApis {
                         operational: shared.operational.clone(),
                         health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                     };
-                    Api::open(Arc::clone(&store), options).await?.router()
+                    let api = Api::open(Arc::clone(&store), options).await?;
+                    tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
+                    api.router()
                 }
             };
             let guard = Guard::new(Arc::clone(dialect), users.clone(), audit.clone());

@@ -1,5 +1,6 @@
 //! API management with real processes: versions, publications in environments, plans, subscriptions, approvals.
 
+mod explaining;
 mod lifecycle;
 mod subscribing;
 #[path = "../managed/support.rs"]

@@ -23,6 +23,7 @@ Not these
 
 Plugins
   1. key-auth (shared 'keys'), shop.yaml:35
+       refuses this call with 401: the call carries no credential
   2. rate-limit when [\"arg_free\",\"!\",\"==\",\"yes\"], shop.yaml:11
 ",
         ),

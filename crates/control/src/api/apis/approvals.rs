@@ -60,7 +60,7 @@ pub async fn ask(
             library.environment(environment)?;
             let revision = match wanted.revision {
                 Some(number) => library.revision(name, version, number)?,
-                None => versions::freeze(library, (name, version), &caller.name(), &wanted.reason)?,
+                None => versions::freeze(library, (name, version), &caller.name(), &wanted.reason, now())?,
             };
             let approval = Approval {
                 id: format!("{}-{:x}", &revision.hash[..12.min(revision.hash.len())], now()),

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_apis::entities::{Credential, Publication, Subscription};
 use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
@@ -71,19 +71,29 @@ impl Api {
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
+        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+    ) -> Result<Written<A>, Problem> {
+        self.manage_as((&caller.name(), is_dry_run(headers)), now(), work)
+            .await
+    }
+
+    /// The same at a given time, in somebody's name.
+    pub(super) async fn manage_as<A: Send>(
+        self: &Arc<Self>,
+        (author, is_dry): (&str, bool),
+        now: u64,
         mut work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
     ) -> Result<Written<A>, Problem> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
             let done = work(&mut library)?;
-            let rendered = rendered(&library, &done.publications)?;
+            let rendered = rendered(&library, &done.publications, now)?;
             let library = Arc::new(library);
             if !rendered.is_empty() {
                 self.dry_compile(&library, &rendered).await?;
             }
             let documents = told(&library, &rendered);
-            let is_dry = is_dry_run(headers);
             let written = |revision: u64, answer| Written {
                 answer,
                 documents,
@@ -95,9 +105,9 @@ impl Api {
                 return Ok(written(head.0, done.answer));
             }
             let transaction = Transaction {
-                author: caller.name(),
+                author: author.to_owned(),
                 note: done.note,
-                time: SystemTime::now(),
+                time: UNIX_EPOCH + Duration::from_secs(now),
                 changes,
             };
             match self.store.commit(transaction, head).await {
@@ -137,7 +147,7 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
 }
 
 /// What becomes of gateways' documents when these publications are rendered.
-fn rendered(library: &Library, publications: &BTreeSet<String>) -> Result<Changes, Problem> {
+pub fn rendered(library: &Library, publications: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
     for id in publications {
         let Some(environment) = id.rsplit('/').next() else {
@@ -146,7 +156,7 @@ fn rendered(library: &Library, publications: &BTreeSet<String>) -> Result<Change
         let prefix = render::prefix(environment);
         let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
         if let Some(publication) = library.find::<Publication>(&super::library::publication_key(id))? {
-            for document in documents(library, &publication)? {
+            for document in documents(library, &publication, now)? {
                 let key =
                     Key::new(&document.key(environment)).map_err(|error| Problem::bad(error.to_string()))?;
                 wanted.insert(key, document.value.to_string().into_bytes().into());
@@ -176,7 +186,11 @@ fn memmem(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// The documents of a publication.
-pub fn documents(library: &Library, publication: &Publication) -> Result<Vec<render::Document>, Problem> {
+pub fn documents(
+    library: &Library,
+    publication: &Publication,
+    now: u64,
+) -> Result<Vec<render::Document>, Problem> {
     let (api, version) = (&publication.api, &publication.version);
     let environment = library.environment(&publication.environment)?;
     let revision = library.revision(api, version, publication.revision)?;
@@ -205,7 +219,7 @@ pub fn documents(library: &Library, publication: &Publication) -> Result<Vec<ren
         plans: &plans,
         subscriptions: &subscriptions,
         credentials: &credentials,
-        now: now(),
+        now,
     };
     render::render(input).map_err(|faults| unrendered(&faults))
 }

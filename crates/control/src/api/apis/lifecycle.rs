@@ -160,10 +160,7 @@ pub async fn canary(
     let mut body = body_of(&body)?;
     let note = note_of(&mut body);
     let canary: Canary = parse(&body)?;
-    if canary.share > 10_000 {
-        let message = "expected a share in hundredths of a percent, 0 to 10000".to_owned();
-        return Err(Problem::step("read", vec![("share".to_owned(), message)]));
-    }
+    check_canary(&canary)?;
     change(
         &api,
         &caller,
@@ -171,11 +168,41 @@ pub async fn canary(
         &names,
         ("canary", note),
         |publication, _| {
-            publication.canary = Some(canary.clone());
+            publication.canary = Some(Canary {
+                started: now(),
+                ..canary.clone()
+            });
             Ok(())
         },
     )
     .await
+}
+
+/// Says what is wrong with shares and guards.
+fn check_canary(canary: &Canary) -> Result<(), Problem> {
+    let mut wrong = Vec::new();
+    let shares = [("share".to_owned(), canary.share)].into_iter().chain(
+        canary
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(index, it)| (format!("steps[{index}].share"), it.share)),
+    );
+    for (place, share) in shares {
+        if share > 10_000 {
+            let message = "expected a share in hundredths of a percent, 0 to 10000".to_owned();
+            wrong.push((place, message));
+        }
+    }
+    for (index, guard) in canary.guards.iter().enumerate() {
+        if let Err(error) = super::guards::rule(&Publication::default(), Vec::new(), guard).check() {
+            wrong.push((format!("guards[{index}].{}", error.field), error.message));
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step("read", wrong)),
+    }
 }
 
 pub async fn abort_canary(

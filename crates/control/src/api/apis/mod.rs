@@ -10,16 +10,21 @@ mod calls;
 mod commit;
 mod conflicts;
 mod entities;
+mod explaining;
+mod guards;
 mod library;
 mod lifecycle;
 mod owned;
 mod publish;
 mod specs;
 mod subscriptions;
+mod ticker;
 mod versions;
 
 pub use calls::operations;
+pub use explaining::{CallerOf, PlanDiagnosis, diagnose_plans, documents_of_draft};
 pub use owned::refuse_owned;
+pub use ticker::Ticker;
 
 use super::Problem;
 use axum::http::StatusCode;

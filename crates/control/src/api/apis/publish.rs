@@ -232,7 +232,7 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
     let request = wanted.request;
     let revision = match request.revision {
         Some(number) => library.revision(name, version, number)?,
-        None => versions::freeze(library, (name, version), &caller.name(), &request.note)?,
+        None => versions::freeze(library, (name, version), &caller.name(), &request.note, now())?,
     };
     let known: Option<Publication> = library.find(&library::publication_key(&id))?;
     let mut publication = known.clone().unwrap_or_else(|| Publication {
@@ -414,7 +414,7 @@ fn difference(
 }
 
 fn clashes(library: &Library, publication: &Publication) -> Result<Vec<Conflict>, Problem> {
-    let documents = super::commit::documents(library, publication)?;
+    let documents = super::commit::documents(library, publication, now())?;
     let services: Vec<Value> = documents
         .into_iter()
         .filter(|it| it.kind == "services")

@@ -196,6 +196,7 @@ pub async fn state(
             subscription.processed_by = caller.name();
             if wanted.ends.is_some() {
                 subscription.ends = wanted.ends;
+                subscription.noticed = None;
             }
             library.put(&library::subscription_key(&id), &subscription)?;
             Ok(Done {

@@ -377,6 +377,7 @@ pub fn freeze(
     (name, version): (&str, &str),
     author: &str,
     note: &str,
+    now: u64,
 ) -> Result<ApiRevision, Problem> {
     let mut entity = library.version(name, version)?;
     if entity.last_revision > 0 {
@@ -392,7 +393,7 @@ pub fn freeze(
         lint: summary(&findings),
         author: author.to_owned(),
         note: note.to_owned(),
-        created: now(),
+        created: now,
         ..entity.draft.revision(name, version, entity.last_revision + 1)
     };
     entity.last_revision = revision.number;
@@ -421,7 +422,7 @@ pub async fn revise(
     let wanted: RevisionRequest = parse(&body_of(&body)?)?;
     let written = api
         .manage(&caller, &headers, |library| {
-            let revision = freeze(library, (&name, &version), &caller.name(), &wanted.note)?;
+            let revision = freeze(library, (&name, &version), &caller.name(), &wanted.note, now())?;
             Ok(Done::quiet(
                 format!("revision {} of {name} {version}", revision.number),
                 revision,

@@ -63,6 +63,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("deleteResource", &["write", "admin", "operator"]),
     ("importOpenapi", &["write", "admin", "operator"]),
     ("viewList", READERS),
+    ("explainCall", READERS),
     ("listUpstreamHealth", READERS),
     ("listPlugins", READERS),
     ("getPlugin", READERS),

@@ -33,7 +33,7 @@ impl FileTexts {
     }
 
     /// The files, and a number that grows with each change.
-    fn get(&self) -> (u64, Arc<Vec<FileText>>) {
+    pub(crate) fn get(&self) -> (u64, Arc<Vec<FileText>>) {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (known.0, Arc::clone(&known.1))
     }

@@ -1,17 +1,17 @@
-//! The call that is to be explained, as it is written on the command line.
+//! The call that is to be explained: a method and a URL, headers, and who makes it.
 
 use std::fmt;
 use std::net::IpAddr;
 use weir_plugin::Request;
 
-/// A call that nobody makes.
+/// A call that is only looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The method.
     pub method: String,
     /// Whether it is over TLS.
     pub is_tls: bool,
-    /// Host and port as written; empty where none is.
+    /// Host and port as written; empty: the call names no host.
     pub authority: String,
     /// Path and query as written.
     pub target: String,
@@ -19,6 +19,12 @@ pub struct Call {
     pub headers: Vec<(String, String)>,
     /// The client's address.
     pub client: IpAddr,
+    /// The server name of the TLS handshake; `None`: the URL's host.
+    pub sni: Option<String>,
+    /// The body.
+    pub body: String,
+    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    pub consumer: Option<String>,
 }
 
 impl Call {
@@ -59,6 +65,9 @@ impl Call {
             target,
             headers: Vec::new(),
             client,
+            sni: None,
+            body: String::new(),
+            consumer: None,
         };
         for header in headers {
             let (name, value) = header
@@ -103,7 +112,8 @@ impl Call {
         request.host = host.to_ascii_lowercase().into_bytes();
         request.host_port = port;
         request.is_tls = self.is_tls;
-        request.sni = self.is_tls.then(|| host.to_ascii_lowercase().into());
+        let sni = self.sni.as_deref().unwrap_or(host);
+        request.sni = self.is_tls.then(|| sni.to_ascii_lowercase().into());
         request.client = self.client;
         request.peer.set_ip(self.client);
         if !self.authority.is_empty() {

@@ -1,6 +1,8 @@
 //! The plugins that would work on a call, with where each comes from.
 
 use super::Explainer;
+use super::verdict::StepVerdict;
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_model::{ChainStep, DocPath, PluginInstance, PluginRef};
 use weir_snapshot::Chain;
@@ -9,9 +11,9 @@ use weir_snapshot::Chain;
 const MAX_CONSUMERS: usize = 10;
 
 /// A position of the chain.
-#[derive(Debug, Serialize)]
-pub(super) struct PluginStep {
-    /// What runs for those whom no exception names; `None`: nothing.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PluginStep {
+    /// What runs for all consumers but the exceptions; `null`: nothing.
     pub plugin: Option<Instance>,
     /// Whether it works on the response only.
     pub response_only: bool,
@@ -19,26 +21,28 @@ pub(super) struct PluginStep {
     pub exceptions: Vec<Exception>,
     /// How many more of those there are.
     pub exceptions_not_shown: usize,
+    /// What it makes of this call.
+    pub verdict: StepVerdict,
 }
 
 /// A plugin with where it comes from.
-#[derive(Debug, Serialize)]
-pub(super) struct Instance {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Instance {
     /// Its name in the catalogue.
     pub name: String,
-    /// Its id, where it has one of its own.
+    /// Its id, if it has one.
     pub id: Option<String>,
     /// The condition under which it works.
     pub when: Option<serde_json::Value>,
     /// Whether several chains share it.
     pub is_shared: bool,
-    /// Where it stands: a file, and a line where that is known.
+    /// Where it stands: a file, and a line if that is known.
     pub at: Option<String>,
 }
 
 /// What runs for one consumer.
-#[derive(Debug, Serialize)]
-pub(super) struct Exception {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Exception {
     /// The consumer's id.
     pub consumer: String,
     /// What runs for it; `None`: nothing.
@@ -72,6 +76,7 @@ impl Explainer<'_> {
                 response_only: step.response_only,
                 exceptions_not_shown: exceptions.len().saturating_sub(MAX_CONSUMERS),
                 exceptions: exceptions.into_iter().take(MAX_CONSUMERS).collect(),
+                verdict: StepVerdict::default(),
             });
         }
         let response_order = compiled.response_order.iter().map(|step| usize::from(*step) + 1);
@@ -97,7 +102,7 @@ impl Explainer<'_> {
             id: Some(instance.id.clone()).filter(|id| !id.is_empty()),
             when: instance.when.as_ref().map(weir_model::Predicate::to_value),
             is_shared,
-            at: self.loaded.place_of(place),
+            at: (self.place)(place),
         }
     }
 

@@ -1,0 +1,66 @@
+//! What an explanation of a call asks of API management: what a draft would make of gateways' documents, and how the
+//! plans of a publication stand to a caller.
+
+use super::commit::{now, rendered};
+use super::entities::parse;
+use super::library::{self, Library, PREFIX};
+use super::versions;
+use crate::api::Problem;
+use crate::api::explain::DraftOf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use weir_apis::diagnosis::{self, Input};
+use weir_apis::entities::{Publication, PublicationState, Runtime};
+use weir_store::Document;
+
+pub use weir_apis::diagnosis::{CallerOf, PlanDiagnosis};
+
+/// What would become of gateways' documents if a draft were published to an environment.
+pub fn documents_of_draft(
+    documents: Vec<Document>,
+    draft: &DraftOf,
+    environment: &str,
+) -> Result<BTreeMap<String, Option<Arc<[u8]>>>, Problem> {
+    let mut library = Library::new(documents);
+    library.environment(environment)?;
+    let revision = versions::freeze(&mut library, (&draft.api, &draft.version), "", "", now())?;
+    let id = format!("{}/{}/{environment}", draft.api, draft.version);
+    let key = library::publication_key(&id);
+    let known: Option<Publication> = library.find(&key)?;
+    let mut publication = known.unwrap_or_else(|| Publication {
+        api: draft.api.clone(),
+        version: draft.version.clone(),
+        environment: environment.to_owned(),
+        ..Publication::default()
+    });
+    if let Some(runtime) = &draft.runtime {
+        publication.runtime = parse::<Runtime>(runtime)?;
+    }
+    (publication.revision, publication.hash) = (revision.number, revision.hash);
+    publication.state = PublicationState::Live;
+    library.put(&key, &publication)?;
+    let changes = rendered(&library, &BTreeSet::from([id]), now())?;
+    Ok(changes
+        .into_iter()
+        .map(|(key, value)| (key.as_str().to_owned(), value))
+        .collect())
+}
+
+/// How the plans of a publication stand to a caller.
+pub fn diagnose_plans(
+    documents: Vec<Document>,
+    publication: &str,
+    caller: &CallerOf,
+) -> Result<Vec<PlanDiagnosis>, Problem> {
+    let library = Library::new(documents);
+    let mut parts = publication.split('/');
+    let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    Ok(diagnosis::diagnose(&Input {
+        publication,
+        plans: &library.plans(api, version)?,
+        subscriptions: &library.list(&format!("{PREFIX}subscriptions/"))?,
+        credentials: &library.list(&format!("{PREFIX}credentials/"))?,
+        caller,
+        now: now(),
+    }))
+}

@@ -1,0 +1,96 @@
+//! Guards of canaries: what analytics have counted of the candidate's calls, against the bounds of the canary.
+
+use super::library::Library;
+use crate::analytics::Analytics;
+use crate::api::Problem;
+use std::collections::BTreeMap;
+use weir_analytics::AnalyticsStore;
+use weir_analytics::alerts::{Channel, NoData, Operator, Rule, Severity};
+use weir_analytics::query::{Length, OneOrMany};
+use weir_apis::entities::{Guard, Publication};
+use weir_apis::render;
+
+/// The alert rule that a guard is.
+pub fn rule(publication: &Publication, services: Vec<String>, guard: &Guard) -> Rule {
+    Rule {
+        id: format!("canary:{}", publication.id()),
+        name: format!("canary of {}", publication.id()),
+        metric: guard.metric.clone(),
+        over: None,
+        operator: Operator::Above,
+        threshold: guard.above,
+        period: Length::Seconds(guard.period),
+        filter: BTreeMap::from([("service".to_owned(), OneOrMany::Many(services))]),
+        group_by: Vec::new(),
+        compare: None,
+        burn_rate: None,
+        min_calls: guard.min_calls,
+        no_data: NoData::NoData,
+        severity: Severity::Critical,
+        channels: vec![Channel::Log],
+        muted_until: None,
+        enabled: true,
+    }
+}
+
+/// Guards that are to be judged at a time: by publication, with their rules.
+pub fn rules(
+    library: &Library,
+    publications: &[Publication],
+    now: u64,
+) -> Result<Vec<(String, Rule)>, Problem> {
+    let mut rules = Vec::new();
+    for publication in publications {
+        let Some(canary) = &publication.canary else {
+            continue;
+        };
+        // Earlier minutes may hold calls of an earlier candidate.
+        let judged = canary
+            .guards
+            .iter()
+            .filter(|it| canary.started + it.period <= now);
+        let judged: Vec<&Guard> = judged.collect();
+        if judged.is_empty() {
+            continue;
+        }
+        let candidate = library.revision(&publication.api, &publication.version, canary.revision)?;
+        let services = render::candidate_services(publication, &candidate);
+        for guard in judged {
+            rules.push((publication.id(), rule(publication, services.clone(), guard)));
+        }
+    }
+    Ok(rules)
+}
+
+/// The publications whose canaries are beyond a guard, each with the reason.
+pub async fn beyond(
+    analytics: &Analytics,
+    rules: Vec<(String, Rule)>,
+    now: u64,
+) -> Result<BTreeMap<String, String>, weir_analytics::StoreError> {
+    analytics
+        .with(move |kept| {
+            let mut found = BTreeMap::new();
+            for (publication, rule) in rules {
+                let answers: Result<Vec<_>, _> = rule
+                    .queries(now)
+                    .iter()
+                    .map(|query| kept.store.query(query, now))
+                    .collect();
+                let values = rule.values(&answers?);
+                let Some(value) = values.into_values().flatten().find(|value| rule.fires(*value)) else {
+                    continue;
+                };
+                let Length::Seconds(period) = rule.period else {
+                    continue;
+                };
+                let reason = format!(
+                    "{} was {value:.4} in the last {period} s, above {}",
+                    rule.metric, rule.threshold
+                );
+                found.entry(publication).or_insert(reason);
+            }
+            Ok(found)
+        })
+        .await
+}

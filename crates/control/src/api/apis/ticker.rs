@@ -1,0 +1,273 @@
+//! What acts by time: keys expire, subscriptions end and are announced before, sunsets are enforced, canaries get their
+//! next share or are taken back by a guard. Each change of a publication is one commit in the name of `weir`.
+//!
+//! What is due shows in the documents themselves, and each commit checks it again at the revision that it is made on. So
+//! several control planes over one store may run this: what one has done is not due any more for the others.
+
+use super::commit::Done;
+use super::guards;
+use super::library::{self, Library, PREFIX};
+use crate::api::{Api, Problem};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_apis::due::{self, Due};
+use weir_apis::entities::{
+    Canary, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,
+};
+use weir_store::StoreError;
+
+/// In whose name it acts.
+const AUTHOR: &str = "weir";
+/// How long it sleeps at most, and how often guards are judged.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// How long it waits after a failure.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The kinds of documents that it looks at.
+const KINDS: [&str; 4] = ["publications/", "plans/", "subscriptions/", "credentials/"];
+
+/// What acts by time on a store.
+pub struct Ticker {
+    api: Arc<Api>,
+    /// Up to when what begins and ends was rendered.
+    since: Option<u64>,
+}
+
+/// The entities that time changes.
+struct Entities {
+    publications: Vec<Publication>,
+    plans: Vec<Plan>,
+    subscriptions: Vec<Subscription>,
+    credentials: Vec<Credential>,
+}
+
+impl Entities {
+    async fn read(api: &Api) -> Result<Self, Problem> {
+        let mut documents = Vec::new();
+        for kind in KINDS {
+            documents.extend(api.store.read(&format!("{PREFIX}{kind}")).await?.0);
+        }
+        Self::of(&Library::new(documents))
+    }
+
+    fn of(library: &Library) -> Result<Self, Problem> {
+        Ok(Self {
+            publications: library.list(&format!("{PREFIX}publications/"))?,
+            plans: library.list(&format!("{PREFIX}plans/"))?,
+            subscriptions: library.list(&format!("{PREFIX}subscriptions/"))?,
+            credentials: library.list(&format!("{PREFIX}credentials/"))?,
+        })
+    }
+
+    fn input(&self) -> due::Input<'_> {
+        due::Input {
+            publications: &self.publications,
+            plans: &self.plans,
+            subscriptions: &self.subscriptions,
+            credentials: &self.credentials,
+        }
+    }
+}
+
+impl Ticker {
+    /// Over the store of an API.
+    pub fn new(api: Arc<Api>) -> Self {
+        Self { api, since: None }
+    }
+
+    /// Does what is due as soon as it is, until the process ends.
+    ///
+    /// # Errors
+    /// The store cannot be followed.
+    pub async fn run(mut self, now: fn() -> u64) -> Result<(), StoreError> {
+        let store = Arc::clone(&self.api.store);
+        let (_, _, mut following) = weir_store::follow::start(store, PREFIX).await?;
+        loop {
+            let pause = match self.tick(now()).await {
+                Ok(Some(next)) => Duration::from_secs(next.saturating_sub(now())).min(INTERVAL),
+                Ok(None) => INTERVAL,
+                Err(problem) => {
+                    tracing::warn!(%problem, "what is due by time is not done; it is tried again");
+                    PAUSE
+                }
+            };
+            let wake = tokio::time::sleep(pause);
+            tokio::pin!(wake);
+            loop {
+                tokio::select! {
+                    () = &mut wake => break,
+                    changes = following.next() => {
+                        let is_ours = |key: &str| KINDS.iter().any(|it| key[PREFIX.len()..].starts_with(it));
+                        if changes.documents.iter().any(|(key, _)| is_ours(key.as_str())) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what is due at a time. Gives the time at which something is due next.
+    ///
+    /// # Errors
+    /// The store failed, or something that is due cannot be done; all else is done nevertheless.
+    pub async fn tick(&mut self, now: u64) -> Result<Option<u64>, Problem> {
+        let entities = Entities::read(&self.api).await?;
+        let mut failed = None;
+        for id in due::due(&entities.input(), self.since, now).into_keys() {
+            if let Err(problem) = self.settle(&id, now).await {
+                failed = Some(problem.about(&id));
+            }
+        }
+        if let Err(problem) = self.guard(&entities.publications, now).await {
+            failed = Some(problem);
+        }
+        match failed {
+            Some(problem) => Err(problem),
+            None => {
+                self.since = Some(now);
+                Ok(due::next(&Entities::read(&self.api).await?.input(), now))
+            }
+        }
+    }
+
+    /// Does what is due for a publication.
+    async fn settle(&self, id: &str, now: u64) -> Result<(), Problem> {
+        let since = self.since;
+        self.api
+            .manage_as((AUTHOR, false), now, |library| {
+                let entities = Entities::of(library)?;
+                let due = due::due(&entities.input(), since, now)
+                    .remove(id)
+                    .unwrap_or_default();
+                let notes = apply(library, id, &due, now)?;
+                Ok(Done {
+                    note: format!("by time: {}", notes.join("; ")),
+                    publications: BTreeSet::from([id.to_owned()]),
+                    answer: (),
+                })
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Takes back canaries that are beyond a guard.
+    async fn guard(&self, publications: &[Publication], now: u64) -> Result<(), Problem> {
+        let guarded: Vec<Publication> = publications
+            .iter()
+            .filter(|it| it.canary.as_ref().is_some_and(|canary| !canary.guards.is_empty()))
+            .cloned()
+            .collect();
+        let (Some(analytics), false) = (&self.api.options.analytics, guarded.is_empty()) else {
+            return Ok(());
+        };
+        let library = self.api.library().await?;
+        let rules = guards::rules(&library, &guarded, now)?;
+        let beyond = guards::beyond(analytics, rules, now).await;
+        let beyond =
+            beyond.map_err(|error| Problem::unreadable(format!("guards cannot be judged: {error}")))?;
+        for (id, reason) in beyond {
+            let started: BTreeMap<String, u64> = guarded
+                .iter()
+                .filter_map(|it| Some((it.id(), it.canary.as_ref()?.started)))
+                .collect();
+            self.take_back(&id, started.get(&id).copied(), &reason, now)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a canary back, if it is still the one that was judged.
+    async fn take_back(&self, id: &str, started: Option<u64>, reason: &str, now: u64) -> Result<(), Problem> {
+        let written = self
+            .api
+            .manage_as((AUTHOR, false), now, |library| {
+                let mut publication = library.publication(id)?;
+                let is_it = |it: &Canary| Some(it.started) == started;
+                if !publication.canary.as_ref().is_some_and(is_it) {
+                    return Ok(Done::quiet("", false));
+                }
+                publication.canary = None;
+                note(&mut publication, "canary taken back", reason, now);
+                library.put(&library::publication_key(id), &publication)?;
+                Ok(Done {
+                    note: format!("the canary of {id} is taken back: {reason}"),
+                    publications: BTreeSet::from([id.to_owned()]),
+                    answer: true,
+                })
+            })
+            .await?;
+        if written.answer {
+            tracing::warn!(publication = id, reason, "a canary is taken back by its guard");
+        }
+        Ok(())
+    }
+}
+
+fn note(publication: &mut Publication, action: &str, note: &str, now: u64) {
+    publication.note(HistoryItem {
+        action: action.to_owned(),
+        revision: publication.revision,
+        hash: publication.hash.clone(),
+        by: AUTHOR.to_owned(),
+        at: now,
+        note: note.to_owned(),
+        ..HistoryItem::default()
+    });
+}
+
+/// Changes what is due. Gives what was done, in words.
+fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Result<Vec<String>, Problem> {
+    let mut notes = Vec::new();
+    for due in due {
+        match due {
+            Due::Ended(name) => {
+                let key = library::subscription_key(name);
+                let mut subscription: Subscription = library.get(&key)?;
+                subscription.state = SubscriptionState::Expired;
+                subscription.reason = "its time is over".to_owned();
+                library.put(&key, &subscription)?;
+                notes.push(format!(
+                    "the subscription {name} of {} has ended",
+                    subscription.application
+                ));
+            }
+            Due::Notice(name, days) => {
+                let key = library::subscription_key(name);
+                let mut subscription: Subscription = library.get(&key)?;
+                subscription.noticed = Some(*days);
+                library.put(&key, &subscription)?;
+                notes.push(format!(
+                    "the subscription {name} of {} ends in {days} days",
+                    subscription.application
+                ));
+            }
+            Due::Sunset => {
+                let mut publication = library.publication(id)?;
+                publication.retired = true;
+                publication.canary = None;
+                note(&mut publication, "sunset", "its sunset has come", now);
+                library.put(&library::publication_key(id), &publication)?;
+                notes.push(format!("{id} answers 410 from now on"));
+            }
+            Due::Share(share) => {
+                let mut publication = library.publication(id)?;
+                if let Some(canary) = &mut publication.canary {
+                    canary.share = *share;
+                }
+                note(&mut publication, "canary step", &format!("share {share}"), now);
+                library.put(&library::publication_key(id), &publication)?;
+                notes.push(format!(
+                    "the canary of {id} gets {}.{:02} %",
+                    share / 100,
+                    share % 100
+                ));
+            }
+            Due::Render => notes.push(format!("keys or subscriptions of {id} begin or end")),
+        }
+    }
+    Ok(notes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! `POST /api/v1/explain`: what would happen to a call, by what is served now, by an earlier revision, by a draft that is
+//! not published, or by documents that are not stored. Nothing is sent and nothing is changed.
+
+mod diagnosis;
+
+use super::apis::{self, PlanDiagnosis};
+use super::health::UpstreamHealth;
+use super::history::served_difference;
+use super::{Api, Problem};
+use crate::access::NoAudit;
+use crate::explain::{Call, Explainer, Explanation};
+use crate::follow::{DialectModels, compile_reduced};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use weir_dialect::{DialectSet, SkippedDocument};
+use weir_model::{Model, document};
+use weir_snapshot::PersistentState;
+use weir_store::{Document, Revision};
+
+/// A call that is to be explained, and by what.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainRequest {
+    /// The method; left out: GET.
+    #[serde(default)]
+    method: Option<String>,
+    /// The URL, or a path alone.
+    url: String,
+    /// Headers.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// The body.
+    #[serde(default)]
+    body: String,
+    /// The client's address; left out: 127.0.0.1.
+    #[serde(default)]
+    client: Option<IpAddr>,
+    /// The server name of the TLS handshake; left out: the URL's host.
+    #[serde(default)]
+    sni: Option<String>,
+    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    #[serde(default)]
+    consumer: Option<String>,
+    /// The environment whose publications count; left out: those that this process serves.
+    #[serde(default)]
+    environment: Option<String>,
+    /// The configuration right after this revision; left out: that of now.
+    #[serde(default)]
+    revision: Option<u64>,
+    /// A draft, as if it were published to `environment`.
+    #[serde(default)]
+    draft: Option<DraftOf>,
+    /// Documents by their keys, such as `native/routes/shop`, that are taken for stored; `null`: as if it were gone.
+    #[serde(default)]
+    documents: BTreeMap<String, Value>,
+    /// The text of a configuration file of any dialect, by which alone the call is explained.
+    #[serde(default)]
+    configuration: Option<String>,
+}
+
+/// A draft that is not published.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DraftOf {
+    /// The API.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// What holds in the environment, as a publish has it; left out: as it is published there.
+    #[serde(default)]
+    pub runtime: Option<Value>,
+}
+
+/// What would happen to a call.
+#[derive(Serialize, JsonSchema)]
+pub struct Explained {
+    #[serde(flatten)]
+    explanation: Explanation,
+    /// The store's revision that was looked at.
+    revision: u64,
+    /// The publication that the route belongs to: `API/VERSION/ENVIRONMENT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publication: Option<String>,
+    /// The plans of the publication in the order in which they are tried, and why each takes the call or does not.
+    plans: Vec<PlanDiagnosis>,
+    /// The health of the upstream, as the gateway of this process sees it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<UpstreamHealth>,
+    /// Documents that would not be served, and why.
+    left_out: Vec<LeftOut>,
+}
+
+/// A document that would not be served.
+#[derive(Serialize, JsonSchema)]
+pub struct LeftOut {
+    document: String,
+    because: String,
+}
+
+/// Answers `POST /api/v1/explain`.
+pub async fn explain(
+    State(api): State<Arc<Api>>,
+    Json(wanted): Json<ExplainRequest>,
+) -> Result<Response, Problem> {
+    let call = call_of(&wanted)?;
+    let (documents, head) = api.store.read("").await?;
+    let dialects = match &wanted.environment {
+        Some(name) => api.options.dialects.clone().in_environments(vec![name.clone()]),
+        None => api.options.dialects.clone(),
+    };
+    let mut changes: BTreeMap<String, Option<Arc<[u8]>>> = BTreeMap::new();
+    if let Some(revision) = wanted.revision {
+        if revision > head.0 {
+            return Err(Problem::not_found(format_args!("revision {revision}")));
+        }
+        let then = served_difference(&*api.store, &dialects, Revision(revision), head).await?;
+        changes.extend(
+            then.into_iter()
+                .map(|(key, it)| (key.as_str().to_owned(), it.before)),
+        );
+    }
+    let revision = wanted.revision.unwrap_or(head.0);
+    let working = Arc::clone(&api);
+    let explained = tokio::task::spawn_blocking(move || {
+        let asked = Asked {
+            api: &working,
+            wanted: &wanted,
+            dialects,
+            documents,
+        };
+        asked.explain(&call, revision, changes)
+    });
+    let explained = explained
+        .await
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
+    // It is asked with a body, and changes nothing.
+    Ok((Extension(NoAudit), Json(explained)).into_response())
+}
+
+fn call_of(wanted: &ExplainRequest) -> Result<Call, Problem> {
+    let refuse = |message: String| Problem::step("read", vec![("url".to_owned(), message)]);
+    let headers: Vec<String> = wanted
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    let text = format!("{} {}", wanted.method.as_deref().unwrap_or("GET"), wanted.url);
+    let client = wanted.client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    Ok(Call {
+        sni: wanted.sni.clone(),
+        body: wanted.body.clone(),
+        consumer: wanted.consumer.clone(),
+        ..Call::parse(&text, &headers, client).map_err(refuse)?
+    })
+}
+
+/// An explanation that is being worked on.
+struct Asked<'a> {
+    api: &'a Api,
+    wanted: &'a ExplainRequest,
+    dialects: DialectSet,
+    documents: Vec<Document>,
+}
+
+impl Asked<'_> {
+    fn explain(
+        self,
+        call: &Call,
+        revision: u64,
+        mut changes: BTreeMap<String, Option<Arc<[u8]>>>,
+    ) -> Result<Explained, Problem> {
+        let mut models = DialectModels::new(&self.dialects);
+        let mut left_out = Vec::new();
+        if let Some(text) = &self.wanted.configuration {
+            models.set_files(self.model_of_text(text)?);
+        } else {
+            if let Some(model) = self.files(&mut left_out) {
+                models.set_files(model);
+            }
+            for it in &self.documents {
+                models.apply(it.key.as_str(), Some(&it.value));
+            }
+            self.changes(&mut changes)?;
+            for (key, value) in &changes {
+                models.apply(key, value.as_deref());
+            }
+        }
+        let registry = (self.api.options.registry)();
+        let (model, skipped) = models.model(|_, _| Vec::new());
+        left_out.extend(skipped.into_iter().map(LeftOut::of));
+        let (model, snapshot, more) = compile_reduced(&model, &registry, &PersistentState::default())
+            .map_err(|found| Problem::invalid(&found))?;
+        left_out.extend(more.into_iter().map(|it| LeftOut {
+            document: it.name,
+            because: it.reason,
+        }));
+        let explanation = Explainer {
+            model: &model,
+            snapshot: &snapshot,
+            dialects: &self.dialects,
+            registry: &registry,
+            place: &|_| None,
+        }
+        .explain(call);
+        let source = self.api.options.health.as_deref().filter(|_| self.is_of_now());
+        let upstream = explanation.route.as_ref().and_then(|it| it.upstream.as_ref());
+        let health = source
+            .zip(upstream)
+            .and_then(|(source, it)| source.upstream(&it.name));
+        let (publication, plans) = diagnosis::of(&explanation, call, self.documents)?;
+        Ok(Explained {
+            explanation,
+            revision,
+            publication,
+            plans,
+            health,
+            left_out,
+        })
+    }
+
+    /// Whether it is about what is served now.
+    fn is_of_now(&self) -> bool {
+        let wanted = self.wanted;
+        wanted.revision.is_none()
+            && wanted.draft.is_none()
+            && wanted.documents.is_empty()
+            && wanted.configuration.is_none()
+    }
+
+    /// The documents that a draft would make, and those that are given.
+    fn changes(&self, changes: &mut BTreeMap<String, Option<Arc<[u8]>>>) -> Result<(), Problem> {
+        if let Some(draft) = &self.wanted.draft {
+            let environment = self
+                .wanted
+                .environment
+                .as_deref()
+                .ok_or_else(|| Problem::bad("expected the environment of the draft in 'environment'"))?;
+            changes.extend(apis::documents_of_draft(
+                self.documents.clone(),
+                draft,
+                environment,
+            )?);
+        }
+        for (key, value) in &self.wanted.documents {
+            let bytes = (!value.is_null()).then(|| Arc::from(value.to_string().into_bytes()));
+            changes.insert(key.clone(), bytes);
+        }
+        Ok(())
+    }
+
+    fn model_of_text(&self, text: &str) -> Result<Model, Problem> {
+        let read = document::parse(text).map_err(|found| Problem::invalid(&[found]))?;
+        let dialect = self
+            .dialects
+            .of_document(&read)
+            .or_else(|| self.dialects.of_text(text));
+        let dialect = dialect.ok_or_else(|| {
+            Problem::bad(
+                "'configuration' is of no dialect that Weir knows: it has none of their keys at its top",
+            )
+        })?;
+        let (model, _) = dialect
+            .translate(&read)
+            .map_err(|found| Problem::invalid(&found))?;
+        Ok(model)
+    }
+
+    /// The files that are served beside the store.
+    fn files(&self, left_out: &mut Vec<LeftOut>) -> Option<Model> {
+        let mut whole: Option<Model> = None;
+        for file in self.api.options.files.get().1.iter() {
+            let read = document::parse(&file.text).ok();
+            let model = read.and_then(|it| self.dialects.get(file.dialect)?.translate(&it).ok());
+            match (model, &mut whole) {
+                (Some((model, _)), Some(whole)) => whole.merge(model),
+                (Some((model, _)), None) => whole = Some(model),
+                (None, _) => left_out.push(LeftOut {
+                    document: file.file.clone(),
+                    because: "the file cannot be read on its own".to_owned(),
+                }),
+            }
+        }
+        whole
+    }
+}
+
+impl LeftOut {
+    fn of(skipped: SkippedDocument) -> Self {
+        Self {
+            document: skipped.document,
+            because: skipped.reason,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What an explanation says: values that the API answers with and the command prints.
+
+use super::chain::PluginStep;
+use super::verdict::CallEnd;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use weir_model::DialectName;
+use weir_plugin::AuthFailure;
+
+/// What would happen to a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Explanation {
+    /// The call: method and URL.
+    pub call: String,
+    /// The client's address.
+    pub client: String,
+    /// The route that takes it; `null`: none does.
+    pub route: Option<Winner>,
+    /// A status that the gateway answers with before any plugin works, and why.
+    pub answer: Option<Answer>,
+    /// Routes that nearly took it, the nearest first.
+    pub others: Vec<Other>,
+    /// The plugins, in the order in which they work on the request.
+    pub plugins: Vec<PluginStep>,
+    /// Places in `plugins` (from 1), in the order in which they work on the response.
+    pub response_order: Vec<usize>,
+    /// The consumer that the call is taken for.
+    pub consumer: Option<String>,
+    /// What comes of the call.
+    pub end: CallEnd,
+    /// Why the first credential was not accepted.
+    #[serde(skip)]
+    pub auth_failure: Option<AuthFailure>,
+    /// The labels of the route.
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The route that takes a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Winner {
+    /// Its name.
+    pub name: String,
+    /// Its dialect.
+    pub dialect: DialectName,
+    /// Where it is written: a file, and a line if that is known.
+    pub at: Option<String>,
+    /// The conditions by which it takes the call.
+    pub by: String,
+    /// Where the call goes.
+    pub to: String,
+    /// The name of the service.
+    pub service: Option<String>,
+    /// The upstream and its targets; `null`: the service names a server itself.
+    pub upstream: Option<TargetList>,
+}
+
+/// An upstream with its targets.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TargetList {
+    /// The upstream's name.
+    pub name: String,
+    /// Its targets.
+    pub targets: Vec<ExplainedTarget>,
+}
+
+/// A target.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExplainedTarget {
+    /// The address: `host:port`.
+    pub address: String,
+    /// Its weight.
+    pub weight: u32,
+}
+
+/// An answer of the gateway itself.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The dialect in whose words it is.
+    pub dialect: DialectName,
+    /// Why.
+    pub because: String,
+}
+
+/// A route that nearly took a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Other {
+    /// Its name.
+    pub name: String,
+    /// Its dialect.
+    pub dialect: DialectName,
+    /// Where it is written: a file, and a line if that is known.
+    pub at: Option<String>,
+    /// Its conditions.
+    pub by: String,
+    /// Why it does not take the call.
+    pub because: Vec<String>,
+}

@@ -1,0 +1,313 @@
+//! What would happen to a call: the route that takes it and why, why the near ones do not, what each plugin makes of it
+//! as far as that can be said without I/O, and where it would go. `weir explain` and `POST /api/v1/explain` show this.
+//!
+//! **What it is not**: it sends nothing, reads no store and changes no counter of a gateway. What it works with is a
+//! snapshot of its own.
+
+mod call;
+mod chain;
+mod conditions;
+mod explanation;
+mod verdict;
+
+pub use call::Call;
+pub use chain::{Instance, PluginStep};
+pub use explanation::{Answer, ExplainedTarget, Explanation, Other, TargetList, Winner};
+pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
+
+use conditions::{Precedence, conditions, without_user};
+use std::sync::Arc;
+use verdict::Work;
+use weir_dialect::DialectSet;
+use weir_model::{DialectName, DocPath, Model, Respond, Route, RouteTarget};
+use weir_plugin::error_renderer::ErrorRenderer;
+use weir_plugin::{Exchange, Registry, system_clock};
+use weir_snapshot::{Chain, MatchExplanation, Snapshot, Verdict};
+
+/// What calls are explained against.
+pub struct Explainer<'c> {
+    /// The resources.
+    pub model: &'c Model,
+    /// The same, compiled.
+    pub snapshot: &'c Snapshot,
+    /// The dialects, for their words.
+    pub dialects: &'c DialectSet,
+    /// The catalogue of plugins.
+    pub registry: &'c Registry,
+    /// Where a resource of the model is written: a file, and a line if that is known.
+    pub place: &'c (dyn Fn(&DocPath) -> Option<String> + Sync),
+}
+
+impl Explainer<'_> {
+    /// Explains a call.
+    pub fn explain(&self, call: &Call) -> Explanation {
+        let mut exchange = Exchange::new(system_clock, 1);
+        call.fill(&mut exchange.request);
+        let mut explanation = Explanation {
+            call: call.to_string(),
+            client: call.client.to_string(),
+            route: None,
+            answer: None,
+            others: Vec::new(),
+            plugins: Vec::new(),
+            response_order: Vec::new(),
+            consumer: None,
+            end: CallEnd::default(),
+            auth_failure: None,
+            labels: Default::default(),
+        };
+        let mut winner = None;
+        for table in &self.snapshot.tables {
+            let request = &mut exchange.request;
+            let form = self.renderer(table.dialect).normal_form();
+            if form.apply(&request.raw_path, &mut request.path).is_err() {
+                if winner.is_none() {
+                    let because =
+                        "the path leads above the root, holds a broken escape, or can be read in two ways"
+                            .to_owned();
+                    explanation.answer = Some(Answer {
+                        status: 400,
+                        dialect: table.dialect,
+                        because,
+                    });
+                }
+                break;
+            }
+            for explained in table.explain(&mut exchange) {
+                match (&explained.verdict, &winner) {
+                    (Verdict::Wins, None) => winner = Some(explained),
+                    _ => explanation.others.push(self.other(&explained, winner.as_ref())),
+                }
+            }
+        }
+        match winner {
+            Some(winner) => self.explain_route(&winner, call, &mut explanation),
+            None => self.explain_unmatched(call, &mut explanation),
+        }
+        if let Some(answer) = &explanation.answer {
+            explanation.end = CallEnd::answered(answer.status, &answer.because);
+        }
+        explanation
+    }
+
+    fn renderer(&self, dialect: DialectName) -> Arc<dyn ErrorRenderer> {
+        let known = self.dialects.get(dialect);
+        known.map_or_else(
+            || weir_dialect::Dialect::error_renderer(&weir_native::NativeDialect),
+            |it| it.error_renderer(),
+        )
+    }
+
+    fn explain_route(&self, winner: &MatchExplanation, call: &Call, explanation: &mut Explanation) {
+        let index = winner.route as usize;
+        let route = &self.model.routes[index];
+        explanation
+            .labels
+            .clone_from(&self.snapshot.routes[index].facts.labels);
+        explanation.route = Some(self.winner(route, winner));
+        explanation.answer = match (route.https_only_status, &route.target) {
+            (Some(status), _) if !call.is_tls => Some(Answer {
+                status,
+                dialect: route.dialect,
+                because: "the route takes calls over TLS only".to_owned(),
+            }),
+            _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(Answer {
+                status: route.grpc_only_status.unwrap_or_default(),
+                dialect: route.dialect,
+                because: "the route takes gRPC only".to_owned(),
+            }),
+            (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(Answer {
+                status: respond.status,
+                dialect: route.dialect,
+                because: "the route leads nowhere".to_owned(),
+            }),
+            _ => None,
+        };
+        if explanation.answer.is_some() {
+            return;
+        }
+        let place = DocPath::root().field("routes").index(index).field("plugins");
+        let compiled = &self.snapshot.routes[index].chain;
+        (explanation.plugins, explanation.response_order) = self.chain(&route.plugins, compiled, &place);
+        self.work((Some(winner), route.dialect), compiled, call, explanation);
+        if explanation.end.kind == EndKind::Forwarded
+            && let RouteTarget::Respond(respond) = &route.target
+        {
+            explanation.end = CallEnd::answered(respond.status, "the route leads nowhere");
+        }
+    }
+
+    fn explain_unmatched(&self, call: &Call, explanation: &mut Explanation) {
+        if explanation.answer.is_some() {
+            return;
+        }
+        explanation.answer = Some(Answer {
+            status: 404,
+            dialect: self.snapshot.dialect,
+            because: "no route takes it".to_owned(),
+        });
+        let place = DocPath::root().field("unmatched");
+        let chain = &self.snapshot.unmatched;
+        (explanation.plugins, explanation.response_order) = self.chain(&self.model.unmatched, chain, &place);
+        self.work((None, self.snapshot.dialect), chain, call, explanation);
+    }
+
+    /// Lets the plugins of a chain work on the call.
+    fn work(
+        &self,
+        (winner, dialect): (Option<&MatchExplanation>, DialectName),
+        chain: &Chain,
+        call: &Call,
+        explanation: &mut Explanation,
+    ) {
+        let mut exchange = Exchange::new(system_clock, 1);
+        call.fill(&mut exchange.request);
+        exchange.request.body = Some(call.body.clone().into_bytes());
+        let renderer = self.renderer(dialect);
+        let form = renderer.normal_form();
+        exchange.request.path_is_decoded = form == weir_plugin::uri::NormalForm::Decoded;
+        let request = &mut exchange.request;
+        if form.apply(&request.raw_path, &mut request.path).is_err() {
+            return;
+        }
+        if let Some(winner) = winner {
+            let table = self.snapshot.tables.iter().find(|it| it.dialect == dialect);
+            let found = table.and_then(|table| table.find(&mut exchange));
+            exchange.matched_len = found.map_or(0, |it| it.matched_len);
+            exchange.route = Some(Arc::clone(&self.snapshot.routes[winner.route as usize].facts));
+        }
+        let consumers = self.snapshot.consumers.iter();
+        let consumer = call.consumer.as_deref().and_then(|wanted| {
+            let is_it = |it: &&Arc<weir_plugin::ConsumerIdentity>| {
+                it.id == wanted || it.username.as_deref() == Some(wanted)
+            };
+            consumers.into_iter().find(is_it).cloned()
+        });
+        let mut work = Work {
+            exchange,
+            renderer: &*renderer,
+            registry: self.registry,
+            consumer,
+            auth_failure: None,
+        };
+        let (verdicts, end) = work.run(chain);
+        for (step, verdict) in explanation.plugins.iter_mut().zip(verdicts) {
+            step.verdict = verdict;
+        }
+        explanation.end = end;
+        explanation.consumer = work.exchange.identity.as_ref().map(|it| it.consumer.id.clone());
+        explanation.auth_failure = work.auth_failure;
+    }
+
+    fn other(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> Other {
+        let route = &self.model.routes[explained.route as usize];
+        let because = match &explained.verdict {
+            Verdict::Fails(mismatches) => mismatches.iter().map(ToString::to_string).collect(),
+            Verdict::Wins | Verdict::LowerPrecedence => vec![self.lower(explained, winner)],
+        };
+        Other {
+            name: route.name.clone(),
+            dialect: route.dialect,
+            at: self.place_of_route(explained.route),
+            by: conditions(route, explained.match_index),
+            because,
+        }
+    }
+
+    /// Why a route that holds goes behind the winner.
+    fn lower(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> String {
+        let route = &self.model.routes[explained.route as usize];
+        let Some(winner) = winner else {
+            return "it holds too, but goes behind".to_owned();
+        };
+        let first = &self.model.routes[winner.route as usize];
+        if first.dialect != route.dialect {
+            return format!(
+                "it holds too, but {} routes are looked at first",
+                first.dialect.as_str()
+            );
+        }
+        if winner.route == explained.route {
+            return "another match of the same route goes first".to_owned();
+        }
+        let (higher, lower) = (Precedence::of(first, winner), Precedence::of(route, explained));
+        if higher.value == lower.value {
+            "it holds too, but comes later in the document".to_owned()
+        } else if higher.is_given && lower.is_given {
+            format!(
+                "it holds too, but its precedence is {} against {}",
+                lower.value, higher.value
+            )
+        } else {
+            "it holds too, but is less specific".to_owned()
+        }
+    }
+
+    fn place_of_route(&self, index: u32) -> Option<String> {
+        (self.place)(&DocPath::root().field("routes").index(index as usize))
+    }
+
+    fn winner(&self, route: &Route, found: &MatchExplanation) -> Winner {
+        let service = match &route.target {
+            RouteTarget::Service(name) => Some(name.clone()),
+            RouteTarget::Respond(_) => None,
+        };
+        let upstream = service.as_deref().and_then(|name| {
+            let service = self.model.services.iter().find(|it| it.name == name)?;
+            self.targets(service.upstream.as_deref()?)
+        });
+        Winner {
+            name: route.name.clone(),
+            dialect: route.dialect,
+            at: self.place_of_route(found.route),
+            by: conditions(route, found.match_index),
+            to: self.target(route),
+            service,
+            upstream,
+        }
+    }
+
+    fn targets(&self, name: &str) -> Option<TargetList> {
+        let upstream = self.model.upstreams.iter().find(|it| it.name == name)?;
+        let targets = upstream.targets.iter().map(|it| ExplainedTarget {
+            address: format!("{}:{}", it.host, it.port),
+            weight: it.weight,
+        });
+        Some(TargetList {
+            name: name.to_owned(),
+            targets: targets.collect(),
+        })
+    }
+
+    fn target(&self, route: &Route) -> String {
+        let name = match &route.target {
+            RouteTarget::Service(name) => name,
+            RouteTarget::Respond(Respond {
+                status,
+                before_plugins,
+            }) => {
+                let unless = if *before_plugins {
+                    ""
+                } else {
+                    " unless a plugin answers"
+                };
+                return format!("nowhere: {status}{unless}");
+            }
+        };
+        let service = self.model.services.iter().find(|service| service.name == *name);
+        match service.map(|service| (&service.url, &service.upstream)) {
+            Some((Some(url), _)) => format!("service {name}, {}", without_user(url)),
+            Some((None, Some(upstream))) => format!("service {name}, {}", self.upstream(upstream)),
+            _ => format!("service {name}"),
+        }
+    }
+
+    fn upstream(&self, name: &str) -> String {
+        let upstream = self.model.upstreams.iter().find(|upstream| upstream.name == name);
+        match upstream.map(|upstream| upstream.targets.as_slice()) {
+            Some([only]) => format!("upstream {name} ({}:{})", only.host, only.port),
+            Some(targets) => format!("upstream {name} ({} targets)", targets.len()),
+            None => format!("upstream {name}"),
+        }
+    }
+}

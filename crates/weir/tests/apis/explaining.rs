@@ -21,9 +21,8 @@ fn verdicts(explained: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// 22, 50
-#[test]
-fn a_refused_call_is_explained_by_its_plan() {
+/// Pets with a plan, and a subscriber: the subscription's id, and its key.
+fn subscribed() -> (Plane, String, String) {
     let plane = Plane::start();
     let plans = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
     plane.version(&petstore());
@@ -39,6 +38,14 @@ fn a_refused_call_is_explained_by_its_plan() {
     let made = plane.post("/api/v1/subscriptions", subscribed).expect(201).json();
     let key = made["credential"]["key"].as_str().expect("a key").to_owned();
 
+    let id = made["id"].as_str().expect("an id").to_owned();
+    (plane, id, key)
+}
+
+/// 50
+#[test]
+fn a_refused_call_is_explained_by_its_plan() {
+    let (plane, id, key) = subscribed();
     let none = explain(&plane, json!({"url": "http://localhost/v1/pets"}));
     assert_eq!(
         (&none["end"]["status"], &none["plans"][0]["verdict"]),
@@ -63,10 +70,7 @@ fn a_refused_call_is_explained_by_its_plan() {
         (&json!("forwarded"), &json!("good")),
         "{good:#}"
     );
-    assert_eq!(
-        good["consumer"],
-        format!("sub.{}", made["id"].as_str().expect("an id"))
-    );
+    assert_eq!(good["consumer"], format!("sub.{id}"));
     assert!(
         good.to_string().contains("counters are not looked at"),
         "{good:#}"
@@ -75,63 +79,6 @@ fn a_refused_call_is_explained_by_its_plan() {
     until("it is served", || {
         plane.status("/v1/pets", Some(&key)) == Some(200)
     });
-
-    // Another API's key.
-    plane.put("/api/v1/apis/cats", json!({})).expect(201);
-    plane
-        .post("/api/v1/apis/cats/versions?version=1", petstore())
-        .expect(201);
-    plane
-        .put(
-            "/api/v1/apis/cats/versions/1/plans/gold",
-            json!({"state": "published"}),
-        )
-        .expect(201);
-    let mut there = runtime(upstream("cats"));
-    there["base_path"] = "/cats".into();
-    plane
-        .post("/api/v1/publications/cats/1/test", json!({"runtime": there}))
-        .expect(200);
-    until("cats are served", || {
-        plane.status("/cats/pets", None) == Some(401)
-    });
-    let refused = plane.through("/cats/pets", Some(&key)).expect("an answer");
-    assert!(
-        refused.status == 403 && refused.body.contains("no subscription"),
-        "{refused:?}"
-    );
-    let other = explain(
-        &plane,
-        json!({"url": "http://localhost/cats/pets", "headers": {"X-API-Key": key}}),
-    );
-    assert_eq!(
-        (&other["end"]["status"], &other["plans"][0]["verdict"]),
-        (&json!(403), &json!("no-subscription")),
-        "{other:#}"
-    );
-
-    // Paused.
-    let id = made["id"].as_str().expect("an id");
-    plane
-        .post(
-            &format!("/api/v1/subscriptions/{id}/state"),
-            json!({"state": "paused", "reason": "unpaid"}),
-        )
-        .expect(200);
-    let paused = explain(
-        &plane,
-        json!({"url": "http://localhost/v1/pets", "consumer": format!("sub.{id}")}),
-    );
-    assert_eq!(
-        (&paused["end"]["status"], &paused["plans"][0]["verdict"]),
-        (&json!(403), &json!("paused")),
-        "{paused:#}"
-    );
-    assert!(
-        paused["plans"][0]["because"]
-            .as_str()
-            .is_some_and(|it| it.contains("unpaid"))
-    );
 
     // No route.
     let lost = explain(
@@ -165,6 +112,65 @@ fn a_refused_call_is_explained_by_its_plan() {
     assert!(
         said.contains("refuses this call with 401: the call carries no credential"),
         "{said} {by_command:?}"
+    );
+}
+
+/// 22
+#[test]
+fn keys_of_others_and_paused_subscriptions_are_explained() {
+    let (plane, id, key) = subscribed();
+    plane.put("/api/v1/apis/cats", json!({})).expect(201);
+    plane
+        .post("/api/v1/apis/cats/versions?version=1", petstore())
+        .expect(201);
+    plane
+        .put(
+            "/api/v1/apis/cats/versions/1/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    let mut there = runtime(upstream("cats"));
+    there["base_path"] = "/cats".into();
+    plane
+        .post("/api/v1/publications/cats/1/test", json!({"runtime": there}))
+        .expect(200);
+    until("cats are served", || {
+        plane.status("/cats/pets", None) == Some(401)
+    });
+    let refused = plane.through("/cats/pets", Some(&key)).expect("an answer");
+    assert!(
+        refused.status == 403 && refused.body.contains("no subscription"),
+        "{refused:?}"
+    );
+    let other = explain(
+        &plane,
+        json!({"url": "http://localhost/cats/pets", "headers": {"X-API-Key": key}}),
+    );
+    assert_eq!(
+        (&other["end"]["status"], &other["plans"][0]["verdict"]),
+        (&json!(403), &json!("no-subscription")),
+        "{other:#}"
+    );
+
+    plane
+        .post(
+            &format!("/api/v1/subscriptions/{id}/state"),
+            json!({"state": "paused", "reason": "unpaid"}),
+        )
+        .expect(200);
+    let paused = explain(
+        &plane,
+        json!({"url": "http://localhost/v1/pets", "consumer": format!("sub.{id}")}),
+    );
+    assert_eq!(
+        (&paused["end"]["status"], &paused["plans"][0]["verdict"]),
+        (&json!(403), &json!("paused")),
+        "{paused:#}"
+    );
+    assert!(
+        paused["plans"][0]["because"]
+            .as_str()
+            .is_some_and(|it| it.contains("unpaid"))
     );
 }
 

@@ -1,3 +1,5 @@
+//! What acts by time, on a store in memory: the time is an argument.
+
 use super::*;
 use crate::analytics::{Analytics, Place};
 use crate::api::ApiOptions;

@@ -81,6 +81,26 @@ export class Weir {
     return items[0]?.revision ?? 0
   }
 
+  /** Makes a call that has to be answered well. */
+  async good<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.call(method, path, body)
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return (text === '' ? null : JSON.parse(text)) as T
+  }
+
+  /** Two environments, an API that is published in one of them, a plan, and an application with a key. */
+  async fillApis(backend = 'http://127.0.0.1:9') {
+    await this.good('PUT', '/api/v1/environments/test', { order: 10, description: 'For trying things.' })
+    await this.good('PUT', '/api/v1/environments/prod', { order: 20, kind: 'production', base_urls: ['https://api.example.com'] })
+    await this.good('PUT', '/api/v1/apis/pets', { display_name: 'Pets', description: 'Pets and their owners.', owner: 'team-pets', category: 'animals' })
+    await this.good('POST', '/api/v1/apis/pets/versions', { spec: PETS })
+    await this.good('PUT', '/api/v1/apis/pets/versions/1.0.0/plans/gold', { state: 'published', limits: [{ count: 1000, per: 'day' }] })
+    await this.good('POST', '/api/v1/publications/pets/1.0.0/test', { runtime: { base_path: '/v1', backends: { main: { url: backend } } } })
+    await this.good('PUT', '/api/v1/applications/shop', { owner: 'team-web' })
+    return this.good<{ id: string; credential: { key: string } }>('POST', '/api/v1/subscriptions', { application: 'shop', publication: 'pets/1.0.0/test', plan: 'gold' })
+  }
+
   /** Two services, two routes, an upstream and a consumer. */
   async fill() {
     await this.put('upstreams', 'orders', { name: 'orders', targets: [{ host: '127.0.0.1', port: 1980 }] })
@@ -99,9 +119,52 @@ export class Weir {
   }
 }
 
-export const test = base.extend<{ weir: Weir; filled: Weir }>({
+/** An OpenAPI document with a few operations. */
+export const PETS = `openapi: 3.1.0
+info: {title: Pets, version: 1.0.0}
+servers: [{url: https://api.example.com/v1}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      summary: All pets
+      responses:
+        "200": {description: The pets}
+    post:
+      operationId: addPet
+      summary: Adds a pet
+      responses:
+        "201": {description: It is there}
+  /pets/{id}:
+    get:
+      operationId: getPet
+      summary: One pet
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      responses:
+        "200": {description: The pet}
+        "404": {description: There is none}
+`
+
+/**
+ * With `CONSOLE_DIST=1`, pages come from console/dist in place of the program, which need not be built again then. The
+ * policy is the program's.
+ */
+async function pagesFromDist(page: Page) {
+  if (process.env.CONSOLE_DIST !== '1') return
+  const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', html: 'text/html' }
+  await page.context().route(/\/ui\//, async (route) => {
+    const path = new URL(route.request().url()).pathname.replace(/^\/ui\//, '')
+    const isFile = /^(assets\/|icon\.svg|press\.css)/.test(path)
+    const file = join('dist', isFile ? path : 'index.html')
+    const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    await route.fulfill({ path: file, headers: { 'content-type': types[file.split('.').at(-1) ?? ''] ?? 'text/plain', 'content-security-policy': policy } })
+  })
+}
+
+export const test = base.extend<{ weir: Weir; filled: Weir; managed: Weir }>({
   weir: async ({ page }, use) => {
     const weir = await new Weir().start()
+    await pagesFromDist(page)
     watch(page, () => weir.url)
     await use(weir)
     await weir.end()
@@ -109,6 +172,15 @@ export const test = base.extend<{ weir: Weir; filled: Weir }>({
   filled: async ({ weir }, use) => {
     await weir.fill()
     await use(weir)
+  },
+  managed: async ({ page }, use) => {
+    const weir = new Weir()
+    await weir.start(['--data', weir.folder, '--environment', 'test', '--environment', 'prod'])
+    await pagesFromDist(page)
+    await weir.fillApis()
+    watch(page, () => weir.url)
+    await use(weir)
+    await weir.end()
   },
 })
 

@@ -15,6 +15,8 @@ export class ApiError extends Error {
     detail: string,
     readonly findings: Finding[] = [],
     readonly requestId: string | null = null,
+    /** What kind of refusal it is: the end of the problem's type, such as `breaking`. */
+    readonly kind = '',
   ) {
     super(detail)
     this.name = 'ApiError'
@@ -34,6 +36,8 @@ export interface Answer<T> {
   /** What the server says about a document that it accepted. */
   warning: string | null
   status: number
+  /** The body as it came. */
+  text: string
 }
 
 export interface CallOptions {
@@ -43,6 +47,8 @@ export interface CallOptions {
   text?: { content: string; mediaType: string }
   headers?: Record<string, string | undefined>
   signal?: AbortSignal
+  /** The answer is no JSON. */
+  asText?: boolean
 }
 
 const TOKEN = 'weir-token'
@@ -108,9 +114,10 @@ export async function call<T>(method: string, path: string, options: CallOptions
     throw new ApiError(method, path, 0, 'Weir does not answer. It may be restarting, or the network is down.')
   }
   const text = await response.text()
-  const data = parse(text)
+  const data = options.asText && response.ok ? text : parse(text)
   if (!response.ok) {
-    if (response.status === 401) login.set(true)
+    // The originals' Admin APIs answer 401 in their own words to who may not write; that asks for no login.
+    if (response.status === 401 && response.headers.get('content-type')?.includes('problem')) login.set(true)
     throw refusal(method, path, response, data)
   }
   return {
@@ -118,6 +125,7 @@ export async function call<T>(method: string, path: string, options: CallOptions
     tag: response.headers.get('etag'),
     warning: warning(response.headers.get('warning')),
     status: response.status,
+    text,
   }
 }
 
@@ -135,7 +143,8 @@ function refusal(method: string, path: string, response: Response, data: unknown
   const words = problem['detail'] ?? problem['message'] ?? problem['title']
   const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
   const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : []
-  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'))
+  const type = typeof problem['type'] === 'string' ? problem['type'] : ''
+  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '')
 }
 
 function warning(header: string | null): string | null {

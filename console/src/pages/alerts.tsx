@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { type Rule, groupName, useAlerts, useDefinition } from '../api/analytics'
 import { ApiError, call } from '../api/client'
+import { useRight } from '../api/rights'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
@@ -56,6 +57,7 @@ export default function Alerts() {
   const alerts = useAlerts()
   const client = useQueryClient()
   const [isAdding, setAdding] = useState(false)
+  const refused = useRight('alerts:write')
   const change = async (rules: Rule[], done: string, send: (rule: Rule) => Promise<unknown>) => {
     try {
       for (const rule of rules) await send(rule)
@@ -77,7 +79,7 @@ export default function Alerts() {
       about="Rules over the numbers of the analytics. Each is evaluated every 30 seconds, for each group by itself."
       calls={[{ about: 'List rules with their state', method: 'GET', path: '/api/v1/alerts' }]}
       actions={
-        <Button look="primary" onPress={() => setAdding(true)}>
+        <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
           New rule
         </Button>
       }
@@ -93,10 +95,10 @@ export default function Alerts() {
           isLoading={alerts.isLoading}
           noun={['rule', 'rules']}
           bulk={[
-            { text: 'Mute for an hour', run: (rules) => void change(rules, 'Muted', (rule) => put(rule, { muted_until: Math.round(Date.now() / 1000) + MUTE_S })) },
-            { text: 'Switch off', run: (rules) => void change(rules, 'Switched off', (rule) => put(rule, { enabled: false })) },
-            { text: 'Switch on', run: (rules) => void change(rules, 'Switched on', (rule) => put(rule, { enabled: true, muted_until: null })) },
-            { text: 'Delete', look: 'danger', run: (rules) => void change(rules, 'Deleted', (rule) => call('DELETE', path(rule))) },
+            { text: 'Mute for an hour', refused, run: (rules) => void change(rules, 'Muted', (rule) => put(rule, { muted_until: Math.round(Date.now() / 1000) + MUTE_S })) },
+            { text: 'Switch off', refused, run: (rules) => void change(rules, 'Switched off', (rule) => put(rule, { enabled: false })) },
+            { text: 'Switch on', refused, run: (rules) => void change(rules, 'Switched on', (rule) => put(rule, { enabled: true, muted_until: null })) },
+            { text: 'Delete', look: 'danger', refused, run: (rules) => void change(rules, 'Deleted', (rule) => call('DELETE', path(rule))) },
           ]}
           empty={
             isOff ? (
@@ -107,7 +109,7 @@ export default function Alerts() {
               <Empty
                 title="No rules yet"
                 actions={
-                  <Button look="primary" onPress={() => setAdding(true)}>
+                  <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
                     New rule
                   </Button>
                 }

@@ -1,4 +1,5 @@
 // Certificates of every dialect, by when they end, and orders for those that an authority signs.
+import { useRight } from '../api/rights'
 import { Link } from 'wouter'
 import { useDocuments } from '../api/hooks'
 import type { Fields, ViewRow } from '../api/types'
@@ -38,12 +39,13 @@ export default function Certificates() {
 }
 
 function Orders() {
+  const refused = useRight('configuration:write')
   const orders = useDocuments('acme').data ?? []
   return (
     <section className="card" aria-label="Certificate orders">
       <div className="head2">
         <h2>Certificates that Weir gets by itself</h2>
-        <ButtonLink small to="/acme/new">
+        <ButtonLink small to="/acme/new" refused={refused}>
           New certificate order
         </ButtonLink>
       </div>

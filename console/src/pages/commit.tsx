@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useParams } from 'wouter'
 import { call } from '../api/client'
+import { useRight } from '../api/rights'
 import { useDiff, useHead, useHistory } from '../api/hooks'
 import type { Difference } from '../api/types'
 import { Failure, Page } from '../shell/page'
@@ -18,6 +19,7 @@ export default function CommitPage() {
   const commit = history.data?.find((it) => it.revision === revision)
   const diff = useDiff(revision - 1, revision)
   const head = useHead().data?.revision ?? null
+  const refused = useRight('configuration:rollback')
   const [isRolling, setRolling] = useState(false)
   return (
     <Page
@@ -37,7 +39,7 @@ export default function CommitPage() {
       actions={
         <>
           <ButtonLink to={`/history/compare/${revision}/${head ?? revision}`}>Compare with now</ButtonLink>
-          <Button look="primary" refused={head === revision ? 'This is the newest revision.' : null} onPress={() => setRolling(true)}>
+          <Button look="primary" refused={refused ?? (head === revision ? 'This is the newest revision.' : null)} onPress={() => setRolling(true)}>
             Roll back to this
           </Button>
         </>

@@ -7,6 +7,7 @@ import { type Document, documentPath, useDocument, useHead, useHistory, useSchem
 import type { Commit, Fields, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { useDraft } from '../form/draft'
+import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
 import { isMap, parsePath, pathText } from '../form/path'
 import { SaveDialog } from '../form/save'
@@ -148,7 +149,8 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   const unplaced = [...findings].filter(([path]) => path === '').flatMap(([, texts]) => texts)
   const definition = schema.$defs?.[kind.type] ?? {}
   const title = name ?? `New ${kind.one}`
-  const cannotSave = draft.error ? 'The text cannot be read.' : !isChanged && name !== null ? 'Nothing is changed.' : target === '' ? 'It needs a name.' : null
+  const refused = useRight('configuration:write')
+  const cannotSave = refused ?? (draft.error ? 'The text cannot be read.' : !isChanged && name !== null ? 'Nothing is changed.' : target === '' ? 'It needs a name.' : null)
 
   return (
     <Page
@@ -168,7 +170,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
       actions={
         <>
           {name !== null && (
-            <Button look="quiet" icon="trash" onPress={() => setAbove({ kind: 'delete' })}>
+            <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
               Delete
             </Button>
           )}

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { call } from '../api/client'
+import { useRight } from '../api/rights'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { countText } from '../ui/time'
@@ -26,6 +27,7 @@ paths:
 
 export default function Import() {
   const [text, setText] = useState('')
+  const refused = useRight('configuration:write')
   const [name, setName] = useState('')
   const [url, setUrl] = useState('')
   const [report, setReport] = useState<Report | null>(null)
@@ -77,7 +79,7 @@ export default function Import() {
           <Button refused={text.trim() === '' ? 'There is no document yet.' : null} isBusy={isBusy} onPress={() => void send(true)}>
             Preview
           </Button>
-          <Button look="primary" refused={report === null ? 'Look at the preview first.' : null} isBusy={isBusy} onPress={() => void send(false)}>
+          <Button look="primary" refused={refused ?? (report === null ? 'Look at the preview first.' : null)} isBusy={isBusy} onPress={() => void send(false)}>
             Import
           </Button>
         </>

@@ -1,19 +1,18 @@
 // A list of resources of all dialects: search, choice, deletion, and what an empty list teaches. Pages give the columns.
-import { useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useCallback, useMemo, useState } from 'react'
+import { type ReactNode, Suspense, lazy, useCallback, useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { call } from '../api/client'
-import { type ViewList, documentPath, readView, useView, viewPath } from '../api/hooks'
+import { type ViewList, readView, useView, viewPath } from '../api/hooks'
+import { useRight } from '../api/rights'
 import type { ViewRow } from '../api/types'
 import { placeOf } from '../documents'
 import { type Kind, kindOf } from '../kinds'
 import { Empty, Failure, Page } from '../shell/page'
-import { Button, ButtonLink } from '../ui/button'
-import { Dialog } from '../ui/dialog'
+import { ButtonLink } from '../ui/button'
 import { type Column, Table } from '../ui/table'
-import { countText } from '../ui/time'
-import { toast } from '../ui/toast'
 import { stringify } from '../yaml'
+import type { BulkKind } from './bulk'
+
+const BulkDialog = lazy(() => import('./bulk'))
 
 /** The native document that a row stands for, if it is one of its own. */
 export function ownDocument(row: ViewRow): { kind: string; name: string } | null {
@@ -100,7 +99,8 @@ export function ListPage({ list, title, columns, above }: Props) {
   const sort = column?.sortsAs === undefined ? '' : `${wanted.startsWith('-') ? '-' : ''}${column.sortsAs}`
   const view = useView(list, q, sort)
   const rows = useMemo(() => view.data?.pages.flatMap((page) => page.items) ?? [], [view.data])
-  const [doomed, setDoomed] = useState<ViewRow[]>([])
+  const [bulk, setBulk] = useState<{ action: BulkKind; rows: ViewRow[] } | null>(null)
+  const refused = useRight('configuration:write')
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = view
   const loadMore = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage()
@@ -118,7 +118,7 @@ export function ListPage({ list, title, columns, above }: Props) {
         { about: `Create a ${kind.one}`, method: 'POST', path: `/api/v1/resources/${kind.path}`, body: kind.example },
       ]}
       actions={
-        <ButtonLink to={`/${kind.path}/new`} look="primary">
+        <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
           New {kind.one}
         </ButtonLink>
       }
@@ -136,93 +136,39 @@ export function ListPage({ list, title, columns, above }: Props) {
           isLoading={view.isLoading}
           noun={[kind.one, kind.many]}
           remote={remote}
-          bulk={[
-            {
-              text: 'Delete',
-              look: 'danger',
-              run: (chosen) => {
-                const own = chosen.filter((row) => ownDocument(row) !== null)
-                if (own.length < chosen.length) toast('Only documents of Weir itself are deleted here; the others stay.', { isBad: true })
-                setDoomed(own)
-              },
-            },
-          ]}
+          bulk={actionsOf(list).map(([action, text]) => ({ text, refused, ...(action === 'delete' ? { look: 'danger' as const } : {}), run: (chosen: ViewRow[]) => setBulk({ action, rows: chosen }) }))}
           empty={<EmptyList kind={kind} />}
         />
       )}
-      <DeleteDialog kind={kind} rows={doomed} onClose={() => setDoomed([])} />
+      <Suspense fallback={null}>{bulk && <BulkDialog {...bulk} kind={kind} onClose={() => setBulk(null)} />}</Suspense>
     </Page>
   )
 }
 
+/** What can be done with a selection. */
+function actionsOf(list: ViewList): [BulkKind, string][] {
+  const all: [BulkKind, string][] = [['delete', 'Delete']]
+  if (list === 'routes' || list === 'services') all.unshift(['label', 'Label'])
+  if (list === 'routes') all.unshift(['enable', 'Enable'], ['disable', 'Disable'])
+  return all
+}
+
 export function EmptyList({ kind }: { kind: Kind }) {
+  const refused = useRight('configuration:write')
   return (
     <Empty
       title={`No ${kind.many} yet`}
       example={stringify(kind.example)}
       actions={
         <>
-          <ButtonLink to={`/${kind.path}/new`} look="primary">
+          <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
             New {kind.one}
           </ButtonLink>
-          <ButtonLink to="/import">Import an OpenAPI document</ButtonLink>
+          <ButtonLink to="/import" refused={refused}>Import an OpenAPI document</ButtonLink>
         </>
       }
     >
       <p>{kind.about} This is one, as a document:</p>
     </Empty>
-  )
-}
-
-/** What is deleted together, one after the other. */
-function DeleteDialog({ kind, rows, onClose }: { kind: Kind; rows: ViewRow[]; onClose: () => void }) {
-  const client = useQueryClient()
-  const [error, setError] = useState<unknown>(null)
-  const [isBusy, setBusy] = useState(false)
-  const close = () => {
-    setError(null)
-    onClose()
-  }
-  const remove = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      for (const row of rows) {
-        const own = ownDocument(row)
-        if (own) await call('DELETE', documentPath(own.kind, own.name))
-      }
-      toast(`${countText(rows.length, kind.one, kind.many)} deleted`, { link: { to: '/history', text: 'History' } })
-      close()
-    } catch (refused) {
-      setError(refused)
-    }
-    setBusy(false)
-    await client.invalidateQueries({ queryKey: ['configuration'] })
-  }
-  return (
-    <Dialog
-      title={`Delete ${countText(rows.length, kind.one, kind.many)}?`}
-      isOpen={rows.length > 0}
-      onClose={close}
-      actions={
-        <>
-          <Button onPress={close}>Keep</Button>
-          <Button look="danger" isBusy={isBusy} onPress={() => void remove()}>
-            Delete
-          </Button>
-        </>
-      }
-    >
-      <p>Calls that need them are no longer answered. History keeps them: any revision can be brought back.</p>
-      <ul className="code">
-        {rows.slice(0, 12).map((row) => (
-          <li key={row.id} className="clip">
-            {row.name}
-          </li>
-        ))}
-        {rows.length > 12 && <li>and {rows.length - 12} more</li>}
-      </ul>
-      {error !== null && <Failure error={error} />}
-    </Dialog>
   )
 }

@@ -1,4 +1,5 @@
 // The catalogue: every plugin, what it does, what Kong and APISIX call it, and its form. And the plugins that are shared.
+import { useRight } from '../api/rights'
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useCatalogue, useDocuments, useSchema } from '../api/hooks'
@@ -14,6 +15,7 @@ import { PluginForm } from './plugin-form'
 const texts = (it: CataloguePlugin): string => [it.name, it.does, ...Object.values(it.names).flat()].join(' ').toLowerCase()
 
 export default function Plugins() {
+  const refused = useRight('configuration:write')
   const schema = useSchema()
   const catalogue = useCatalogue()
   const shared = useDocuments('plugins').data ?? []
@@ -32,7 +34,7 @@ export default function Plugins() {
         { about: 'List shared plugins', method: 'GET', path: '/api/v1/resources/plugins' },
       ]}
       actions={
-        <ButtonLink to="/plugins/new" look="primary">
+        <ButtonLink to="/plugins/new" look="primary" refused={refused}>
           New shared plugin
         </ButtonLink>
       }

@@ -1,4 +1,5 @@
 // Native stream routes: what is passed on without being read.
+import { useRight } from '../api/rights'
 import { Link } from 'wouter'
 import { useDocuments } from '../api/hooks'
 import type { Fields } from '../api/types'
@@ -24,6 +25,7 @@ const columns: Column<Fields>[] = [
 const key = (it: Fields) => textOf(it['name'])
 
 export default function Streams() {
+  const refused = useRight('configuration:write')
   const kind = kindOf('stream_routes') as Kind
   const streams = useDocuments('stream_routes')
   return (
@@ -32,7 +34,7 @@ export default function Streams() {
       about={kind.about}
       calls={[{ about: 'List stream routes', method: 'GET', path: '/api/v1/resources/stream_routes' }]}
       actions={
-        <ButtonLink to="/stream_routes/new" look="primary">
+        <ButtonLink to="/stream_routes/new" look="primary" refused={refused}>
           New stream route
         </ButtonLink>
       }

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { call } from '../api/client'
 import { useUsers } from '../api/hooks'
+import { useRight } from '../api/rights'
 import type { User } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
@@ -31,6 +32,7 @@ const key = (it: User) => it.name
 export default function Users() {
   const users = useUsers()
   const [isAdding, setAdding] = useState(false)
+  const refused = useRight('users:manage')
   const [doomed, setDoomed] = useState<User[]>([])
   return (
     <Page
@@ -41,7 +43,7 @@ export default function Users() {
         { about: 'Add a user', method: 'POST', path: '/api/v1/users/alice', body: { rights: [{ workspace: '*', role: 'read' }] }, command: 'weir user add alice --role read' },
       ]}
       actions={
-        <Button look="primary" onPress={() => setAdding(true)}>
+        <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
           New user
         </Button>
       }
@@ -56,13 +58,13 @@ export default function Users() {
           rowKey={key}
           isLoading={users.isLoading}
           noun={['user', 'users']}
-          bulk={[{ text: 'Remove', look: 'danger', run: setDoomed }]}
+          bulk={[{ text: 'Remove', look: 'danger', refused, run: setDoomed }]}
           empty={
             <Empty
               title="No users yet"
               example="weir user add alice --role admin"
               actions={
-                <Button look="primary" onPress={() => setAdding(true)}>
+                <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
                   New user
                 </Button>
               }

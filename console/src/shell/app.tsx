@@ -5,6 +5,7 @@ import { Button as AriaButton } from 'react-aria-components'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
 import { ApiError, login } from '../api/client'
 import { queries, useFollowing } from '../api/hooks'
+import { useConfigurationState } from '../api/rights'
 import { Button, IconButton } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { Icon } from '../ui/icons'
@@ -22,6 +23,15 @@ const Commit = lazy(() => import('../pages/commit'))
 const Compare = lazy(() => import('../pages/compare'))
 const Explorer = lazy(() => import('../pages/explorer'))
 const RowPage = lazy(() => import('../pages/row'))
+const NewApi = lazy(() => import('../pages/apis/new'))
+const ApiPage = lazy(() => import('../pages/apis/api'))
+const Design = lazy(() => import('../pages/apis/design'))
+const Plans = lazy(() => import('../pages/apis/plans'))
+const Revisions = lazy(() => import('../pages/apis/revisions'))
+const Publish = lazy(() => import('../pages/apis/publish'))
+const Publication = lazy(() => import('../pages/apis/publication'))
+const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
+const ApplicationPage = lazy(() => import('../pages/apis/application'))
 const NotFound = lazy(() => import('../pages/not-found'))
 
 const loaded: [string, ComponentType][] = pages.map((it) => [it.path, lazy(it.load)])
@@ -43,6 +53,7 @@ function Frame() {
   const [location, go] = useLocation()
   const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
   const head = useFollowing()
+  const state = useConfigurationState()
   const open = useMemo(() => ({ palette: () => setAbove('palette'), help: () => setAbove('help') }), [])
   useKeyboard(open, go)
   useFocusOnPage(location)
@@ -81,6 +92,11 @@ function Frame() {
               Weir does not answer. What you typed is kept; the console goes on as soon as Weir is back.
             </div>
           )}
+          {state.data?.read_only === true && (
+            <div className="banner" role="status">
+              Read-only: this Weir serves files and has no store. Change the files, or start it with <code>--data DIR</code> to change things here.
+            </div>
+          )}
           <Boundary key={location}>
             <Suspense fallback={<main className="page" aria-busy="true" />}>
               <Switch>
@@ -91,6 +107,15 @@ function Frame() {
                 <Route path="/history/:revision" component={Commit} />
                 <Route path="/analytics/explore" component={Explorer} />
                 <Route path="/view/:list/:id" component={RowPage} />
+                <Route path="/apis/new" component={NewApi} />
+                <Route path="/apis/:api" component={ApiPage} />
+                <Route path="/apis/:api/:version" component={Design} />
+                <Route path="/apis/:api/:version/plans" component={Plans} />
+                <Route path="/apis/:api/:version/revisions" component={Revisions} />
+                <Route path="/apis/:api/:version/publish" component={Publish} />
+                <Route path="/apis/:api/:version/in/:environment" component={Publication} />
+                <Route path="/subscriptions/:id" component={SubscriptionPage} />
+                <Route path="/applications/:name" component={ApplicationPage} />
                 <Route path="/:kind/:name" component={Detail} />
                 <Route component={NotFound} />
               </Switch>

@@ -12,6 +12,11 @@ export interface PageEntry {
 
 export const pages: PageEntry[] = [
   { path: '/', title: 'Overview', group: null, key: 'o', load: () => import('../pages/overview') },
+  { path: '/apis', title: 'APIs', group: 'APIs', key: 'd', load: () => import('../pages/apis/list') },
+  { path: '/subscriptions', title: 'Subscriptions', group: 'APIs', key: 'b', load: () => import('../pages/apis/subscriptions') },
+  { path: '/applications', title: 'Applications', group: 'APIs', load: () => import('../pages/apis/applications') },
+  { path: '/approvals', title: 'Approvals', group: 'APIs', load: () => import('../pages/apis/approvals') },
+  { path: '/environments', title: 'Environments', group: 'APIs', key: 'e', load: () => import('../pages/apis/environments') },
   { path: '/routes', title: 'Routes', group: 'Gateway', key: 'r', load: () => import('../pages/routes') },
   { path: '/services', title: 'Services', group: 'Gateway', key: 's', load: () => import('../pages/services') },
   { path: '/upstreams', title: 'Upstreams', group: 'Gateway', key: 'u', load: () => import('../pages/upstreams') },
@@ -30,4 +35,4 @@ export const pages: PageEntry[] = [
   { path: '/settings', title: 'Settings', group: 'Access', load: () => import('../pages/settings') },
 ]
 
-export const groups = ['Gateway', 'APIs', 'Watch', 'Operate', 'Access'] as const
+export const groups = ['APIs', 'Gateway', 'Watch', 'Operate', 'Access'] as const

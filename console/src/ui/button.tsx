@@ -60,7 +60,23 @@ export function IconButton({ icon, label, onPress, small }: { icon: IconName; la
   )
 }
 
-export function ButtonLink({ to, children, look = 'plain', small }: { to: string; children: ReactNode; look?: Look; small?: boolean }) {
+interface LinkProps {
+  to: string
+  children: ReactNode
+  look?: Look
+  small?: boolean
+  /** Why it may not be followed; it stays visible. */
+  refused?: string | null | undefined
+}
+
+export function ButtonLink({ to, children, look = 'plain', small, refused }: LinkProps) {
+  if (refused) {
+    return (
+      <Button look={look} small={small === true} refused={refused} onPress={() => undefined}>
+        {children}
+      </Button>
+    )
+  }
   return (
     <Link href={to} className={classes(look, small)}>
       {children}

@@ -15,6 +15,14 @@ export interface Problem {
   from: number
   to: number
   message: string
+  /** Left out: an error. */
+  severity?: 'error' | 'warning' | 'info'
+}
+
+/** A line to go to; another object goes there again. */
+export interface Jump {
+  line: number
+  column: number
 }
 
 interface Props {
@@ -24,6 +32,7 @@ interface Props {
   onChange: (text: string) => void
   problems: Problem[]
   isReadOnly?: boolean
+  jump?: Jump | null
 }
 
 const look = EditorView.theme({
@@ -37,6 +46,10 @@ const look = EditorView.theme({
   '.cm-tooltip, .cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--ink)', borderColor: 'var(--line)' },
   // Without the pictures that the library would load.
   '.cm-lint-marker-error': { content: 'none', width: '0.6em', height: '0.6em', margin: '0.35em 0.2em', borderRadius: '50%', backgroundColor: 'var(--bad)' },
+  '.cm-lint-marker-warning, .cm-lint-marker-info': { content: 'none', width: '0.6em', height: '0.6em', margin: '0.35em 0.2em', borderRadius: '50%', backgroundColor: 'var(--warn)' },
+  '.cm-lint-marker-info': { backgroundColor: 'var(--accent)' },
+  '.cm-lintRange-warning': { backgroundImage: 'none', textDecoration: 'underline wavy var(--warn)' },
+  '.cm-lintRange-info': { backgroundImage: 'none', textDecoration: 'underline dotted var(--accent)' },
   '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--sunken)', borderColor: 'var(--line)', color: 'var(--ink-2)' },
 })
@@ -51,7 +64,7 @@ const colours = HighlightStyle.define([
 
 const language = (format: 'yaml' | 'json') => (format === 'yaml' ? yaml() : json())
 
-export default function Editor({ label, text, format, onChange, problems, isReadOnly = false }: Props) {
+export default function Editor({ label, text, format, onChange, problems, isReadOnly = false, jump = null }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView | null>(null)
   const grammar = useRef(new Compartment())
@@ -127,9 +140,18 @@ export default function Editor({ label, text, format, onChange, problems, isRead
     const current = view.current
     if (current === null) return
     const end = current.state.doc.length
-    const found = problems.map((it): Diagnostic => ({ from: Math.min(it.from, end), to: Math.min(Math.max(it.to, it.from), end), severity: 'error', message: it.message }))
+    const found = problems.map((it): Diagnostic => ({ from: Math.min(it.from, end), to: Math.min(Math.max(it.to, it.from), end), severity: it.severity ?? 'error', message: it.message }))
     current.dispatch(setDiagnostics(current.state, found))
   }, [problems, text])
+
+  useEffect(() => {
+    const current = view.current
+    if (current === null || jump === null) return
+    const line = current.state.doc.line(Math.min(Math.max(jump.line, 1), current.state.doc.lines))
+    const at = Math.min(line.from + Math.max(jump.column - 1, 0), line.to)
+    current.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) })
+    current.focus()
+  }, [jump])
 
   return <div className="editor" ref={host} />
 }

@@ -42,8 +42,8 @@ pub const OWNER: &str = "owned_by";
 pub struct IncrementalModel {
     /// What each document says by itself, and what they say together.
     whole: Whole,
-    /// The document that is tried at the moment, with what was there before.
-    tried: Option<(String, Option<Part>)>,
+    /// The documents that are tried at the moment, with what was there before, in the order in which they were tried.
+    tried: Vec<(String, Option<Part>)>,
 }
 
 impl Default for IncrementalModel {
@@ -57,7 +57,7 @@ impl IncrementalModel {
     pub fn new() -> Self {
         Self {
             whole: Whole::new(translate::VERSION),
-            tried: None,
+            tried: Vec::new(),
         }
     }
 
@@ -90,19 +90,21 @@ impl IncrementalModel {
         (model, broken.collect())
     }
 
-    /// Looks at what the good documents would say together if one were this, or were gone.
-    pub fn with<R>(&mut self, key: &str, value: Option<&[u8]>, look: impl FnOnce(&Model) -> R) -> R {
+    /// Looks at what the good documents would say together if these were so, or were gone.
+    pub fn with<R>(&mut self, changes: &[(&str, Option<&[u8]>)], look: impl FnOnce(&Model) -> R) -> R {
         self.take_back();
-        let old = self.whole.replace(key, value.map(|value| read(key, value)));
-        self.tried = Some((key.to_owned(), old));
+        for (key, value) in changes {
+            let old = self.whole.replace(key, value.map(|value| read(key, value)));
+            self.tried.push(((*key).to_owned(), old));
+        }
         let seen = look(self.whole.model());
         self.take_back();
         seen
     }
 
-    /// Puts back what was there before a document was tried, also if looking at it has failed.
+    /// Puts back what was there before documents were tried, also if looking at them has failed.
     fn take_back(&mut self) {
-        if let Some((key, old)) = self.tried.take() {
+        while let Some((key, old)) = self.tried.pop() {
             self.whole.replace(&key, old);
         }
     }
@@ -235,10 +237,17 @@ mod tests {
             |model: Model| -> Vec<String> { model.services.iter().map(|it| it.name.clone()).collect() };
         let fresh = br#"{"name":"aa","url":"http://127.0.0.1:1"}"#;
         assert_eq!(
-            names(stored.with("services/aa", Some(fresh), Model::clone)),
+            names(stored.with(&[("services/aa", Some(fresh))], Model::clone)),
             ["a", "aa"]
         );
-        assert_eq!(names(stored.with("services/a", None, Model::clone)), [""; 0]);
+        assert_eq!(names(stored.with(&[("services/a", None)], Model::clone)), [""; 0]);
+        // Several at once; of one document, the last counts.
+        let several: [(&str, Option<&[u8]>); 3] = [
+            ("services/a", None),
+            ("services/aa", Some(fresh)),
+            ("services/aa", None),
+        ];
+        assert_eq!(names(stored.with(&several, Model::clone)), [""; 0]);
         assert_eq!(names(stored.model().0), ["a"]);
         stored.apply("services/a", None);
         assert_eq!(stored.model().0.routes.len(), 0);

@@ -100,6 +100,7 @@ fn route(kind: &str, value: &Value, row: Row) -> Row {
         hosts: all("hosts"),
         paths,
         methods: all("methods"),
+        is_disabled: value.get("disabled") == Some(&Value::Bool(true)),
         service: service.or_else(|| is_stream.then(|| text(value, "to")).flatten()),
         is_stream,
         ..row

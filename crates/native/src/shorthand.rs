@@ -33,6 +33,8 @@ pub(crate) struct RouteWords {
     /// The upstream sees the Host that the client sent. Short for `upstream_host: client`.
     #[schemars(with = "bool")]
     pub preserve_host: Option<bool>,
+    /// It takes no calls for the time being. It is checked all the same.
+    pub disabled: bool,
 }
 
 /// The words of [`RouteWords`] that say which calls match.

@@ -127,6 +127,26 @@ fn nested_routes_lead_to_their_service() {
     assert_eq!(model.routes[0].upstream_host, UpstreamHost::Target);
 }
 
+/// It is not served, and what is wrong with it is said all the same.
+#[test]
+fn disabled_routes_take_no_calls() {
+    let routes = |is_disabled: bool| {
+        model(&format!(
+            "{{weir: 1, services: [{{name: s, url: 'http://x', routes: [{{name: r, paths: [/], disabled: {is_disabled}}}]}}]}}"
+        ))
+        .routes
+        .len()
+    };
+    assert_eq!([routes(false), routes(true)], [1, 0]);
+    let found = findings(&with_route("disabled: true\n    methods: [get it]"));
+    assert!(
+        found.iter().any(|it| it.contains("routes[0].methods")),
+        "{found:?}"
+    );
+    let found = findings(&with_route("disabled: soon"));
+    assert!(found.iter().any(|it| it.contains("disabled")), "{found:?}");
+}
+
 /// A document with `line` in a route, on line 6.
 fn with_route(line: &str) -> String {
     format!("weir: 1\nroutes:\n  - name: r\n    service: s\n    paths: [/]\n    {line}\n")
@@ -206,7 +226,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "weir: 1\nservices: [{name: s, url: x, routes: [{name: r, service: s, paths: [/]}]}]\n"
                 .to_owned(),
             "w.yaml:2: error: services[0].routes[0].service: unknown field 'service': Expected one of name, hosts, \
-             paths, methods, headers, strip_prefix, preserve_host, dialect, match, ",
+             paths, methods, headers, strip_prefix, preserve_host, disabled, dialect, match, ",
         ),
         (
             "weir: 1\nupstreams: [{name: u, targets: [localhost]}]\n".to_owned(),

@@ -20,6 +20,14 @@ macro_rules! actions {
                 match self { $(Self::$name => $text,)* }
             }
 
+            /// Whether calls that ask for it change what the store of the configuration holds.
+            pub fn changes_the_store(self) -> bool {
+                // Alert rules are kept with the analytics; gateways report what they do.
+                let elsewhere = matches!(self, Self::AlertsWrite | Self::ConfigurationFollow | Self::Own);
+                let reads = self.as_str().ends_with(":read") || self.as_str().ends_with(":export");
+                !elsewhere && !reads
+            }
+
             /// What it allows, in words.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning,)* }

@@ -17,7 +17,7 @@ use axum::response::IntoResponse;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_dialect::{Dialect, KeyRole, Refused, Rights, Scope};
+use weir_dialect::{AdminAccess, Dialect, KeyRole, Refused, Rights, Scope};
 use weir_store::{Author, Confined};
 
 /// What a guard knows.
@@ -224,30 +224,38 @@ async fn check(
     }
 }
 
+/// What a call asks for.
+fn role_for(method: &Method) -> Role {
+    match *method {
+        Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,
+        _ => Role::Write,
+    }
+}
+
+/// Whether a caller may make a call of an Admin API.
+pub(super) fn is_allowed(access: &dyn AdminAccess, caller: &Caller, method: &Method, path: &str) -> bool {
+    let role = role_for(method);
+    match (&access.scope(path), caller) {
+        // Each call of Weir's own API names the right that it asks for.
+        _ if access.decides_itself() => true,
+        (Scope::Anywhere, Caller::User(_)) => {
+            let is_of_workspaces = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
+            action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_workspaces))
+        }
+        (Scope::Anywhere | Scope::Everywhere, _) => caller.may(role, EVERYWHERE),
+        (Scope::Workspace(workspace), _) => caller.may(role, workspace),
+    }
+}
+
 impl Guard {
     fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         let caller = self.identify(request, peer)?;
         let access = self.dialect.admin_access();
-        let place = access.scope(request.uri().path());
-        let role = match *request.method() {
-            Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,
-            _ => Role::Write,
-        };
-        let may = match (&place, &caller) {
-            // Each call of Weir's own API names the right that it asks for.
-            _ if access.decides_itself() => true,
-            (Scope::Anywhere, Caller::User(_)) => {
-                let is_of_workspaces = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
-                action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_workspaces))
-            }
-            (Scope::Anywhere | Scope::Everywhere, _) => caller.may(role, EVERYWHERE),
-            (Scope::Workspace(workspace), _) => caller.may(role, workspace),
-        };
-        match may {
+        match is_allowed(access, &caller, request.method(), request.uri().path()) {
             true => Ok(caller),
             false => Err(Refused::Forbidden {
                 who: caller.name(),
-                is_write: role != Role::Read,
+                is_write: role_for(request.method()) != Role::Read,
             }),
         }
     }

@@ -10,6 +10,7 @@ mod role;
 mod scope;
 mod token;
 mod users;
+mod within;
 
 pub use action::Action;
 pub use audit::{Audit, Entry, read as read_audit};
@@ -21,3 +22,4 @@ pub use scope::{EVERYWHERE, Right, Scope};
 pub use token::{Token, TokenHash};
 pub(crate) use users::PREFIX as USERS;
 pub use users::{User, Users, key_of};
+pub use within::within;

@@ -62,11 +62,11 @@ impl Checker {
         }
     }
 
-    /// What would be wrong with the model of all documents, if one were this or were gone, and is not wrong now: only that
+    /// What would be wrong with the model of all documents, if these were so or were gone, and is not wrong now: only that
     /// is the fault of a write. One model is kept, and changed in place.
-    pub fn new_faults(&mut self, key: &str, value: Option<&[u8]>) -> Vec<Diagnostic> {
+    pub fn new_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<Diagnostic> {
         let mut model = std::mem::take(&mut self.model);
-        let found = self.faults_by(&mut model, key, value);
+        let found = self.faults_by(&mut model, changes);
         self.model = model;
         found
     }
@@ -74,10 +74,9 @@ impl Checker {
     fn faults_by(
         &mut self,
         model: &mut IncrementalModel,
-        key: &str,
-        value: Option<&[u8]>,
+        changes: &[(&str, Option<&[u8]>)],
     ) -> Vec<Diagnostic> {
-        let found = model.with(key, value, |after| {
+        let found = model.with(changes, |after| {
             let faults = self.faults(after).into_iter();
             faults
                 .map(|fault| (Identity::of(&fault, after), fault))
@@ -196,7 +195,7 @@ mod tests {
             let mut checker = Checker::new(weir_plugins::registry());
             checker.model = stored();
             let text = value.map(|it| it.to_string());
-            let found = checker.new_faults(key, text.as_deref().map(str::as_bytes));
+            let found = checker.new_faults(&[(key, text.as_deref().map(str::as_bytes))]);
             let places: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
             let is_expected = places.len() == expected.len()
                 && places
@@ -250,7 +249,7 @@ mod tests {
                 assert!(broken.is_empty(), "{broken:?}");
                 let mut checker = Checker::new(weir_plugins::registry());
                 checker.model = stored;
-                let found = checker.new_faults("consumers/bob", Some(text.as_bytes()));
+                let found = checker.new_faults(&[("consumers/bob", Some(text.as_bytes()))]);
                 assert_eq!(found.len(), expected, "{known} {new} {has_route}: {found:?}");
                 assert!(!format!("{found:?}").contains("\"k\""), "{found:?}");
             }

@@ -141,24 +141,32 @@ impl Resources {
             .collect()
     }
 
-    /// What would be wrong with the native configuration if the document were this. It is compiled on another thread;
-    /// a commit afterwards is for the version that was seen before.
-    ///
-    /// Returns what is to be said of it although it can be served.
+    /// What would be wrong with the native configuration if the document were this; see [`Self::check_all`].
     pub async fn check(&self, key: &Key, value: Option<&Value>) -> Result<Vec<Diagnostic>, Problem> {
-        let short = short(key).to_owned();
+        self.check_all(&[(key, value)]).await
+    }
+
+    /// What would be wrong with the native configuration if the documents were these. They are compiled on another
+    /// thread; a commit afterwards is for the version that was seen before.
+    ///
+    /// Returns what is to be said of them although they can be served.
+    pub async fn check_all(&self, changes: &[(&Key, Option<&Value>)]) -> Result<Vec<Diagnostic>, Problem> {
         let mut warnings = Vec::new();
-        if let Some(value) = value {
-            let (kind, name) = short.split_once('/').unwrap_or_default();
+        for (key, value) in changes {
+            let Some(value) = value else { continue };
+            let (kind, name) = short(key).split_once('/').unwrap_or_default();
             let read = incremental::resource(kind, name, value);
             let (model, found) = read.map_err(|found| Problem::invalid(&found))?;
             let unknown = self.dialects.unknown_names(&model);
             if !unknown.is_empty() {
                 return Err(Problem::invalid(&unknown));
             }
-            warnings = found;
+            warnings.extend(found);
         }
-        let text = value.map(Value::to_string);
+        let texts: Vec<(String, Option<String>)> = changes
+            .iter()
+            .map(|(key, value)| (short(key).to_owned(), value.map(Value::to_string)))
+            .collect();
         let (replica, checker) = (Arc::clone(&self.replica), Arc::clone(&self.checker));
         let checking = tokio::task::spawn_blocking(move || {
             let mut checker = checker.lock().unwrap_or_else(|poisoned| {
@@ -170,7 +178,11 @@ impl Resources {
             // The state is not held while documents are read.
             let (is_whole, told) = replica.state().take_untold();
             checker.update(is_whole, told);
-            checker.new_faults(&short, text.as_deref().map(str::as_bytes))
+            let tried: Vec<(&str, Option<&[u8]>)> = texts
+                .iter()
+                .map(|(key, text)| (key.as_str(), text.as_deref().map(str::as_bytes)))
+                .collect();
+            checker.new_faults(&tried)
         });
         let new = checking
             .await

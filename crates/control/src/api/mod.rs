@@ -4,6 +4,7 @@
 //! | path | |
 //! |---|---|
 //! | `/api/v1/resources/KIND`, `/api/v1/resources/KIND/NAME` | native resources: what stands in a `weir.yaml`, one document each |
+//! | `/api/v1/changes` | several native resources in one commit |
 //! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all dialects |
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
 //! | `/api/v1/schema` | the JSON Schema of native documents |
@@ -21,6 +22,7 @@ mod access;
 mod alerts;
 mod analytics;
 mod apis;
+mod changes;
 mod checking;
 mod describe;
 mod explain;
@@ -51,9 +53,9 @@ use crate::access::{Caller, EVERYWHERE, Role, Users};
 use crate::analytics::Analytics;
 use crate::follow::Followed;
 use crate::operational::OperationalStore;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
+use axum::{Extension, Router};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use weir_dialect::DialectSet;
@@ -83,6 +85,8 @@ pub struct ApiOptions {
     pub health: Option<Arc<dyn health::HealthSource>>,
     /// What is not configuration.
     pub operational: OperationalStore,
+    /// Whether changes are refused: files are served, and there is no store that would keep them.
+    pub is_read_only: bool,
 }
 
 /// Without users, gateways and files; with native documents only.
@@ -98,9 +102,14 @@ impl Default for ApiOptions {
             files: FileTexts::default(),
             health: None,
             operational: OperationalStore::in_memory(),
+            is_read_only: false,
         }
     }
 }
+
+/// In the extensions of a call: what the store holds is not to be changed.
+#[derive(Debug, Clone, Copy)]
+struct ReadOnly;
 
 /// The API.
 pub struct Api {
@@ -140,10 +149,14 @@ impl Api {
 
     /// Its paths. Callers are expected in the calls' extensions ([`crate::access::protect`]).
     pub fn router(self: &Arc<Self>) -> Router {
-        table::router()
+        let router = table::router()
             .fallback(async || Problem::not_found("this path"))
             .layer(DefaultBodyLimit::max(MAX_BODY))
-            .with_state(Arc::clone(self))
+            .with_state(Arc::clone(self));
+        match self.options.is_read_only {
+            true => router.layer(Extension(ReadOnly)),
+            false => router,
+        }
     }
 }
 

@@ -239,6 +239,14 @@ impl Operation {
         }
     }
 
+    /// Whether it would change a store that is not to be changed.
+    fn is_refused_as_a_change(&self, request: &Request) -> bool {
+        self.method != Method::GET
+            && self.action.changes_the_store()
+            && request.extensions().get::<super::ReadOnly>().is_some()
+            && !super::is_dry_run(request.headers())
+    }
+
     /// Joins it with its paths.
     pub fn into_routes(self) -> Vec<(&'static str, MethodRouter<Arc<Api>>)> {
         let handler = self.handler.clone();
@@ -270,6 +278,7 @@ async fn check(
     next: Next,
 ) -> Response {
     match operation.refusal(&caller, request.uri().path()) {
+        None if operation.is_refused_as_a_change(&request) => Problem::read_only().into_response(),
         None => next.run(request).await,
         Some(detail) => {
             let mut answer = Problem::forbidden(detail).into_response();

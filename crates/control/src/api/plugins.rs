@@ -77,5 +77,7 @@ pub async fn read(
 
 /// Answers `GET /api/v1/state`.
 pub async fn state(State(api): State<Arc<Api>>) -> Json<Value> {
-    Json(api.options.followed.state().to_json())
+    let mut state = api.options.followed.state().to_json();
+    state["read_only"] = api.options.is_read_only.into();
+    Json(state)
 }

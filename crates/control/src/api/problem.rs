@@ -134,10 +134,25 @@ impl Problem {
 
     /// Somebody else changed it meanwhile.
     pub fn precondition() -> Self {
+        Self::precondition_of("it")
+    }
+
+    /// Somebody else changed this meanwhile.
+    pub fn precondition_of(what: impl std::fmt::Display) -> Self {
         Self::new(
             StatusCode::PRECONDITION_FAILED,
-            "it was changed meanwhile: its ETag is another one than If-Match says",
+            format!("{what} was changed meanwhile: its ETag is another one than If-Match says"),
         )
+    }
+
+    /// This process serves files and has no store.
+    pub fn read_only() -> Self {
+        Self::new(
+            StatusCode::CONFLICT,
+            "this Weir serves files and has no store, so a change would be gone with the process: change the files, or \
+             start it with --data DIR or --store URL",
+        )
+        .of_type("read-only")
     }
 }
 

@@ -93,8 +93,8 @@ impl Api {
     }
 }
 
-/// RFC 9110: `*` matches whatever there is, else one of the tags has to be the document's.
-fn is_match(if_match: Option<&[u8]>, document: Option<&Document>) -> bool {
+/// Whether a version is one of those that a call names. RFC 9110: `*` matches whatever there is, else one of the tags has to be the document's.
+pub fn is_match(if_match: Option<&[u8]>, document: Option<&Document>) -> bool {
     let Some(if_match) = if_match else { return true };
     let Some(document) = document else { return false };
     let tag = tag_of(document.modified);
@@ -109,7 +109,7 @@ pub fn tag_of(revision: Revision) -> String {
     format!("\"{revision}\"")
 }
 
-fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
+pub fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
     let kind = current_kind(kind);
     if !KINDS.iter().any(|(known, _)| *known == kind) {
         return Err(Problem::not_found(format_args!("the kind '{kind}'")));
@@ -263,6 +263,11 @@ fn name_it(fields: &mut Map<String, Value>, kind: &str, name: &str) {
 /// Why it is written, as the caller says, or which call it was. A header holds no letters beyond ASCII: they are
 /// percent-encoded.
 fn note(headers: &HeaderMap, method: &Method, kind: &str, name: &str) -> String {
+    note_or(headers, &format!("{method} /api/v1/resources/{kind}/{name}"))
+}
+
+/// Why it is written, as the caller says, or this.
+pub fn note_or(headers: &HeaderMap, standard: &str) -> String {
     let given = headers
         .get("weir-note")
         .map(|note| percent_decode(note.as_bytes()));
@@ -274,7 +279,7 @@ fn note(headers: &HeaderMap, method: &Method, kind: &str, name: &str) -> String 
     });
     match given.filter(|note| !note.trim().is_empty()) {
         Some(note) => note,
-        None => format!("{method} /api/v1/resources/{kind}/{name}"),
+        None => standard.to_owned(),
     }
 }
 

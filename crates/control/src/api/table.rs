@@ -7,8 +7,8 @@ use super::shapes::{
     ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, alerts, analytics, apis, describe, explain, gateways, health, history, import, plugins,
-    resources, rollback, schema, sync, view,
+    Api, access, alerts, analytics, apis, changes, describe, explain, gateways, health, history, import,
+    plugins, resources, rollback, schema, sync, view,
 };
 use crate::access::Action;
 use crate::catalogue::CataloguePlugin;
@@ -67,6 +67,14 @@ fn of_resources() -> Vec<Operation> {
         Operation::delete(ONE, "deleteResource", write, resources::delete)
             .about("Resources", "Removes a native resource")
             .headers(WRITES),
+        Operation::post("/api/v1/changes", "changeResources", write, changes::change)
+            .about(
+                "Resources",
+                "Changes several native resources in one commit: all of them, or none",
+            )
+            .headers(CREATES)
+            .body::<changes::Changes>()
+            .answers::<changes::Changed>(),
         Operation::get("/api/v1/schema", "getSchema", read, schema::read)
             .about("Resources", "Reads the JSON Schema of native resources")
             .answers_of("application/schema+json", None),

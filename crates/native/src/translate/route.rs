@@ -24,6 +24,7 @@ impl Reader {
         }
         let mut route = self.model_route(own, place)?;
         let mut words = words?;
+        let is_disabled = words.disabled;
         route.plugins = plugins;
         match (
             service.map(str::to_owned),
@@ -52,7 +53,7 @@ impl Reader {
             }
             None => return None,
         }
-        Some(route)
+        (!is_disabled).then_some(route)
     }
 
     /// The fields that stand in the document as in the model. What the words say is filled in later.

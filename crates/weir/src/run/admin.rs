@@ -2,6 +2,7 @@
 
 use super::Control;
 use super::declared::Declareds;
+use super::dialect_admin;
 use super::health::Health;
 use super::plan::{self, Management};
 use super::proxy::{Starter, bind};
@@ -148,6 +149,7 @@ pub async fn open_beside_files(
         analytics: starter.analytics.kept.clone(),
         files: FileTexts::default(),
         operational: OperationalStore::in_memory(),
+        is_read_only: true,
     };
     let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
@@ -211,6 +213,8 @@ pub struct Shared {
     pub files: FileTexts,
     /// What is not configuration.
     pub operational: OperationalStore,
+    /// Whether Weir's own API refuses changes: no store would keep them.
+    pub is_read_only: bool,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -276,7 +280,12 @@ impl AdminApis {
     pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store)).await?;
         let audit = Audit::open(Arc::clone(&store), shared.audit);
-        for (name, late) in self.0.iter().filter(|(_, late)| late.get().is_none()) {
+        // Weir's own is the last: the others are below it, too.
+        let mut others: Vec<(DialectName, Router)> = Vec::new();
+        for (name, late) in &self.0 {
+            if late.get().is_some() {
+                continue;
+            }
             let name = *name;
             let Some(dialect) = shared.dialects.get(name) else {
                 continue;
@@ -287,6 +296,7 @@ impl AdminApis {
                     if let Some(revisions) = revisions {
                         shared.health.0.set_revisions(name, revisions);
                     }
+                    others.push((name, router.clone()));
                     router
                 }
                 // Weir's own.
@@ -301,10 +311,11 @@ impl AdminApis {
                         files: shared.files.clone(),
                         operational: shared.operational.clone(),
                         health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
+                        is_read_only: shared.is_read_only,
                     };
                     let api = Api::open(Arc::clone(&store), options).await?;
                     tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
-                    api.router()
+                    shared.with_dialects(api.router(), &others, &store)
                 }
             };
             let guard = Guard::new(Arc::clone(dialect), users.clone(), audit.clone());
@@ -317,6 +328,24 @@ impl AdminApis {
 }
 
 impl Shared {
+    /// Weir's own API with the Admin APIs of the originals below it.
+    fn with_dialects(&self, own: Router, opened: &[(DialectName, Router)], store: &Arc<dyn Store>) -> Router {
+        let mut whole = own;
+        for name in [weir_kong::NAME, weir_apisix::NAME] {
+            let Some(dialect) = self.dialects.get(name) else {
+                continue;
+            };
+            let known = opened.iter().find(|(it, _)| *it == name);
+            let router = match known {
+                Some((_, router)) => router.clone(),
+                None => dialect_admin::late(dialect, self.context(name, store)),
+            };
+            let router = dialect_admin::below(router, dialect, self.is_read_only);
+            whole = whole.nest_service(&dialect_admin::path(dialect.as_ref()), router);
+        }
+        whole
+    }
+
     fn context(&self, name: DialectName, store: &Arc<dyn Store>) -> AdminContext {
         let listeners = self.admin_listeners.iter().find(|(known, _)| *known == name);
         AdminContext {

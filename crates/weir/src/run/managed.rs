@@ -156,6 +156,7 @@ pub async fn serve(
         .observe_evictions(engine.registry.evictions());
     let inputs = follow::start(engine, dialects.clone(), opened.kept.clone())?;
     tokio::spawn(cache.refresh(inputs.clone()));
+    let is_read_only = files.is_some() && management.is_forgotten();
     let (mut watched, mut declared, mut texts) = (None, Declareds::default(), FileTexts::default());
     if let Some(files) = files {
         declared = files.declared;
@@ -179,6 +180,7 @@ pub async fn serve(
         analytics: starter.analytics.kept.clone(),
         files: texts.clone(),
         operational: opened.operational,
+        is_read_only,
     };
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() {

@@ -5,6 +5,7 @@ mod admin;
 mod analytics;
 mod certificates;
 mod declared;
+mod dialect_admin;
 mod files;
 mod health;
 mod logs;
@@ -94,7 +95,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         match &plan {
             RunMode::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
             RunMode::Managed(management) => {
-                let has_admin = |dialect| !management.admin(dialect).is_empty();
+                // The console shows Kong's Admin API, too.
+                let has_console = !management.console.is_empty();
+                let has_admin = |dialect| has_console || !management.admin(dialect).is_empty();
                 let admin = AdminSettings::of(&args.management, management.has_kong_config);
                 let dialects = dialects::all(args.routers, admin);
                 let (declarations, declared) = Declarations::of(&dialects, &good.texts, has_admin);

@@ -10,6 +10,9 @@ const KONG_ADMIN: AdminListen = local(8001);
 const APISIX_ADMIN: AdminListen = local(9180);
 const CONSOLE: AdminListen = local(8002);
 
+/// The location of a store that is gone with the process.
+const MEMORY: &str = "memory:";
+
 const fn local(port: u16) -> AdminListen {
     AdminListen {
         address: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port),
@@ -79,6 +82,11 @@ impl Management {
         let mut all = self.admins().into_iter();
         all.find(|(name, ..)| *name == dialect)
             .map_or(&[], |(.., addresses)| addresses)
+    }
+
+    /// Whether what is written is gone with the process.
+    pub fn is_forgotten(&self) -> bool {
+        matches!(&self.origin, Origin::Store(location) if location == MEMORY)
     }
 
     /// The Admin APIs: of which dialect, by which flag, and where.
@@ -177,7 +185,7 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         },
         (None, Some(location), _) => Origin::Store(location.clone()),
         (None, None, Some(folder)) => Origin::Store(format!("sqlite:{}", folder.display())),
-        (None, None, None) => Origin::Store("memory:".to_owned()),
+        (None, None, None) => Origin::Store(MEMORY.to_owned()),
     };
     Management {
         role: flags.role,

@@ -5,6 +5,7 @@ mod acme;
 mod caches;
 mod certificates;
 mod cluster;
+mod console;
 mod crashes;
 mod dialects;
 mod files;

@@ -1,6 +1,6 @@
 //! The calls of API management, for the table of all calls.
 
-use super::{approvals, entities, lifecycle, publish, subscriptions, versions};
+use super::{approvals, entities, lifecycle, publish, reading, subscriptions, versions};
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
@@ -106,6 +106,18 @@ fn of_versions() -> Vec<Operation> {
         .description("The body is the document in JSON or YAML, or a map with it in `spec`.")
         .query::<versions::NewVersion>()
         .status(StatusCode::CREATED),
+        Operation::get("/api/v1/versions", "listAllVersions", see, reading::versions)
+            .about("APIs", "Lists the versions of all APIs, without their drafts")
+            .answers::<List<Resource>>(),
+        Operation::get(
+            "/api/v1/apis/{api}/versions/{version}/spec",
+            "getSpec",
+            see,
+            reading::spec,
+        )
+        .about("APIs", "Reads the document of a version as it was uploaded")
+        .query::<reading::SpecQuery>()
+        .answers_of("text/plain", None),
         Operation::get(VERSION, "getVersion", see, versions::read)
             .about(
                 "APIs",

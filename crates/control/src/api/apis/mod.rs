@@ -16,6 +16,7 @@ mod library;
 mod lifecycle;
 mod owned;
 mod publish;
+mod reading;
 mod specs;
 mod subscriptions;
 mod ticker;

@@ -1,0 +1,347 @@
+// What pages ask of API management. The OpenAPI document describes these documents as maps only, so their types stand here.
+import { useQuery } from '@tanstack/react-query'
+import { call, get } from './client'
+import type { Fields, Json } from './types'
+
+export interface Environment {
+  name: string
+  display_name?: string
+  description?: string
+  kind: 'production' | 'non-production'
+  order: number
+  base_urls?: string[]
+  protected?: boolean
+  chain?: Json[]
+  variables?: Record<string, string>
+  lint_rules?: string | null
+  lint_blocks?: Level | null
+}
+
+export interface ApiEntity {
+  name: string
+  display_name?: string
+  description?: string
+  owner?: string
+  category?: string
+  visibility: 'public' | 'signed-in' | { groups: string[] }
+  links?: Record<string, string>
+  contacts?: string[]
+}
+
+export type Line = 'draft' | 'published' | 'deprecated' | 'retired'
+export type Level = 'error' | 'warn' | 'info' | 'hint'
+
+export interface VersionBrief {
+  api: string
+  version: string
+  display_name?: string
+  line: Line
+  draft: { state: string; hash: string }
+  last_revision: number
+  created: number
+  modified: number
+}
+
+export interface Component {
+  name: string
+  backend: string
+  plugins?: Json[]
+  prefix?: string | null
+  retries?: number | null
+  timeouts?: Json
+}
+
+export interface OperationSettings {
+  component?: string
+  plugins?: Json[]
+  hidden?: boolean
+  known_as?: string
+}
+
+export interface Operation {
+  id: string
+  method: string
+  path: string
+  summary?: string | null
+  deprecated: boolean
+  tags: string[]
+  component: string | null
+  hidden: boolean
+}
+
+export interface LintFinding {
+  rule: string
+  level: Level
+  message: string
+  path: string
+  line: number | null
+  column: number | null
+}
+
+export interface OperationChange {
+  id: string
+  method: string
+  path: string
+  kind: 'added' | 'removed' | 'changed'
+  changes: { place: string; message: string; breaking: boolean }[]
+}
+
+/** What of a draft is edited. */
+export interface Draft {
+  components?: Component[]
+  operations?: Record<string, OperationSettings>
+  chain?: Json[]
+}
+
+export interface VersionDetail {
+  api: string
+  version: string
+  display_name?: string
+  description?: string
+  line: Line
+  draft: Draft & { spec: string; state: string }
+  last_revision: number
+  hash: string
+  format: string
+  operations: Operation[]
+  findings: LintFinding[]
+  /** After a write: what became of the operations. */
+  diff?: { operations: OperationChange[] }
+}
+
+export interface Revision {
+  number: number
+  hash: string
+  author: string
+  note?: string
+  created: number
+  lint: { errors: number; warnings: number; others: number }
+  components: Component[]
+}
+
+export interface Backend {
+  url?: string
+  targets?: { host: string; port: number; weight: number }[]
+  scheme?: string
+  path?: string
+  tls?: Json
+  checks?: Json
+}
+
+export interface Runtime {
+  hosts?: string[]
+  base_path: string
+  strip_base_path?: boolean
+  backends: Record<string, Backend>
+  variables?: Record<string, string>
+}
+
+export interface Canary {
+  revision: number
+  share: number
+  by: 'address' | { cookie: string } | { header: string }
+  guard?: Json
+}
+
+export interface HistoryItem {
+  action: string
+  revision: number
+  hash: string
+  by: string
+  at: number
+  note?: string
+  forced?: string[]
+  approval?: string
+}
+
+export interface Publication {
+  api: string
+  version: string
+  environment: string
+  revision: number
+  hash: string
+  runtime: Runtime
+  state: 'live' | 'disabled'
+  canary?: Canary
+  deprecation?: { since: number; sunset?: number; link?: string; successor?: string; enforce?: boolean }
+  retired?: boolean
+  history: HistoryItem[]
+  differs_from_draft?: boolean
+}
+
+/** What a publish answers, and a dry run of one. */
+export interface Outcome {
+  publication: string
+  revision: number
+  hash: string
+  state: string
+  commit: number | null
+  breaking: boolean
+  diff: { operations: OperationChange[]; documents: { document: string; before: Json; after: Json }[] }
+  conflicts: { with: string; route: string; example: string }[]
+  lint: { errors: number; warnings: number }
+  forced: string[]
+}
+
+export type PlanState = 'staging' | 'published' | 'deprecated' | 'closed'
+
+export interface Plan {
+  api: string
+  version: string
+  name: string
+  display_name?: string
+  description?: string
+  security: string
+  limits?: { count: number; per: string }[]
+  operations?: string[]
+  validation: 'auto' | 'manual'
+  conditions?: string
+  conditions_revision?: number
+  order: number
+  key_lifetime?: number | null
+  overlap?: number | null
+  price?: string
+  state: PlanState
+}
+
+export interface Application {
+  name: string
+  display_name?: string
+  description?: string
+  owner?: string
+  key_mode: 'per-subscription' | 'shared'
+  archived?: boolean
+}
+
+export type SubscriptionState = 'pending' | 'accepted' | 'rejected' | 'paused' | 'stopped' | 'closed' | 'expired'
+
+export interface Subscription {
+  id: string
+  application: string
+  publication: string
+  plan: string
+  state: SubscriptionState
+  starts?: number
+  ends?: number
+  request?: string
+  reason?: string
+  processed_by?: string
+  conditions_revision?: number
+  created: number
+}
+
+export interface Credential {
+  id: string
+  prefix: string
+  expires?: number
+  revoked?: number
+  replaces?: string
+  created: number
+  /** In the answer that made it, and nowhere else. */
+  key?: string
+}
+
+export interface Approval {
+  id: string
+  kind: string
+  publication: string
+  hash: string
+  state: 'open' | 'granted' | 'refused' | 'withdrawn' | 'outdated'
+  requested_by: string
+  reason?: string
+  decided_by?: string
+  decision?: string
+  created: number
+}
+
+const part = encodeURIComponent
+export const apiPath = (api: string) => `/api/v1/apis/${part(api)}`
+export const versionPath = (api: string, version: string) => `${apiPath(api)}/versions/${part(version)}`
+export const publicationPath = (api: string, version: string, environment: string) =>
+  `/api/v1/publications/${part(api)}/${part(version)}/${part(environment)}`
+export const subscriptionPath = (id: string) => `/api/v1/subscriptions/${part(id)}`
+
+/** Pages of the console. */
+export const toApi = (api: string) => `/apis/${part(api)}`
+export const toVersion = (api: string, version: string) => `${toApi(api)}/${part(version)}`
+export const toPublication = (api: string, version: string, environment: string) => `${toVersion(api, version)}/in/${part(environment)}`
+export const toPublish = (api: string, version: string, more: Record<string, string> = {}) =>
+  `${toVersion(api, version)}/publish?${new URLSearchParams(more).toString()}`
+
+/** The parts of `API/VERSION/ENVIRONMENT`. */
+export function partsOf(publication: string): [string, string, string] {
+  const [api = '', version = '', environment = ''] = publication.split('/')
+  return [api, version, environment]
+}
+
+function useItems<T>(path: string, isWanted = true) {
+  return useQuery({
+    queryKey: ['configuration', path],
+    queryFn: async ({ signal }) => (await get<{ items: T[] }>(path, {}, signal)).items,
+    enabled: isWanted,
+  })
+}
+
+function useOne<T>(path: string) {
+  return useQuery({ queryKey: ['configuration', path], queryFn: ({ signal }) => get<T>(path, {}, signal) })
+}
+
+export const useApis = () => useItems<ApiEntity>('/api/v1/apis')
+export const useApi = (api: string) => useOne<ApiEntity>(apiPath(api))
+export const useAllVersions = () => useItems<VersionBrief>('/api/v1/versions')
+export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version))
+export const useRevisions = (api: string, version: string) => useItems<Revision>(`${versionPath(api, version)}/revisions`)
+export const usePlans = (api: string, version: string) => useItems<Plan>(`${versionPath(api, version)}/plans`, api !== '')
+export const usePublications = () => useItems<Publication>('/api/v1/publications')
+export const usePublication = (api: string, version: string, environment: string) => useOne<Publication>(publicationPath(api, version, environment))
+export const useApplications = () => useItems<Application>('/api/v1/applications')
+export const useApplication = (name: string) => useOne<Application>(`/api/v1/applications/${part(name)}`)
+export const useSubscriptions = () => useItems<Subscription>('/api/v1/subscriptions')
+export const useSubscription = (id: string) => useOne<Subscription>(subscriptionPath(id))
+export const useCredentials = (id: string) => useItems<Credential>(`${subscriptionPath(id)}/credentials`)
+export const useApprovals = () => useItems<Approval>('/api/v1/approvals')
+
+/** Environments, in the order of promotion. */
+export function useEnvironments() {
+  const found = useItems<Environment>('/api/v1/environments')
+  const data = found.data && [...found.data].sort((a, b) => a.order - b.order || a.name.localeCompare(b.name))
+  return { ...found, data }
+}
+
+/** The document of a version as it was uploaded. */
+export function useSpec(api: string, version: string, hash: string | undefined) {
+  return useQuery({
+    queryKey: ['spec', api, version, hash],
+    queryFn: async ({ signal }) => (await call<string>('GET', `${versionPath(api, version)}/spec`, { signal, asText: true })).data,
+    enabled: hash !== undefined,
+    staleTime: Infinity,
+  })
+}
+
+const TONES: Record<string, string> = {
+  published: 'good',
+  live: 'good',
+  accepted: 'good',
+  granted: 'good',
+  deprecated: 'warn',
+  pending: 'accent',
+  open: 'accent',
+  paused: 'warn',
+  stopped: 'warn',
+  expired: 'warn',
+  outdated: 'warn',
+  disabled: 'warn',
+  retired: 'bad',
+  refused: 'bad',
+  rejected: 'bad',
+}
+
+export const toneOf = (state: string): string => TONES[state] ?? ''
+
+/** An entity without the fields that are empty: what is left out has its default. */
+export function compact<T extends object>(entity: T): T {
+  const kept = Object.entries(entity).filter(([, value]) => value !== '' && value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
+  return Object.fromEntries(kept) as T
+}
+
+export const asFields = (value: unknown): Fields => value as Fields

@@ -1,0 +1,225 @@
+// One application: what it subscribes to, and a way to subscribe it to more.
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { type Application, type Credential, type Subscription, compact, partsOf, useApplication, usePlans, usePublications, useSubscriptions } from '../../api/apis'
+import { call } from '../../api/client'
+import { useRight } from '../../api/rights'
+import { Page } from '../../shell/page'
+import { useSegments } from '../../shell/segments'
+import { Act } from '../../ui/act'
+import { Button } from '../../ui/button'
+import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { ShownOnce } from '../../ui/once'
+import { Time } from '../../ui/time'
+import { toast } from '../../ui/toast'
+import { applicationPath } from './applications'
+import { Pairs, PublicationLink, State, Waiting, limitText } from './shared'
+import { toSubscription } from './subscriptions'
+
+const CRUMBS = [{ to: '/applications', text: 'Applications' }]
+
+export default function ApplicationPage() {
+  const [, name = ''] = useSegments()
+  const [application, subscriptions] = [useApplication(name), useSubscriptions()]
+  const [above, setAbove] = useState<'subscribe' | 'edit' | 'delete' | { key: string } | null>(null)
+  const refused = useRight('subscriptions:write')
+  if (application.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[application]} />
+  const own = (subscriptions.data ?? []).filter((it) => it.application === name)
+  const close = () => setAbove(null)
+  return (
+    <Page
+      title={application.data.display_name || name}
+      about={application.data.description}
+      crumbs={CRUMBS}
+      calls={[
+        { about: 'Read the application', method: 'GET', path: applicationPath(name) },
+        { about: 'Subscribe it', method: 'POST', path: '/api/v1/subscriptions', body: { application: name, publication: 'API/VERSION/ENVIRONMENT', plan: 'PLAN' } },
+      ]}
+      actions={
+        <>
+          <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove('delete')}>
+            Delete
+          </Button>
+          <Button refused={refused} onPress={() => setAbove('edit')}>
+            Edit
+          </Button>
+          <Button look="primary" refused={refused ?? (application.data.archived ? 'It is archived: it takes no new subscriptions.' : null)} onPress={() => setAbove('subscribe')}>
+            Subscribe
+          </Button>
+        </>
+      }
+    >
+      <section className="card" aria-label="About it">
+        <Pairs
+          pairs={[
+            ['Name', <code key="name">{name}</code>],
+            ['Owner', application.data.owner],
+            ['Keys', application.data.key_mode === 'shared' ? 'one for all subscriptions' : 'one for each subscription'],
+            ['State', application.data.archived ? 'archived' : 'active'],
+          ]}
+        />
+      </section>
+      <section className="card flush" aria-label="Subscriptions">
+        <div className="head2">
+          <h2>Subscriptions</h2>
+        </div>
+        {own.length === 0 ? (
+          <p className="empty muted">It subscribes to nothing yet. A subscription gives it a key for one API.</p>
+        ) : (
+          <div className="wide">
+            <table className="plain" aria-label={`Subscriptions of ${name}`}>
+              <thead>
+                <tr>
+                  <th scope="col">API</th>
+                  <th scope="col">Plan</th>
+                  <th scope="col">State</th>
+                  <th scope="col">Since</th>
+                  <th scope="col">
+                    <span className="sr">Open</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {own.map((it) => (
+                  <tr key={it.id}>
+                    <td>
+                      <PublicationLink id={it.publication} />
+                    </td>
+                    <td>{it.plan}</td>
+                    <td>
+                      <State state={it.state} />
+                    </td>
+                    <td>
+                      <Time at={it.created} />
+                    </td>
+                    <td>
+                      <Link href={toSubscription(it.id)} aria-label={`Keys for ${it.publication}`}>
+                        Keys
+                      </Link>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </section>
+      {above === 'subscribe' && <Subscribe application={name} own={own} onClose={close} onMade={(key) => (key === '' ? close() : setAbove({ key }))} />}
+      {above === 'edit' && <EditApplication application={application.data} onClose={close} />}
+      {above === 'delete' && <DeleteApplication name={name} own={own} onClose={close} />}
+      {typeof above === 'object' && above !== null && (
+        <ShownOnce title={`The key of ${name}`} secret={above.key} onClose={close}>
+          <p className="muted">Calls carry it in the header X-API-Key.</p>
+        </ShownOnce>
+      )}
+    </Page>
+  )
+}
+
+interface SubscribeProps {
+  application: string
+  own: Subscription[]
+  onClose: () => void
+  /** With the key, if the subscription is accepted at once. */
+  onMade: (key: string) => void
+}
+
+function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
+  const publications = usePublications()
+  const offered = (publications.data ?? []).filter((it) => it.state === 'live' && !it.retired)
+  const ids = offered.map((it) => `${it.api}/${it.version}/${it.environment}`)
+  const [chosen, setChosen] = useState('')
+  const publication = chosen || (ids[0] ?? '')
+  const [api, version] = partsOf(publication)
+  const plans = usePlans(api, version)
+  const open = (plans.data ?? []).filter((it) => it.state === 'published' && it.security !== 'keyless').sort((a, b) => a.order - b.order)
+  const [planName, setPlan] = useState('')
+  const plan = open.find((it) => it.name === planName) ?? open[0]
+  const [request, setRequest] = useState('')
+  const [isAgreed, setAgreed] = useState(false)
+  const client = useQueryClient()
+  const known = own.find((it) => it.publication === publication && it.plan === plan?.name && it.state !== 'closed' && it.state !== 'rejected')
+  const refused =
+    publication === '' ? 'Nothing is published yet.' : !plan ? 'This version offers no plan that is published.' : known ? 'It has this plan already.' : plan.conditions && !isAgreed ? 'The conditions have to be accepted first.' : null
+  return (
+    <Act
+      title={`Subscribe ${application}`}
+      action="Subscribe"
+      refused={refused}
+      onClose={onClose}
+      run={async () => {
+        const made = await call<Subscription & { credential?: Credential }>('POST', '/api/v1/subscriptions', {
+          body: { application, publication, plan: plan?.name, ...(request === '' ? {} : { request }), ...(plan?.conditions_revision ? { conditions_revision: plan.conditions_revision } : {}) },
+        })
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(made.data.state === 'pending' ? 'The subscription waits for a decision' : `${application} may call ${publication}`)
+        onMade(made.data.credential?.key ?? '')
+      }}
+    >
+      <SelectField label="API" value={publication} onChange={setChosen} options={ids.map((id) => [id, id.replaceAll('/', ' · ')] as const)} />
+      {open.length > 0 ? (
+        <ChoiceField
+          label="Plan"
+          value={plan?.name ?? ''}
+          onChange={setPlan}
+          options={open.map((it) => ({ value: it.name, text: it.display_name || it.name, about: [limitText(it), it.validation === 'manual' ? 'somebody has to accept' : '', it.price].filter(Boolean).join(' · ') }))}
+        />
+      ) : (
+        publication !== '' && plans.data && <p className="note warn">This version offers no plan that is published. Make one on its plans page.</p>
+      )}
+      {plan?.conditions && (
+        <>
+          <AreaField label="Conditions" value={plan.conditions} onChange={() => undefined} isDisabled rows={5} />
+          <CheckField label={`I accept the conditions (revision ${plan.conditions_revision ?? 1})`} value={isAgreed} onChange={setAgreed} />
+        </>
+      )}
+      {plan?.validation === 'manual' && <TextField label="What it is for" value={request} onChange={setRequest} about="Who decides reads it." />}
+    </Act>
+  )
+}
+
+function EditApplication({ application, onClose }: { application: Application; onClose: () => void }) {
+  const [fields, setFields] = useState(application)
+  const client = useQueryClient()
+  return (
+    <Act
+      title={`Edit ${application.name}`}
+      action="Save"
+      onClose={onClose}
+      run={async () => {
+        await call('PUT', applicationPath(application.name), { body: compact(fields) })
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`${application.name} is saved`)
+        onClose()
+      }}
+    >
+      <TextField label="Name for people" value={fields.display_name ?? ''} onChange={(value) => setFields({ ...fields, display_name: value })} />
+      <TextField label="What it does" value={fields.description ?? ''} onChange={(value) => setFields({ ...fields, description: value })} />
+      <TextField label="Owner" value={fields.owner ?? ''} onChange={(value) => setFields({ ...fields, owner: value })} />
+      <CheckField label="Archived" value={fields.archived === true} onChange={(value) => setFields({ ...fields, archived: value })} about="It takes no new subscriptions. Those that it has go on." />
+    </Act>
+  )
+}
+
+function DeleteApplication({ name, own, onClose }: { name: string; own: Subscription[]; onClose: () => void }) {
+  const [, go] = useLocation()
+  const client = useQueryClient()
+  return (
+    <Act
+      title={`Delete ${name}?`}
+      action="Delete"
+      look="danger"
+      refused={own.length > 0 ? 'It has subscriptions. Archive it instead.' : null}
+      onClose={onClose}
+      run={async () => {
+        await call('DELETE', applicationPath(name))
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`${name} is deleted`)
+        go('/applications')
+      }}
+    >
+      <p>{own.length > 0 ? 'An application with subscriptions is not deleted, so that the history stays readable. Archive it: it takes no new ones.' : 'It subscribes to nothing.'}</p>
+    </Act>
+  )
+}

@@ -1,0 +1,143 @@
+// The form of a plan.
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Plan, type VersionDetail, compact } from '../../api/apis'
+import { call } from '../../api/client'
+import { Act } from '../../ui/act'
+import { Button, IconButton } from '../../ui/button'
+import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { toast } from '../../ui/toast'
+import { planPath } from './plans'
+
+const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month']
+const HOUR = 3600
+
+interface Props {
+  api: string
+  version: VersionDetail
+  plan: Plan | null
+  known: Plan[]
+  onClose: () => void
+}
+
+export function EditPlan({ api, version, plan, known, onClose }: Props) {
+  const [fields, setFields] = useState<Plan>(
+    plan ?? { api, version: version.version, name: '', security: 'key', validation: 'auto', order: known.length, limits: [{ count: 1000, per: 'day' }], state: 'staging' },
+  )
+  const client = useQueryClient()
+  const set = <K extends keyof Plan>(name: K, value: Plan[K]) => setFields({ ...fields, [name]: value })
+  const limits = fields.limits ?? []
+  const setLimit = (index: number, more: Partial<(typeof limits)[number]>) => set('limits', limits.map((it, at) => (at === index ? { ...it, ...more } : it)))
+  const isTaken = plan === null && known.some((it) => it.name === fields.name)
+  const opened = new Set(fields.operations ?? [])
+  return (
+    <Act
+      title={plan ? `Edit ${plan.name}` : 'New plan'}
+      action={plan ? 'Save' : 'Create'}
+      wide
+      refused={fields.name === '' ? 'It needs a name.' : isTaken ? 'A plan of this name exists.' : null}
+      onClose={onClose}
+      run={async () => {
+        // The revision of the conditions is counted by the server.
+        const { conditions_revision: _, ...rest } = fields
+        await call('PUT', planPath(api, version.version, fields.name), { body: compact(rest) })
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`${fields.name} is saved`)
+        onClose()
+      }}
+    >
+      <div className="halves">
+        <div className="stack">
+          {plan === null && <TextField label="Name" value={fields.name} onChange={(value) => set('name', value)} placeholder="gold" isRequired autoFocus wrong={isTaken ? 'A plan of this name exists.' : null} />}
+          <TextField label="Name for people" value={fields.display_name ?? ''} onChange={(value) => set('display_name', value)} />
+          <TextField label="What it offers" value={fields.description ?? ''} onChange={(value) => set('description', value)} />
+          <TextField label="Price" value={fields.price ?? ''} onChange={(value) => set('price', value)} placeholder="free" about="A text for people. Weir sends no bills." />
+          <ChoiceField
+            label="Callers show"
+            value={fields.security}
+            onChange={(value) => set('security', value)}
+            options={[
+              { value: 'key', text: 'An API key', about: 'One for each subscription.' },
+              { value: 'keyless', text: 'Nothing', about: 'Everybody may call.' },
+            ]}
+          />
+          {plan === null && (
+            <ChoiceField
+              label="State"
+              value={fields.state}
+              onChange={(value) => set('state', value)}
+              options={[
+                { value: 'staging', text: 'Staging', about: 'Not offered yet.' },
+                { value: 'published', text: 'Published', about: 'Offered at once.' },
+              ]}
+            />
+          )}
+        </div>
+        <div className="stack">
+          <fieldset className="field">
+            <legend className="label">Limits</legend>
+            <p className="about">All of them have to allow a call.</p>
+            <div className="rows">
+              {limits.map((it, index) => (
+                <div className="row" key={index}>
+                  <input className="input" type="number" min={0} aria-label={`Calls of limit ${index + 1}`} value={it.count} onChange={(event) => setLimit(index, { count: Number(event.target.value) })} />
+                  <span className="muted">per</span>
+                  <select className="select" aria-label={`Window of limit ${index + 1}`} value={it.per} onChange={(event) => setLimit(index, { per: event.target.value })}>
+                    {PERIODS.map((period) => (
+                      <option key={period}>{period}</option>
+                    ))}
+                  </select>
+                  <IconButton small icon="trash" label={`Remove limit ${index + 1}`} onPress={() => set('limits', limits.filter((_, at) => at !== index))} />
+                </div>
+              ))}
+              <div>
+                <Button small icon="plus" onPress={() => set('limits', [...limits, { count: 10, per: 'second' }])}>
+                  Add a limit
+                </Button>
+              </div>
+            </div>
+          </fieldset>
+          <ChoiceField
+            label="Subscriptions are accepted"
+            value={fields.validation}
+            onChange={(value) => set('validation', value)}
+            options={[
+              { value: 'auto', text: 'At once' },
+              { value: 'manual', text: 'By somebody', about: 'They wait on the page of subscriptions.' },
+            ]}
+          />
+          <SelectField
+            label="After a rotation the old key stays good for"
+            value={fields.overlap === undefined || fields.overlap === null ? '' : String(fields.overlap)}
+            onChange={(value) => set('overlap', value === '' ? null : Number(value))}
+            options={[
+              ['', '2 hours'],
+              ['0', 'not at all'],
+              [String(24 * HOUR), '1 day'],
+              [String(7 * 24 * HOUR), '7 days'],
+              ...(fields.overlap && ![0, 24 * HOUR, 7 * 24 * HOUR].includes(fields.overlap) ? [[String(fields.overlap), `${fields.overlap} seconds`] as const] : []),
+            ]}
+          />
+          <AreaField label="Conditions" value={fields.conditions ?? ''} onChange={(value) => set('conditions', value)} about="Subscribers accept them. A change asks new subscribers again." />
+          <details>
+            <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${opened.size} operations`}</summary>
+            <div className="rows scrolled" role="group" aria-label="Operations that it opens">
+              {version.operations.map((it) => (
+                <label className="choice" key={it.id}>
+                  <input
+                    type="checkbox"
+                    checked={opened.has(it.id)}
+                    onChange={(event) => set('operations', event.target.checked ? [...opened, it.id] : [...opened].filter((id) => id !== it.id))}
+                  />
+                  <code>
+                    {it.method.toUpperCase()} {it.path}
+                  </code>
+                </label>
+              ))}
+            </div>
+          </details>
+        </div>
+      </div>
+    </Act>
+  )
+}

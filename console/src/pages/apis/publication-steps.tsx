@@ -1,0 +1,212 @@
+// What can be done with a publication, each in a dialog: rolling back, canaries, deprecation, retirement, switching off.
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Canary, type Outcome, type Publication, publicationPath, useRevisions } from '../../api/apis'
+import { call } from '../../api/client'
+import { Act } from '../../ui/act'
+import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { toast } from '../../ui/toast'
+import { usePublishCheck } from './publish-check'
+import { Diffs } from './publish-parts'
+import { Failure } from '../../shell/page'
+
+export type Step = 'rollback' | 'canary' | 'abort' | 'deprecate' | 'undeprecate' | 'retire' | 'disable' | 'enable' | 'remove'
+
+interface Props {
+  step: Step
+  publication: Publication
+  onClose: () => void
+  onGone: () => void
+}
+
+export default function StepDialog({ step, publication, onClose, onGone }: Props) {
+  const client = useQueryClient()
+  const path = publicationPath(publication.api, publication.version, publication.environment)
+  const place = `${publication.api} ${publication.version} in ${publication.environment}`
+  const send = async (method: string, end: string, body: unknown, done: string) => {
+    await call(method, `${path}${end}`, body === undefined ? {} : { body })
+    await client.invalidateQueries({ queryKey: ['configuration'] })
+    toast(done)
+    onClose()
+  }
+  switch (step) {
+    case 'rollback':
+      return <Rollback publication={publication} path={path} onClose={onClose} />
+    case 'canary':
+      return <StartCanary publication={publication} onClose={onClose} onDone={(canary) => send('PUT', '/canary', canary, `${canary.share / 100} % of the callers get r${canary.revision}`)} />
+    case 'abort':
+      return (
+        <Act title={`Abort the canary of ${place}?`} action="Abort" onClose={onClose} run={() => send('POST', '/canary/abort', {}, `Everybody gets r${publication.revision} again`)}>
+          <p>Everybody gets r{publication.revision} again, in one commit.</p>
+        </Act>
+      )
+    case 'deprecate':
+      return <Deprecate publication={publication} onClose={onClose} onDone={(body) => send('PUT', '/deprecation', body, `Callers of ${place} are told`)} />
+    case 'undeprecate':
+      return (
+        <Act title={`Take the deprecation of ${place} back?`} action="Take it back" onClose={onClose} run={() => send('POST', '/undeprecate', {}, `${place} goes on`)}>
+          <p>Answers no longer tell that it ends.</p>
+        </Act>
+      )
+    case 'retire':
+      return (
+        <Confirmed name={publication.version} title={`Retire ${place}?`} action="Retire" onClose={onClose} run={(note) => send('POST', '/retire', { note }, `${place} is retired`)}>
+          <p>All calls get 410 from now on. A version that is retired stays so.</p>
+        </Confirmed>
+      )
+    case 'disable':
+    case 'enable': {
+      const isOff = step === 'disable'
+      return (
+        <Act title={isOff ? `Disable ${place}?` : `Enable ${place}?`} action={isOff ? 'Disable' : 'Enable'} look={isOff ? 'danger' : 'primary'} onClose={onClose} run={() => send('POST', `/${step}`, {}, `${place} is ${step}d`)}>
+          <p>{isOff ? 'Its routes go for the time being: calls get 404. Subscriptions and keys stay.' : 'Its routes are served again.'}</p>
+        </Act>
+      )
+    }
+    case 'remove':
+      return (
+        <Confirmed
+          name={publication.environment}
+          title={`Remove ${place}?`}
+          action="Remove"
+          onClose={onClose}
+          run={async () => {
+            await call('DELETE', path)
+            toast(`${place} is removed`)
+            onGone()
+            await client.invalidateQueries({ queryKey: ['configuration'] })
+          }}
+        >
+          <p>All its routes go. Its revisions stay, so it can be published again.</p>
+        </Confirmed>
+      )
+  }
+}
+
+function Confirmed({ name, title, action, children, onClose, run }: { name: string; title: string; action: string; children: React.ReactNode; onClose: () => void; run: (note: string) => Promise<unknown> }) {
+  const [typed, setTyped] = useState('')
+  const [note, setNote] = useState('')
+  return (
+    <Act title={title} action={action} look="danger" refused={typed === name ? null : `Type ${name} first.`} onClose={onClose} run={() => run(note)}>
+      {children}
+      <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} autoFocus />
+      {action === 'Retire' && <TextField label="Note" value={note} onChange={setNote} />}
+    </Act>
+  )
+}
+
+function Rollback({ publication, path, onClose }: { publication: Publication; path: string; onClose: () => void }) {
+  const revisions = useRevisions(publication.api, publication.version)
+  const older = [...(revisions.data ?? [])].reverse().filter((it) => it.number !== publication.revision)
+  const before = [...publication.history].reverse().find((it) => it.revision !== publication.revision)?.revision
+  const [chosen, setChosen] = useState<string | null>(null)
+  const [note, setNote] = useState('')
+  const number = Number(chosen ?? before ?? older[0]?.number ?? 0)
+  const client = useQueryClient()
+  const check = usePublishCheck(number === 0 ? null : { path: `${path}/rollback`, body: { revision: number } }, undefined)
+  const refusal = check.refusals[0] ?? check.failure
+  return (
+    <Act
+      title={`Roll ${publication.api} ${publication.version} back in ${publication.environment}`}
+      action={`Roll back to r${number}`}
+      wide
+      refused={number === 0 ? 'There is no other revision.' : check.isChecking ? 'It is being checked.' : check.outcome === null ? 'A step refuses it.' : null}
+      onClose={onClose}
+      run={async () => {
+        const force = check.refusals.length > 0 ? { force: true } : {}
+        const answer = await call<Outcome>('POST', `${path}/rollback`, { body: { revision: number, ...force, ...(note === '' ? {} : { note }) } })
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`r${answer.data.revision} is served again`, { link: { to: `/history/${answer.data.commit}`, text: `r${answer.data.commit}` } })
+        onClose()
+      }}
+    >
+      <p className="muted">Addresses, subscriptions and keys stay as they are.</p>
+      <SelectField label="Serve" value={String(number)} onChange={setChosen} options={older.map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}${it.number === before ? ' (served before)' : ''}`] as const)} />
+      {refusal && check.outcome === null && <Failure error={refusal} />}
+      {check.outcome && <Diffs outcome={check.outcome} text={check.text} plans={[]} />}
+      <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
+    </Act>
+  )
+}
+
+const SHARES = [100, 1000, 5000, 10_000]
+
+function StartCanary({ publication, onClose, onDone }: { publication: Publication; onClose: () => void; onDone: (canary: Canary) => Promise<unknown> }) {
+  const revisions = useRevisions(publication.api, publication.version)
+  const others = [...(revisions.data ?? [])].reverse().filter((it) => it.number !== publication.revision)
+  const known = publication.canary
+  const [chosen, setChosen] = useState<string | null>(known ? String(known.revision) : null)
+  const [share, setShare] = useState(String(known?.share ?? 100))
+  const knownBy = known?.by
+  const [kind, setKind] = useState<'cookie' | 'header' | 'address'>(knownBy === undefined || knownBy === 'address' ? (knownBy === 'address' ? 'address' : 'cookie') : 'cookie' in knownBy ? 'cookie' : 'header')
+  const [name, setName] = useState(knownBy === undefined || knownBy === 'address' ? 'sid' : 'cookie' in knownBy ? knownBy.cookie : knownBy.header)
+  const revision = Number(chosen ?? others[0]?.number ?? 0)
+  const by = kind === 'address' ? 'address' : kind === 'cookie' ? { cookie: name } : { header: name }
+  return (
+    <Act
+      title={known ? 'Change the canary' : 'Start a canary'}
+      action={known ? 'Change' : 'Start'}
+      refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : null}
+      onClose={onClose}
+      run={() => onDone({ ...(known ?? {}), revision, share: Number(share), by })}
+    >
+      <SelectField label="The other revision" value={String(revision)} onChange={setChosen} options={others.map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}`] as const)} />
+      <ChoiceField
+        label="Share of the callers"
+        value={share}
+        onChange={setShare}
+        options={[...new Set([...SHARES, Number(share)])].sort((a, b) => a - b).map((it) => ({ value: String(it), text: `${it / 100} %` }))}
+      />
+      <ChoiceField
+        label="Callers are told apart by"
+        value={kind}
+        onChange={setKind}
+        options={[
+          { value: 'cookie', text: 'A cookie' },
+          { value: 'header', text: 'A header' },
+          { value: 'address', text: 'Their address' },
+        ]}
+      />
+      {kind !== 'address' && <TextField label={`Name of the ${kind}`} value={name} onChange={setName} />}
+    </Act>
+  )
+}
+
+const seconds = (date: string): number => Math.floor(new Date(`${date}T00:00:00Z`).getTime() / 1000)
+const dateOf = (at: number | undefined): string => (at === undefined ? '' : new Date(at * 1000).toISOString().slice(0, 10))
+
+function Deprecate({ publication, onClose, onDone }: { publication: Publication; onClose: () => void; onDone: (body: object) => Promise<unknown> }) {
+  const known = publication.deprecation
+  const [since, setSince] = useState(dateOf(known?.since ?? Date.now() / 1000))
+  const [sunset, setSunset] = useState(dateOf(known?.sunset))
+  const [link, setLink] = useState(known?.link ?? '')
+  const [successor, setSuccessor] = useState(known?.successor ?? '')
+  const [enforce, setEnforce] = useState(known?.enforce === true)
+  const isTurned = sunset !== '' && sunset < since
+  return (
+    <Act
+      title={`Deprecate ${publication.api} ${publication.version} in ${publication.environment}`}
+      action="Deprecate"
+      refused={since === '' ? 'Say since when.' : isTurned ? 'It cannot end before it is deprecated.' : null}
+      onClose={onClose}
+      run={() =>
+        onDone({
+          since: seconds(since),
+          ...(sunset === '' ? {} : { sunset: seconds(sunset) }),
+          ...(link === '' ? {} : { link }),
+          ...(successor === '' ? {} : { successor }),
+          ...(enforce ? { enforce } : {}),
+        })
+      }
+    >
+      <p className="muted">Every answer, refusals included, carries the headers Deprecation, Sunset and Link. Subscribers see it in the portal.</p>
+      <div className="grid">
+        <TextField label="Since" type="date" value={since} onChange={setSince} />
+        <TextField label="Ends" type="date" value={sunset} onChange={setSunset} wrong={isTurned ? 'Not before it is deprecated.' : null} />
+      </div>
+      <TextField label="A page about it" value={link} onChange={setLink} placeholder="https://…" />
+      <TextField label="Where its successor is" value={successor} onChange={setSuccessor} placeholder="https://…" />
+      <CheckField label="Refuse calls after the end" value={enforce} onChange={setEnforce} about="From then on callers get 410 with a link to the successor." />
+    </Act>
+  )
+}

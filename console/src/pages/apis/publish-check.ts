@@ -1,0 +1,136 @@
+// The dry run of a publish: what every step says, asked a moment after the last change.
+import { useEffect, useMemo, useState } from 'react'
+import { type Outcome, publicationPath } from '../../api/apis'
+import { ApiError, call } from '../../api/client'
+
+export interface Call {
+  path: string
+  body: Record<string, unknown>
+}
+
+interface Wanted {
+  api: string
+  version: string
+  environment: string
+  /** The environment that a promotion comes from. */
+  from: string | null
+  revision: number | null
+  runtime: unknown
+  approval: string | null
+  force: boolean
+  note: string
+}
+
+/** The call that publishes. A promotion is asked of the publication that it comes from. */
+export function callOf(it: Wanted): Call {
+  const common = { runtime: it.runtime, ...(it.note === '' ? {} : { note: it.note }), ...(it.force ? { force: true } : {}), ...(it.approval ? { approval: it.approval } : {}) }
+  return it.from === null
+    ? { path: publicationPath(it.api, it.version, it.environment), body: { ...(it.revision === null ? {} : { revision: it.revision }), ...common } }
+    : { path: `${publicationPath(it.api, it.version, it.from)}/promote`, body: { to: it.environment, ...common } }
+}
+
+export const STEPS = ['lint', 'approval', 'breaking', 'conflicts', 'render', 'compile'] as const
+export type StepName = (typeof STEPS)[number]
+
+export const TITLES: Record<StepName, string> = {
+  lint: 'Lint',
+  approval: 'Approval',
+  breaking: 'Breaking changes',
+  conflicts: 'Conflicts',
+  render: 'Render',
+  compile: 'Compile',
+}
+
+export interface StepState {
+  name: StepName
+  /** `forced`: it would refuse, and is overruled. */
+  state: 'good' | 'refused' | 'forced' | 'open'
+  about: string
+  details: string[]
+}
+
+export interface Check {
+  isChecking: boolean
+  outcome: Outcome | null
+  /** The answer to the dry run, as it came. */
+  text: string
+  /** What refuses it, unless it is overruled. */
+  refusals: ApiError[]
+  /** What has nothing to do with a step. */
+  failure: ApiError | null
+}
+
+const NONE: Check = { isChecking: false, outcome: null, text: '', refusals: [], failure: null }
+const PAUSE_MS = 400
+const MAY_BE_FORCED = new Set(['breaking', 'conflicts'])
+
+const stepOf = (error: ApiError): StepName | null => STEPS.find((it) => error.kind === it || error.message.startsWith(`${it}:`) || (it === 'approval' && error.kind.startsWith('approval'))) ?? null
+
+/** Asks without force first, so that every refusal is known; then with it, so that the rest is known, too. */
+async function dryRun({ path, body }: Call, signal: AbortSignal): Promise<Check> {
+  const headers = { 'weir-dry-run': 'true' }
+  const refusals: ApiError[] = []
+  try {
+    const { force: _, ...polite } = body
+    const answer = await call<Outcome>('POST', path, { body: polite, headers, signal })
+    return { ...NONE, outcome: answer.data, text: answer.text }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    if (!MAY_BE_FORCED.has(error.kind)) return stepOf(error) ? { ...NONE, refusals: [error] } : { ...NONE, failure: error }
+    refusals.push(error)
+  }
+  try {
+    const answer = await call<Outcome>('POST', path, { body: { ...body, force: true }, headers, signal })
+    return { ...NONE, outcome: answer.data, text: answer.text, refusals }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { ...NONE, refusals: [...refusals, error] }
+  }
+}
+
+export function usePublishCheck(wanted: Call | null, revision: number | undefined): Check {
+  const [check, setCheck] = useState(NONE)
+  const key = useMemo(() => JSON.stringify(wanted), [wanted])
+  useEffect(() => {
+    const it = JSON.parse(key) as Call | null
+    if (it === null) {
+      setCheck(NONE)
+      return
+    }
+    const abort = new AbortController()
+    setCheck((old) => ({ ...old, isChecking: true }))
+    const timer = setTimeout(() => {
+      dryRun(it, abort.signal)
+        .then(setCheck)
+        .catch(() => undefined)
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [key, revision])
+  return check
+}
+
+/** How each step stands. */
+export function stepsOf(check: Check, isProtected: boolean): StepState[] {
+  const refused = new Map(check.refusals.map((it) => [stepOf(it), it]))
+  const hard = check.refusals.find((it) => !MAY_BE_FORCED.has(it.kind))
+  let isReached = check.outcome !== null || check.refusals.length > 0
+  return STEPS.map((name): StepState => {
+    const error = refused.get(name)
+    if (error) {
+      if (error === hard) isReached = false
+      const details = error.findings.map((it) => (it.path === '' ? it.message : `${it.path}: ${it.message}`))
+      return { name, state: MAY_BE_FORCED.has(error.kind) ? 'forced' : 'refused', about: details.length > 0 ? '' : error.message, details }
+    }
+    if (!isReached) return { name, state: 'open', about: 'not reached yet', details: [] }
+    if (name === 'lint' && check.outcome) {
+      const { errors, warnings } = check.outcome.lint
+      return { name, state: 'good', about: errors + warnings === 0 ? 'nothing found' : `${errors} errors and ${warnings} warnings, none of which blocks here`, details: [] }
+    }
+    if (name === 'approval') return { name, state: 'good', about: isProtected ? 'granted, or not needed for you' : 'not needed: the environment is not protected', details: [] }
+    const words: Record<string, string> = { breaking: 'none', conflicts: 'none', render: 'every component has its backend', compile: 'gateways could serve all of it' }
+    return { name, state: 'good', about: words[name] ?? '', details: [] }
+  })
+}

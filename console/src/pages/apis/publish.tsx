@@ -1,0 +1,289 @@
+// The publish wizard: where to, with which addresses, what would change, and whether it may. All steps of the server are
+// shown before anything is committed; what it answers to a dry run is shown as it came.
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import { useLocation, useSearchParams } from 'wouter'
+import {
+  type Approval,
+  type Environment,
+  type Outcome,
+  type Runtime,
+  toPublication,
+  useApprovals,
+  useEnvironments,
+  usePlans,
+  usePublications,
+  useRevisions,
+  useVersion,
+} from '../../api/apis'
+import { call } from '../../api/client'
+import { useHead } from '../../api/hooks'
+import { useRight } from '../../api/rights'
+import { Failure, Page } from '../../shell/page'
+import { useSegments } from '../../shell/segments'
+import { Button, ButtonLink } from '../../ui/button'
+import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { toast } from '../../ui/toast'
+import { type Call, callOf, stepsOf, usePublishCheck } from './publish-check'
+import { Diffs, RolledOut, StepList } from './publish-parts'
+import { RuntimeForm, tidyRuntime, withoutAddress } from './runtime-form'
+import { Hash, Waiting } from './shared'
+import { crumbsOf } from './version-tabs'
+
+const EMPTY: Runtime = { base_path: '', backends: {} }
+
+export default function Publish() {
+  const [, api = '', name = ''] = useSegments()
+  const [version, environments, publications, revisions, approvals, plans] = [
+    useVersion(api, name),
+    useEnvironments(),
+    usePublications(),
+    useRevisions(api, name),
+    useApprovals(),
+    usePlans(api, name),
+  ]
+  const loaded = [version, environments, publications, revisions]
+  if (version.data === undefined || environments.data === undefined || publications.data === undefined || revisions.data === undefined) {
+    return <Waiting title={`Publish ${api} ${name}`} crumbs={crumbsOf(api)} queries={loaded} />
+  }
+  return (
+    <Wizard
+      api={api}
+      name={name}
+      version={version.data}
+      environments={environments.data}
+      publications={publications.data.filter((it) => it.api === api && it.version === name)}
+      revisions={revisions.data}
+      approvals={(approvals.data ?? []).filter((it) => it.publication.startsWith(`${api}/${name}/`))}
+      plans={plans.data ?? []}
+    />
+  )
+}
+
+interface Props {
+  api: string
+  name: string
+  version: NonNullable<ReturnType<typeof useVersion>['data']>
+  environments: Environment[]
+  publications: NonNullable<ReturnType<typeof usePublications>['data']>
+  revisions: NonNullable<ReturnType<typeof useRevisions>['data']>
+  approvals: Approval[]
+  plans: NonNullable<ReturnType<typeof usePlans>['data']>
+}
+
+/** What the address says: where to, from where, which revision, with which approval. */
+function useTarget(props: Props) {
+  const [parameters, setParameters] = useSearchParams()
+  const from = parameters.get('from')
+  const to = parameters.get('to') ?? props.environments.find((it) => !it.protected)?.name ?? props.environments[0]?.name ?? ''
+  const source = props.publications.find((it) => it.environment === from) ?? null
+  const revision = source ? source.revision : parameters.get('revision') ? Number(parameters.get('revision')) : null
+  const set = (name: string, value: string | null) =>
+    setParameters(
+      (old) => {
+        const next = new URLSearchParams(old)
+        if (value === null) next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  return { to, from: source ? from : null, source, revision, given: parameters.get('approval'), set }
+}
+
+function Wizard(props: Props) {
+  const { api, name, version, environments, publications, revisions } = props
+  const { to, from, source, revision, given, set } = useTarget(props)
+  const known = publications.find((it) => it.environment === to)
+  const environment = environments.find((it) => it.name === to)
+  const content = revisions.find((it) => it.number === revision)
+  const backends = [...new Set((content?.components ?? version.draft.components ?? []).map((it) => it.backend))]
+  const begin = useMemo((): Runtime => known?.runtime ?? { ...EMPTY, base_path: source?.runtime.base_path ?? '', ...(source?.runtime.strip_base_path ? { strip_base_path: true } : {}) }, [known, source])
+  const [runtimes, setRuntimes] = useState<Record<string, Runtime>>({})
+  const runtime = runtimes[to] ?? begin
+  const [force, setForce] = useState(false)
+  const [note, setNote] = useState('')
+  const [done, setDone] = useState<Outcome | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const client = useQueryClient()
+  const [, go] = useLocation()
+  const right = useRight('apis:publish')
+  const head = useHead().data?.revision
+
+  const hash = content?.hash ?? version.hash
+  const approvals = props.approvals.filter((it) => it.publication === `${api}/${name}/${to}`)
+  const granted = approvals.find((it) => it.id === given) ?? approvals.find((it) => it.state === 'granted' && it.hash === hash)
+  const missing = withoutAddress(runtime, backends)
+  const wanted = { api, version: name, environment: to, from, revision, runtime: tidyRuntime(runtime), approval: granted?.id ?? null, note }
+  const dry: Call | null = to === '' || missing.length > 0 || done ? null : callOf({ ...wanted, force: false })
+  const check = usePublishCheck(dry, head)
+  const steps = stepsOf(check, environment?.protected === true)
+  const needsForce = check.refusals.length > 0 && check.outcome !== null
+  useEffect(() => setForce(false), [to, revision])
+
+  const refused =
+    right ??
+    (to === ''
+      ? 'There is no environment yet.'
+      : missing.length > 0
+        ? `Give the address of ${missing.join(', ')} first.`
+        : check.isChecking
+          ? 'It is being checked.'
+          : check.outcome === null
+            ? 'A step refuses it.'
+            : needsForce && !force
+              ? 'It breaks callers or takes calls of others: say that you want it all the same.'
+              : null)
+  const publish = async () => {
+    setBusy(true)
+    setError(null)
+    const { path, body } = callOf({ ...wanted, force: force && needsForce })
+    try {
+      const answer = await call<Outcome>('POST', path, { body })
+      setDone(answer.data)
+      await client.invalidateQueries({ queryKey: ['configuration'] })
+      toast(`${api} ${name} r${answer.data.revision} is published to ${to}`)
+    } catch (wrong) {
+      setError(wrong)
+    }
+    setBusy(false)
+  }
+
+  const title = from ? `Promote ${api} ${name}` : `Publish ${api} ${name}`
+  const action = from ? 'Promote' : 'Publish'
+  const example = callOf({ ...wanted, force })
+  return (
+    <Page
+      title={title}
+      about={from && source ? <>The same revision, r{source.revision} <Hash value={source.hash} />, goes from {from} to {to}. Addresses stay where they are.</> : 'Nothing changes until the last step. Each step says what it found.'}
+      crumbs={[...crumbsOf(api), { to: `/apis/${encodeURIComponent(api)}/${encodeURIComponent(name)}`, text: name }]}
+      calls={[
+        { about: 'What would change', method: 'POST', path: example.path, body: example.body, headers: { 'Weir-Dry-Run': 'true' } },
+        { about: action, method: 'POST', path: example.path, body: example.body },
+        { about: 'Ask for an approval', method: 'POST', path: '/api/v1/approvals', body: { publication: `${api}/${name}/${to}` } },
+      ]}
+    >
+      {done ? (
+        <section className="card" aria-label="Published">
+          <h2>
+            r{done.revision} is published to {to}
+          </h2>
+          <p>
+            Commit <a href={`/ui/history/${done.commit}`}>r{done.commit}</a>. It can be taken back on the publication’s page, at any time.
+          </p>
+          <RolledOut environment={to} commit={done.commit ?? 0} />
+          <div className="row">
+            <Button look="primary" onPress={() => go(toPublication(api, name, to))}>
+              To the publication
+            </Button>
+            <ButtonLink to={`/explain?url=${encodeURIComponent(`${environment?.base_urls?.[0] ?? 'http://127.0.0.1:8000'}${runtime.base_path}${version.operations[0]?.path ?? '/'}`)}`}>Try a call</ButtonLink>
+          </div>
+        </section>
+      ) : (
+        <ol className="wizard">
+          <li className="card" aria-label="Target">
+            <h2>1. Where to</h2>
+            {environments.length === 0 ? (
+              <div className="row">
+                <p>There is no environment yet.</p>
+                <ButtonLink to="/environments">Environments</ButtonLink>
+              </div>
+            ) : (
+              <ChoiceField
+                label="Environment"
+                value={to}
+                onChange={(value) => set('to', value)}
+                options={environments.map((it) => {
+                  const here = publications.find((one) => one.environment === it.name)
+                  return { value: it.name, text: it.display_name || it.name, about: [here ? `serves r${here.revision}` : 'nothing of it yet', it.protected ? 'protected' : ''].filter(Boolean).join(', ') }
+                })}
+              />
+            )}
+            {!from && (
+              <SelectField
+                label="Content"
+                value={revision === null ? '' : String(revision)}
+                onChange={(value) => set('revision', value === '' ? null : value)}
+                options={[['', `the draft (${version.draft.state.replaceAll('-', ' ')})`], ...[...revisions].reverse().map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}`] as const)]}
+              />
+            )}
+          </li>
+          <li className="card" aria-label="Addresses">
+            <h2>2. Addresses in {to || 'the environment'}</h2>
+            <RuntimeForm runtime={runtime} environment={environment} backends={backends} onChange={(next) => setRuntimes({ ...runtimes, [to]: next })} />
+          </li>
+          <li className="card" aria-label="Check">
+            <div className="head2">
+              <h2>3. What every step says</h2>
+              <span role="status" className="muted small">
+                {missing.length > 0 ? `Waiting for the address of ${missing.join(', ')}` : check.isChecking ? 'Checking' : check.outcome ? 'Checked: nothing is stored yet' : ''}
+              </span>
+            </div>
+            {check.failure && <Failure error={check.failure} />}
+            <StepList steps={steps} />
+            {check.refusals.some((it) => it.kind.startsWith('approval') || it.message.startsWith('approval:')) && <AskForApproval publication={`${api}/${name}/${to}`} revision={revision} approvals={approvals} hash={hash} />}
+            {check.outcome && <Diffs outcome={check.outcome} text={check.text} plans={props.plans} />}
+          </li>
+          <li className="card" aria-label="Commit">
+            <h2>4. {action}</h2>
+            {needsForce && (
+              <CheckField
+                label={check.outcome?.breaking ? 'Publish although callers break' : 'Publish although others take these calls'}
+                value={force}
+                onChange={setForce}
+                about={check.outcome?.breaking ? 'A new version beside this one breaks nobody. The history notes that it was forced.' : 'The history notes that it was forced.'}
+              />
+            )}
+            <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
+            {error !== null && <Failure error={error} />}
+            <div className="row">
+              <Button look="primary" refused={refused} isBusy={isBusy} onPress={() => void publish()}>
+                {`${action} to ${to || 'an environment'}`}
+              </Button>
+            </div>
+          </li>
+        </ol>
+      )}
+    </Page>
+  )
+}
+
+function AskForApproval({ publication, revision, approvals, hash }: { publication: string; revision: number | null; approvals: Approval[]; hash: string }) {
+  const [reason, setReason] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const client = useQueryClient()
+  const open = approvals.find((it) => it.state === 'open' && it.hash === hash)
+  const ask = async () => {
+    setError(null)
+    try {
+      await call('POST', '/api/v1/approvals', { body: { publication, ...(revision === null ? {} : { revision }), ...(reason === '' ? {} : { reason }) } })
+      await client.invalidateQueries({ queryKey: ['configuration'] })
+      toast('Somebody is asked. This page goes on as soon as it is granted.')
+    } catch (wrong) {
+      setError(wrong)
+    }
+  }
+  return (
+    <div className="note" role="group" aria-label="Approval">
+      {open ? (
+        <>
+          <strong>An approval is asked for</strong>
+          <span>
+            {open.requested_by} asked for exactly this content, <Hash value={open.hash} />. This page goes on as soon as it is granted.
+          </span>
+        </>
+      ) : (
+        <>
+          <strong>Somebody else has to agree</strong>
+          <TextField label="Reason" value={reason} onChange={setReason} about="Who decides reads it." />
+          {error !== null && <Failure error={error} />}
+          <div>
+            <Button onPress={() => void ask()}>Ask for an approval</Button>
+          </div>
+        </>
+      )}
+    </div>
+  )
+}
+

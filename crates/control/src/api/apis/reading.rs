@@ -1,0 +1,53 @@
+//! What pages read of versions beside the versions themselves: all of them at once, and documents as they were uploaded.
+
+use super::library::PREFIX;
+use super::specs;
+use crate::api::{Api, Problem};
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use weir_apis::entities::Version;
+
+/// All versions of all APIs, without what their drafts hold.
+pub async fn versions(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/"))?;
+    let items: Vec<Value> = versions
+        .iter()
+        .map(|it| {
+            json!({
+                "api": it.api, "version": it.version, "display_name": it.display_name, "line": it.line,
+                "draft": { "state": it.draft.state, "hash": it.draft.hash() },
+                "last_revision": it.last_revision, "created": it.created, "modified": it.modified,
+            })
+        })
+        .collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+/// Which document.
+#[derive(Deserialize, JsonSchema)]
+pub struct SpecQuery {
+    /// That of a revision; left out: the draft's.
+    revision: Option<u32>,
+}
+
+/// A document as it was uploaded. Lines of findings count in it.
+pub async fn spec(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+    Query(wanted): Query<SpecQuery>,
+) -> Result<Response, Problem> {
+    let library = api.library().await?;
+    let hash = match wanted.revision {
+        None => library.version(&name, &version)?.draft.spec,
+        Some(number) => library.revision(&name, &version, number)?.spec,
+    };
+    let text = specs::text(&library, &hash)?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,211 @@
+//! Several native resources in one commit: all of them, or none. It is what a selection in a list needs.
+
+use super::problem::Problem;
+use super::resources::{is_match, key_of, note_or, tag_of};
+use super::writing::tried;
+use super::{Api, demand, is_dry_run};
+use crate::access::{Caller, Role};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_store::{Change, Key, Revision, Transaction};
+
+/// Resources in one call at most.
+const MAX_CHANGES: usize = 5000;
+
+/// Several changes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Changes {
+    /// Each of another resource.
+    changes: Vec<ResourceChange>,
+}
+
+/// What a resource is to become.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceChange {
+    /// Its kind, such as `routes`.
+    kind: String,
+    /// Its name.
+    name: String,
+    /// What it is to be; `null`: it is to go.
+    value: Option<super::shapes::Resource>,
+    /// The version that it has to have, as `If-Match` says it.
+    #[serde(default)]
+    if_match: Option<String>,
+}
+
+/// What came of several changes, or would come of them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// The commit; `null` after a dry run, or if nothing was to be changed.
+    pub revision: Option<u64>,
+    /// The version that all of them have from now on, as `If-Match` says it.
+    pub tag: Option<String>,
+    /// Each resource, before and after.
+    pub changes: Vec<ChangedResource>,
+}
+
+/// A resource that was changed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ChangedResource {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// What it was; `null`: it was not there.
+    pub before: Value,
+    /// What it is; `null`: it is gone.
+    pub after: Value,
+}
+
+/// Answers `POST /api/v1/changes`.
+pub async fn change(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Json(wanted): Json<Changes>,
+) -> Result<Response, Problem> {
+    demand(&caller, Role::Write)?;
+    let keys = keys_of(&wanted.changes)?;
+    for it in &wanted.changes {
+        super::apis::refuse_owned(&api, &it.kind, &it.name).await?;
+    }
+    let values: Vec<Option<Value>> = wanted
+        .changes
+        .iter()
+        .map(|it| it.value.as_ref().map(|it| Value::Object(it.0.clone())))
+        .collect();
+    let standard = format!("{} resources", keys.len());
+    let mut turn = api.resources.turn().await;
+    loop {
+        let (version, before) = {
+            let state = turn.attempt()?;
+            let before: Vec<Option<weir_store::Document>> =
+                keys.iter().map(|key| state.get(key).cloned()).collect();
+            (state.version(), before)
+        };
+        for (it, document) in wanted.changes.iter().zip(&before) {
+            if !is_match(it.if_match.as_deref().map(str::as_bytes), document.as_ref()) {
+                return Err(Problem::precondition_of(format_args!("{}/{}", it.kind, it.name)));
+            }
+            if it.value.is_none() && document.is_none() {
+                return Err(Problem::not_found(format_args!("{}/{}", it.kind, it.name)));
+            }
+        }
+        let checked: Vec<(&Key, Option<&Value>)> = keys
+            .iter()
+            .zip(&values)
+            .map(|(key, it)| (key, it.as_ref()))
+            .collect();
+        api.resources.check_all(&checked).await?;
+        let told = told(&wanted.changes, &before);
+        if is_dry_run(&headers) {
+            return Ok(tried(Json(answer(None, told))));
+        }
+        let changes: Vec<Change> = keys.iter().zip(&values).map(as_change).collect();
+        if changes.is_empty() {
+            return Ok(Json(answer(None, told)).into_response());
+        }
+        let transaction = Transaction {
+            author: caller.name(),
+            note: note_or(&headers, &standard),
+            time: SystemTime::now(),
+            changes,
+        };
+        if let Some(revision) = turn.commit(transaction, version).await? {
+            return Ok(Json(answer(Some(revision), told)).into_response());
+        }
+    }
+}
+
+/// The keys of the documents, if each is another one.
+fn keys_of(changes: &[ResourceChange]) -> Result<Vec<Key>, Problem> {
+    if changes.len() > MAX_CHANGES {
+        let detail = format!(
+            "expected at most {MAX_CHANGES} changes in one call, found {}: send several calls",
+            changes.len()
+        );
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+    }
+    let keys = changes
+        .iter()
+        .map(|it| key_of(&it.kind, &it.name))
+        .collect::<Result<Vec<Key>, Problem>>()?;
+    let mut known = BTreeSet::new();
+    match keys.iter().find(|key| !known.insert(*key)) {
+        Some(twice) => Err(Problem::bad(format!(
+            "expected each resource once, found {twice} twice"
+        ))),
+        None => Ok(keys),
+    }
+}
+
+fn as_change((key, value): (&Key, &Option<Value>)) -> Change {
+    match value {
+        Some(value) => Change::put(key.clone(), value.to_string().into_bytes()),
+        None => Change::Delete { key: key.clone() },
+    }
+}
+
+fn told(changes: &[ResourceChange], before: &[Option<weir_store::Document>]) -> Vec<ChangedResource> {
+    let read = |document: &weir_store::Document| serde_json::from_slice(&document.value).unwrap_or_default();
+    let one = |(it, before): (&ResourceChange, &Option<weir_store::Document>)| ChangedResource {
+        kind: it.kind.clone(),
+        name: it.name.clone(),
+        before: before.as_ref().map_or(Value::Null, read),
+        after: it.value.as_ref().map_or(Value::Null, |it| json!(it)),
+    };
+    changes.iter().zip(before).map(one).collect()
+}
+
+fn answer(revision: Option<Revision>, changes: Vec<ChangedResource>) -> Changed {
+    Changed {
+        revision: revision.map(|it| it.0),
+        tag: revision.map(tag_of),
+        changes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(text: Value) -> Vec<ResourceChange> {
+        serde_json::from_value::<Changes>(json!({ "changes": text }))
+            .expect("changes")
+            .changes
+    }
+
+    #[test]
+    fn each_resource_is_changed_once() {
+        let one = |kind: &str, name: &str| json!({"kind": kind, "name": name, "value": null});
+        for (changes, expected) in [
+            (json!([]), Ok(0)),
+            (json!([one("routes", "a"), one("services", "a")]), Ok(2)),
+            (json!([one("routes", "a"), one("routes", "a")]), Err("twice")),
+            (json!([one("routes", "a/b")]), Err("no '/'")),
+            (json!([one("roots", "a")]), Err("'roots'")),
+            (
+                Value::Array(vec![one("routes", "a"); MAX_CHANGES + 1]),
+                Err("at most 5000"),
+            ),
+        ] {
+            match (keys_of(&wanted(changes)), expected) {
+                (Ok(keys), Ok(count)) => assert_eq!(keys.len(), count),
+                (Err(problem), Err(part)) => {
+                    assert!(format!("{problem:?}").contains(part), "{problem:?}");
+                }
+                (found, _) => panic!("{found:?}, expected {expected:?}"),
+            }
+        }
+    }
+}

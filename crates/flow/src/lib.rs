@@ -12,9 +12,12 @@ pub mod balancer;
 pub mod breaker;
 pub mod expiring;
 pub mod health;
+pub mod hedge;
 pub mod leaky_bucket;
+pub mod overload;
 pub mod rate_limit;
 pub mod retry_budget;
+pub mod slow_start;
 
 mod bounded_map;
 mod hash;

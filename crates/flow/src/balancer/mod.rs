@@ -7,15 +7,18 @@
 mod ewma;
 mod ring;
 mod tier;
+mod zones;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub use ewma::{EWMA_DECAY_MS, EWMA_FAILED_US, ewma_update};
+pub use zones::Zones;
 
 use crate::hash::{Random, mix};
 use ring::Ring;
 use tier::Tier;
+use zones::ZonePlan;
 
 /// One target as the configuration names it. A pick answers with its index in the slice given to [`Balancer::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,9 @@ pub struct Load {
     /// The moving average of the latency in microseconds (see [`ewma_update`]); 0 while nothing is known: then
     /// the target is preferred while it has no call in flight, and else counts as fast as the other one. Only [`BalancingAlgorithm::Ewma`] looks at it.
     pub latency_us: f64,
+    /// How much of its share the target is spared while it starts slowly, in parts of
+    /// [`WHOLE`](crate::slow_start::WHOLE). Only balancers [with slow start](Balancer::with_slow_start) look at it.
+    pub spared: u16,
 }
 
 /// The targets of one upstream, prepared for picking. Built once for each configuration.
@@ -63,6 +69,8 @@ pub struct Balancer {
     single: Option<usize>,
     /// Highest priority first; none is empty.
     tiers: Box<[Tier]>,
+    has_slow_start: bool,
+    zones: Option<Zones>,
 }
 
 /// What moves between two picks of one worker. Belongs to the balancer that made it.
@@ -73,6 +81,8 @@ pub struct BalancerState {
     /// How far calls were passed on from targets that were not usable.
     detour: u64,
     random: Random,
+    /// By tier; empty without zones.
+    zone_plans: Box<[ZonePlan]>,
 }
 
 impl Balancer {
@@ -102,16 +112,45 @@ impl Balancer {
             seed,
             single,
             tiers,
+            has_slow_start: false,
+            zones: None,
         }
     }
 
-    /// Whether [`Balancer::pick`] asks for the load of targets.
+    /// Targets that are spared get so much less of their share; not with consistent hashing.
+    #[must_use]
+    pub fn with_slow_start(self) -> Self {
+        let has_slow_start = self.algorithm != BalancingAlgorithm::ConsistentHash;
+        Self {
+            has_slow_start,
+            ..self
+        }
+    }
+
+    /// Calls stay in the gateway's own zone as far as it can carry them. Calls with a hash do not look at zones.
+    ///
+    /// `zones.of` has an entry for each target that the balancer was built from.
+    #[must_use]
+    pub fn with_zones(self, zones: Zones) -> Self {
+        Self {
+            zones: Some(zones),
+            ..self
+        }
+    }
+
+    /// Whether the balancer goes by how busy targets are.
     #[must_use]
     pub fn needs_load(&self) -> bool {
         matches!(
             self.algorithm,
             BalancingAlgorithm::LeastConnections | BalancingAlgorithm::Ewma
         )
+    }
+
+    /// Whether [`Balancer::pick`] asks for the load of targets: for how busy they are, or whether they are spared.
+    #[must_use]
+    pub fn asks_for_load(&self) -> bool {
+        self.needs_load() || self.has_slow_start
     }
 
     /// The state of one worker. Workers with different seeds start their turns at different targets, so that the
@@ -129,6 +168,10 @@ impl Balancer {
             positions,
             detour: mix(!seed),
             random: Random::new(seed),
+            zone_plans: match self.zones {
+                Some(_) => vec![ZonePlan::default(); self.tiers.len()].into(),
+                None => Box::default(),
+            },
         }
     }
 
@@ -148,24 +191,57 @@ impl Balancer {
         if let Some(only) = self.single {
             return usable(only).then_some(only);
         }
-        let BalancerState {
-            positions,
-            detour,
-            random,
-        } = state;
-        self.tiers
-            .iter()
-            .zip(positions)
-            .find_map(|(tier, position)| match (self.algorithm, hash) {
-                (BalancingAlgorithm::ConsistentHash, Some(hash)) => tier.pick_by_hash(hash, &usable),
-                (BalancingAlgorithm::RoundRobin | BalancingAlgorithm::ConsistentHash, _) => {
-                    tier.pick_in_turn(position, detour, &usable)
-                }
-                (BalancingAlgorithm::LeastConnections, _) => {
-                    tier.pick_least_connections(position, &target_load, &usable)
-                }
-                (BalancingAlgorithm::Ewma, _) => tier.pick_ewma(random, &target_load, &usable),
-            })
+        if let Some(zones) = &self.zones
+            && (hash.is_none() || self.algorithm != BalancingAlgorithm::ConsistentHash)
+        {
+            return self.pick_by_zone(zones, state, &target_load, &usable);
+        }
+        (0..self.tiers.len()).find_map(|tier| self.pick_in(tier, state, hash, &target_load, &usable))
+    }
+
+    /// Picks in the zone that the call is for; where that has no usable target, in any.
+    fn pick_by_zone(
+        &self,
+        zones: &Zones,
+        state: &mut BalancerState,
+        target_load: &impl Fn(usize) -> Load,
+        usable: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        self.tiers.iter().enumerate().find_map(|(place, tier)| {
+            let plan = &mut state.zone_plans[place];
+            let zone = plan.next(zones, tier.members(), &mut state.random, usable);
+            let is_there = |target: usize| zones.of[target] == zone && usable(target);
+            let found = zone.and_then(|_| self.pick_in(place, state, None, target_load, &is_there));
+            found.or_else(|| self.pick_in(place, state, None, target_load, usable))
+        })
+    }
+
+    /// Picks among the targets of one priority.
+    #[inline]
+    fn pick_in(
+        &self,
+        place: usize,
+        state: &mut BalancerState,
+        hash: Option<u32>,
+        target_load: &impl Fn(usize) -> Load,
+        usable: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let tier = &self.tiers[place];
+        let position = &mut state.positions[place];
+        match (self.algorithm, hash) {
+            (BalancingAlgorithm::ConsistentHash, Some(hash)) => tier.pick_by_hash(hash, usable),
+            (BalancingAlgorithm::RoundRobin, _) if self.has_slow_start => {
+                let random = &mut state.random;
+                tier.pick_sparing(position, &mut state.detour, random, target_load, usable)
+            }
+            (BalancingAlgorithm::RoundRobin | BalancingAlgorithm::ConsistentHash, _) => {
+                tier.pick_in_turn(position, &mut state.detour, usable)
+            }
+            (BalancingAlgorithm::LeastConnections, _) => {
+                tier.pick_least_connections(position, target_load, usable)
+            }
+            (BalancingAlgorithm::Ewma, _) => tier.pick_ewma(&mut state.random, target_load, usable),
+        }
     }
 }
 

@@ -114,6 +114,7 @@ fn every_algorithm_finds_what_there_is() {
                         let load = |target: usize| Load {
                             inflight: (call as u32 * 7) % (target as u32 + 2),
                             latency_us: 9.0,
+                            spared: 0,
                         };
                         balancer.pick(&mut state, hashed.then(|| place(call)), load, |target| {
                             usable.contains(&target)
@@ -230,6 +231,7 @@ fn least_connections_takes_the_least_loaded() {
                 |target| Load {
                     inflight: inflight[target],
                     latency_us: 0.0,
+                    spared: 0,
                 },
                 |target| !down.contains(&target),
             );
@@ -253,6 +255,7 @@ fn least_connections_takes_equals_in_turn() {
         let load = |target: usize| Load {
             inflight: inflight.borrow()[target],
             latency_us: 0.0,
+            spared: 0,
         };
         let picked = balancer
             .pick(&mut state, None, load, |_| true)
@@ -271,6 +274,7 @@ fn ewma_prefers_the_faster_of_two() {
         let load = |target: usize| Load {
             inflight: 1,
             latency_us: [300.0, 100.0, 200.0][target],
+            spared: 0,
         };
         share[balancer
             .pick(&mut state, None, load, |_| true)
@@ -303,6 +307,7 @@ fn ewma_weighs_calls_weights_and_unknown_latencies() {
             let load = |target: usize| Load {
                 inflight: loads[target].0,
                 latency_us: loads[target].1,
+                spared: 0,
             };
             share[balancer
                 .pick(&mut state, None, load, |_| true)

@@ -2,6 +2,7 @@
 
 use super::{Load, Ring, TargetSpec};
 use crate::hash::{GOLDEN, Random, scale};
+use crate::slow_start::WHOLE;
 
 /// How often a target is drawn blindly before the usable ones are counted.
 const DRAWS: usize = 4;
@@ -67,6 +68,11 @@ impl Tier {
         }
     }
 
+    /// The targets and their weights.
+    pub(super) fn members(&self) -> impl ExactSizeIterator<Item = (usize, u32)> {
+        self.targets.iter().copied().zip(self.weights.iter().copied())
+    }
+
     /// Brings any number onto the wheel.
     pub(super) fn wrap(&self, position: u64) -> u64 {
         position % self.total
@@ -80,6 +86,37 @@ impl Tier {
         detour: &mut u64,
         usable: &impl Fn(usize) -> bool,
     ) -> Option<usize> {
+        let target = self.targets[self.turn(position)];
+        if usable(target) {
+            Some(target)
+        } else {
+            self.pick_on_detour(detour, |member| u64::from(self.weights[member]), usable)
+        }
+    }
+
+    /// In turn, but a target passes on as much of its turns as it is spared. What is passed on goes to all by the
+    /// shares that they have then, so that over many calls each gets just that share.
+    pub(super) fn pick_sparing(
+        &self,
+        position: &mut u64,
+        detour: &mut u64,
+        random: &mut Random,
+        load: &impl Fn(usize) -> Load,
+        usable: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let target = self.targets[self.turn(position)];
+        if usable(target) {
+            let spared = usize::from(load(target).spared);
+            if spared == 0 || random.below(usize::from(WHOLE)) >= spared {
+                return Some(target);
+            }
+        }
+        let share = |member: usize| u64::from(self.weights[member]) * kept(load(self.targets[member]));
+        self.pick_on_detour(detour, share, usable)
+    }
+
+    /// The member whose turn it is; the wheel moves on.
+    fn turn(&self, position: &mut u64) -> usize {
         let here = if *position < self.total {
             *position
         } else {
@@ -91,32 +128,29 @@ impl Tier {
         } else {
             next - self.total
         };
-        let member = if self.ends.is_empty() {
+        if self.ends.is_empty() {
             here as usize
         } else {
             self.ends.partition_point(|end| *end <= here)
-        };
-        let target = self.targets[member];
-        if usable(target) {
-            Some(target)
-        } else {
-            self.pick_on_detour(detour, usable)
         }
     }
 
-    /// One of the usable targets by weight, spread evenly over the calls that come here.
-    fn pick_on_detour(&self, detour: &mut u64, usable: &impl Fn(usize) -> bool) -> Option<usize> {
+    /// One of the usable targets by its share, spread evenly over the calls that come here.
+    fn pick_on_detour(
+        &self,
+        detour: &mut u64,
+        share: impl Fn(usize) -> u64,
+        usable: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         let usable_members = || {
-            self.targets
-                .iter()
-                .zip(&self.weights)
-                .filter(|(target, _)| usable(**target))
+            let members = self.targets.iter().enumerate();
+            members.filter(|(_, target)| usable(**target))
         };
-        let sum = usable_members().map(|(_, weight)| u64::from(*weight)).sum();
+        let sum = usable_members().map(|(member, _)| share(member)).sum();
         *detour = detour.wrapping_add(GOLDEN);
         let mut point = scale(*detour, sum);
-        for (target, weight) in usable_members() {
-            match point.checked_sub(u64::from(*weight)) {
+        for (member, target) in usable_members() {
+            match point.checked_sub(share(member)) {
                 Some(rest) => point = rest,
                 None => return Some(*target),
             }
@@ -147,16 +181,16 @@ impl Tier {
         usable: &impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let start = (*position % self.targets.len() as u64) as usize;
-        let mut best: Option<(usize, u64, u64)> = None;
+        let mut best: Option<(usize, u128, u128)> = None;
         for member in (start..self.targets.len()).chain(0..start) {
             let target = self.targets[member];
             if !usable(target) {
                 continue;
             }
-            let calls = u64::from(load(target).inflight) + 1;
-            let weight = u64::from(self.weights[member]);
-            // calls / weight < best calls / best weight, without dividing. Both products fit but for u32::MAX + 1
-            // calls at a weight of u32::MAX, which still is below 2^64.
+            let load = load(target);
+            let calls = u128::from(load.inflight) + 1;
+            let weight = u128::from(self.weights[member]) * u128::from(kept(load));
+            // calls / weight < best calls / best weight, without dividing.
             if best.is_none_or(|(_, best_calls, best_weight)| calls * best_weight < best_calls * weight) {
                 best = Some((member, calls, weight));
             }
@@ -180,7 +214,8 @@ impl Tier {
         let (load_first, load_second) = (load(self.targets[first]), load(self.targets[second]));
         // A target without a latency is tried as soon as it has no call in flight: one that comes back is not left out for
         // what it was slow at. Otherwise it is compared by its calls alone, so that it is not flooded.
-        let is_new = |load: Load| load.latency_us.is_nan() || load.latency_us <= 0.0;
+        // One that starts slowly is not preferred.
+        let is_new = |load: Load| (load.latency_us.is_nan() || load.latency_us <= 0.0) && load.spared == 0;
         match (is_new(load_first), is_new(load_second)) {
             (true, false) if load_first.inflight == 0 => return Some(self.targets[first]),
             (false, true) if load_second.inflight == 0 => return Some(self.targets[second]),
@@ -189,7 +224,8 @@ impl Tier {
         let known = load_first.latency_us > 0.0 && load_second.latency_us > 0.0;
         let score = |member: usize, load: Load| {
             let latency = if known { load.latency_us } else { 1.0 };
-            latency * (f64::from(load.inflight) + 1.0) / f64::from(self.weights[member])
+            let weight = f64::from(self.weights[member]) * kept(load) as f64;
+            latency * (f64::from(load.inflight) + 1.0) / weight
         };
         let better = if score(second, load_second) < score(first, load_first) {
             second
@@ -221,6 +257,11 @@ impl Tier {
         let chosen = random.below(candidates().count());
         candidates().nth(chosen)
     }
+}
+
+/// What a target has of its share, in parts of [`WHOLE`].
+fn kept(load: Load) -> u64 {
+    u64::from(WHOLE.saturating_sub(load.spared).max(1))
 }
 
 /// The number nearest to `total` / golden ratio that shares no divisor with it. Steps of that size, taken around a

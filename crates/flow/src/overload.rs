@@ -35,6 +35,14 @@ pub struct OverloadRules {
     pub probe_ms: u64,
 }
 
+impl OverloadRules {
+    /// A limit within the bounds. Of bounds that contradict each other the lower one holds.
+    fn bound(&self, limit: f64) -> f64 {
+        let least = f64::from(self.min.max(1));
+        limit.min(f64::from(self.max)).max(least)
+    }
+}
+
 /// How important a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
@@ -99,7 +107,7 @@ impl AdaptiveLimit {
     /// A limit that nothing is known for yet.
     #[must_use]
     pub fn new(rules: &OverloadRules) -> Self {
-        let limit = rules.initial.clamp(rules.min.max(1), rules.max.max(1));
+        let limit = rules.bound(f64::from(rules.initial)) as u32;
         Self {
             inflight: AtomicU32::new(0),
             limit: AtomicU32::new(limit),
@@ -171,7 +179,7 @@ impl Sampler {
             Probe::No => self.limit,
             Probe::Settling | Probe::Measuring => self.limit / 2.0,
         };
-        Some((limit.round() as u32).clamp(rules.min.max(1), rules.max.max(1)))
+        Some(rules.bound(limit.round()) as u32)
     }
 
     /// Learns the baseline from the average of a window.
@@ -210,7 +218,7 @@ impl Sampler {
         }
         let wanted = self.limit * gradient + self.limit.sqrt();
         let limit = self.limit + (wanted - self.limit) * SMOOTHING;
-        self.limit = limit.clamp(f64::from(rules.min.max(1)), f64::from(rules.max.max(1)));
+        self.limit = rules.bound(limit);
     }
 }
 

@@ -27,6 +27,7 @@ mod predicate;
 mod route;
 mod service;
 mod stream;
+mod traffic;
 mod upstream;
 mod validate;
 
@@ -50,6 +51,9 @@ pub use route::{
 };
 pub use service::{Service, Timeouts};
 pub use stream::{Endpoint, ProxyProtocol, StreamProtocol, StreamRoute};
+pub use traffic::{
+    AdaptiveConcurrency, Bandwidth, Hedge, Priority, SlowStart, StickySessions, ZoneAwareness,
+};
 pub use upstream::{BalancingAlgorithm, HashOn, KeepalivePool, Scheme, Target, Upstream};
 
 use schemars::JsonSchema;

@@ -1,6 +1,8 @@
 //! Routes: which calls go to which service, and what happens to them on the way.
 
-use crate::{ChainStep, DialectName, HostPattern, PathPattern, Predicate, Timeouts, is_default};
+use crate::{
+    Bandwidth, ChainStep, DialectName, HostPattern, PathPattern, Predicate, Priority, Timeouts, is_default,
+};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,12 @@ pub struct Route {
     /// The largest request body in bytes; absent: the listener's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_bytes: Option<u64>,
+    /// How important the calls are to an upstream with `adaptive_concurrency`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: Priority,
+    /// How many bytes of bodies pass in a second, for each call; absent: as many as can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Bandwidth>,
     /// What variables tell of the route besides its name: `route_name`, `service_id`, `service_name`, `matched_uri`
     /// (several patterns stand with spaces between them) and `matched_host`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

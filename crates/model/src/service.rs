@@ -31,6 +31,9 @@ pub struct Service {
     /// Try again also for methods that are not idempotent, even when the call may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry_non_idempotent: bool,
+    /// Try again also where an upstream answers with one of these statuses. The last answer is passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_statuses: Vec<u16>,
     /// How targets are met over TLS (an `https` url, or an upstream with the scheme `https`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls: UpstreamTls,
@@ -57,6 +60,10 @@ pub struct Timeouts {
     pub write_ms: u64,
     /// Between two successful reads of the response.
     pub read_ms: u64,
+    /// For all tries of a call together, from the first one on until the response is there whole; 0: no bound. For calls
+    /// only.
+    #[serde(skip_serializing_if = "is_default")]
+    pub call_ms: u64,
 }
 
 impl Default for Timeouts {
@@ -65,6 +72,7 @@ impl Default for Timeouts {
             connect_ms: 5_000,
             write_ms: 60_000,
             read_ms: 60_000,
+            call_ms: 0,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Upstreams: groups of targets, and how calls are shared between them.
 
-use crate::{HealthChecks, RetryBudget, is_default};
+use crate::{
+    AdaptiveConcurrency, HealthChecks, Hedge, RetryBudget, SlowStart, StickySessions, ZoneAwareness,
+    is_default,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +37,21 @@ pub struct Upstream {
     /// How many further tries there may be; absent: as many as the services want.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_budget: Option<RetryBudget>,
+    /// Targets that have just come, or come back, get a growing share of their calls; absent: their whole share at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_start: Option<SlowStart>,
+    /// Calls stay in the gateway's own zone as far as its targets can carry them; absent: zones do not matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZoneAwareness>,
+    /// A client's calls go to the target that its cookie names; absent: to any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<StickySessions>,
+    /// A second copy of a slow call is sent to another target; absent: none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedge: Option<Hedge>,
+    /// Bounds the calls in flight by how long the upstream takes; absent: there is no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptive_concurrency: Option<AdaptiveConcurrency>,
 }
 
 /// The protocol spoken to targets.
@@ -166,6 +184,9 @@ pub struct Target {
     /// Targets of a lower tier get calls only while no higher one can.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
+    /// The zone that the target is in, for the upstream's `zones`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
 }
 
 fn default_weight() -> u32 {

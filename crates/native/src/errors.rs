@@ -80,6 +80,7 @@ fn title(kind: &RefusalKind) -> &'static str {
         RefusalKind::ConnectFailed => "Connection to the upstream failed",
         RefusalKind::UpstreamFailed => "Upstream failed",
         RefusalKind::UpstreamTimeout => "Upstream timed out",
+        RefusalKind::Overloaded => "Upstream overloaded",
         RefusalKind::Unauthenticated { .. } => "Unauthenticated",
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => "Gateway misconfigured",
         RefusalKind::RateLimited => "Rate limit exceeded",
@@ -111,6 +112,9 @@ fn detail(kind: &RefusalKind) -> Cow<'static, str> {
         RefusalKind::ConnectFailed => "No connection to the API's server could be made.",
         RefusalKind::UpstreamFailed => "The API's server did not give a valid response.",
         RefusalKind::UpstreamTimeout => "The API's server did not answer in time.",
+        RefusalKind::Overloaded => {
+            "The API's servers have as many requests as they can bear; try again later."
+        }
         RefusalKind::Unauthenticated { failure, .. } => return authentication_detail(failure),
         RefusalKind::AnonymousConsumerMissing => {
             "The consumer for unauthenticated calls, which the configuration names, does not exist."

@@ -305,6 +305,7 @@ fn upstream() -> impl Strategy<Value = Upstream> {
             port,
             weight,
             priority,
+            zone: (priority > 0).then(|| "a".to_owned()),
         });
     let hash_on = prop_oneof![Just(HashOn::Ip), name().prop_map(HashOn::Header)];
     (name(), vec(target, 0..3), vec(hash_on, 0..2), any::<bool>()).prop_map(

@@ -78,6 +78,8 @@ pub enum RefusalKind {
     UpstreamFailed,
     /// The upstream did not answer in time.
     UpstreamTimeout,
+    /// The upstream has as many calls in flight as it can bear.
+    Overloaded,
     /// A plugin of this name did not find a good credential.
     Unauthenticated {
         /// The plugin's name in the catalogue.
@@ -134,7 +136,11 @@ impl RefusalKind {
             Self::AnonymousConsumerMissing | Self::PluginFailed { .. } => 500,
             Self::NotImplemented => 501,
             Self::ConnectFailed | Self::UpstreamFailed => 502,
-            Self::NoService | Self::NoTarget | Self::NameResolution | Self::Answered { .. } => 503,
+            Self::NoService
+            | Self::NoTarget
+            | Self::NameResolution
+            | Self::Overloaded
+            | Self::Answered { .. } => 503,
             Self::UpstreamTimeout => 504,
             Self::VersionNotSupported => 505,
         }
@@ -160,6 +166,7 @@ impl RefusalKind {
             Self::ConnectFailed => "connect_failed",
             Self::UpstreamFailed => "upstream_failed",
             Self::UpstreamTimeout => "upstream_timeout",
+            Self::Overloaded => "overloaded",
             Self::Unauthenticated { .. } => "unauthenticated",
             Self::AnonymousConsumerMissing => "anonymous_consumer_missing",
             Self::RateLimited => "rate_limited",

@@ -14,6 +14,7 @@
 mod accept;
 mod background_request;
 mod bind;
+mod body_rate;
 mod buffer;
 mod calls;
 mod chain;

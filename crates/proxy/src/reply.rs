@@ -369,7 +369,7 @@ fn metric_of(kind: &RefusalKind) -> metrics::Refusal {
         Kind::ConnectFailed => Metric::UpstreamConnect,
         Kind::UpstreamFailed => Metric::UpstreamInvalid,
         Kind::UpstreamTimeout => Metric::UpstreamTimeout,
-        Kind::NoService => Metric::Unavailable,
+        Kind::NoService | Kind::Overloaded => Metric::Unavailable,
         Kind::WorkLimit => Metric::WorkLimit,
         Kind::AnonymousConsumerMissing | Kind::PluginFailed { .. } => Metric::Internal,
         _ => Metric::Plugin,

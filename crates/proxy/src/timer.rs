@@ -46,6 +46,21 @@ impl Timer {
         self.deadline = later(now, after);
     }
 
+    /// Moves the deadline to this moment.
+    #[inline]
+    pub fn set_to(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// Moves the deadline to `after` from now, and no further than to `latest`.
+    #[inline]
+    pub fn set_within(&mut self, after: Duration, latest: Option<Instant>) {
+        self.set(Instant::now(), after);
+        if let Some(latest) = latest {
+            self.deadline = self.deadline.min(latest);
+        }
+    }
+
     /// Whether the runtime's timer is set, early enough, and will wake this task: asked for every wait, as it costs
     /// less than telling the timer again.
     #[inline]

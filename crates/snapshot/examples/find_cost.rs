@@ -115,6 +115,8 @@ fn model(patterns: Vec<(Option<String>, String)>) -> Model {
         timeouts: None,
         upgrade: true,
         max_body_bytes: None,
+        priority: weir_model::Priority::default(),
+        bandwidth: None,
         plugins: Vec::new(),
         labels: Default::default(),
     };

@@ -18,6 +18,7 @@ mod settings;
 mod stream;
 mod table;
 mod tls;
+mod traffic;
 mod upstream;
 
 pub use chain::{Chain, Instance, RefusalBody, Step};
@@ -32,6 +33,7 @@ pub use tls::{
     AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, UnusableKeyPair,
     Validity, certified_key, validity,
 };
+pub use traffic::{HedgeState, StickySessions, UpstreamHedge, UpstreamOverload, UpstreamTraffic};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
 use std::sync::Arc;

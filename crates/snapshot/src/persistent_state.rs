@@ -4,12 +4,14 @@
 use crate::health::TargetHealth;
 use crate::table::RoutePattern;
 use crate::tls::{ClientTls, ServerIdentity};
+use crate::traffic::HedgeState;
 use crate::upstream::TargetState;
 use rustls::RootCertStore;
 use rustls::server::ProducesTickets;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use weir_flow::overload::{AdaptiveLimit, OverloadRules};
 use weir_flow::retry_budget::RetryBudget;
 use weir_model::{Certificate, UpstreamTls};
 
@@ -20,6 +22,8 @@ pub struct PersistentState {
     /// The authorities that are trusted where a configuration names none.
     roots: OnceLock<Arc<RootCertStore>>,
     tickets: OnceLock<Arc<dyn ProducesTickets>>,
+    /// The zone that the gateway is in.
+    zone: OnceLock<String>,
 }
 
 #[derive(Default)]
@@ -30,6 +34,10 @@ struct CarriedItem {
     health: HashMap<(String, String), Weak<TargetHealth>>,
     /// By upstream, of those that have one.
     budgets: HashMap<String, Weak<RetryBudget>>,
+    /// By upstream, of those that bound their calls in flight.
+    limits: HashMap<String, Weak<AdaptiveLimit>>,
+    /// By upstream, of those whose slow calls are copied.
+    hedges: HashMap<String, Weak<HedgeState>>,
     presented: HashMap<Certificate, Weak<ServerIdentity>>,
     clients: HashMap<UpstreamTls, Weak<ClientTls>>,
     /// How many ways to meet upstreams there have been.
@@ -87,6 +95,38 @@ impl PersistentState {
             *slot = Arc::downgrade(&budget);
             budget
         })
+    }
+
+    /// The limit of calls in flight of an upstream that a living snapshot uses, or a new one.
+    pub(crate) fn limit(&self, upstream: &str, rules: &OverloadRules) -> Arc<AdaptiveLimit> {
+        let mut kept = self.kept();
+        let slot = kept.limits.entry(upstream.to_owned()).or_default();
+        slot.upgrade().unwrap_or_else(|| {
+            let limit = Arc::new(AdaptiveLimit::new(rules));
+            *slot = Arc::downgrade(&limit);
+            limit
+        })
+    }
+
+    /// What is known of the calls of an upstream whose slow ones are copied.
+    pub(crate) fn hedge(&self, upstream: &str) -> Arc<HedgeState> {
+        let mut kept = self.kept();
+        let slot = kept.hedges.entry(upstream.to_owned()).or_default();
+        slot.upgrade().unwrap_or_else(|| {
+            let hedge = Arc::new(HedgeState::default());
+            *slot = Arc::downgrade(&hedge);
+            hedge
+        })
+    }
+
+    /// The gateway is in this zone; of several calls the first counts.
+    pub fn set_zone(&self, zone: String) {
+        let _known = self.zone.set(zone);
+    }
+
+    /// The zone that the gateway is in.
+    pub(crate) fn zone(&self) -> Option<&str> {
+        self.zone.get().map(String::as_str)
     }
 
     /// Trusts these authorities where a configuration names none; of several calls the first counts.
@@ -168,6 +208,8 @@ impl PersistentState {
         kept.targets.retain(|_, state| state.strong_count() > 0);
         kept.health.retain(|_, health| health.strong_count() > 0);
         kept.budgets.retain(|_, budget| budget.strong_count() > 0);
+        kept.limits.retain(|_, limit| limit.strong_count() > 0);
+        kept.hedges.retain(|_, hedge| hedge.strong_count() > 0);
         kept.presented.retain(|_, presented| presented.strong_count() > 0);
         kept.clients.retain(|_, client| client.strong_count() > 0);
         kept.regexes.retain(|_, regex| regex.strong_count() > 0);

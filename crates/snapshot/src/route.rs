@@ -5,7 +5,8 @@ use crate::tls::ClientTls;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use weir_model::{DialectName, GatewayHeaderValue, PathRewrite, Timeouts, UpstreamHost};
+use weir_flow::overload::Priority;
+use weir_model::{Bandwidth, DialectName, GatewayHeaderValue, PathRewrite, Timeouts, UpstreamHost};
 use weir_plugin::RouteInfo;
 
 /// A route: what happens to the calls that it takes.
@@ -32,6 +33,10 @@ pub struct Route {
     pub upgrade: bool,
     /// The largest request body in bytes; `None`: the listener's.
     pub max_body_bytes: Option<u64>,
+    /// How important its calls are to an upstream that is overloaded.
+    pub priority: Priority,
+    /// How many bytes of bodies pass in a second, where that is bounded.
+    pub bandwidth: Option<Box<Bandwidth>>,
     /// The names of service and route in metrics.
     pub series_names: (Arc<str>, Arc<str>),
 }
@@ -66,6 +71,8 @@ pub struct Forward {
     pub retry_timeout_ms: u64,
     /// Try again also for methods that are not idempotent.
     pub retry_non_idempotent: bool,
+    /// Answers of these statuses are tried again, too.
+    pub retry_statuses: Arc<[u16]>,
 }
 
 /// A header that the gateway adds by itself; its name and a fixed value are known to be well-formed.

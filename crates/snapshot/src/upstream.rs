@@ -1,6 +1,7 @@
 //! Upstreams: targets with their balancer, and what of a call decides among them.
 
 use crate::health::{Checks, TargetHealth};
+use crate::traffic::UpstreamTraffic;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use weir_flow::balancer::{Balancer, EWMA_DECAY_MS, EWMA_FAILED_US, Load, ewma_update};
 use weir_flow::hash_key;
 use weir_flow::retry_budget::{BudgetRules, RetryBudget};
+use weir_flow::slow_start::SlowStart;
 use weir_model::{KeepalivePool, Scheme};
 use weir_plugin::{Exchange, Template};
 
@@ -32,6 +34,8 @@ pub struct Upstream {
     pub checks: Option<Arc<Checks>>,
     /// Bounds further tries, where they are bounded.
     pub retry_budget: Option<UpstreamBudget>,
+    /// What few upstreams have: slow start, sticky sessions, hedged calls, a limit of calls in flight.
+    pub traffic: Option<Box<UpstreamTraffic>>,
 }
 
 /// The retry budget of an upstream.
@@ -70,6 +74,9 @@ pub struct TargetState {
     pub latency_us: AtomicU64,
     /// When the average was last renewed, in milliseconds of the caller's clock.
     pub latency_at_ms: AtomicU64,
+    /// When its slow start began, in milliseconds of the caller's clock; 0: with the next call that it may get. Only of
+    /// targets that start slowly.
+    pub warm_since_ms: AtomicU64,
 }
 
 impl TargetState {
@@ -97,6 +104,25 @@ impl TargetState {
         Load {
             inflight: self.inflight.load(Relaxed),
             latency_us: ewma_update(latency_us, 0.0, idle_ms, EWMA_DECAY_MS),
+            spared: 0,
+        }
+    }
+
+    /// When the slow start began; now, if it has not begun.
+    pub fn warming_since(&self, now_ms: u64) -> u64 {
+        match self.warm_since_ms.load(Relaxed) {
+            0 => {
+                self.warm_since_ms.store(now_ms, Relaxed);
+                now_ms
+            }
+            since => since,
+        }
+    }
+
+    /// The target can get no calls: its slow start begins with the next one that it may get.
+    pub fn cool_down(&self) {
+        if self.warm_since_ms.load(Relaxed) != 0 {
+            self.warm_since_ms.store(0, Relaxed);
         }
     }
 }
@@ -130,6 +156,23 @@ pub enum HashSource {
 }
 
 impl Upstream {
+    /// The load of a target, as the balancer asks for it.
+    #[inline]
+    pub fn load(&self, target: usize, now_ms: u64) -> Load {
+        let state = &self.targets[target].state;
+        let mut load = state.load(now_ms);
+        if let Some(slow_start) = self.slow_start() {
+            load.spared = slow_start.spared(state.warming_since(now_ms), now_ms);
+        }
+        load
+    }
+
+    /// How targets start slowly, where they do.
+    #[inline]
+    pub fn slow_start(&self) -> Option<&SlowStart> {
+        self.traffic.as_ref()?.slow_start.as_ref()
+    }
+
     /// The hash by which this call chooses its target: that of the first source that the call has.
     #[inline]
     pub fn hash(&self, exchange: &Exchange) -> Option<u32> {

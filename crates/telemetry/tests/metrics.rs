@@ -34,6 +34,10 @@ impl TargetSource for OneTarget {
             is_healthy: true,
         });
     }
+
+    fn visit_limits(&self, visit: &mut dyn FnMut(&str, u32, u32)) {
+        visit("u", 20, 3);
+    }
 }
 
 fn scrape(registry: &Registry) -> String {

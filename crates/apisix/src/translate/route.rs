@@ -96,6 +96,8 @@ impl<'d> Translation<'d> {
                 .or_else(|| service?.value.enable_websocket)
                 .unwrap_or(false),
             max_body_bytes: None,
+            priority: weir_model::Priority::default(),
+            bandwidth: None,
             labels: match asked_of_route(&plugins) {
                 Asked::Everything => labels(item, service, hosts.as_deref()),
                 Asked::Service => BTreeMap::from([service_id(service)]),

@@ -13,6 +13,7 @@ const TIMEOUTS: Timeouts = Timeouts {
     connect_ms: 60_000,
     write_ms: 60_000,
     read_ms: 60_000,
+    call_ms: 0,
 };
 /// Idle connections where nothing else is said, as in APISIX's configuration.
 const KEEPALIVE: KeepalivePool = KeepalivePool {
@@ -79,6 +80,7 @@ fn translate_as(
             .unwrap_or_else(|| u32::try_from(targets.len() - 1).unwrap_or(u32::MAX)),
         retry_timeout_ms: milliseconds(upstream.retry_timeout.unwrap_or(0.0)),
         retry_non_idempotent: false,
+        retry_statuses: Vec::new(),
         timeouts: upstream.timeout.map_or(TIMEOUTS, timeouts),
     };
     let upstream = weir_model::Upstream {
@@ -99,6 +101,11 @@ fn translate_as(
         srv: upstream.service_name.is_some(),
         checks: upstream.checks.as_ref().and_then(checks::translate),
         retry_budget: None,
+        slow_start: None,
+        zones: None,
+        sticky: None,
+        hedge: None,
+        adaptive_concurrency: None,
     };
     Some(Translated {
         upstream: Arc::new(upstream),
@@ -136,6 +143,7 @@ pub fn timeouts(timeout: Timeout) -> Timeouts {
         connect_ms: milliseconds(timeout.connect),
         write_ms: milliseconds(timeout.send),
         read_ms: milliseconds(timeout.read),
+        call_ms: 0,
     }
 }
 
@@ -239,6 +247,7 @@ fn targets(
             } else {
                 i32::MAX
             }),
+            zone: None,
         })
         .collect()
 }

@@ -123,6 +123,8 @@ impl Balancer {
         let has_slow_start = self.algorithm != BalancingAlgorithm::ConsistentHash;
         Self {
             has_slow_start,
+            // The callers are to see that the target gets calls, though there is nothing to choose.
+            single: self.single.filter(|_| !has_slow_start),
             ..self
         }
     }

@@ -105,6 +105,7 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
             RenderedMessage::server("An invalid response was received from the upstream server")
         }
         RefusalKind::UpstreamTimeout => RenderedMessage::server("The upstream server is timing out"),
+        RefusalKind::Overloaded => RenderedMessage::server(of_status(503)),
         RefusalKind::Unauthenticated { plugin, failure } => unauthenticated(plugin, failure),
         RefusalKind::RateLimited => RenderedMessage::router("API rate limit exceeded"),
         RefusalKind::Forbidden { plugin } => forbidden(plugin, exchange),

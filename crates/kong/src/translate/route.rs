@@ -96,6 +96,8 @@ pub fn translate_one(
         timeouts: None,
         upgrade: true,
         max_body_bytes: None,
+        priority: weir_model::Priority::default(),
+        bandwidth: None,
         labels: std::collections::BTreeMap::new(),
         plugins: Vec::new(),
     };

@@ -186,10 +186,12 @@ fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstre
         retries: service.retries.unwrap_or(5),
         retry_timeout_ms: 0,
         retry_non_idempotent: false,
+        retry_statuses: Vec::new(),
         timeouts: Timeouts {
             connect_ms: service.connect_timeout.unwrap_or(60_000),
             write_ms: service.write_timeout.unwrap_or(standard.write_ms),
             read_ms: service.read_timeout.unwrap_or(standard.read_ms),
+            call_ms: 0,
         },
     }
 }
@@ -235,6 +237,7 @@ fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) 
                     port: port.unwrap_or(TARGET_PORT),
                     weight: target.weight,
                     priority: 0,
+                    zone: None,
                 }
             })
             .collect(),
@@ -246,6 +249,11 @@ fn translate_upstream(upstream: &Upstream, scheme: Scheme, targets: &[&Target]) 
             ..checks
         }),
         retry_budget: None,
+        slow_start: None,
+        zones: None,
+        sticky: None,
+        hedge: None,
+        adaptive_concurrency: None,
     }
 }
 

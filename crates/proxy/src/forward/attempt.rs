@@ -2,7 +2,9 @@
 
 use super::error::RelayError;
 use super::pump::{Background, Pump, write_all};
+use super::relay::Relayed;
 use super::{AttemptResult, Failure, ForwardPlan, InFlightGuard};
+use crate::body_rate::BodyRate;
 use crate::buffer::Inbox;
 use crate::grpc;
 use crate::halves::ReadHalf;
@@ -38,6 +40,10 @@ pub(super) enum Awaited {
 pub(super) struct Attempt {
     pub connection: Box<UpstreamConnection>,
     pub read_timeout: Duration,
+    /// When the call must be over.
+    pub deadline: Option<Instant>,
+    /// How fast the response's body may pass, where that is bounded.
+    pub rate: Option<Box<BodyRate>>,
     pub is_reused: bool,
 }
 
@@ -54,11 +60,11 @@ impl RequestContext<'_> {
         connection.calls += 1;
         // The connection's timer may be set for the task that it served last; the client's wakes this one.
         std::mem::swap(&mut self.client.timer, &mut connection.timer);
-        let busy = InFlightGuard::new(plan.upstream, target);
+        let mut busy = InFlightGuard::new(plan.upstream, target);
         let timeouts = &plan.forward.timeouts;
         let (read_timeout, write_timeout) = (
-            Duration::from_millis(timeouts.read_ms),
-            Duration::from_millis(timeouts.write_ms),
+            plan.within(Duration::from_millis(timeouts.read_ms)),
+            plan.within(Duration::from_millis(timeouts.write_ms)),
         );
         // The clock is read for a first try when its request has arrived, and not again.
         let started = if self.report.retries == 0 && is_reused {
@@ -70,6 +76,8 @@ impl RequestContext<'_> {
         let mut attempt = Attempt {
             connection,
             read_timeout,
+            deadline: plan.deadline,
+            rate: BodyRate::of_response(plan.route),
             is_reused,
         };
         let mut pump = match self.send(plan, target, &mut attempt, write_timeout).await {
@@ -77,38 +85,33 @@ impl RequestContext<'_> {
             Err(error) => return AttemptResult::Failed(attempt.failure(&error)),
         };
         attempt.connection.timer.set(started, read_timeout);
-        let mut interim = 0;
-        let head = loop {
-            match self.await_head(&mut attempt, pump.as_mut()).await {
-                Awaited::Head(head) if is_interim(&self.exchange.response) => {
-                    attempt.connection.inbox.consume(head.length);
-                    interim += 1;
-                    let stop = match interim > MAX_INTERIM {
-                        true => RefusalKind::UpstreamFailed.into(),
-                        false if self.relay_interim().await.is_ok() => continue,
-                        false => ShortCircuit::Gone,
-                    };
-                    self.take_back(pump, &mut attempt.connection);
-                    return AttemptResult::Stopped(stop);
-                }
-                Awaited::Head(head) => break head,
-                Awaited::Failed(failure) => {
-                    self.take_back(pump, &mut attempt.connection);
-                    return AttemptResult::Failed(failure);
-                }
-                Awaited::Cancelled(stop) => {
-                    self.take_back(pump, &mut attempt.connection);
-                    // What is left of the body is not worth waiting for.
-                    self.head.keep_alive = false;
-                    return AttemptResult::Stopped(stop);
-                }
+        let won = match plan.hedge() {
+            Some(hedge) if pump.is_none() && self.may_hedge(&attempt) => {
+                Box::pin(self.hedge(plan, hedge, &mut attempt)).await
             }
+            _ => None,
+        };
+        let (target, key) = match &won {
+            Some(won) => (won.target, &won.key),
+            None => (target, key),
+        };
+        if won.is_some() {
+            busy = InFlightGuard::new(plan.upstream, target);
+        }
+        let head = match self.await_final_head(&mut attempt, &mut pump).await {
+            Ok(head) => head,
+            Err(result) => return result,
         };
         attempt.connection.inbox.consume(head.length);
         let answered_at = self.note_answer(&busy, plan, started);
         if let Some(checks) = &plan.upstream.checks {
             self.note_status(checks, target);
         }
+        if pump.is_none() && self.is_tried_again(plan) {
+            self.forget_answer(plan, key, attempt.connection, &head, answered_at);
+            return AttemptResult::Again;
+        }
+        self.keep_sticky(plan);
         if self.exchange.response.status == 101 {
             // In the middle of a body nobody knows which byte belongs to what.
             return match self.take_back(pump, &mut attempt.connection) {
@@ -121,6 +124,68 @@ impl RequestContext<'_> {
             .await;
         let is_sent = self.take_back(pump, &mut attempt.connection);
         self.settle(plan, key, attempt.connection, relayed, is_sent, answered_at)
+    }
+
+    /// Waits for the final response's head, and passes on those before it.
+    async fn await_final_head(
+        &mut self,
+        attempt: &mut Attempt,
+        pump: &mut Option<Pump>,
+    ) -> Result<ResponseHead, AttemptResult> {
+        let mut interim = 0;
+        loop {
+            let result = match self.await_head(attempt, pump.as_mut()).await {
+                Awaited::Head(head) if is_interim(&self.exchange.response) => {
+                    attempt.connection.inbox.consume(head.length);
+                    interim += 1;
+                    let stop = match interim > MAX_INTERIM {
+                        true => RefusalKind::UpstreamFailed.into(),
+                        false if self.relay_interim().await.is_ok() => continue,
+                        false => ShortCircuit::Gone,
+                    };
+                    AttemptResult::Stopped(stop)
+                }
+                Awaited::Head(head) => return Ok(head),
+                Awaited::Failed(failure) => AttemptResult::Failed(failure),
+                Awaited::Cancelled(stop) => {
+                    // What is left of the body is not worth waiting for.
+                    self.head.keep_alive = false;
+                    AttemptResult::Stopped(stop)
+                }
+            };
+            self.take_back(pump.take(), &mut attempt.connection);
+            return Err(result);
+        }
+    }
+
+    /// Whether another try is made in place of an answer of this status.
+    fn is_tried_again(&self, plan: &ForwardPlan<'_>) -> bool {
+        let statuses = &plan.forward.retry_statuses;
+        statuses.contains(&self.exchange.response.status) && self.may_retry(plan, Failure::Status)
+    }
+
+    /// Keeps the connection of an answer that is not passed on, if the rest of it is there.
+    fn forget_answer(
+        &mut self,
+        plan: &ForwardPlan<'_>,
+        key: &PoolKey,
+        mut connection: Box<UpstreamConnection>,
+        head: &ResponseHead,
+        now: Instant,
+    ) {
+        let is_read = match head.framing {
+            Framing::None => true,
+            Framing::Length(length) if connection.inbox.bytes().len() as u64 >= length => {
+                connection.inbox.consume(length as usize);
+                true
+            }
+            _ => false,
+        };
+        let relayed = Relayed {
+            upstream_keeps: is_read && head.keep_alive,
+            client_keeps: true,
+        };
+        let _fate = self.settle(plan, key, connection, Ok(relayed), true, now);
     }
 
     /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
@@ -174,7 +239,15 @@ impl RequestContext<'_> {
         let is_chunked = !is_stream && matches!(self.head.framing, Framing::Chunked | Framing::UntilClose);
         Ok(attempt.connection.write.take().map(|write| {
             self.report.bytes_in -= body.received.min(self.report.bytes_in);
-            Pump::new(self.worker, reader, body, write, is_chunked, write_timeout)
+            let rate = BodyRate::of_request(plan.route);
+            Pump::new(
+                self.worker,
+                reader,
+                body,
+                write,
+                is_chunked,
+                (write_timeout, rate),
+            )
         }))
     }
 
@@ -224,7 +297,7 @@ impl RequestContext<'_> {
         plan: &ForwardPlan<'_>,
         key: &PoolKey,
         mut connection: Box<UpstreamConnection>,
-        relayed: Result<super::relay::Relayed, RelayError>,
+        relayed: Result<Relayed, RelayError>,
         is_sent: bool,
         now: Instant,
     ) -> AttemptResult {
@@ -265,9 +338,11 @@ impl RequestContext<'_> {
         self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
         self.report.answered = Some(self.exchange.response.status);
         self.report.answered_at = Some(now);
+        let latency = now.saturating_duration_since(started);
+        plan.note_latency(latency, now);
         if busy.is_counting() {
             let now_ms = self.exchange.unix_ms();
-            busy.note_latency(now.saturating_duration_since(started), now_ms);
+            busy.note_latency(latency, now_ms);
         }
         now
     }
@@ -353,7 +428,7 @@ impl Attempt {
         let UpstreamConnection {
             read, inbox, timer, ..
         } = &mut *self.connection;
-        let read_timeout = self.read_timeout;
+        let (read_timeout, deadline) = (self.read_timeout, self.deadline);
         std::future::poll_fn(|context| {
             let was_sending = watch.is_sending();
             // An upstream that never stops answering must not keep the request's body waiting.
@@ -366,10 +441,12 @@ impl Attempt {
                 return Poll::Ready(Err(stop));
             }
             if watch.is_sending() {
-                return Poll::Pending;
-            }
-            if was_sending {
-                timer.set(Instant::now(), read_timeout);
+                let Some(deadline) = deadline else {
+                    return Poll::Pending;
+                };
+                timer.set_to(deadline);
+            } else if was_sending {
+                timer.set_within(read_timeout, deadline);
             }
             timer
                 .poll_expired(context)

@@ -17,7 +17,12 @@ impl RequestContext<'_> {
     /// where only such may be called.
     pub(super) fn pick(&mut self, plan: &ForwardPlan<'_>, tried: &[usize]) -> Option<usize> {
         let upstream = plan.upstream;
-        let now_ms = if upstream.balancer.needs_load() {
+        if let Some(index) = plan.sticky.filter(|index| !tried.contains(index))
+            && is_healthy(upstream, index)
+        {
+            return Some(index);
+        }
+        let now_ms = if upstream.balancer.asks_for_load() {
             self.exchange.unix_ms()
         } else {
             0
@@ -34,8 +39,9 @@ impl RequestContext<'_> {
     /// Whether another try is wanted, safe, and within the upstream's budget.
     pub(super) fn may_retry(&self, plan: &ForwardPlan<'_>, failure: Failure) -> bool {
         let elapsed = Instant::now().saturating_duration_since(plan.started);
-        let in_time = plan.forward.retry_timeout_ms == 0
-            || elapsed < Duration::from_millis(plan.forward.retry_timeout_ms);
+        let in_time = (plan.forward.retry_timeout_ms == 0
+            || elapsed < Duration::from_millis(plan.forward.retry_timeout_ms))
+            && plan.deadline.is_none_or(|deadline| Instant::now() < deadline);
         let is_safe = failure.is_unsent() || plan.forward.retry_non_idempotent || self.is_idempotent();
         let is_wanted =
             self.report.retries < plan.forward.retries && in_time && is_safe && self.is_replayable();
@@ -68,7 +74,10 @@ impl RequestContext<'_> {
     /// Notes what a try that failed shows of its target.
     #[cold]
     pub(super) fn note_failure(&mut self, upstream: &Upstream, target: &Target, failure: Failure) {
-        let is_idle = matches!(failure, Failure::StaleConnection | Failure::Unprocessed);
+        let is_idle = matches!(
+            failure,
+            Failure::StaleConnection | Failure::Unprocessed | Failure::Status
+        );
         if upstream.balancer.needs_load() && !is_idle {
             target.state.note_failure(self.exchange.unix_ms());
         }
@@ -78,7 +87,9 @@ impl RequestContext<'_> {
             Failure::ConnectTimeout | Failure::ResponseTimeout => Signal::Timeout,
             // Of names their own checks tell. A connection that had idled may be closed by a target in the best of
             // health.
-            Failure::NameResolution | Failure::StaleConnection | Failure::Unprocessed => return,
+            Failure::NameResolution | Failure::StaleConnection | Failure::Unprocessed | Failure::Status => {
+                return;
+            }
         };
         self.note_health(checks, target, signal);
     }
@@ -115,7 +126,7 @@ pub struct PickRequest<'c> {
 /// only such may be used.
 pub fn choose(serving: &WorkerSnapshot, choice: &PickRequest<'_>) -> Option<usize> {
     let upstream: &Upstream = &serving.published.snapshot.upstreams[choice.place];
-    let load = |index: usize| upstream.targets[index].state.load(choice.now_ms);
+    let load = |index: usize| upstream.load(index, choice.now_ms);
     let is_new = |index: usize| !choice.tried.contains(&index);
     serving.with_balancer(choice.place, |state| {
         if let Some(checks) = &upstream.checks {
@@ -126,6 +137,16 @@ pub fn choose(serving: &WorkerSnapshot, choice: &PickRequest<'_>) -> Option<usiz
             .pick(state, choice.hash, load, is_new)
             .or_else(|| balancer.pick(state, choice.hash, load, |_| true))
     })
+}
+
+/// Whether calls may go to a target. One that comes back later starts slowly then, if targets of its upstream do.
+fn is_healthy(upstream: &Upstream, index: usize) -> bool {
+    let target = &upstream.targets[index];
+    let is_usable = target.health.as_ref().is_none_or(|health| health.is_usable());
+    if !is_usable && upstream.slow_start().is_some() {
+        target.state.cool_down();
+    }
+    is_usable
 }
 
 fn pick_healthy(
@@ -139,10 +160,7 @@ fn pick_healthy(
     if !is_enough_healthy(upstream, checks) {
         return None;
     }
-    let is_healthy = |index: usize| {
-        let health = &upstream.targets[index].health;
-        health.as_ref().is_none_or(|health| health.is_usable())
-    };
+    let is_healthy = |index: usize| is_healthy(upstream, index);
     let balancer = &upstream.balancer;
     let healthy = balancer
         .pick(state, hash, load, |index| is_new(index) && is_healthy(index))

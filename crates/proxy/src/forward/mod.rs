@@ -2,24 +2,32 @@
 
 mod attempt;
 mod balance;
+mod bandwidth;
 mod body_filters;
 mod buffer_response;
+mod cookie;
 mod error;
 mod head;
+mod hedge;
 mod http2;
 mod informational;
+mod overload;
 mod pump;
 mod relay;
+mod sticky;
 
 pub use balance::{PickRequest, choose};
 pub use pump::Background;
+
+use cookie::StickyCookie;
+use overload::OverloadSlot;
 
 use crate::forwarded;
 use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::{IdleList, PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
 use crate::serve::RequestContext;
-use crate::timer::Timer;
+use crate::timer::{Timer, later};
 use rustls::pki_types::ServerName;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,8 +35,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, UpstreamHost};
+use weir_plugin::RefusalKind;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{Headers, RefusalKind};
 use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
@@ -37,6 +45,8 @@ enum AttemptResult {
     Done(ConnectionFate),
     /// The target could not be used; nothing of a response has been seen.
     Failed(Failure),
+    /// The target has answered with a status for which another try is made; that is within all bounds.
+    Again,
     /// No further try can help.
     Stopped(ShortCircuit),
 }
@@ -54,6 +64,8 @@ enum Failure {
     ResponseTimeout,
     /// The target has said that it did not look at the request.
     Unprocessed,
+    /// The target has answered with a status for which another try may be made.
+    Status,
 }
 
 impl Failure {
@@ -61,7 +73,9 @@ impl Failure {
         match self {
             Self::NameResolution => RefusalKind::NameResolution,
             Self::Connect => RefusalKind::ConnectFailed,
-            Self::StaleConnection | Self::NoResponse | Self::Unprocessed => RefusalKind::UpstreamFailed,
+            Self::StaleConnection | Self::NoResponse | Self::Unprocessed | Self::Status => {
+                RefusalKind::UpstreamFailed
+            }
             Self::ConnectTimeout | Self::ResponseTimeout => RefusalKind::UpstreamTimeout,
         }
     }
@@ -91,35 +105,24 @@ struct ForwardPlan<'p> {
     hash: Option<u32>,
     /// The cookie that the client gets, so that its next call goes to the same target.
     cookie: Option<Box<StickyCookie>>,
+    /// The target that the client's cookie names.
+    sticky: Option<usize>,
     started: Instant,
-}
-
-/// A cookie that the gateway sets, because the client has none to be hashed.
-struct StickyCookie {
-    /// The value of `Set-Cookie`.
-    line: Vec<u8>,
-    /// How much of it is the cookie's name and the `=` after it.
-    name_len: usize,
-}
-
-impl StickyCookie {
-    fn new(name: &[u8], value: &str, path: &str, attributes: &str) -> Self {
-        let mut line = [name, b"="].concat();
-        let name_len = line.len();
-        line.extend_from_slice(format!("{value}; Path={path}; {attributes}").as_bytes());
-        Self { line, name_len }
-    }
-
-    /// Removes the upstream's cookie of the same name: the client would keep whichever comes last.
-    fn replace_in(&self, headers: &mut Headers) {
-        let start = &self.line[..self.name_len];
-        headers.retain(|header| {
-            !(header.name.eq_ignore_ascii_case(b"set-cookie") && header.value.starts_with(start))
-        });
-    }
+    /// When the call must be over.
+    deadline: Option<Instant>,
+    /// The call's place among those in flight, where these are bounded.
+    slot: Option<OverloadSlot<'p>>,
 }
 
 impl ForwardPlan<'_> {
+    /// A time-out, shortened to what is left of the whole call's. Without a bound for that no clock is read.
+    fn within(&self, timeout: Duration) -> Duration {
+        match self.deadline {
+            None => timeout,
+            Some(deadline) => timeout.min(deadline.saturating_duration_since(Instant::now())),
+        }
+    }
+
     /// The version of HTTP that the upstream speaks.
     fn upstream_version(&self) -> (u8, u8) {
         match self.upstream.scheme.is_http2() {
@@ -158,6 +161,13 @@ impl RequestContext<'_> {
         let headers = &mut self.exchange.request.headers;
         let has_via = may_have_via && reply::extend_via(&route.forwarded, version, headers);
         let (hash, cookie) = self.hash(upstream);
+        // A body that was read for a filter may have taken its time.
+        let started = match self.report.forwarded_at {
+            Some(forwarded_at) => forwarded_at,
+            None if self.exchange.request.body.is_some() => Instant::now(),
+            None => self.started,
+        };
+        let call_ms = forward.timeouts.call_ms;
         let plan = ForwardPlan {
             stripped,
             tells_plainly,
@@ -169,19 +179,23 @@ impl RequestContext<'_> {
             is_decoded: dialect.normal_form() == NormalForm::Decoded,
             hash,
             cookie,
-            // A body that was read for a filter may have taken its time.
-            started: match self.report.forwarded_at {
-                Some(forwarded_at) => forwarded_at,
-                None if self.exchange.request.body.is_some() => Instant::now(),
-                None => self.started,
-            },
+            sticky: self.sticky_target(upstream),
+            started,
+            deadline: (call_ms > 0).then(|| later(started, Duration::from_millis(call_ms))),
+            slot: OverloadSlot::enter(upstream, route.priority)?,
         };
         if let Some(budget) = &upstream.retry_budget {
             budget.left.note_call(budget.rules);
         }
+        self.try_targets(&plan).await
+    }
+
+    /// Tries targets until one has answered, or no further try can be made.
+    async fn try_targets(&mut self, plan: &ForwardPlan<'_>) -> Result<ConnectionFate, ShortCircuit> {
+        let (forward, upstream) = (plan.forward, plan.upstream);
         let mut tried: Vec<usize> = Vec::new();
         loop {
-            let Some(index) = self.pick(&plan, &tried) else {
+            let Some(index) = self.pick(plan, &tried) else {
                 return Err(RefusalKind::NoTarget.into());
             };
             if tried.is_empty()
@@ -190,18 +204,28 @@ impl RequestContext<'_> {
                 self.exchange.response_headers.append(b"Set-Cookie", &cookie.line);
             }
             self.report.target = Some((forward.upstream, index));
-            let failure = match self.try_target(&plan, index).await {
+            let failure = match self.try_target(plan, index).await {
                 AttemptResult::Done(after) => return Ok(after),
                 AttemptResult::Stopped(stop) => return Err(stop),
                 AttemptResult::Failed(failure) => failure,
+                AttemptResult::Again => Failure::Status,
+            };
+            // A copy of the call may have gone elsewhere.
+            let index = self.report.target.map_or(index, |(_, index)| index);
+            let status = match failure {
+                Failure::Status => self.report.answered.take(),
+                _ => None,
             };
             self.note_failure(upstream, &upstream.targets[index], failure);
             let now = Instant::now();
             self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
-            self.report.tries.push(failure.refusal().status());
+            self.report
+                .tries
+                .push(status.unwrap_or_else(|| failure.refusal().status()));
             let address = (failure != Failure::NameResolution).then_some(self.exchange.upstream);
             self.report.failures.push((address.flatten(), now));
-            if !self.may_retry(&plan, failure) {
+            if failure != Failure::Status && !self.may_retry(plan, failure) {
+                plan.note_given_up(failure, now);
                 return Err(failure.refusal().into());
             }
             self.report.retries += 1;
@@ -366,7 +390,7 @@ impl RequestContext<'_> {
         let name = key.tls.as_ref().map(|(_, name)| name.clone());
         let met = rules.cloned().zip(name);
         let timeouts = &plan.forward.timeouts;
-        let timeout = Duration::from_millis(timeouts.connect_ms);
+        let timeout = plan.within(Duration::from_millis(timeouts.connect_ms));
         let (client, worker) = (&mut *self.client, self.worker);
         let open = async {
             match speaks {

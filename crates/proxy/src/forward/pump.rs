@@ -1,5 +1,6 @@
 //! Sending a request body on while its response may already be coming.
 
+use crate::body_rate::BodyRate;
 use crate::buffer::BUFFER_BYTES;
 use crate::client::Client;
 use crate::halves::WriteHalf;
@@ -127,7 +128,7 @@ impl Pump {
         body: RequestBody,
         write: WriteHalf,
         is_chunked: bool,
-        write_timeout: Duration,
+        (write_timeout, rate): (Duration, Option<BodyRate>),
     ) -> Self {
         let client = reader.shared_stream();
         let signals = Rc::new(Signals::default());
@@ -138,6 +139,7 @@ impl Pump {
             write,
             is_chunked,
             write_timeout,
+            rate,
             signals: Rc::clone(&signals),
         };
         let knife = Rc::clone(&signals);
@@ -196,6 +198,8 @@ struct Sender {
     write: WriteHalf,
     is_chunked: bool,
     write_timeout: Duration,
+    /// How fast the body may pass, where that is bounded.
+    rate: Option<BodyRate>,
     signals: Rc<Signals>,
 }
 
@@ -232,6 +236,10 @@ impl Sender {
                     if self.body.received > self.body.limit {
                         return Err(PumpError::Client(BodyError::TooLarge));
                     }
+                    if self.rate.is_some() {
+                        self.send_at_rate(count, out, &mut timer).await?;
+                        continue;
+                    }
                     if self.is_chunked || count < 4096 {
                         let data = &self.reader.inbox.bytes()[..count];
                         frame(self.is_chunked, data, out);
@@ -264,6 +272,27 @@ impl Sender {
         }
     }
 
+    /// Sends so many bytes in pieces, and waits after each.
+    async fn send_at_rate(
+        &mut self,
+        count: usize,
+        out: &mut Vec<u8>,
+        timer: &mut Timer,
+    ) -> Result<(), PumpError> {
+        let mut left = count;
+        while left > 0 {
+            let piece = left.min(self.rate.as_ref().map_or(left, BodyRate::piece));
+            frame(self.is_chunked, &self.reader.inbox.bytes()[..piece], out);
+            self.reader.inbox.consume(piece);
+            left -= piece;
+            self.flush(out, timer).await?;
+            if let Some(rate) = &mut self.rate {
+                tokio::time::sleep(rate.pass(piece)).await;
+            }
+        }
+        Ok(())
+    }
+
     async fn flush(&mut self, out: &mut Vec<u8>, timer: &mut Timer) -> Result<(), PumpError> {
         if out.is_empty() {
             return Ok(());
@@ -277,7 +306,7 @@ impl Sender {
     async fn fill(&mut self, timer: &mut Timer) -> Result<(), PumpError> {
         let began = Instant::now();
         timer.set(began, self.body.pace.left());
-        if self.body.received >= BUFFER_BYTES as u64 {
+        if self.body.received >= BUFFER_BYTES as u64 && self.rate.is_none() {
             self.reader.inbox.enlarge(&self.worker.runtime.buffers);
         }
         let (reader, worker) = (&mut self.reader, &self.worker);

@@ -10,7 +10,6 @@ use crate::outcome::ConnectionFate;
 use crate::reply::{extend_via, push_via};
 use crate::serve::RequestContext;
 use std::io;
-use std::time::Instant;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
 use weir_http1::chunked::{self, Piece};
@@ -251,6 +250,9 @@ impl RequestContext<'_> {
                     }
                 }
                 Piece::Skip(count) => attempt.connection.inbox.consume(count),
+                Piece::Data(count) if attempt.rate.is_some() => {
+                    self.send_at_rate(count, framing, attempt, out, watch).await?;
+                }
                 Piece::Data(count) => {
                     relayed = relayed.saturating_add(count);
                     let data = &attempt.connection.inbox.bytes()[..count];
@@ -285,7 +287,8 @@ impl RequestContext<'_> {
         attempt: &mut Attempt,
         watch: &mut Background<'_>,
     ) -> io::Result<usize> {
-        attempt.connection.timer.set(Instant::now(), attempt.read_timeout);
+        let (timeout, deadline) = (attempt.read_timeout, attempt.deadline);
+        attempt.connection.timer.set_within(timeout, deadline);
         let filled = match watch {
             Background::Nothing => {
                 let mut watch = Background::Client(&mut *self.client);
@@ -357,7 +360,7 @@ impl RequestContext<'_> {
         error
     }
 
-    async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Background<'_>) -> io::Result<()> {
+    pub(super) async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Background<'_>) -> io::Result<()> {
         if out.is_empty() {
             return Ok(());
         }

@@ -220,6 +220,17 @@ impl Targets {
 }
 
 impl TargetSource for Targets {
+    fn visit_limits(&self, visit: &mut dyn FnMut(&str, u32, u32)) {
+        let Some(shared) = self.0.upgrade() else { return };
+        let published = shared.published.load_full();
+        for upstream in &published.snapshot.upstreams {
+            let traffic = upstream.traffic.as_ref();
+            if let Some(overload) = traffic.and_then(|traffic| traffic.overload.as_ref()) {
+                visit(&upstream.name, overload.limit.limit(), overload.limit.inflight());
+            }
+        }
+    }
+
     fn visit(&self, visit: &mut dyn FnMut(TargetSample<'_>)) {
         let Some(shared) = self.0.upgrade() else { return };
         let published = shared.published.load_full();

@@ -176,7 +176,7 @@ impl TargetRequest<'_> {
         let started = Instant::now();
         let mut tried: Vec<usize> = Vec::new();
         loop {
-            let now_ms = if upstream.balancer.needs_load() {
+            let now_ms = if upstream.balancer.asks_for_load() {
                 system_clock()
             } else {
                 0

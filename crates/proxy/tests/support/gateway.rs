@@ -99,6 +99,7 @@ impl TestGateway {
         change(&mut options);
         let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions::default()));
         let carry = PersistentState::default();
+        carry.set_zone(super::ZONE.to_owned());
         let snapshot = snapshot(model, &carry);
         let gateway = Gateway::start(options, Arc::clone(&metrics), None, snapshot).unwrap();
         let bound = gateway.bound();

@@ -22,12 +22,17 @@ pub use models::{balanced, dead, json_body};
 #[allow(unused_imports, reason = "few tests ask")]
 pub use tls::{Made, client_config, server as server_config};
 pub use upstream::{Upstream, answer};
-pub use wire::{Ended, Message, Wire};
+#[allow(unused_imports, reason = "few tests ask")]
+pub use wire::Ended;
+pub use wire::{Message, Wire};
 
 use std::time::{Duration, Instant};
 
 /// What filters panic with if they are told to.
 pub const ON_PURPOSE: &str = "on purpose";
+
+/// The zone that gateways are in.
+pub const ZONE: &str = "here";
 
 /// How long a test waits for anything before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);

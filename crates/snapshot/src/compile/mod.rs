@@ -7,6 +7,7 @@ mod routes;
 mod services;
 mod settings;
 mod streams;
+mod traffic;
 mod upstreams;
 mod url;
 

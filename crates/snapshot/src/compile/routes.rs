@@ -3,6 +3,7 @@
 use super::cache::{CachedItem, CompileCache};
 use super::chains::Chains;
 use super::services::{CompiledService, Services};
+use super::traffic;
 use super::url::{check_host_header, check_path};
 use crate::route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
 use std::sync::Arc;
@@ -114,6 +115,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
             upgrade: route.upgrade,
             max_body_bytes: route.max_body_bytes,
+            priority: traffic::priority(route.priority),
+            bandwidth: route.bandwidth.map(Box::new),
             series_names: (service, route.name.as_str().into()),
         }
     }
@@ -269,6 +272,7 @@ pub(super) fn forward(compiled: &CompiledService, path: PathRewrite, host: &Upst
         retries: service.retries,
         retry_timeout_ms: service.retry_timeout_ms,
         retry_non_idempotent: service.retry_non_idempotent,
+        retry_statuses: Arc::clone(&compiled.retry_statuses),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::cache::{CachedItem, CompileCache, Map};
 use super::health;
+use super::traffic;
 use super::upstreams::{Compiler, Origin, bracketed};
 use super::url::{check_path, parse_url};
 use crate::persistent_state::PersistentState;
@@ -27,6 +28,8 @@ pub(super) struct CompiledService {
     pub path: Option<String>,
     /// How its targets are met over TLS, where they are.
     pub tls: Option<Arc<ClientTls>>,
+    /// Answers of these statuses are tried again.
+    pub retry_statuses: Arc<[u16]>,
 }
 
 impl<'m> Services<'m> {
@@ -128,6 +131,7 @@ impl Compiler<'_> {
     /// Where a service leads, and its path.
     fn destination<'m>(&mut self, index: usize, service: &'m Service) -> Option<Destination<'m>> {
         let place = || DocPath::root().field("services").index(index);
+        traffic::check_retry_statuses(service, &place, self.diagnostics);
         if let Some(Err(message)) = service.path.as_deref().map(check_path) {
             self.diagnostics
                 .push(Diagnostic::error(place().field("path"), message));
@@ -174,6 +178,7 @@ impl Compiler<'_> {
             upstream,
             path: path.filter(|path| *path != "/").map(str::to_owned),
             tls,
+            retry_statuses: service.retry_statuses.as_slice().into(),
         });
         if is_good {
             CachedItem::note(&mut pieces.services, service, &compiled, self.round);

@@ -2,6 +2,7 @@
 
 use super::cache::{CachedItem, CompileCache};
 use super::health;
+use super::traffic;
 use super::url::check_host;
 use crate::health::Checks;
 use crate::persistent_state::PersistentState;
@@ -66,11 +67,17 @@ impl Compiler<'_> {
                 port,
                 weight: 1,
                 priority: 0,
+                zone: None,
             }],
             keepalive: Default::default(),
             srv,
             checks: None,
             retry_budget: None,
+            slow_start: None,
+            zones: None,
+            sticky: None,
+            hedge: None,
+            adaptive_concurrency: None,
         }));
         let known = (Arc::clone(&compiled), self.round);
         pieces.servers.insert(name.into(), known);
@@ -93,6 +100,7 @@ impl Compiler<'_> {
 
     fn check(&mut self, index: usize, upstream: &model::Upstream) {
         let here = || DocPath::root().field("upstreams").index(index);
+        traffic::check(upstream, &here(), self.diagnostics);
         if let Some(budget) = &upstream.retry_budget
             && budget.percent > 100
         {
@@ -145,11 +153,13 @@ impl Compiler<'_> {
         };
         let wants_hash = algorithm == balancer::BalancingAlgorithm::ConsistentHash;
         let hash_on = upstream.hash_on.iter().filter(|_| wants_hash);
+        let balancer = Balancer::new(&specs, algorithm, hash_bytes(upstream.name.as_bytes()));
         Upstream {
             name: upstream.name.clone(),
             scheme: upstream.scheme,
             targets,
-            balancer: Balancer::new(&specs, algorithm, hash_bytes(upstream.name.as_bytes())),
+            balancer: traffic::balancer(upstream, balancer, self.carry.zone()),
+            traffic: traffic::compile(upstream, &specs, self.carry),
             hash_on: hash_on.map(hash_source).collect(),
             keepalive: upstream.keepalive,
             srv: upstream.srv,

@@ -75,6 +75,10 @@ metrics! {
     UpstreamConnectionsReused = "weir_upstream_connections_reused_total", Counter, "Upstream calls that took an idle connection instead of opening one.";
     UpstreamConnectionsActive = "weir_upstream_connections_active", Gauge, "Connections to upstreams open now, idle ones included.";
     UpstreamRetries = "weir_upstream_retries_total", Counter, "Upstream calls beyond the first of a request.";
+    UpstreamHedges = "weir_upstream_hedges_total", Counter, "Copies of slow calls that were sent to another target.";
+    UpstreamHedgesWon = "weir_upstream_hedges_won_total", Counter, "Copies of slow calls that were answered first.";
+    UpstreamConcurrencyLimit = "weir_upstream_concurrency_limit", Gauge, "Calls that may be in flight to an upstream with adaptive concurrency.";
+    UpstreamConcurrency = "weir_upstream_concurrency", Gauge, "Calls in flight to an upstream with adaptive concurrency.";
     UpstreamTargetHealthy = "weir_upstream_target_healthy", Gauge, "1 if an address of a checked target gets calls, else 0; the first 1,000 of them.";
     UpstreamTargets = "weir_upstream_targets", Gauge, "Addresses of all checked targets, by health.";
     StreamSessions = "weir_stream_sessions_total", Counter, "Sessions of streams below HTTP that have ended, by protocol and result.";

@@ -112,6 +112,8 @@ impl Scrape {
             totals.upstream_connections_active,
         )?;
         out.single(Metric::UpstreamRetries, totals.upstream_retries)?;
+        out.single(Metric::UpstreamHedges, totals.upstream_hedges)?;
+        out.single(Metric::UpstreamHedgesWon, totals.upstream_hedges_won)?;
         streams::render(&totals.streams, out)?;
         // Zeros too: a rate over a label that appears with its first error misses that error.
         out.family(Metric::ProtocolErrors)?;
@@ -161,6 +163,23 @@ impl Scrape {
                 &Labels::new(&[(label::HEALTH, health)]),
                 n,
             )?;
+        }
+        self.limits(targets, out)
+    }
+
+    fn limits<W: fmt::Write>(&self, targets: &TargetScrape, out: &mut Exposition<'_, W>) -> fmt::Result {
+        if targets.limits.is_empty() {
+            return Ok(());
+        }
+        out.family(Metric::UpstreamConcurrencyLimit)?;
+        for (upstream, (limit, _)) in &targets.limits {
+            let labels = Labels::new(&[(label::UPSTREAM, upstream)]);
+            out.sample(Metric::UpstreamConcurrencyLimit, &labels, u64::from(*limit))?;
+        }
+        out.family(Metric::UpstreamConcurrency)?;
+        for (upstream, (_, inflight)) in &targets.limits {
+            let labels = Labels::new(&[(label::UPSTREAM, upstream)]);
+            out.sample(Metric::UpstreamConcurrency, &labels, u64::from(*inflight))?;
         }
         Ok(())
     }

@@ -23,6 +23,9 @@ pub struct TargetSample<'s> {
 pub trait TargetSource: Send + Sync {
     /// Shows every address of every target whose health is checked.
     fn visit(&self, visit: &mut dyn FnMut(TargetSample<'_>));
+
+    /// Shows every upstream whose calls in flight are bounded: its name, the bound, and how many there are.
+    fn visit_limits(&self, visit: &mut dyn FnMut(&str, u32, u32));
 }
 
 /// What one scrape tells of targets.
@@ -32,6 +35,8 @@ pub(super) struct TargetScrape {
     pub(super) samples: BTreeMap<[String; 3], bool>,
     pub(super) healthy: u64,
     pub(super) unhealthy: u64,
+    /// By upstream: how many calls may be in flight, and how many are.
+    pub(super) limits: BTreeMap<String, (u32, u32)>,
 }
 
 impl TargetScrape {
@@ -49,6 +54,11 @@ impl TargetScrape {
                     sample.address.to_string(),
                 ];
                 scrape.samples.insert(labels, sample.is_healthy);
+            }
+        });
+        source.visit_limits(&mut |upstream, limit, inflight| {
+            if scrape.limits.len() < MAX_TARGETS {
+                scrape.limits.insert(upstream.to_owned(), (limit, inflight));
             }
         });
         scrape
@@ -74,6 +84,10 @@ mod tests {
                 });
             }
         }
+
+        fn visit_limits(&self, visit: &mut dyn FnMut(&str, u32, u32)) {
+            visit("up", 20, 3);
+        }
     }
 
     #[test]
@@ -87,6 +101,14 @@ mod tests {
                 .lines()
                 .filter(|line| line.starts_with("weir_upstream_target_healthy{"));
             assert_eq!(lines.count(), samples, "{count}");
+            assert!(
+                text.contains("weir_upstream_concurrency_limit{upstream=\"up\"} 20\n"),
+                "{text}"
+            );
+            assert!(
+                text.contains("weir_upstream_concurrency{upstream=\"up\"} 3\n"),
+                "{text}"
+            );
             if count > 0 {
                 let first =
                     "weir_upstream_target_healthy{upstream=\"up\",target=\"host\",address=\"127.0.0.1:1\"} 0";

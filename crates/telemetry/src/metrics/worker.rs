@@ -35,6 +35,10 @@ pub struct WorkerMetrics {
     pub upstream_connections_active: Gauge,
     /// Upstream calls beyond the first of a request.
     pub upstream_retries: Counter,
+    /// Copies of slow calls, which were sent to another target.
+    pub upstream_hedges: Counter,
+    /// Those of them that were answered first.
+    pub upstream_hedges_won: Counter,
     /// Sessions below HTTP.
     pub streams: StreamCounters,
     protocol_errors: [Counter; ProtocolError::COUNT],
@@ -59,6 +63,8 @@ impl WorkerMetrics {
             upstream_connections_reused: Counter::default(),
             upstream_connections_active: Gauge::default(),
             upstream_retries: Counter::default(),
+            upstream_hedges: Counter::default(),
+            upstream_hedges_won: Counter::default(),
             streams: StreamCounters::default(),
             protocol_errors: Default::default(),
             refusals: Default::default(),
@@ -143,6 +149,10 @@ pub struct Totals {
     pub upstream_connections_active: u64,
     /// Upstream calls beyond the first of a request.
     pub upstream_retries: u64,
+    /// Copies of slow calls, which were sent to another target.
+    pub upstream_hedges: u64,
+    /// Those of them that were answered first.
+    pub upstream_hedges_won: u64,
     /// Sessions below HTTP.
     pub streams: StreamTotals,
     protocol_errors: [u64; ProtocolError::COUNT],
@@ -174,6 +184,8 @@ impl Totals {
                 worker.upstream_connections_active.get(),
             ),
             (&mut self.upstream_retries, worker.upstream_retries.get()),
+            (&mut self.upstream_hedges, worker.upstream_hedges.get()),
+            (&mut self.upstream_hedges_won, worker.upstream_hedges_won.get()),
         ];
         let errors = self
             .protocol_errors

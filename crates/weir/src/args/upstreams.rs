@@ -28,6 +28,9 @@ pub struct UpstreamArgs {
         default_value_t = 60
     )]
     pub passive_ejection: u32,
+    /// The zone that this gateway is in: calls to upstreams with `zones` stay in it as far as its targets can carry them.
+    #[arg(long, value_name = "NAME", env = "WEIR_ZONE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub zone: Option<String>,
 }
 
 impl UpstreamArgs {

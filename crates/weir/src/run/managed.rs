@@ -26,7 +26,7 @@ use weir_dialect::{DialectName, DialectSet};
 use weir_model::Model;
 use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
-use weir_snapshot::Snapshot;
+use weir_snapshot::{PersistentState, Snapshot};
 use weir_store::StoreError;
 use weir_store::seal::SealingKeys;
 
@@ -148,7 +148,8 @@ pub async fn serve(
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
     let secrets = Secrets::new(&dialects, cache.clone());
-    let parts = (starter.registry(caches.clone()), secrets);
+    let carry = super::trust::carry(starter.args.upstreams.zone.as_deref());
+    let parts = (starter.registry(caches.clone()), carry, secrets);
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     control
         .status
@@ -243,14 +244,14 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
 fn engine(
     serving: Option<Arc<Serving>>,
-    (registry, secrets): (Registry, Secrets),
+    (registry, carry, secrets): (Registry, PersistentState, Secrets),
     followed: Followed,
     acme: Wanted,
     caches: Caches,
 ) -> Engine {
     Engine {
         registry,
-        carry: super::trust::carry(),
+        carry,
         // Half of a core at most where somebody waits for a change to be served, and little where nobody does.
         rest: if serving.is_some() { 1 } else { 15 },
         secrets,

@@ -57,7 +57,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             caches.clone(),
             log_folder.clone(),
         ),
-        carry: trust::carry(),
+        carry: trust::carry(args.upstreams.zone.as_deref()),
         has_store: plan.has_store(),
     };
     let stamps = loader.stamps();

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use weir_model::{Certificate, TlsVersion};
 use weir_snapshot::{PersistentState, ServerIdentity};
 
-/// What outlives snapshots, with the authorities of the system.
-pub fn carry() -> PersistentState {
+/// What outlives snapshots, with the authorities of the system, for a gateway in this zone.
+pub fn carry(zone: Option<&str>) -> PersistentState {
     let carry = PersistentState::default();
+    if let Some(zone) = zone {
+        carry.set_zone(zone.to_owned());
+    }
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
         tracing::warn!(%error, "an authority of the system cannot be read");

@@ -1,6 +1,7 @@
 //! What Admin APIs are told of the process that serves them.
 
 use std::sync::Arc;
+use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 
 /// The process.
@@ -14,6 +15,8 @@ pub struct Node {
     pub admin_listeners: Vec<Listener>,
     /// What it counts.
     pub statistics: Option<Arc<dyn Statistics>>,
+    /// What its plugins count for Prometheus.
+    pub plugin_metrics: Arc<MetricRegistry>,
     /// What it knows of the health of upstreams.
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.

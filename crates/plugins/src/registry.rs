@@ -1,27 +1,33 @@
 //! The list of plugins, one line each. What they do stands in a module of each one's own.
 
 use crate::logger::LogFolder;
+use crate::prometheus::MetricRegistry;
 use crate::proxy_cache::{Caches, ProxyCache};
 use std::sync::Arc;
 use weir_plugin::{DiskCaches, Registry};
 
-/// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a process.
+/// All plugins of the catalogue. State that outlives a reload begins here, so make one registry a gateway.
 pub fn registry() -> Registry {
     registry_with(LogFolder::default())
 }
 
 /// The same, with the operator's folder for log files.
 pub fn registry_with(files: LogFolder) -> Registry {
-    catalogue(ProxyCache::default(), files)
+    catalogue(ProxyCache::default(), files, Arc::default())
 }
 
-/// The same for a process that serves calls: what plugins keep on disks is kept in these caches, and the responses that
-/// they keep are managed by `caches`; log files are in `files`.
-pub fn registry_on(disks: Arc<dyn DiskCaches>, caches: Caches, files: LogFolder) -> Registry {
-    catalogue(ProxyCache::on(disks, caches), files)
+/// The same for a gateway that serves calls: what plugins keep on disks is kept in these caches, and the responses that
+/// they keep are managed by `caches`; log files are in `files`; what they count is in `metrics`.
+pub fn registry_on(
+    disks: Arc<dyn DiskCaches>,
+    caches: Caches,
+    files: LogFolder,
+    metrics: Arc<MetricRegistry>,
+) -> Registry {
+    catalogue(ProxyCache::on(disks, caches), files, metrics)
 }
 
-fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
+fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegistry>) -> Registry {
     let mut registry = Registry::default();
     let caches = proxy_cache.caches();
     let rate_limit = crate::rate_limit::RateLimit::default();
@@ -53,7 +59,6 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder) -> Registry {
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
     registry.add(crate::tracing::Tracing::default());
-    let metrics = crate::prometheus::MetricRegistry::of_process();
     let endpoint = crate::prometheus::MetricsEndpoint::new(Arc::clone(&metrics), caches);
     registry.add(endpoint);
     registry.add(crate::prometheus::Prometheus::new(metrics));
@@ -178,6 +183,24 @@ mod tests {
     fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(config: T) {
         let value = serde_json::to_value(&config).expect("JSON");
         assert_eq!(serde_json::from_value::<T>(value).expect("valid"), config);
+    }
+
+    #[test]
+    fn gateways_of_one_process_count_apart() {
+        let counted = |metrics: &Arc<MetricRegistry>| metrics.render_all().contains("calls_total");
+        let (one, other) = (Arc::default(), Arc::default());
+        let all = |metrics: &Arc<MetricRegistry>| {
+            catalogue(ProxyCache::default(), LogFolder::default(), Arc::clone(metrics))
+        };
+        let (counting, _silent) = (all(&one), all(&other));
+        let families = json!([{"name": "calls_total", "help": "Calls.", "value": "calls"}]);
+        let config = json!({"exposition": "t", "families": families});
+        let prometheus = counting.get("prometheus").expect("in the catalogue");
+        let filter = weir_plugins_testkit::build(prometheus, &config).expect("a good configuration");
+        let mut exchange = weir_plugins_testkit::exchange();
+        filter.on_log(&mut exchange, &weir_plugins_testkit::record(), &mut Vec::new());
+        assert!(counted(&one));
+        assert!(!counted(&other));
     }
 
     #[test]

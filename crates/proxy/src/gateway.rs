@@ -205,10 +205,12 @@ impl Gateway {
         generation
     }
 
-    /// Frees snapshots that no worker holds any more. To be called now and then, off the workers.
-    pub fn free_retired(&self) {
+    /// Frees snapshots that no worker holds any more; whether there are others. To be called off the workers after
+    /// [`Gateway::publish`], until there are none.
+    pub fn free_retired(&self) -> bool {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         retired.retain(|old| Arc::strong_count(old) > 1);
+        !retired.is_empty()
     }
 
     /// What is served now.

@@ -13,6 +13,7 @@ mod declared;
 mod document;
 pub mod etcd;
 mod feed;
+pub mod folder_watch;
 pub mod follow;
 pub mod memory;
 mod open;

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use weir_control::acme::AcmeStatus;
 use weir_control::follow::{Contact, Followed};
 use weir_control::listen::{self, Bounds};
@@ -34,6 +35,9 @@ pub struct Status {
     /// The revisions that metrics tell of Admin APIs, by dialect.
     revisions: Mutex<Vec<(DialectName, Arc<dyn Revisions>)>>,
     metrics: Arc<Registry>,
+    /// What plugins count for Prometheus.
+    plugin_metrics: Arc<MetricRegistry>,
+    published: Notify,
     is_draining: AtomicBool,
     /// Whether Admin APIs wait for their first read of the store.
     awaits_admin: AtomicBool,
@@ -55,7 +59,7 @@ struct LastLoad {
 
 impl Status {
     /// The status of a process that serves nothing yet.
-    pub fn new(metrics: Arc<Registry>, is_control_plane: bool) -> Self {
+    pub fn new(metrics: Arc<Registry>, plugin_metrics: Arc<MetricRegistry>, is_control_plane: bool) -> Self {
         Self {
             is_control_plane,
             gateway: OnceLock::new(),
@@ -63,6 +67,8 @@ impl Status {
             acme: OnceLock::new(),
             revisions: Mutex::default(),
             metrics,
+            plugin_metrics,
+            published: Notify::new(),
             is_draining: AtomicBool::new(false),
             awaits_admin: AtomicBool::new(false),
             last_load: Mutex::default(),
@@ -77,6 +83,11 @@ impl Status {
     /// What is counted.
     pub fn metrics(&self) -> &Registry {
         &self.metrics
+    }
+
+    /// What plugins count for Prometheus.
+    pub fn plugin_metrics(&self) -> &Arc<MetricRegistry> {
+        &self.plugin_metrics
     }
 
     /// Whether the store that is followed can be reached; `None` where files are served.
@@ -119,14 +130,19 @@ impl Status {
 
     /// Serves another snapshot. Gives its generation.
     pub fn publish(&self, snapshot: Snapshot) -> u64 {
-        self.gateway().map_or(0, |gateway| gateway.publish(snapshot))
+        let generation = self.gateway().map_or(0, |gateway| gateway.publish(snapshot));
+        self.published.notify_one();
+        generation
     }
 
-    /// Frees snapshots that no worker holds any more.
-    pub fn free_retired(&self) {
-        if let Some(gateway) = self.gateway() {
-            gateway.free_retired();
-        }
+    /// Waits for another snapshot. One task at a time may wait.
+    pub async fn next_publication(&self) {
+        self.published.notified().await;
+    }
+
+    /// Frees snapshots that no worker holds any more; whether there are others.
+    pub fn free_retired(&self) -> bool {
+        self.gateway().is_some_and(Gateway::free_retired)
     }
 
     /// There are Admin APIs, which answer once they have read the store.
@@ -297,8 +313,9 @@ pub fn serve(
         .route(READY, routing::get(ready))
         .route(METRICS, routing::get(metrics));
     if ![STATUS, READY, METRICS].contains(&apisix_metrics) {
-        let counted =
-            async || exposition(MetricRegistry::of_process().render(weir_apisix::metrics::EXPOSITION));
+        let counted = async |State(status): State<Arc<Status>>| {
+            exposition(status.plugin_metrics.render(weir_apisix::metrics::EXPOSITION))
+        };
         router = router.route(apisix_metrics, routing::get(counted));
     }
     let router = router.with_state(status);
@@ -333,7 +350,7 @@ async fn metrics(State(status): State<Arc<Status>>) -> Response {
     }
     match status.metrics.render(&mut text) {
         Ok(()) => {
-            text.push_str(&MetricRegistry::of_process().render_all());
+            text.push_str(&status.plugin_metrics.render_all());
             exposition(text)
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

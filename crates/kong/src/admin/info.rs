@@ -15,7 +15,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use weir_plugins::prometheus::MetricRegistry;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
 /// `hash` is that of the configuration where it stands in a file.
@@ -57,8 +56,8 @@ pub(super) fn answer(
 }
 
 /// What is counted, as Prometheus reads it.
-fn metrics() -> ApiResponse {
-    let text = MetricRegistry::of_process().render(EXPOSITION);
+fn metrics(node: &Node) -> ApiResponse {
+    let text = node.plugin_metrics.render(EXPOSITION);
     let kind = HeaderValue::from_static("text/plain; charset=UTF-8");
     ApiResponse::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
 }
@@ -70,7 +69,7 @@ fn told(
     hash: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
     if path == ["metrics"] {
-        return Ok(metrics());
+        return Ok(metrics(&options.node));
     }
     Ok(ApiResponse::ok(&match path {
         [] => root(site, options, hash.is_none()),

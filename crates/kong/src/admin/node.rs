@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 use weir_dialect::{HealthSource, Listener, Statistics};
+use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 
 /// The process.
@@ -19,6 +20,8 @@ pub struct Node {
     pub admin_listeners: Vec<Listener>,
     /// What it counts.
     pub statistics: Option<Arc<dyn Statistics>>,
+    /// What its plugins count for Prometheus.
+    pub plugin_metrics: Arc<MetricRegistry>,
     /// What it knows of the health of upstreams.
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.
@@ -40,6 +43,7 @@ impl Default for Node {
             listeners: Vec::new(),
             admin_listeners: Vec::new(),
             statistics: None,
+            plugin_metrics: Arc::default(),
             health: None,
             caches: None,
         }
@@ -66,6 +70,7 @@ impl Node {
             listeners: node.listeners,
             admin_listeners: node.admin_listeners,
             statistics: node.statistics,
+            plugin_metrics: node.plugin_metrics,
             health: node.health,
             caches: node.caches,
         }

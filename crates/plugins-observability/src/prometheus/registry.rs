@@ -5,7 +5,7 @@ use super::family_set::{FamilySet, lock};
 use super::render;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 /// Sets that no instance counts in any more and that are told nevertheless: an instance that comes back finds its
 /// counts, and a counter that vanishes looks like a restart.
@@ -18,7 +18,7 @@ type Runner = Box<dyn Fn(Job) + Send + Sync>;
 /// Who writes what an exposition tells besides the families; told whether it is to tell of targets.
 type Preface = Box<dyn Fn(bool, &mut String) + Send + Sync>;
 
-/// All series.
+/// All series of a gateway. Gateways in one process have a registry each and share nothing.
 #[derive(Default)]
 pub struct MetricRegistry {
     sets: Mutex<Vec<Arc<FamilySet>>>,
@@ -26,14 +26,7 @@ pub struct MetricRegistry {
     runner: Mutex<Option<Arc<Runner>>>,
 }
 
-static PROCESS: LazyLock<Arc<MetricRegistry>> = LazyLock::new(Arc::default);
-
 impl MetricRegistry {
-    /// The registry of this process.
-    pub fn of_process() -> Arc<Self> {
-        Arc::clone(&PROCESS)
-    }
-
     /// What instances with this definition count; the same one for equal definitions.
     pub fn set(&self, definition: &Definition) -> Arc<FamilySet> {
         let mut sets = lock(&self.sets);

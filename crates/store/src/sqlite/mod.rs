@@ -1,8 +1,9 @@
 //! A store in a file, with SQLite: the one that comes without being asked for.
 //!
 //! The connection lives on a thread of its own, which does what it is asked to one by one: no lock, and no task of a
-//! runtime ever waits for a disk. Several processes may use one file; each looks every few milliseconds whether
-//! another one has committed (`PRAGMA data_version`, which reads a word of shared memory).
+//! runtime ever waits for a disk. Several processes may use one file. When the system reports that it was written to,
+//! each looks whether another one has committed (`PRAGMA data_version`, which reads a word of shared memory); at rest,
+//! none looks more often than every few seconds.
 //!
 //! ```text
 //!  read, commit, history ──job──► thread ──► tables (WAL, one SQLite transaction a commit)
@@ -98,13 +99,14 @@ impl SqliteStore {
         let tables = Tables::open(&path, options)?;
         let mut log = path.into_os_string();
         log.push("-wal");
+        let log = PathBuf::from(log);
         let flusher = match options.durability {
-            Durability::Process => Some(Flusher::start(log.into())?),
+            Durability::Process => Some(Flusher::start(log.clone())?),
             Durability::Power => None,
         };
         let feed = Arc::new(Feed::new(tables.revision()?, FEED_LENGTH));
         Ok(Self {
-            thread: Handle::start(tables, feed.clone(), flusher)?,
+            thread: Handle::start(tables, feed.clone(), flusher, &log)?,
             feed,
         })
     }

@@ -4,15 +4,23 @@ use super::flush::Flusher;
 use super::tables::Tables;
 use crate::document::{Revision, Transaction};
 use crate::feed::Feed;
+use crate::folder_watch::{FolderEvent, FolderWatch};
 use crate::store::{CommitError, StoreError, WatchError};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
 
-/// How often to look for commits of other processes while somebody watches.
-const POLL: Duration = Duration::from_millis(10);
+/// When to look for commits of other processes after their file was written to, while there are watches. The pause doubles
+/// with each look that finds none.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// The longest pause, as not every file system reports writes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The longest pause if the system reports no writes at all.
+const BLIND_PAUSE: Duration = Duration::from_millis(50);
 /// When to try again what failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// Attempts of [`Worker::append`] while other processes commit.
@@ -27,7 +35,7 @@ type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// To ask the thread. It ends with the last handle.
 #[derive(Debug, Clone)]
-pub struct Handle(Sender<Job>);
+pub struct Handle(Arc<Sender<Job>>);
 
 /// What the thread has.
 #[derive(Debug)]
@@ -40,23 +48,44 @@ pub struct Worker {
     version: i64,
     /// When the first of the documents goes that do not stay.
     next_end: Option<SystemTime>,
+    /// How long until it is looked again, and the longest that this may be.
+    look: Duration,
+    longest_look: Duration,
 }
 
 impl Handle {
-    pub fn start(tables: Tables, feed: Arc<Feed>, flusher: Option<Flusher>) -> Result<Self, StoreError> {
+    /// `log` is the file that SQLite writes commits to first.
+    pub fn start(
+        tables: Tables,
+        feed: Arc<Feed>,
+        flusher: Option<Flusher>,
+        log: &Path,
+    ) -> Result<Self, StoreError> {
         let mut worker = Worker {
             version: tables.version()?,
             next_end: tables.next_end()?,
             tables,
             feed,
             flusher,
+            look: FIRST_LOOK,
+            longest_look: LONGEST_PAUSE,
         };
-        let (handle, jobs) = channel();
+        let (jobs, waiting) = channel();
+        let jobs = Arc::new(jobs);
+        let watch = watch(log, &jobs)
+            .inspect_err(|error| tracing::debug!(%error, "the store's file is looked at often"))
+            .ok();
+        if watch.is_none() {
+            worker.longest_look = BLIND_PAUSE;
+        }
         thread::Builder::new()
             .name("weir-store".into())
-            .spawn(move || worker.run(&jobs))
+            .spawn(move || {
+                worker.run(&waiting);
+                drop(watch);
+            })
             .map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Self(handle))
+        Ok(Self(jobs))
     }
 
     /// Does something on the thread. It is done even if nobody waits for it any more.
@@ -75,6 +104,23 @@ impl Handle {
     }
 }
 
+/// Has the thread look soon after each write to its file.
+fn watch(log: &Path, jobs: &Arc<Sender<Job>>) -> io::Result<FolderWatch> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+    let folder = log.parent().ok_or_else(invalid)?;
+    let name = log.file_name().ok_or_else(invalid)?.to_owned();
+    // The thread ends with the last handle, and this is none.
+    let jobs = Arc::downgrade(jobs);
+    let watch = FolderWatch::start("weir-store-file", move |event: FolderEvent<'_>| {
+        // A commit can be seen a moment after its file was written.
+        let job: Job = Box::new(|worker| worker.look = FIRST_LOOK);
+        let matters = event.name.is_none_or(|it| it == name);
+        !matters || jobs.upgrade().is_some_and(|jobs| jobs.send(job).is_ok())
+    })?;
+    watch.watch(folder)?;
+    Ok(watch)
+}
+
 impl Worker {
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
@@ -82,8 +128,10 @@ impl Worker {
                 Some(pause) => jobs.recv_timeout(pause),
                 None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
-            if matches!(job, Err(RecvTimeoutError::Disconnected)) {
-                return;
+            match job {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => self.look = (2 * self.look).min(self.longest_look),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             if let Err(error) = self.settle() {
                 tracing::warn!(%error, "cannot look after the store");
@@ -100,8 +148,8 @@ impl Worker {
         let end = self
             .next_end
             .map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
-        let poll = self.feed.is_watched().then_some(POLL);
-        end.into_iter().chain(poll).min()
+        let look = self.feed.is_watched().then_some(self.look);
+        end.into_iter().chain(look).min()
     }
 
     /// Takes notice of what other processes did, and removes what was to stay only so long.
@@ -110,6 +158,7 @@ impl Worker {
         if version != self.version {
             self.catch_up()?;
             self.version = version;
+            self.look = FIRST_LOOK;
             self.next_end = self.tables.next_end()?;
         }
         let now = SystemTime::now();

@@ -7,7 +7,7 @@ use super::health::Health;
 use super::plan::{self, Management};
 use super::proxy::{Starter, bind};
 use super::trust;
-use crate::args::{RoleArg, RunArgs};
+use crate::args::RoleArg;
 use anyhow::Context;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -141,7 +141,7 @@ pub async fn open_beside_files(
         gateways: Gateways::default(),
         history: Duration::ZERO,
         audit: AUDIT_BESIDE_FILES,
-        node: node(starter.args, &management, Arc::clone(&starter.metrics)),
+        node: node(starter, &management),
         admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: Some(caches),
@@ -240,14 +240,16 @@ fn listener(address: &SocketAddr, is_tls: bool) -> Listener {
 }
 
 /// What clients of Admin APIs are told of a process that listens at these addresses.
-pub fn node(args: &RunArgs, management: &Management, metrics: Arc<metrics::Registry>) -> Node {
+pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
+    let args = starter.args;
     let mut listeners = Vec::new();
     if management.role != RoleArg::Control {
         listeners.extend(args.listen().iter().map(|address| listener(address, false)));
         listeners.extend(args.listen_tls().iter().map(|address| listener(address, true)));
     }
     Node {
-        statistics: Some(Arc::new(Counted(metrics))),
+        statistics: Some(Arc::new(Counted(Arc::clone(&starter.metrics)))),
+        plugin_metrics: Arc::clone(&starter.plugin_metrics),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
         ..Node::default()

@@ -1,6 +1,7 @@
 //! The configuration as it stands in files: loading it, and taking over files that change.
 
 use super::declared::{After, Declarations};
+use super::file_watch::FileWatch;
 use crate::args::RouterArgs;
 use crate::load::{self, Loaded, Replaced};
 use std::path::PathBuf;
@@ -14,8 +15,12 @@ use weir_model::{Model, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
 
-/// How often files are looked at for changes.
+/// How often files are looked at for changes if the system reports none.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// How often they are looked at besides its reports: not every file system has them.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// How long after a report: what is written in several steps is then complete.
+const SETTLE: Duration = Duration::from_millis(50);
 
 /// Niceness of a thread that compiles while calls are served.
 const BACKGROUND_NICENESS: i32 = 10;
@@ -143,6 +148,7 @@ impl Loader {
 pub struct Watched {
     loader: Arc<Loader>,
     stamps: Vec<Option<FileFingerprint>>,
+    watch: FileWatch,
     tick: tokio::time::Interval,
     declarations: Declarations,
     replaced: Vec<Replaced>,
@@ -161,11 +167,16 @@ enum Cause {
 impl Watched {
     /// Files that looked like that when they were loaded.
     pub fn new(loader: Loader, stamps: Vec<Option<FileFingerprint>>, declarations: Declarations) -> Self {
-        let mut tick = tokio::time::interval(WATCH_INTERVAL);
+        let watch = FileWatch::new(&loader.files);
+        let mut tick = tokio::time::interval(match watch.is_blind() {
+            true => WATCH_INTERVAL,
+            false => LOOK_INTERVAL,
+        });
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Self {
             loader: loader.into(),
             stamps,
+            watch,
             tick,
             declarations,
             replaced: Vec::new(),
@@ -173,19 +184,20 @@ impl Watched {
     }
 
     /// Loads what is to be served once that is something else: because files have changed, on SIGHUP, or because an
-    /// Admin API brings another text. `meanwhile` is called now and then.
+    /// Admin API brings another text.
     ///
     /// # Errors
     /// Why changed files are refused. Who brings a text that is refused learns it directly.
-    pub async fn changed(
-        &mut self,
-        hangup: &mut Signal,
-        meanwhile: impl Fn(),
-    ) -> Result<LoadedConfig, String> {
+    pub async fn changed(&mut self, hangup: &mut Signal) -> Result<LoadedConfig, String> {
         loop {
+            let may_have_changed = async {
+                tokio::select! {
+                    _ = self.tick.tick() => {}
+                    () = self.watch.changed() => tokio::time::sleep(SETTLE).await,
+                }
+            };
             let cause = tokio::select! {
-                _ = self.tick.tick() => {
-                    meanwhile();
+                () = may_have_changed => {
                     let current = self.loader.stamps();
                     if current == self.stamps {
                         continue;

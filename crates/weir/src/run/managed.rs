@@ -34,7 +34,6 @@ use weir_store::seal::SealingKeys;
 /// How long until a store that cannot be read is tried again; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-const TICK: Duration = Duration::from_millis(100);
 
 /// Takes snapshots over from the thread that compiles.
 struct Serving {
@@ -173,7 +172,7 @@ pub async fn serve(
         gateways: gateways.clone(),
         history: starter.args.management.kept_history(),
         audit: starter.args.management.kept_audit(),
-        node: admin::node(starter.args, management, Arc::clone(&starter.metrics)),
+        node: admin::node(starter, management),
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
@@ -346,20 +345,12 @@ fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Repor
 /// What goes on until it is told to stop.
 async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &Inputs, texts: &FileTexts) {
     let status = Arc::clone(&control.status);
-    let mut tick = tokio::time::interval(TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         // Nothing but the end may interrupt a load: what has changed is not seen a second time.
         let next = async {
             match &mut watched {
-                Some(watched) => {
-                    let free = || status.free_retired();
-                    Some(watched.changed(&mut control.hangup, free).await)
-                }
-                None => {
-                    tick.tick().await;
-                    None
-                }
+                Some(watched) => watched.changed(&mut control.hangup).await,
+                None => std::future::pending().await,
             }
         };
         let loaded = tokio::select! {
@@ -367,7 +358,7 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
             () = control.stop.asked() => return,
         };
         match loaded {
-            Some(Ok(good)) => {
+            Ok(good) => {
                 for note in &good.notes {
                     tracing::warn!("{note}");
                 }
@@ -375,11 +366,10 @@ async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &In
                 inputs.tell(EngineEvent::Files(Box::new(good.model))).await;
                 good.after.done();
             }
-            Some(Err(report)) => {
+            Err(report) => {
                 tell_refused(&report);
                 status.refused(report);
             }
-            None => status.free_retired(),
         }
     }
 }

@@ -3,13 +3,12 @@
 use crate::status::Status;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
-use weir_plugins::prometheus::MetricRegistry;
 use weir_proxy::health::{Status as Standing, UpstreamReport};
 
 /// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
 /// begin with `prefix`.
 pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
-    let metrics = MetricRegistry::of_process();
+    let metrics = status.plugin_metrics();
     let known = Arc::downgrade(status);
     metrics.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
         if let Some(status) = Weak::upgrade(&known) {

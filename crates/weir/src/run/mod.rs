@@ -6,6 +6,7 @@ mod analytics;
 mod certificates;
 mod declared;
 mod dialect_admin;
+mod file_watch;
 mod files;
 mod health;
 mod logs;
@@ -30,9 +31,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_control::api::FileTexts;
 use weir_control::listen::{self, Bounds};
+use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 use weir_telemetry::metrics;
 
+/// How often it is tried to free snapshots that workers may still hold.
+const FREE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the last lines of the access log may take.
 const LOG_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -49,6 +53,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let plan = RunMode::of(&args)?;
     let caches = Caches::default();
     let log_folder = logs::folder(&args)?;
+    let plugin_metrics = Arc::new(MetricRegistry::default());
     let loader = Loader {
         files: args.config.clone(),
         routers: args.routers,
@@ -56,6 +61,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             Arc::new(weir_proxy::WorkerDiskCaches::default()),
             caches.clone(),
             log_folder.clone(),
+            Arc::clone(&plugin_metrics),
         ),
         carry: trust::carry(args.upstreams.zone.as_deref()),
         has_store: plan.has_store(),
@@ -78,12 +84,17 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let runtime = proxy::control_runtime(plan.is_managed())?;
     // Before the first worker, too: the kernel would give it a share of the calls of a gateway that already runs here.
     let status_listener = proxy::bind("--status", args.status)?;
-    let status = Arc::new(Status::new(Arc::clone(&metrics), plan.is_control_plane()));
+    let status = Arc::new(Status::new(
+        Arc::clone(&metrics),
+        Arc::clone(&plugin_metrics),
+        plan.is_control_plane(),
+    ));
     let exposed = &args.routers.settings().prometheus;
     metrics_endpoints::describe(&status, runtime.handle(), &exposed.metric_prefix);
     let starter = proxy::Starter {
         args: &args,
         metrics,
+        plugin_metrics,
         access_log: access_log.as_ref(),
         log_folder,
         analytics: &analytics,
@@ -177,6 +188,7 @@ impl Control {
     fn new(listener: TcpListener, status: Arc<Status>, apisix_metrics: &str) -> anyhow::Result<Self> {
         let status_address = listener.local_addr()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
+        tokio::spawn(free_retired(Arc::clone(&status)));
         Ok(Self {
             status_address,
             dialects: tokio::task::JoinSet::new(),
@@ -228,6 +240,16 @@ impl Control {
     }
 }
 
+/// Frees snapshots once no worker holds them any more. It has nothing to do until another one is published.
+async fn free_retired(status: Arc<Status>) {
+    loop {
+        status.next_publication().await;
+        while status.free_retired() {
+            tokio::time::sleep(FREE_INTERVAL).await;
+        }
+    }
+}
+
 /// Serves files and nothing else.
 async fn from_files(
     control: &mut Control,
@@ -257,7 +279,7 @@ async fn from_files(
     let status = Arc::clone(&control.status);
     loop {
         let loaded = tokio::select! {
-            loaded = files.changed(&mut control.hangup, || status.free_retired()) => loaded,
+            loaded = files.changed(&mut control.hangup) => loaded,
             () = control.stop.asked() => break,
         };
         match loaded {

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use weir_plugin::Registry;
 use weir_plugins::logger::LogFolder;
+use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 use weir_proxy::{ErrorRenderers, Gateway, GatewayOptions, Limits};
 use weir_snapshot::{Snapshot, StreamTransport};
@@ -24,6 +25,8 @@ const MANAGEMENT_NICENESS: i32 = 5;
 pub struct Starter<'a> {
     pub args: &'a RunArgs,
     pub metrics: Arc<metrics::Registry>,
+    /// What plugins count for Prometheus.
+    pub plugin_metrics: Arc<MetricRegistry>,
     pub access_log: Option<&'a AccessLog>,
     pub log_folder: LogFolder,
     pub analytics: &'a analytics::Setup,
@@ -33,7 +36,12 @@ impl Starter<'_> {
     /// All plugins, for one that serves calls.
     pub fn registry(&self, caches: Caches) -> Registry {
         let disks = Arc::new(weir_proxy::WorkerDiskCaches::default());
-        weir_plugins::registry_on(disks, caches, self.log_folder.clone())
+        weir_plugins::registry_on(
+            disks,
+            caches,
+            self.log_folder.clone(),
+            Arc::clone(&self.plugin_metrics),
+        )
     }
 
     /// What a gateway is called.

@@ -14,8 +14,10 @@ use weir_control::analytics::{Analytics, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};
 
-/// How often rings are emptied.
+/// How often rings are emptied while there are calls.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often at rest. The rings have room for the calls that come in this time.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// Rows that are handed over at every turn. With more, they are handed over when a minute ends: each is a write.
 const FEW_ROWS: usize = 2_000;
 /// Calls a second of which all are in the request log, and the smallest share of more.
@@ -82,8 +84,12 @@ impl Collector {
 
     /// Counts calls until it is told to stop.
     pub fn run(mut self, stopped: &Receiver<()>) -> Self {
-        while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-            self.turn();
+        let mut pause = PAUSE;
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            pause = match self.turn() {
+                true => PAUSE,
+                false => (2 * pause).min(LONGEST_PAUSE),
+            };
         }
         self.turn();
         self.hand_over(true);
@@ -95,7 +101,9 @@ impl Collector {
         self.delivery.finish(timeout).await;
     }
 
-    fn turn(&mut self) {
+    /// Empties the rings; whether there were any calls.
+    fn turn(&mut self) -> bool {
+        let mut has_calls = false;
         let idle = self.tables.idle();
         self.tables.add(self.calls.take_published());
         // Records tell the time since the rings were made; this is when that was.
@@ -105,6 +113,7 @@ impl Collector {
             rings.drain(|record| {
                 let names = self.tables.names(&self.calls, record, &mut self.aggregator);
                 self.aggregator.add(&call(record, names, started));
+                has_calls = true;
                 self.sampler.calls += 1;
                 self.sampler.times.add(u64::from(record.total_us));
             });
@@ -130,6 +139,7 @@ impl Collector {
         if self.handed_over.elapsed() >= self.interval && (is_few || minute != self.minute) {
             self.hand_over(false);
         }
+        has_calls
     }
 
     fn hand_over(&mut self, is_last: bool) {

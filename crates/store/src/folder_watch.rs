@@ -148,8 +148,10 @@ mod system {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
     use std::sync::mpsc::channel;
     use std::time::Duration;

@@ -88,8 +88,10 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
     use std::os::unix::fs::symlink;
     use std::time::Duration;

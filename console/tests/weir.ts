@@ -149,7 +149,7 @@ paths:
  * With `CONSOLE_DIST=1`, pages come from console/dist in place of the program, which need not be built again then. The
  * policy is the program's.
  */
-async function pagesFromDist(page: Page) {
+export async function pagesFromDist(page: Page) {
   if (process.env.CONSOLE_DIST !== '1') return
   const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', html: 'text/html' }
   await page.context().route(/\/ui\//, async (route) => {

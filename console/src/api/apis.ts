@@ -140,7 +140,11 @@ export interface Canary {
   revision: number
   share: number
   by: 'address' | { cookie: string } | { header: string }
-  guard?: Json
+  /** Later shares, in seconds after the start. */
+  steps?: { after: number; share: number }[]
+  /** Bounds: a candidate beyond one of them is taken back. */
+  guards?: { metric: string; above: number; period: number; min_calls: number }[]
+  started?: number
 }
 
 export interface HistoryItem {

@@ -11,10 +11,10 @@ import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
 import { isMap, parsePath, pathText } from '../form/path'
 import { SaveDialog } from '../form/save'
-import { type Kind, kindOf, nameOf } from '../kinds'
+import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
-import { Button } from '../ui/button'
+import { Button, ButtonLink } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
 import { CommitList } from './commit-list'
@@ -169,6 +169,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
       ]}
       actions={
         <>
+          {kind.path === 'routes' && name !== null && <ButtonLink to={`/explain?url=${encodeURIComponent(exampleUrl(base.data))}`}>Try</ButtonLink>}
           {name !== null && (
             <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
               Delete
@@ -288,6 +289,13 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
       {above?.kind === 'delete' && name !== null && <Delete kind={kind} name={name} document={base} onClose={() => setAbove(null)} />}
     </Page>
   )
+}
+
+/** A call that a route may take. */
+function exampleUrl(route: Fields): string {
+  const [host = 'localhost'] = words(route['hosts'])
+  const [path = '/'] = words(route['paths'])
+  return `http://${host.replace('*', 'www')}${path.replace(/^[=~]+/, '').replaceAll(/\{[^}]*\}/g, '1')}`
 }
 
 /** What the server would say, asked a moment after the last change. */

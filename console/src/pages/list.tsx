@@ -6,6 +6,7 @@ import { useRight } from '../api/rights'
 import type { ViewRow } from '../api/types'
 import { placeOf } from '../documents'
 import { type Kind, kindOf } from '../kinds'
+import { DIALECTS } from './dialects'
 import { Empty, Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { type Column, Table } from '../ui/table'
@@ -27,10 +28,8 @@ export function linkOf(list: string, row: ViewRow): string {
   return own ? `/${own.kind}/${encodeURIComponent(own.name)}` : `/view/${list}/${encodeURIComponent(row.id)}`
 }
 
-export const doors: Record<string, string> = { native: 'Weir', kong: 'Kong', apisix: 'APISIX' }
-
 export function DoorBadge({ row }: { row: ViewRow }) {
-  return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{doors[row.dialect] ?? row.dialect}</span>
+  return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{DIALECTS[row.dialect] ?? row.dialect}</span>
 }
 
 export function nameColumn(list: ViewList): Column<ViewRow> {

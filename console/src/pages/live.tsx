@@ -1,7 +1,7 @@
 // Calls: those of the request log, and new ones as they end.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { useSearchParams } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { type Call, follow, shown } from '../api/analytics'
 import { ApiError, get } from '../api/client'
 import { Empty, Failure, Page } from '../shell/page'
@@ -27,7 +27,18 @@ const columns: Column<Call>[] = [
     render: (it) => <span className={`badge ${it.status < 400 ? 'good' : it.status < 500 ? 'warn' : 'bad'}`}>{it.status}</span>,
     width: '4.5rem',
   },
-  { id: 'call', title: 'Call', text: (it) => `${it.method} ${it.host}${it.path}`, width: 'minmax(9rem, 2fr)' },
+  {
+    id: 'call',
+    title: 'Call',
+    text: (it) => `${it.method} ${it.host}${it.path}`,
+    render: (it) => (
+      <Link href={`/explain?request_id=${encodeURIComponent(it.request_id)}`} aria-label={`Explain ${it.method} ${it.host}${it.path}`}>
+        {it.method} {it.host}
+        {it.path}
+      </Link>
+    ),
+    width: 'minmax(9rem, 2fr)',
+  },
   { id: 'why', title: 'Why refused', text: (it) => [it.refusal, it.plugin].filter(Boolean).join(' by '), from: 2 },
   { id: 'route', title: 'Route', text: (it) => it.route, from: 2 },
   { id: 'consumer', title: 'Consumer', text: (it) => it.consumer, from: 3 },

@@ -1,18 +1,22 @@
 // The first page: what there is, what serves it, what changed, and on the first day what to do next.
 import { Suspense, lazy } from 'react'
 import { Link } from 'wouter'
+import { useApis, usePublications } from '../api/apis'
 import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
 import { CommitList } from './commit-list'
 
+const Attention = lazy(() => import('./attention'))
 const Traffic = lazy(() => import('./traffic'))
 
 const DAY_S = 86_400
 
 export default function Overview() {
   const [routes, services, upstreams, consumers] = [useTotal('routes'), useTotal('services'), useTotal('upstreams'), useTotal('consumers')]
+  const [apis, publications] = [useApis(), usePublications()]
+  const published = new Set((publications.data ?? []).map((it) => `${it.api}/${it.version}`)).size
   const history = useHistory({ limit: 50 })
   const gateways = useGateways()
   const users = useUsers()
@@ -28,7 +32,11 @@ export default function Overview() {
       ]}
     >
       {failed && <Failure error={failed} onRetry={() => void Promise.all([routes.refetch(), services.refetch(), history.refetch()])} />}
-      <dl className="grid">
+      <Suspense fallback={null}>
+        <Attention />
+      </Suspense>
+      <dl className="figures">
+        <Figure title="APIs" to="/apis" value={apis.data?.length ?? 0} about={apis.data ? `${countText(published, 'version', 'versions')} published` : ''} isLoaded={isLoaded} />
         <Figure title="Routes" to="/routes" value={routes.data ?? 0} about="" isLoaded={isLoaded} />
         <Figure title="Services" to="/services" value={services.data ?? 0} about={countText(upstreams.data ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
         <Figure title="Consumers" to="/consumers" value={consumers.data ?? 0} about="" isLoaded={isLoaded} />

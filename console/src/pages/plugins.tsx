@@ -9,7 +9,7 @@ import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Prose } from '../ui/prose'
 import { countText } from '../ui/time'
-import { doors } from './list'
+import { DIALECTS } from './dialects'
 import { PluginForm } from './plugin-form'
 
 const texts = (it: CataloguePlugin): string => [it.name, it.does, ...Object.values(it.names).flat()].join(' ').toLowerCase()
@@ -81,7 +81,7 @@ export default function Plugins() {
             <p className="small muted">
               {Object.entries(it.names)
                 .filter(([, names]) => names.length > 0)
-                .map(([dialect, names]) => `${doors[dialect] ?? dialect}: ${names.join(', ')}.`)
+                .map(([dialect, names]) => `${DIALECTS[dialect] ?? dialect}: ${names.join(', ')}.`)
                 .join(' ')}
             </p>
           </li>

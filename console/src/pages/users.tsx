@@ -37,7 +37,7 @@ export default function Users() {
   return (
     <Page
       title="Users and rights"
-      about="As long as there are no users, whoever calls from this machine may do everything. The first user is an administrator."
+      about="As long as there are no users, everybody on this machine may do everything. The first user is an administrator."
       calls={[
         { about: 'List users', method: 'GET', path: '/api/v1/users' },
         { about: 'Add a user', method: 'POST', path: '/api/v1/users/alice', body: { rights: [{ workspace: '*', role: 'read' }] }, command: 'weir user add alice --role read' },

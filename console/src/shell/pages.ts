@@ -12,6 +12,7 @@ export interface PageEntry {
 
 export const pages: PageEntry[] = [
   { path: '/', title: 'Overview', group: null, key: 'o', load: () => import('../pages/overview') },
+  { path: '/explain', title: 'Explain', group: null, key: 'x', load: () => import('../pages/explain') },
   { path: '/apis', title: 'APIs', group: 'APIs', key: 'd', load: () => import('../pages/apis/list') },
   { path: '/subscriptions', title: 'Subscriptions', group: 'APIs', key: 'b', load: () => import('../pages/apis/subscriptions') },
   { path: '/applications', title: 'Applications', group: 'APIs', load: () => import('../pages/apis/applications') },

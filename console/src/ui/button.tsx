@@ -1,5 +1,5 @@
 // Buttons, and links that look like them. A button that may not be pressed stays visible and says why.
-import type { ReactNode } from 'react'
+import { type ReactNode, useId } from 'react'
 import { Button as AriaButton, Tooltip, TooltipTrigger } from 'react-aria-components'
 import { Link } from 'wouter'
 import { Icon, type IconName } from './icons'
@@ -21,6 +21,7 @@ const classes = (look: Look, small?: boolean, icon?: boolean) =>
   ['button', look, small ? 'small' : '', icon ? 'icon' : ''].filter(Boolean).join(' ')
 
 export function Button({ children, onPress, look = 'plain', small, refused, isBusy, icon }: Props) {
+  const id = useId()
   const inner = (
     <>
       {icon && <Icon name={icon} />}
@@ -29,14 +30,19 @@ export function Button({ children, onPress, look = 'plain', small, refused, isBu
   )
   if (refused) {
     return (
-      <TooltipTrigger delay={200}>
-        <AriaButton className={classes(look, small)} aria-disabled="true" aria-description={refused}>
-          {inner}
-        </AriaButton>
-        <Tooltip className="popover option" offset={6}>
+      <>
+        <TooltipTrigger delay={200}>
+          <AriaButton className={classes(look, small)} aria-disabled="true" aria-describedby={id}>
+            {inner}
+          </AriaButton>
+          <Tooltip className="popover option" offset={6}>
+            {refused}
+          </Tooltip>
+        </TooltipTrigger>
+        <span id={id} hidden>
           {refused}
-        </Tooltip>
-      </TooltipTrigger>
+        </span>
+      </>
     )
   }
   return (

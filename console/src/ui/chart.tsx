@@ -29,6 +29,12 @@ const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-str
 /** Patterns beside colours, so that lines differ without them. */
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
 
+/** The top of an axis without any value: a round number of its unit. */
+const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ? 1000 : unit === 'share' || unit === 'ratio' ? 1 : unit === 'bytes' ? 1024 : 10)
+
+/** A text that repeats the one before it says nothing. */
+const distinct = (texts: string[]): (string | null)[] => texts.map((it, index) => (it === texts[index - 1] ? null : it))
+
 /** A token's colour, as the canvas needs it. */
 function colour(element: HTMLElement, token: string): string {
   const probe = document.createElement('span')
@@ -55,8 +61,8 @@ export default function Chart({ label, times, lines, unit, marks = [] }: Props) 
         height: HEIGHT,
         cursor: { points: { size: 6 } },
         legend: { live: true },
-        scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((it) => shown(it, unit)) }],
+        scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : leastOf(unit)] } },
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => distinct(ticks.map((it) => shown(it, unit))) }],
         series: [
           {},
           ...lines.map((line, index) => ({

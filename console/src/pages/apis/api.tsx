@@ -125,7 +125,7 @@ function LinkTo({ title, to }: { title: string; to: string }) {
 }
 
 const visibilityText = (api: ApiEntity): string =>
-  typeof api.visibility === 'object' ? `the groups ${api.visibility.groups.join(', ')}` : api.visibility === 'public' ? 'everybody' : 'whoever is signed in'
+  typeof api.visibility === 'object' ? `the groups ${api.visibility.groups.join(', ')}` : api.visibility === 'public' ? 'everybody' : 'everybody who is signed in'
 
 function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
   const [fields, setFields] = useState(api)
@@ -157,7 +157,7 @@ function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
         onChange={(value) => set('visibility', value === 'groups' ? { groups: [] } : (value as 'public' | 'signed-in'))}
         options={[
           { value: 'public', text: 'Everybody' },
-          { value: 'signed-in', text: 'Whoever is signed in' },
+          { value: 'signed-in', text: 'Everybody who is signed in' },
           { value: 'groups', text: 'Some groups' },
         ]}
       />

@@ -47,7 +47,7 @@ export default function Approvals() {
         <h2>Open</h2>
         {open.length === 0 ? (
           <Empty title="Nothing waits for you">
-            <p>Whoever publishes to a protected environment asks here, in the last step of publishing.</p>
+            <p>The last step of publishing to a protected environment asks here.</p>
           </Empty>
         ) : (
           <ul className="lines-list">

@@ -135,7 +135,7 @@ export default function NewApi() {
                 onChange={(value) => set('visibility', value)}
                 options={[
                   ['public', 'Everybody'],
-                  ['signed-in', 'Whoever is signed in'],
+                  ['signed-in', 'Everybody who is signed in'],
                 ]}
               />
             </>

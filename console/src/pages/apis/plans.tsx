@@ -64,7 +64,7 @@ export default function Plans() {
   return (
     <Page
       title={`${api} ${name}`}
-      about="A plan says how callers are recognised and how many calls they may make. Without one, whoever knows the address may call."
+      about="A plan says how callers are recognised and how many calls they may make. Without one, everybody who knows the address may call."
       crumbs={crumbsOf(api)}
       calls={[
         { about: 'List the plans', method: 'GET', path: `${versionPath(api, name)}/plans` },
@@ -159,7 +159,7 @@ function MovePlan({ api, version, plan, to, text, plans, count, onClose }: MoveP
     >
       {to === 'published' && <p>It is offered from now on.</p>}
       {to === 'deprecated' && <p>It takes no new subscriptions. Those that it has go on.</p>}
-      {to === 'closed' && count === 0 && <p>Nobody subscribes to it.</p>}
+      {to === 'closed' && count === 0 && <p>It has no subscribers.</p>}
       {to === 'closed' && count > 0 && (
         <>
           <ChoiceField

@@ -141,6 +141,15 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
   const [kind, setKind] = useState<'cookie' | 'header' | 'address'>(knownBy === undefined || knownBy === 'address' ? (knownBy === 'address' ? 'address' : 'cookie') : 'cookie' in knownBy ? 'cookie' : 'header')
   const [name, setName] = useState(knownBy === undefined || knownBy === 'address' ? 'sid' : 'cookie' in knownBy ? knownBy.cookie : knownBy.header)
   const revision = Number(chosen ?? others[0]?.number ?? 0)
+  const [guard] = known?.guards ?? []
+  const [isGuarded, setGuarded] = useState(known === undefined || guard !== undefined)
+  const [above, setAbove] = useState(String((guard?.above ?? 0.02) * 100))
+  const [minutes, setMinutes] = useState(String((guard?.period ?? 180) / 60))
+  const [isGrowing, setGrowing] = useState((known?.steps ?? []).length > 0)
+  const [every, setEvery] = useState('30')
+  const guards = isGuarded ? [{ metric: guard?.metric ?? 'share_5xx', above: Number(above) / 100, period: Math.max(Number(minutes) * 60, 120), min_calls: guard?.min_calls ?? 20 }] : []
+  const later = SHARES.filter((it) => it > Number(share))
+  const steps = isGrowing ? (known?.steps && known.steps.length > 0 ? known.steps : later.map((it, index) => ({ after: (index + 1) * Number(every) * 60, share: it }))) : []
   const by = kind === 'address' ? 'address' : kind === 'cookie' ? { cookie: name } : { header: name }
   return (
     <Act
@@ -148,7 +157,7 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
       action={known ? 'Change' : 'Start'}
       refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : null}
       onClose={onClose}
-      run={() => onDone({ ...(known ?? {}), revision, share: Number(share), by })}
+      run={() => onDone({ ...(known ?? {}), revision, share: Number(share), by, steps, guards })}
     >
       <SelectField label="The other revision" value={String(revision)} onChange={setChosen} options={others.map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}`] as const)} />
       <ChoiceField
@@ -168,6 +177,15 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
         ]}
       />
       {kind !== 'address' && <TextField label={`Name of the ${kind}`} value={name} onChange={setName} />}
+      <CheckField label="Grow by itself" value={isGrowing} onChange={setGrowing} about={later.length > 0 ? `To ${later.map((it) => `${it / 100} %`).join(', then ')}.` : ''} />
+      {isGrowing && (known?.steps ?? []).length === 0 && <TextField label="Minutes between steps" type="number" value={every} onChange={setEvery} />}
+      <CheckField label="Take it back by itself" value={isGuarded} onChange={setGuarded} about="If too many of the candidate's calls fail. The history and an alert say so. It needs analytics." />
+      {isGuarded && (
+        <div className="grid">
+          <TextField label="Errors above, in percent" type="number" value={above} onChange={setAbove} />
+          <TextField label="For minutes" type="number" value={minutes} onChange={setMinutes} about="At least 2." />
+        </div>
+      )}
     </Act>
   )
 }

@@ -6,7 +6,7 @@ import { useRight } from '../../api/rights'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { ButtonLink } from '../../ui/button'
-import { Time, countText, exactTime } from '../../ui/time'
+import { Time, countText, duration, exactTime } from '../../ui/time'
 import type { Step } from './publication-steps'
 import { Hash, Pairs, State, Waiting, notesOf } from './shared'
 import { crumbsOf } from './version-tabs'
@@ -168,11 +168,16 @@ function CanaryCard({ publication: it, refused, onStep }: CardProps) {
       <p>
         {canary.share / 100} % of the callers get r{canary.revision}, the others r{it.revision}. Callers are told apart by {byText(canary.by)}; each stays on its side.
       </p>
-      {canary.guard !== undefined && canary.guard !== null && (
+      {(canary.steps ?? []).length > 0 && (
         <p className="muted">
-          Guard: <code>{JSON.stringify(canary.guard)}</code>
+          It grows by itself: {(canary.steps ?? []).map((it) => `${it.share / 100} % after ${duration(it.after * 1000)}`).join(', ')}.
         </p>
       )}
+      {(canary.guards ?? []).map((it) => (
+        <p className="muted" key={it.metric}>
+          It is taken back if {it.metric.replaceAll('_', ' ')} is above {it.above} for {duration(it.period * 1000)}.
+        </p>
+      ))}
     </section>
   )
 }

@@ -69,7 +69,7 @@ export function Diffs({ outcome, text, plans }: { outcome: Outcome; text: string
       {view === 'plans' && (
         <>
           {plans.length === 0 ? (
-            <p className="muted">The version has no plan: whoever knows the address may call it.</p>
+            <p className="muted">The version has no plan: everybody who knows the address may call it.</p>
           ) : (
             <ul className="lines-list">
               {plans.map((it) => (

@@ -75,7 +75,7 @@ interface Props {
 function useTarget(props: Props) {
   const [parameters, setParameters] = useSearchParams()
   const from = parameters.get('from')
-  const to = parameters.get('to') ?? props.environments.find((it) => !it.protected)?.name ?? props.environments[0]?.name ?? ''
+  const to = parameters.get('to') || (props.environments.find((it) => !it.protected)?.name ?? props.environments[0]?.name ?? '')
   const source = props.publications.find((it) => it.environment === from) ?? null
   const revision = source ? source.revision : parameters.get('revision') ? Number(parameters.get('revision')) : null
   const set = (name: string, value: string | null) =>
@@ -232,7 +232,7 @@ function Wizard(props: Props) {
                 label={check.outcome?.breaking ? 'Publish although callers break' : 'Publish although others take these calls'}
                 value={force}
                 onChange={setForce}
-                about={check.outcome?.breaking ? 'A new version beside this one breaks nobody. The history notes that it was forced.' : 'The history notes that it was forced.'}
+                about={check.outcome?.breaking ? 'A new version beside this one breaks no caller. The history notes that it was forced.' : 'The history notes that it was forced.'}
               />
             )}
             <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />

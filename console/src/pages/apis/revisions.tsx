@@ -105,7 +105,7 @@ function Compare({ api, version, numbers }: { api: string; version: string; numb
     <section className="card" aria-label="Compare">
       <div className="head2">
         <h2>Compare</h2>
-        {diff.data && <span className={`badge ${diff.data.breaking ? 'bad' : 'good'}`}>{diff.data.breaking ? 'breaks callers' : 'breaks nobody'}</span>}
+        {diff.data && <span className={`badge ${diff.data.breaking ? 'bad' : 'good'}`}>{diff.data.breaking ? 'breaks callers' : 'breaks no caller'}</span>}
       </div>
       <div className="grid">
         <SelectField label="From" value={from} onChange={(value) => set('from', value)} options={options.filter(([it]) => it !== '0')} />

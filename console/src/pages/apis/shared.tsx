@@ -101,7 +101,7 @@ export function Pairs({ pairs }: { pairs: [string, ReactNode][] }) {
   return (
     <dl className="pairs">
       {pairs
-        .filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false)
+        .filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0))
         .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
     </dl>
   )

@@ -161,7 +161,7 @@ function Rotate({ id, old, overlap, onClose, onMade }: { id: string; old: Creden
         onMade(made.data.key ?? '')
       }}
     >
-      <p>A new key is made. The old one stays good for a while, so that nobody has to change both at the same moment.</p>
+      <p>A new key is made. The old one stays good for a while, so that caller and key need not change at the same moment.</p>
       <SelectField
         label="The old key stays good for"
         value={chosen}

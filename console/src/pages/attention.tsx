@@ -1,0 +1,57 @@
+// What somebody should look at: requests that wait, alerts, certificates that end, targets that are unhealthy.
+import { Link } from 'wouter'
+import { useAlerts } from '../api/analytics'
+import { useApprovals, useSubscriptions } from '../api/apis'
+import { useHealth, useView } from '../api/hooks'
+import { countText } from '../ui/time'
+
+/** How long before its end a certificate is named, in seconds. */
+const SOON = 30 * 86_400
+
+interface Item {
+  key: string
+  tone: 'bad' | 'warn' | 'accent'
+  to: string
+  text: string
+  about: string
+}
+
+export default function Attention() {
+  const [approvals, subscriptions, alerts, health] = [useApprovals(), useSubscriptions(), useAlerts(), useHealth()]
+  const certificates = useView('certificates', '', 'not-after')
+  const now = Date.now() / 1000
+  const open = (approvals.data ?? []).filter((it) => it.state === 'open').length
+  const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending').length
+  const firing = (alerts.data ?? []).filter((it) => it.enabled && it.alerts.some((alert) => alert.state === 'ongoing'))
+  const sick = (health.data ?? []).flatMap((it) => it.targets).filter((it) => it.status === 'unhealthy').length
+  const ending = (certificates.data?.pages[0]?.items ?? []).filter((it) => it.not_after && it.not_after < now + SOON)
+  const items: Item[] = []
+  if (firing.length > 0) items.push({ key: 'alerts', tone: 'bad', to: '/alerts', text: countText(firing.length, 'alert is ongoing', 'alerts are ongoing'), about: firing.map((it) => it.name).join(', ') })
+  if (sick > 0) items.push({ key: 'targets', tone: 'bad', to: '/upstreams', text: countText(sick, 'target is unhealthy', 'targets are unhealthy'), about: '' })
+  if (ending.length > 0)
+    items.push({
+      key: 'certificates',
+      tone: ending.some((it) => (it.not_after ?? 0) < now + 7 * 86_400) ? 'bad' : 'warn',
+      to: '/certificates?sort=ends',
+      text: countText(ending.length, 'certificate ends within 30 days', 'certificates end within 30 days'),
+      about: ending.map((it) => it.name).join(', '),
+    })
+  if (open > 0) items.push({ key: 'approvals', tone: 'accent', to: '/approvals', text: countText(open, 'approval is asked for', 'approvals are asked for'), about: '' })
+  if (waiting > 0) items.push({ key: 'subscriptions', tone: 'accent', to: '/subscriptions?q=state%3Apending', text: countText(waiting, 'subscription waits', 'subscriptions wait'), about: '' })
+  if (items.length === 0) return null
+  return (
+    <section className="card" aria-label="To look at">
+      <h2>To look at</h2>
+      <ul className="lines-list">
+        {items.map((it) => (
+          <li key={it.key} className="row">
+            <Link href={it.to} className={`badge ${it.tone}`}>
+              {it.text}
+            </Link>
+            <span className="muted clip">{it.about}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

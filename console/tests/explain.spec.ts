@@ -1,0 +1,108 @@
+// Explain: the cause of each answer that callers ask about, by logged calls and by pasted ones; and selections.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Weir, expect, open, pagesFromDist, test, upstream } from './weir'
+
+test('the cause of 404, 401, 429 and 502 is named, from the live calls', async ({ page, weir }) => {
+  test.setTimeout(120_000)
+  const backend = await upstream('there')
+  await weir.put('services', 's', { name: 's', url: backend.url })
+  await weir.put('services', 'gone', { name: 'gone', url: 'http://127.0.0.1:9', retries: 0 })
+  await weir.put('routes', 'keyed', { name: 'keyed', paths: ['/keyed'], methods: ['GET'], service: 's', plugins: [{ 'key-auth': {} }] })
+  await weir.put('routes', 'few', { name: 'few', paths: ['/few'], service: 's', plugins: [{ 'rate-limit': { limits: [{ count: 1, per: 'hour' }] } }] })
+  await weir.put('routes', 'gone', { name: 'gone', paths: ['/gone'], service: 'gone' })
+  const status = async (path: string) => (await fetch(`${weir.proxy}${path}`)).status
+  await expect.poll(() => status('/gone')).toBe(502)
+  await status('/few')
+  expect(await status('/few')).toBe(429)
+  expect(await status('/keyed')).toBe(401)
+  expect(await status('/nowhere')).toBe(404)
+  const causes: [string, RegExp, RegExp][] = [
+    ['/nowhere', /no route/i, /The gateway answers 404/],
+    ['/keyed', /key-auth/, /The gateway answers 401\s+by key-auth/],
+    ['/few', /rate limited/, /It goes to|429/],
+    ['/gone', /502/, /It goes to/],
+  ]
+  for (const [path, logged, end] of causes) {
+    await open(page, weir, `/live?path=${encodeURIComponent(path)}`)
+    await page.getByRole('link', { name: new RegExp(`^Explain GET .*${path}$`) }).first().click()
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Explain')
+    await expect(page.getByRole('region', { name: 'What happened' }), path).toContainText(logged)
+    await expect(page.getByRole('status', { name: 'What comes of it' }), path).toContainText(end)
+  }
+  await backend.close()
+})
+
+test('a pasted line of curl: route, near misses and why, plugins, against now and an earlier revision', async ({ page, filled }) => {
+  const before = await filled.revision()
+  await filled.put('routes', 'near', { name: 'near', paths: ['/orders'], methods: ['DELETE'], hosts: ['api.example.com'], service: 'orders' })
+  await open(page, filled, '/explain')
+  await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill("curl -X POST 'http://api.example.com/orders' \\\n  -H 'apikey: alice-key' -d 'x=1'")
+  const route = page.getByRole('region', { name: 'Route' })
+  await expect(route.getByRole('link', { name: 'orders', exact: true })).toBeVisible()
+  await expect(route).toContainText('alice')
+  const plugins = page.getByRole('region', { name: 'Plugins' })
+  await expect(plugins.getByRole('listitem').filter({ hasText: 'key-auth' })).toContainText('goes on')
+  await expect(page.getByRole('region', { name: 'Near misses' })).toContainText('near')
+  await expect(page.getByRole('region', { name: 'Near misses' })).toContainText(/method/i)
+  await page.getByLabel('Configuration').selectOption('revision')
+  await page.getByRole('spinbutton', { name: 'Revision' }).fill(String(before))
+  await expect(page.getByRole('region', { name: 'Near misses' }).getByRole('link', { name: 'near' })).toHaveCount(0)
+  await page.getByRole('button', { name: 'Show as call' }).click()
+  await expect(page.getByRole('dialog', { name: 'This page as calls' })).toContainText("weir explain 'POST http://api.example.com/orders'")
+})
+
+test('against a draft that is not published', async ({ page, managed }) => {
+  await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0', {
+    spec: `openapi: 3.1.0\ninfo: {title: Pets, version: 1.0.0}\npaths:\n  /toys:\n    get: {operationId: toys, responses: {"200": {description: Toys}}}\n`,
+  })
+  await open(page, managed, '/explain?url=http://localhost/v1/toys')
+  const end = page.getByRole('status', { name: 'What comes of it' })
+  await expect(end).toContainText('404')
+  await page.getByLabel('Configuration').selectOption('draft')
+  await expect(page.getByRole('region', { name: 'Route' }).getByRole('link', { name: 'pets 1.0.0 in test' })).toBeVisible()
+})
+
+test('five hundred routes are disabled in one commit, and one press takes it back', async ({ page, weir }) => {
+  test.setTimeout(180_000)
+  const routes = Array.from({ length: 500 }, (_, index) => ({ kind: 'routes', name: `r${index}`, value: { name: `r${index}`, paths: [`/p${index}`], service: 's' } }))
+  await weir.good('POST', '/api/v1/changes', { changes: [{ kind: 'services', name: 's', value: { name: 's', url: 'http://127.0.0.1:9' } }, ...routes] })
+  const notes = async (count: number) => (await weir.good<{ items: { note: string }[] }>('GET', `/api/v1/history?limit=${count}`)).items.map((it) => it.note)
+  await open(page, weir, '/routes')
+  await expect(page.getByRole('status').filter({ hasText: '500 routes' })).toBeVisible()
+  // The list reads in pages; the selection holds over them.
+  const table = page.getByRole('table', { name: 'Routes' })
+  await expect(async () => {
+    await page.locator('.table .scroll').evaluate((it) => it.scrollTo(0, it.scrollHeight))
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await expect(page.getByText('500 routes selected')).toBeVisible({ timeout: 1000 })
+  }).toPass()
+  await page.getByRole('button', { name: 'Disable' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Disable 500 routes?' })
+  await dialog.getByRole('button', { name: 'Disable' }).click()
+  await expect(page.getByText('500 routes disabled')).toBeVisible({ timeout: 60_000 })
+  expect(await notes(2)).toEqual(['Disable 500 routes', '501 resources'])
+  await expect(table.getByText('disabled').first()).toBeVisible()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(page.getByText('500 routes as before')).toBeVisible({ timeout: 60_000 })
+  expect(await notes(2)).toEqual(['Undo: Disable 500 routes', 'Disable 500 routes'])
+  expect(await weir.read('routes', 'r7')).toEqual({ name: 'r7', paths: ['/p7'], service: 's' })
+})
+
+test('over a kong.yml without a store: everything is shown, explained, and not changed', async ({ page }) => {
+  const weir = new Weir()
+  const file = join(weir.folder, 'kong.yml')
+  writeFileSync(file, "_format_version: '3.0'\nservices:\n- name: shop\n  url: http://127.0.0.1:9\n  routes: [{name: shop, paths: [/shop]}]\n")
+  await weir.start(['-c', file])
+  await pagesFromDist(page)
+  await open(page, weir, '/routes')
+  await expect(page.getByRole('status').filter({ hasText: 'Read-only' })).toContainText('--data')
+  await expect(page.getByRole('link', { name: 'shop', exact: true }).first()).toBeVisible()
+  const button = page.getByRole('button', { name: 'New route' })
+  await expect(button).toHaveAttribute('aria-disabled', 'true')
+  await expect(button).toHaveAccessibleDescription(/no store/)
+  expect((await weir.call('PUT', '/api/v1/resources/services/x', { url: 'http://h' })).status).toBe(409)
+  await open(page, weir, '/explain?url=http://localhost/shop')
+  await expect(page.getByRole('region', { name: 'Route' }).getByRole('link', { name: 'shop' })).toBeVisible()
+  await weir.end()
+})

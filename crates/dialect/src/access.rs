@@ -95,6 +95,11 @@ pub trait AdminAccess: Send + Sync {
         bearer(header)
     }
 
+    /// Whether the cookie of a session lets a call in, as one from a browser that shows no token.
+    fn takes_sessions(&self) -> bool {
+        false
+    }
+
     /// Whether everybody may make this call.
     fn is_public(&self, method: &str, path: &str) -> bool {
         let _of_no_interest = (method, path);

@@ -76,13 +76,27 @@ impl AdminAccess for NativeDialect {
         true
     }
 
+    fn takes_sessions(&self) -> bool {
+        true
+    }
+
+    /// What a login needs before there is a session.
+    fn is_public(&self, method: &str, path: &str) -> bool {
+        match path.strip_prefix("/api/v1/session") {
+            Some("") => method == "POST",
+            Some("/options") => method == "GET",
+            Some(rest) => method == "GET" && rest.starts_with("/openid/"),
+            None => false,
+        }
+    }
+
     /// As RFC 9457 has it.
     fn refuse(&self, refused: &Refused) -> RefusedReply {
         let (status, title, detail) = match refused {
             Refused::NoToken => (
                 401,
                 "Unauthorized",
-                "a token is needed: `Authorization: Bearer TOKEN`".to_owned(),
+                "a token or a session is needed: `Authorization: Bearer TOKEN`, or log in".to_owned(),
             ),
             Refused::WrongToken => (401, "Unauthorized", "no user has this token".to_owned()),
             Refused::Forbidden { who, .. } => (403, "Forbidden", format!("{who} may not do this")),

@@ -19,9 +19,7 @@ pub use limits::LimitArgs;
 pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
-pub use remote::{
-    DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
-};
+pub use remote::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand};
 pub use streams::StreamArgs;
 pub use upstreams::UpstreamArgs;
 

@@ -2,22 +2,27 @@
 //!
 //! As long as there are no users, whoever calls from this machine may do everything, as in the originals; whoever
 //! calls from elsewhere may do nothing. A browser that another site sent here may do nothing either.
+//!
+//! A call shows a token, or, at Weir's own API, the cookie of a session. A cookie comes with whatever makes a browser
+//! call, so that a write with a cookie has to come from a page of this server.
 
-use super::action::Action;
 use super::audit::{Audit, Entry};
+use super::caller::Caller;
+use super::cookie;
 use super::cross_site::is_cross_site;
 use super::role::Role;
 use super::scope::{EVERYWHERE, Scope as Part};
-use super::users::{User, Users, action_of, allow};
+use super::users::{Users, action_of};
+use crate::listen::OverTls;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::IntoResponse;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_dialect::{AdminAccess, Dialect, KeyRole, Refused, Rights, Scope};
+use weir_dialect::{AdminAccess, Dialect, KeyRole, Refused, Scope};
 use weir_store::{Author, Confined};
 
 /// What a guard knows.
@@ -68,90 +73,6 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// Who calls.
-#[derive(Debug, Clone)]
-pub enum Caller {
-    /// Somebody on this machine, while there are no users.
-    LocalAnonymous,
-    /// A caller with one of the dialect's own keys.
-    Key(Role),
-    /// A user.
-    User(Arc<User>),
-}
-
-impl Caller {
-    /// Whether the caller may do there what the role may.
-    pub fn may(&self, role: Role, workspace: &str) -> bool {
-        match self {
-            Self::LocalAnonymous => true,
-            Self::Key(given) => action_of(role).is_some_and(|action| given.allows(action)),
-            Self::User(user) => user.may(role, workspace),
-        }
-    }
-
-    /// Whether the caller may do this there.
-    pub fn can(&self, action: Action, scope: &Part) -> bool {
-        match self {
-            Self::LocalAnonymous => true,
-            Self::Key(given) => given.allows(action),
-            Self::User(user) => action == Action::Own || allow(&user.rights, action, scope),
-        }
-    }
-
-    /// The parts in which the caller may do this; everything is a part that contains all others.
-    pub fn scopes(&self, action: Action) -> Vec<Part> {
-        match self {
-            Self::LocalAnonymous => vec![Part::Everything],
-            Self::Key(given) => given
-                .allows(action)
-                .then_some(Part::Everything)
-                .into_iter()
-                .collect(),
-            Self::User(user) => {
-                let rights = user.rights.iter().filter(|right| right.role.allows(action));
-                rights.map(|right| right.scope.clone()).collect()
-            }
-        }
-    }
-
-    /// The rights that were given to the caller; `None`: it has all, since there are no users.
-    pub fn rights(&self) -> Option<Vec<super::scope::Right>> {
-        match self {
-            Self::LocalAnonymous => None,
-            Self::Key(role) => Some(vec![super::scope::Right::in_workspace(EVERYWHERE, *role)]),
-            Self::User(user) => Some(user.rights.clone()),
-        }
-    }
-
-    /// The same caller as the users are by now; `None`: it would not be let in any more.
-    pub fn by_now(&self, users: &Users) -> Option<Self> {
-        match self {
-            Self::LocalAnonymous => users.is_empty().then_some(Self::LocalAnonymous),
-            Self::Key(role) => Some(Self::Key(*role)),
-            Self::User(user) => users.of_hash(&user.token_hash).map(Self::User),
-        }
-    }
-
-    /// What Admin APIs are told of it.
-    fn rights_in_workspaces(&self) -> Rights {
-        if self.may(Role::Write, EVERYWHERE) {
-            return Rights::default();
-        }
-        let caller = self.clone();
-        Rights::new(move |workspace| caller.may(Role::Write, workspace))
-    }
-
-    /// The name for the record.
-    pub fn name(&self) -> String {
-        match self {
-            Self::LocalAnonymous => Author::anonymous().0.to_string(),
-            Self::Key(Role::Read) => "viewer".to_owned(),
-            Self::Key(_) => "admin".to_owned(),
-            Self::User(user) => user.name.clone(),
-        }
-    }
-}
-
 /// In the extensions of an answer: the call has changed nothing of which a record is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct NoAudit;
@@ -159,6 +80,18 @@ pub struct NoAudit;
 /// In the extensions of an answer: the caller may not do this.
 #[derive(Debug, Clone, Copy)]
 pub struct NotAllowed;
+
+/// In the extensions of an answer: in whose name the call is recorded, if the guard could not know.
+#[derive(Debug, Clone)]
+pub struct AuditedAs(pub String);
+
+/// Whether only the caller and this server know what is sent: over TLS, or from a server on this machine that says that
+/// it has taken the call over TLS.
+pub fn is_secure(extensions: &Extensions, headers: &HeaderMap, peer: SocketAddr) -> bool {
+    let is_over_tls = extensions.get::<OverTls>().is_some_and(|it| it.0);
+    let is_forwarded = headers.get("x-forwarded-proto").is_some_and(|it| it == "https");
+    is_over_tls || (is_forwarded && peer.ip().to_canonical().is_loopback())
+}
 
 /// Puts a guard in front of an Admin API. The server has to know its clients' addresses.
 pub fn protect(router: Router, guard: Guard) -> Router {
@@ -196,8 +129,13 @@ async fn check(
                 request.extensions_mut().insert(Confined);
             }
             request.extensions_mut().insert(caller.rights_in_workspaces());
+            guard.note_use(&caller);
             request.extensions_mut().insert(caller);
             let answer = next.run(request).await;
+            let name = answer
+                .extensions()
+                .get::<AuditedAs>()
+                .map_or(name, |it| it.0.clone());
             // Only the answer tells that nothing was changed: not every call can be tried.
             let is_unrecorded = answer.extensions().get::<NoAudit>().is_some();
             if answer.extensions().get::<NotAllowed>().is_some() {
@@ -238,7 +176,7 @@ pub(super) fn is_allowed(access: &dyn AdminAccess, caller: &Caller, method: &Met
     match (&access.scope(path), caller) {
         // Each call of Weir's own API names the right that it asks for.
         _ if access.decides_itself() => true,
-        (Scope::Anywhere, Caller::User(_)) => {
+        (Scope::Anywhere, _) if caller.user().is_some() => {
             let is_of_workspaces = |part: &Part| matches!(part, Part::Everything | Part::Workspace(_));
             action_of(role).is_some_and(|action| caller.scopes(action).iter().any(is_of_workspaces))
         }
@@ -290,9 +228,12 @@ impl Guard {
                 (true, Some(token)) => self.with_stock_key(&token).ok_or(Refused::WrongToken),
             };
         }
+        if token.is_none() && access.takes_sessions() {
+            return self.by_cookie(request, peer);
+        }
         let token = token.ok_or(Refused::NoToken)?;
-        if let Some(user) = self.users.of_token(&token) {
-            return Ok(Caller::User(user));
+        if let Some(caller) = self.users.caller_of_token(&token, SystemTime::now()) {
+            return Ok(caller);
         }
         let mut found = None;
         for (key, role) in &self.keys {
@@ -306,6 +247,34 @@ impl Guard {
             return Err(Refused::FromElsewhere);
         }
         found.ok_or(Refused::WrongToken)
+    }
+
+    fn by_cookie(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+        let (headers, extensions) = (request.headers(), request.extensions());
+        let shown = cookie::shown(headers, is_secure(extensions, headers, peer));
+        let caller = shown.and_then(|it| self.users.caller_of_cookie(it, SystemTime::now()));
+        let caller = caller.ok_or(Refused::NoToken)?;
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        match is_read || cookie::is_of_own_page(headers) {
+            true => Ok(caller),
+            false => Err(Refused::CrossSite),
+        }
+    }
+
+    /// Writes down that a session or a token is used, if it was not used a moment ago.
+    fn note_use(&self, caller: &Caller) {
+        let (users, now) = (self.users.clone(), SystemTime::now());
+        match caller {
+            Caller::Session(_, session) if session.value.is_due(now) => {
+                let session = Arc::clone(session);
+                tokio::spawn(async move { users.sessions().touch(&session, now).await });
+            }
+            Caller::PersonalToken(_, token) if token.value.is_due(now) => {
+                let token = Arc::clone(token);
+                tokio::spawn(async move { users.personal_tokens().touch(&token, now).await });
+            }
+            _ => {}
+        }
     }
 
     /// A caller with one of the keys that the original's documentation has. They protect nothing, but its clients show

@@ -1,21 +1,28 @@
-//! Who may do what: users with tokens, their roles in workspaces, the guard in front of every Admin API, and the
-//! record of what they did.
+//! Who may do what: users with tokens, passwords and sessions, their roles in scopes, the guard in front of every Admin
+//! API, and the record of what they did.
 
 mod action;
+mod attempts;
 mod audit;
 mod audit_log;
+mod caller;
+pub mod cookie;
 mod cross_site;
 mod guard;
+pub mod password;
 mod role;
 mod scope;
+pub mod session;
 mod token;
 mod users;
 mod within;
 
 pub use action::Action;
+pub use attempts::Attempts;
 pub use audit::{Audit, Entry, read as read_audit};
-pub use guard::{Caller, Guard, protect};
-pub(crate) use guard::{NoAudit, NotAllowed};
+pub use caller::Caller;
+pub(crate) use guard::{AuditedAs, NoAudit, NotAllowed, is_secure};
+pub use guard::{Guard, protect};
 pub use role::Role;
 pub(crate) use scope::WrittenRight;
 pub use scope::{EVERYWHERE, Right, Scope};

@@ -117,6 +117,13 @@ pub struct WrittenRight {
     role: Role,
 }
 
+impl WrittenRight {
+    /// Rights as they are written.
+    pub fn of(rights: &[Right]) -> Vec<Self> {
+        rights.iter().cloned().map(Into::into).collect()
+    }
+}
+
 impl From<Right> for WrittenRight {
     fn from(right: Right) -> Self {
         let mut written = Self {

@@ -46,9 +46,16 @@ impl TokenHash {
     }
 }
 
+/// In hexadecimal digits.
+impl fmt::Display for TokenHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
 impl Serialize for TokenHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&HEXLOWER.encode(&self.0))
+        serializer.collect_str(self)
     }
 }
 

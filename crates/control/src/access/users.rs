@@ -1,12 +1,17 @@
 //! Users, as the store holds them under `weir/users/NAME`.
 
 use super::action::Action;
+use super::caller::Caller;
+use super::password::PasswordHash;
 use super::role::Role;
 use super::scope::{Right, Scope};
+use super::session::{PersonalToken, PersonalTokens, Session, Sessions};
 use super::token::TokenHash;
+use crate::operational::{Entry, OperationalStore};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use weir_store::follow::Subscription;
 use weir_store::{BadKey, Key, Store, StoreError};
 
@@ -18,8 +23,12 @@ pub const PREFIX: &str = "weir/users/";
 pub struct User {
     /// The name under which changes are recorded.
     pub name: String,
-    /// The hash of the token.
-    pub token_hash: TokenHash,
+    /// The hash of the token; `None`: the user has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_hash: Option<TokenHash>,
+    /// The hash of the password; `None`: the user cannot log in with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_hash: Option<PasswordHash>,
     /// What the user may do, where.
     pub rights: Vec<Right>,
     /// Since when, in seconds since the Unix epoch.
@@ -67,9 +76,13 @@ pub fn key_of(name: &str) -> Result<Key, BadKey> {
     }
 }
 
-/// All users, kept up to date. Cheap to share.
+/// All users with their sessions and personal tokens, kept up to date. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct Users(Arc<Mutex<Known>>);
+pub struct Users {
+    known: Arc<Mutex<Known>>,
+    sessions: Sessions,
+    tokens: PersonalTokens,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -79,13 +92,17 @@ struct Known {
 }
 
 impl Users {
-    /// Reads the users of a store and follows them.
+    /// Reads the users of a store, and their sessions and personal tokens of the operational one, and follows them.
     ///
     /// # Errors
-    /// The store cannot be reached or read.
-    pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+    /// A store cannot be reached or read.
+    pub async fn open(store: Arc<dyn Store>, operational: &OperationalStore) -> Result<Self, StoreError> {
         let (documents, _, following) = weir_store::follow::start(store, PREFIX).await?;
-        let users = Self::default();
+        let users = Self {
+            known: Arc::default(),
+            sessions: Sessions::open(operational).await?,
+            tokens: PersonalTokens::open(operational).await?,
+        };
         for document in documents {
             users.apply(&document.key, Some(&document.value));
         }
@@ -103,7 +120,17 @@ impl Users {
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         // Every change leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The personal tokens.
+    pub fn personal_tokens(&self) -> &PersonalTokens {
+        &self.tokens
     }
 
     /// Takes over one user; `None`: gone.
@@ -122,7 +149,8 @@ impl Users {
             }
         }
         let by_token = known.users.values().flatten();
-        known.by_token = by_token.map(|user| (user.token_hash, Arc::clone(user))).collect();
+        let by_token = by_token.filter_map(|user| Some((user.token_hash?, Arc::clone(user))));
+        known.by_token = by_token.collect();
     }
 
     /// Whether there are none, so that nobody can show a token.
@@ -138,6 +166,54 @@ impl Users {
     /// Whose token has this hash.
     pub fn of_hash(&self, hash: &TokenHash) -> Option<Arc<User>> {
         self.known().by_token.get(hash).cloned()
+    }
+
+    /// Who has this token: a user, or a program of a user.
+    pub(super) fn caller_of_token(&self, token: &str, now: SystemTime) -> Option<Caller> {
+        if let Some(user) = self.of_token(token) {
+            return Some(Caller::User(user));
+        }
+        let personal = self.tokens.of(token, now)?;
+        Some(Caller::PersonalToken(
+            self.of_personal_token(&personal)?,
+            personal,
+        ))
+    }
+
+    /// Who has the session with this cookie.
+    pub fn caller_of_cookie(&self, value: &str, now: SystemTime) -> Option<Caller> {
+        let session = self.sessions.of(value, now)?;
+        Some(Caller::Session(self.of_session(&session)?, session))
+    }
+
+    /// The user of a session. An identity provider may say what the user may do; else it is what the store says now.
+    pub(super) fn of_session(&self, session: &Entry<Session>) -> Option<Arc<User>> {
+        let Some(rights) = &session.value.rights else {
+            return self.of_name_since(&session.value.user, session.value.created);
+        };
+        Some(Arc::new(User {
+            name: session.value.user.clone(),
+            token_hash: None,
+            password_hash: None,
+            rights: rights.clone(),
+            created: session.value.created / 1_000,
+        }))
+    }
+
+    /// The user of a personal token.
+    pub(super) fn of_personal_token(&self, token: &Entry<PersonalToken>) -> Option<Arc<User>> {
+        self.of_name_since(&token.value.user, token.value.created)
+    }
+
+    /// The user of a name, if there is one since then (in milliseconds): another one of the same name is somebody else.
+    fn of_name_since(&self, name: &str, since: u64) -> Option<Arc<User>> {
+        self.of_name(name).filter(|user| user.created <= since / 1_000)
+    }
+
+    /// The user of a name.
+    pub fn of_name(&self, name: &str) -> Option<Arc<User>> {
+        let key = key_of(name).ok()?;
+        self.known().users.get(&key).cloned().flatten()
     }
 
     /// All of them, by name.
@@ -157,7 +233,8 @@ mod tests {
         let right = |(workspace, role): &(&str, Role)| Right::in_workspace(workspace, *role);
         User {
             name: "alice".to_owned(),
-            token_hash: TokenHash::of("t"),
+            token_hash: Some(TokenHash::of("t")),
+            password_hash: None,
             rights: rights.iter().map(right).collect(),
             created: 0,
         }

@@ -1,7 +1,8 @@
 //! A dialect's Admin API below Weir's own: callers are let in by the guard of Weir's API, and may do there what they may
 //! do at the dialect's own listener. So the console reaches it under its own address.
 
-use super::guard::{Caller, is_allowed};
+use super::caller::Caller;
+use super::guard::is_allowed;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};

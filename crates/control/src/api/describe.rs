@@ -112,6 +112,9 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, queries: &mu
         described["description"] = operation.description.into();
     }
     described["x-weir-action"] = operation.action.as_str().into();
+    if operation.is_public {
+        described["security"] = json!([]);
+    }
     let mut parameters = path_parameters(operation.path);
     if let Some(query) = operation.query {
         parameters.extend(query_parameters(query, generator, queries));

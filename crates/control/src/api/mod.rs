@@ -8,6 +8,7 @@
 //! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all dialects |
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
 //! | `/api/v1/schema` | the JSON Schema of native documents |
+//! | `/api/v1/session`, `/api/v1/me` | logging in and out, and what callers may see and change of themselves |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
 //! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
@@ -19,6 +20,7 @@
 //! Every call is an [`operation::Operation`] of [`table`].
 
 mod access;
+mod accounts;
 mod alerts;
 mod analytics;
 mod apis;
@@ -31,6 +33,7 @@ pub mod health;
 mod history;
 mod import;
 mod known;
+mod me;
 mod openapi;
 mod operation;
 mod plugins;
@@ -38,6 +41,7 @@ mod problem;
 mod resources;
 mod rollback;
 mod schema;
+mod session;
 mod shapes;
 mod sync;
 mod table;
@@ -49,7 +53,8 @@ pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};
 
-use crate::access::{Caller, EVERYWHERE, Role, Users};
+use crate::access::password::Passwords;
+use crate::access::{Attempts, Caller, EVERYWHERE, Role, Users};
 use crate::analytics::Analytics;
 use crate::follow::Followed;
 use crate::operational::OperationalStore;
@@ -87,6 +92,8 @@ pub struct ApiOptions {
     pub operational: OperationalStore,
     /// Whether changes are refused: files are served, and there is no store that would keep them.
     pub is_read_only: bool,
+    /// What hashes passwords.
+    pub passwords: Passwords,
 }
 
 /// Without users, gateways and files; with native documents only.
@@ -103,6 +110,7 @@ impl Default for ApiOptions {
             health: None,
             operational: OperationalStore::in_memory(),
             is_read_only: false,
+            passwords: Passwords::default(),
         }
     }
 }
@@ -122,6 +130,8 @@ pub struct Api {
     catalogue: std::sync::OnceLock<Vec<crate::catalogue::CataloguePlugin>>,
     /// Turns of the streams for which everything is read.
     reading: Semaphore,
+    /// Logins of the last minutes.
+    attempts: Attempts,
 }
 
 impl Api {
@@ -144,6 +154,7 @@ impl Api {
             index,
             catalogue: std::sync::OnceLock::new(),
             reading: Semaphore::new(sync::MAX_READING),
+            attempts: Attempts::default(),
         }))
     }
 

@@ -44,6 +44,8 @@ pub struct Operation {
     pub action: Action,
     /// Whether it may be called with the right in any part. It then shows or does only what lies in such parts.
     pub is_partial: bool,
+    /// Whether it needs neither a token nor a session. The dialect lets such calls in.
+    pub is_public: bool,
     /// Its query.
     pub query: Option<SchemaOf>,
     /// Its body.
@@ -75,6 +77,7 @@ impl Operation {
             description: "",
             action,
             is_partial: false,
+            is_public: false,
             query: None,
             body: None,
             headers: &[],
@@ -199,6 +202,15 @@ impl Operation {
     pub fn partial(self) -> Self {
         Self {
             is_partial: true,
+            ..self
+        }
+    }
+
+    /// It needs neither a token nor a session.
+    #[must_use]
+    pub fn public(self) -> Self {
+        Self {
+            is_public: true,
             ..self
         }
     }

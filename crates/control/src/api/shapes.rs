@@ -142,7 +142,135 @@ pub struct ListedUser {
     pub rights: Vec<WrittenRight>,
     /// Since when there is this user, in seconds since the Unix epoch.
     pub created: u64,
+    /// Whether the user has a token.
+    pub has_token: bool,
+    /// Whether the user can log in with a password.
+    pub has_password: bool,
 }
+
+/// Somebody who has logged in.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LoggedIn {
+    /// The user's name.
+    pub name: String,
+    /// What the user may do.
+    pub rights: Vec<WrittenRight>,
+    /// When the session ends at the latest, in seconds since the Unix epoch.
+    pub ends: u64,
+}
+
+/// Somebody who has logged out.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LoggedOut {
+    /// Where to log out of the identity provider as well; `null`: there is none.
+    pub provider: Option<String>,
+}
+
+/// How people may log in.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LoginOptions {
+    /// Whether there are users. Without users, callers of this machine may do everything.
+    pub has_users: bool,
+    /// Whether a user can log in with a password.
+    pub password: bool,
+    /// The identity providers.
+    pub providers: Vec<LoginProvider>,
+}
+
+/// An identity provider to log in with.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LoginProvider {
+    /// Its name in paths.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: String,
+}
+
+/// Who calls.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Me {
+    /// The name under which changes are recorded.
+    pub name: String,
+    /// How the caller shows who it is: `none` (there are no users), `key`, `token`, `personal-token`, `password`, or
+    /// `openid:PROVIDER`.
+    pub method: String,
+    /// What the caller may do; `null`: everything, since there are no users.
+    pub rights: Option<Vec<WrittenRight>>,
+    /// Whether the user can log in with a password.
+    pub has_password: bool,
+    /// Whether the user is kept here, and not by an identity provider.
+    pub is_stored: bool,
+    /// The session; `null`: the call shows none.
+    pub session: Option<SessionState>,
+}
+
+/// Whether the caller may make a call.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PermittedOperation {
+    /// The call's `operationId`.
+    pub operation: String,
+    /// The right that it asks for.
+    pub action: String,
+    /// Whether the caller may make it somewhere.
+    pub allowed: bool,
+    /// Where: `everything`, or a kind and a name such as `environment:test`.
+    pub scopes: Vec<String>,
+    /// Why the caller may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A session of the caller.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SessionState {
+    /// What it is called by.
+    pub id: String,
+    /// How the user has logged in.
+    pub method: String,
+    /// When it was begun, in seconds since the Unix epoch.
+    pub created: u64,
+    /// When it was last used, to the minute.
+    pub last_used: u64,
+    /// When it ends if it is not used any more.
+    pub ends: u64,
+    /// From which address it was begun.
+    pub address: String,
+    /// With which program.
+    pub agent: String,
+    /// Whether this call shows it.
+    pub is_own: bool,
+}
+
+/// A personal token of the caller.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct TokenState {
+    /// What it is called by.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// What it may do at most; `null`: all that its user may.
+    pub rights: Option<Vec<WrittenRight>>,
+    /// When it was made, in seconds since the Unix epoch.
+    pub created: u64,
+    /// When it was last used, to the hour; `null`: never.
+    pub last_used: Option<u64>,
+    /// When it ends.
+    pub ends: u64,
+}
+
+/// A personal token that was made.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// What it is.
+    #[serde(flatten)]
+    pub state: TokenState,
+    /// The token. It is shown this once.
+    pub token: IssuedToken,
+}
+
+/// A secret that is shown once.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct IssuedToken(pub String);
 
 /// A user who was made.
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -3,17 +3,18 @@
 
 use super::operation::Operation;
 use super::shapes::{
-    AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser, Resource,
-    ResourcePage, RollbackResult,
+    AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, LoggedIn, LoggedOut,
+    LoginOptions, Me, NewToken, NewUser, PermittedOperation, Resource, ResourcePage, RollbackResult,
+    SessionState, TokenState,
 };
 use super::{
-    Api, access, alerts, analytics, apis, changes, describe, explain, gateways, health, history, import,
-    plugins, resources, rollback, schema, sync, view,
+    Api, access, accounts, alerts, analytics, apis, changes, describe, explain, gateways, health, history,
+    import, me, plugins, resources, rollback, schema, session, sync, view,
 };
-use crate::access::Action;
+use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
-use axum::Json;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
@@ -33,6 +34,8 @@ pub fn all() -> Vec<Operation> {
         of_history(),
         of_gateways(),
         of_access(),
+        of_login(),
+        of_callers(),
         of_analytics(),
         apis::operations(),
         of_itself(),
@@ -241,7 +244,7 @@ fn of_access() -> Vec<Operation> {
     const USER: &str = "/api/v1/users/{name}";
     let manage = Action::UsersManage;
     let operations = [
-        Operation::get("/api/v1/users", "listUsers", manage, access::list_users)
+        Operation::get("/api/v1/users", "listUsers", manage, accounts::list)
             .about("Access", "Lists users with their rights")
             .answers::<List<ListedUser>>(),
         Operation::post(USER, "addUser", manage, access::add_user)
@@ -249,18 +252,117 @@ fn of_access() -> Vec<Operation> {
                 "Access",
                 "Makes a user, or gives one another token and other rights",
             )
+            .description("The sessions and personal tokens of the one before end.")
             .headers(DRY_RUN)
-            .body::<access::RightsRequest>()
+            .body::<access::UserRequest>()
             .status(StatusCode::CREATED)
             .answers::<NewUser>(),
         Operation::delete(USER, "removeUser", manage, access::remove_user)
-            .about("Access", "Removes a user")
+            .about("Access", "Removes a user, with all sessions and personal tokens")
             .headers(DRY_RUN),
+        Operation::put(
+            "/api/v1/users/{name}/rights",
+            "setUserRights",
+            manage,
+            accounts::set_rights,
+        )
+        .about("Access", "Changes what a user may do")
+        .headers(DRY_RUN)
+        .body::<accounts::RightsRequest>()
+        .answers::<ListedUser>(),
+        Operation::put(
+            "/api/v1/users/{name}/password",
+            "setUserPassword",
+            manage,
+            accounts::set_password,
+        )
+        .about(
+            "Access",
+            "Gives a user another password, and ends all sessions of the user",
+        )
+        .headers(DRY_RUN)
+        .body::<accounts::NewPassword>()
+        .status(StatusCode::NO_CONTENT),
+        Operation::delete(
+            "/api/v1/users/{name}/sessions",
+            "endUserSessions",
+            manage,
+            accounts::end_sessions,
+        )
+        .about("Access", "Ends all sessions of a user")
+        .headers(DRY_RUN),
         Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, access::audit)
             .about("Access", "Reads the audit log, the latest entry first")
             .query::<access::Part>()
             .answers::<List<AuditEntry>>()
             .also("/audit"),
+    ];
+    operations.into()
+}
+
+fn of_login() -> Vec<Operation> {
+    const SESSION: &str = "/api/v1/session";
+    let own = Action::Own;
+    let operations = [
+        Operation::get("/api/v1/session/options", "getLoginOptions", own, session::options)
+            .about("Session", "Reads how people may log in")
+            .public()
+            .answers::<LoginOptions>(),
+        Operation::post(SESSION, "logIn", own, session::log_in)
+            .about("Session", "Logs in with name and password, or with a token")
+            .description(
+                "The answer sets the cookie of the session, and ends the session that the browser had. After five wrong \
+                 passwords each further attempt has to wait longer: 429 with `Retry-After`. Without TLS, only from this machine.",
+            )
+            .public()
+            .body::<session::LoginRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<LoggedIn>(),
+        Operation::delete(SESSION, "logOut", own, session::log_out)
+            .about("Session", "Ends the session of this call, on every control plane")
+            .headers(&["Origin"])
+            .status(StatusCode::OK)
+            .answers::<LoggedOut>(),
+    ];
+    operations.into()
+}
+
+fn of_callers() -> Vec<Operation> {
+    const TOKENS: &str = "/api/v1/me/tokens";
+    let own = Action::Own;
+    let operations = [
+        Operation::get("/api/v1/me", "getMe", own, me::read)
+            .about("Me", "Reads who calls")
+            .answers::<Me>(),
+        Operation::get("/api/v1/me/can", "getMyPermissions", own, permissions)
+            .about(
+                "Me",
+                "Lists every call of this API, whether the caller may make it, and where",
+            )
+            .answers::<List<PermittedOperation>>(),
+        Operation::put("/api/v1/me/password", "setMyPassword", own, me::set_password)
+            .about("Me", "Changes the caller's password, and ends the other sessions")
+            .body::<me::PasswordChange>()
+            .status(StatusCode::NO_CONTENT),
+        Operation::get("/api/v1/me/sessions", "listMySessions", own, me::list_sessions)
+            .about("Me", "Lists the caller's sessions, the oldest first")
+            .answers::<List<SessionState>>(),
+        Operation::delete("/api/v1/me/sessions/{id}", "endMySession", own, me::end_session)
+            .about("Me", "Ends a session of the caller"),
+        Operation::get(TOKENS, "listMyTokens", own, me::list_tokens)
+            .about("Me", "Lists the caller's personal tokens, the oldest first")
+            .answers::<List<TokenState>>(),
+        Operation::post(TOKENS, "createMyToken", own, me::make_token)
+            .about(
+                "Me",
+                "Makes a personal token, for a program that acts as the caller",
+            )
+            .description("It may do at most what its user may at the time of the call.")
+            .body::<me::TokenRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<NewToken>(),
+        Operation::delete("/api/v1/me/tokens/{id}", "removeMyToken", own, me::remove_token)
+            .about("Me", "Removes a personal token of the caller"),
     ];
     operations.into()
 }
@@ -347,6 +449,21 @@ fn of_itself() -> Vec<Operation> {
             .about("API", "This document")
             .answers::<Resource>(),
     ]
+}
+
+/// Every call with the right that it asks for, and whether a right in a part is enough; made once.
+static PERMISSIONS: LazyLock<Vec<(&'static str, Action, bool)>> = LazyLock::new(|| {
+    let all = all();
+    let one = |it: &Operation| (it.id, it.action, it.is_partial || it.path.contains('{'));
+    all.iter().map(one).collect()
+});
+
+async fn permissions(Extension(caller): Extension<Caller>) -> Json<List<PermittedOperation>> {
+    let all = PERMISSIONS.iter();
+    let items = all.map(|(id, action, has_parts)| me::permitted(&caller, id, *action, *has_parts));
+    Json(List {
+        items: items.collect(),
+    })
 }
 
 async fn openapi() -> Json<Arc<Value>> {

@@ -71,6 +71,10 @@ impl Default for Bounds {
     }
 }
 
+/// In the extensions of a call: whether its client speaks TLS with this listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverTls(pub bool);
+
 /// Where clients are taken, and how.
 #[derive(Debug)]
 pub struct Listener {
@@ -119,7 +123,7 @@ pub async fn serve(
                     // Answers are small and waited for. Where it cannot be set, they only take longer.
                     let _slower = stream.set_nodelay(true);
                     match tls {
-                        None => serve_one(stream, peer, router, bounds, draining).await,
+                        None => serve_one(stream, (peer, OverTls(false)), router, bounds, draining).await,
                         Some(tls) => {
                             let Some(stream) = shake_hands(stream, peer, &tls, bounds.head).await else {
                                 return;
@@ -129,7 +133,7 @@ pub async fn serve(
                                 true => Router::new().fallback(refuse_unknown),
                                 false => router,
                             };
-                            serve_one(stream, peer, router, bounds, draining).await;
+                            serve_one(stream, (peer, OverTls(true)), router, bounds, draining).await;
                         }
                     }
                 });
@@ -174,7 +178,7 @@ async fn shake_hands(
 
 async fn serve_one(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: SocketAddr,
+    (peer, over_tls): (SocketAddr, OverTls),
     router: Router,
     bounds: Bounds,
     mut draining: watch::Receiver<bool>,
@@ -188,6 +192,7 @@ async fn serve_one(
         async move {
             let mut request = request.map(|body| Body::new(BoundedBody::new(body, &bounds)));
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(over_tls);
             let mut answer: Response<Body> = match router.oneshot(request).await {
                 Ok(answer) => answer,
                 Err(never) => match never {},

@@ -8,6 +8,10 @@
 //!
 //! **What it is not**: gateways never read it, it is not part of a roll back, and it has no history for people.
 
+mod cache;
+
+pub use cache::Cache;
+
 use crate::follow::sealed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,9 @@
 //! Flags of the commands that talk to a running Weir.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use weir_control::access::{Right, Role, Scope};
 
 /// Which Weir.
 #[derive(Clone, Args)]
@@ -45,17 +47,50 @@ pub enum UserCommand {
         /// The name under which changes are recorded.
         name: String,
         /// What the user may do.
-        #[arg(long, value_enum)]
-        role: UserRole,
-        /// Where; may be given several times; `*` is everywhere.
-        #[arg(long, value_name = "NAME", default_value = "*")]
-        workspace: Vec<String>,
+        #[command(flatten)]
+        rights: RightArgs,
+        /// A file whose first line is a password to log in with; `-` is standard input [default: no password].
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+        /// Make no token: the user logs in with the password.
+        #[arg(long, requires = "password_file")]
+        without_token: bool,
         /// Which Weir.
         #[command(flatten)]
         remote: RemoteArgs,
     },
     /// Print all users.
     List {
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+    /// Change what a user may do.
+    Rights {
+        /// The user.
+        name: String,
+        /// What the user may do from now on.
+        #[command(flatten)]
+        rights: RightArgs,
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+    /// Give a user another password, and end all sessions of the user.
+    Password {
+        /// The user.
+        name: String,
+        /// A file whose first line is the password; `-` is standard input.
+        #[arg(long, value_name = "FILE", default_value = "-")]
+        file: PathBuf,
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+    /// End all sessions of a user.
+    Logout {
+        /// The user.
+        name: String,
         /// Which Weir.
         #[command(flatten)]
         remote: RemoteArgs,
@@ -70,17 +105,55 @@ pub enum UserCommand {
     },
 }
 
-/// What a user may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UserRole {
-    /// Follow the configuration as a gateway does (for --control).
-    Gateway,
-    /// Read.
-    Read,
-    /// Read and write.
-    Write,
-    /// Also manage users, roll back and read the audit log.
-    Admin,
+/// Rights: a role in scopes, or several such.
+#[derive(Debug, Args)]
+pub struct RightArgs {
+    /// What the user may do.
+    #[arg(long, value_parser = PossibleValuesParser::new(roles()), required_unless_present = "right")]
+    pub role: Option<String>,
+    /// In a workspace; may be given several times; `*` is everywhere [default: everywhere].
+    #[arg(long, value_name = "NAME", requires = "role")]
+    pub workspace: Vec<String>,
+    /// In a scope: `everything`, `workspace:NAME`, `environment:NAME`, `api:NAME` or `portal:NAME`; may be given several
+    /// times.
+    #[arg(long, value_name = "SCOPE", requires = "role", value_parser = Scope::parse)]
+    pub scope: Vec<Scope>,
+    /// A role in a scope; may be given several times, for users with several roles.
+    #[arg(long, value_name = "ROLE@SCOPE", value_parser = right)]
+    pub right: Vec<Right>,
+}
+
+fn roles() -> Vec<&'static str> {
+    Role::all().map(Role::as_str).collect()
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    let found = Role::all().find(|it| it.as_str() == name);
+    found.ok_or_else(|| format!("'{name}' is no role: expected {}", roles().join(", ")))
+}
+
+fn right(text: &str) -> Result<Right, String> {
+    let (name, scope) = text.split_once('@').unwrap_or((text, "everything"));
+    Ok(Right {
+        role: role(name)?,
+        scope: Scope::parse(scope)?,
+    })
+}
+
+impl RightArgs {
+    /// All of them.
+    pub fn rights(&self) -> Vec<Right> {
+        let mut rights = self.right.clone();
+        if let Some(role) = self.role.as_deref().and_then(|it| role(it).ok()) {
+            let workspaces = self.workspace.iter().map(|it| Scope::workspace(it));
+            let mut scopes: Vec<Scope> = workspaces.chain(self.scope.iter().cloned()).collect();
+            if scopes.is_empty() {
+                scopes.push(Scope::Everything);
+            }
+            rights.extend(scopes.into_iter().map(|scope| Right { role, scope }));
+        }
+        rights
+    }
 }
 
 /// Flags of `weir history`.

@@ -1,10 +1,11 @@
 //! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`.
 
 mod text;
+mod users;
 
-use crate::args::{
-    DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand, UserRole,
-};
+pub use users::user;
+
+use crate::args::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs};
 use crate::outcome::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -13,46 +14,6 @@ use weir_control::http::{Call, Method};
 
 /// Validating and committing a large configuration takes its time.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Manages users.
-pub fn user(args: &UserArgs) -> CommandOutput {
-    match &args.command {
-        UserCommand::Add {
-            name,
-            role,
-            workspace,
-            remote,
-        } => {
-            let role = match role {
-                UserRole::Gateway => "gateway",
-                UserRole::Read => "read",
-                UserRole::Write => "write",
-                UserRole::Admin => "admin",
-            };
-            let rights: Vec<Value> = workspace
-                .iter()
-                .map(|it| json!({ "workspace": it, "role": role }))
-                .collect();
-            let path = format!("/api/v1/users/{}", encoded(name));
-            let call = Call::json(Method::POST, address(remote, &path), &json!({ "rights": rights }));
-            told(remote, call, |answer| {
-                let token = answer["token"].as_str().unwrap_or_default();
-                format!("{token}\n")
-            })
-        }
-        UserCommand::List { remote } => {
-            told(remote, Call::get(address(remote, "/api/v1/users")), text::users)
-        }
-        UserCommand::Remove { name, remote } => {
-            let path = format!("/api/v1/users/{}", encoded(name));
-            let call = Call {
-                method: Method::DELETE,
-                ..Call::get(address(remote, &path))
-            };
-            told(remote, call, |_| String::new())
-        }
-    }
-}
 
 /// Prints what was changed.
 pub fn history(args: &HistoryArgs) -> CommandOutput {

@@ -16,7 +16,7 @@ pub fn users(answer: &Value) -> String {
     let line = |user: &Value| {
         let rights = items(user, "rights")
             .iter()
-            .map(|it| format!("{} in {}", text(it, "role"), text(it, "workspace")));
+            .map(|it| format!("{} in {}", text(it, "role"), scope(it)));
         format!(
             "{}: {}\n",
             text(user, "name"),
@@ -24,6 +24,15 @@ pub fn users(answer: &Value) -> String {
         )
     };
     items(answer, "items").iter().map(line).collect()
+}
+
+/// Where a right holds.
+fn scope(right: &Value) -> String {
+    let others = ["environment", "api", "portal"].into_iter();
+    let mut named = others.filter_map(|kind| Some(format!("{kind}:{}", right[kind].as_str()?)));
+    named
+        .next()
+        .unwrap_or_else(|| text(right, "workspace").to_owned())
 }
 
 /// Commits, the latest first, each with what it changed.

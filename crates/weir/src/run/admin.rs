@@ -18,6 +18,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tower::ServiceExt;
+use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, Ticker};
@@ -280,7 +281,7 @@ impl AdminApis {
     /// # Errors
     /// The store cannot be read. Those that are open by then stay so; the others may be opened again.
     pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
-        let users = Users::open(Arc::clone(&store)).await?;
+        let users = Users::open(Arc::clone(&store), &shared.operational).await?;
         let audit = Audit::open(Arc::clone(&store), shared.audit);
         // Weir's own is the last: the others are below it, too.
         let mut others: Vec<(DialectName, Router)> = Vec::new();
@@ -312,6 +313,7 @@ impl AdminApis {
                         analytics: shared.analytics.clone(),
                         files: shared.files.clone(),
                         operational: shared.operational.clone(),
+                        passwords: Passwords::default(),
                         health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                         is_read_only: shared.is_read_only,
                     };

@@ -1,6 +1,7 @@
 //! What rights are worth at the Admin APIs of all dialects: who may only read sees no secret, wherever documents are
 //! shown; who may write in one workspace takes nothing of another; a write says what is not served.
 
+mod login;
 mod plane;
 mod readers;
 mod views;

@@ -92,7 +92,8 @@ impl Plane {
         let right = |(workspace, role): &(&str, Role)| Right::in_workspace(workspace, *role);
         let user = User {
             name: name.to_owned(),
-            token_hash: TokenHash::of(name),
+            token_hash: Some(TokenHash::of(name)),
+            password_hash: None,
             rights: rights.iter().map(right).collect(),
             created: 0,
         };

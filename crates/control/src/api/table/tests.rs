@@ -33,6 +33,18 @@ fn operations_are_named_and_described() {
     }
 }
 
+/// What the guard lets in without a token is what the table says, and nothing else.
+#[test]
+fn public_calls_are_those_that_the_guard_lets_in() {
+    let access = weir_dialect::Dialect::admin_access(&weir_native::NativeDialect);
+    for operation in all() {
+        let path = operation.path.replace(['{', '}'], "");
+        let is_let_in = access.is_public(operation.method.as_str(), &path);
+        assert_eq!(is_let_in, operation.is_public, "{} {path}", operation.method);
+        assert!(!operation.is_public || operation.action == Action::Own, "{path}");
+    }
+}
+
 #[test]
 fn every_reference_of_the_document_leads_somewhere() {
     fn walk(value: &Value, root: &Value) {
@@ -78,6 +90,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listUsers", ADMIN),
     ("addUser", ADMIN),
     ("removeUser", ADMIN),
+    ("setUserRights", ADMIN),
+    ("setUserPassword", ADMIN),
+    ("endUserSessions", ADMIN),
+    ("getLoginOptions", EVERYBODY),
+    ("logIn", EVERYBODY),
+    ("logOut", EVERYBODY),
+    ("getMe", EVERYBODY),
+    ("getMyPermissions", EVERYBODY),
+    ("setMyPassword", EVERYBODY),
+    ("listMySessions", EVERYBODY),
+    ("endMySession", EVERYBODY),
+    ("listMyTokens", EVERYBODY),
+    ("createMyToken", EVERYBODY),
+    ("removeMyToken", EVERYBODY),
     ("listAudit", &["admin", "auditor"]),
     ("getAnalyticsDefinition", ANALYSTS),
     ("queryAnalytics", ANALYSTS),
@@ -235,7 +261,8 @@ fn each_role_may_call_what_the_table_says() {
 fn caller(role: Role, scope: Scope) -> Caller {
     Caller::User(Arc::new(User {
         name: "x".to_owned(),
-        token_hash: TokenHash::of("x"),
+        token_hash: Some(TokenHash::of("x")),
+        password_hash: None,
         rights: vec![Right { role, scope }],
         created: 0,
     }))

@@ -1,0 +1,263 @@
+//! What callers may see and change of themselves: rights, password, sessions and personal tokens.
+
+use super::Api;
+use super::accounts;
+use super::operation::refusal;
+use super::problem::Problem;
+use super::session::{self, Origin};
+use super::shapes::{IssuedToken, List, Me, NewToken, PermittedOperation, SessionState, TokenState};
+use crate::access::session::{MAX_TOKEN_DAYS, PersonalToken, Session};
+use crate::access::{Action, Caller, Right, Scope, User, WrittenRight};
+use crate::operational::Entry;
+use axum::extract::{Path, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How long a personal token lasts if the call does not say, in days.
+const TOKEN_DAYS: u16 = 90;
+
+pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Json<Me> {
+    let stored = caller.user().and_then(|it| api.options.users.of_name(&it.name));
+    let (method, session) = match &caller {
+        Caller::LocalAnonymous => ("none".to_owned(), None),
+        Caller::Key(_) => ("key".to_owned(), None),
+        Caller::User(_) => ("token".to_owned(), None),
+        Caller::PersonalToken(..) => ("personal-token".to_owned(), None),
+        Caller::Session(_, session) => (session.value.method.clone(), Some(shown_session(session, true))),
+    };
+    Json(Me {
+        name: caller.name(),
+        method,
+        rights: caller.rights().map(|it| WrittenRight::of(&it)),
+        has_password: stored.as_ref().is_some_and(|it| it.password_hash.is_some()),
+        is_stored: stored.is_some(),
+        session,
+    })
+}
+
+/// Whether a caller may make a call, which can be made with a right in a part if it `has_parts`.
+pub fn permitted(caller: &Caller, id: &str, action: Action, has_parts: bool) -> PermittedOperation {
+    let scopes = match caller.can(action, &Scope::Everything) {
+        true => vec![Scope::Everything],
+        // A call that concerns everything cannot be made with a right in a part.
+        false if has_parts => caller.scopes(action),
+        false => Vec::new(),
+    };
+    let reason = scopes
+        .is_empty()
+        .then(|| refusal(caller, action, &[Scope::Everything]));
+    PermittedOperation {
+        operation: id.to_owned(),
+        action: action.as_str().to_owned(),
+        allowed: !scopes.is_empty(),
+        scopes: scopes.iter().map(ToString::to_string).collect(),
+        reason,
+    }
+}
+
+/// Another password.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordChange {
+    /// The password up to now; needed if there is one.
+    #[serde(default)]
+    current: Option<String>,
+    /// The password from now on.
+    new: String,
+}
+
+pub async fn set_password(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    parts: Parts,
+    Json(change): Json<PasswordChange>,
+) -> Result<Response, Response> {
+    let refused = |problem: Problem| problem.into_response();
+    let from = Origin::of(&parts);
+    from.demand_privacy().map_err(refused)?;
+    let user = stored_user(&api, &caller).map_err(refused)?;
+    if user.password_hash.is_some() {
+        let current = change.current.unwrap_or_default();
+        match session::checked(&api, &from, &user.name, current).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let problem = Problem::forbidden("the current password is wrong").of_type("wrong-password");
+                return Err(session::refuse(problem, Some(user.name.clone())));
+            }
+            Err(not_now) => return Err(session::refuse_for_now(not_now, Some(user.name.clone()))),
+        }
+    }
+    let hash = accounts::hashed(&api, &user.name, change.new)
+        .await
+        .map_err(refused)?;
+    let note = format!("change the password of {}", user.name);
+    let changed = accounts::change(&api, &caller, (&user.name, note, false), |user| {
+        user.password_hash = Some(hash.clone());
+        Ok(())
+    });
+    changed.await.map_err(refused)?;
+    // Those who know the old one are out.
+    let own = own_session(&caller);
+    let ended = api.options.users.sessions().end(
+        &user.name,
+        |it| own.is_none_or(|own| own.value.id != it.value.id),
+        SystemTime::now(),
+    );
+    ended.await.map_err(|error| refused(error.into()))?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn own_session(caller: &Caller) -> Option<&Entry<Session>> {
+    match caller {
+        Caller::Session(_, session) => Some(session),
+        _ => None,
+    }
+}
+
+/// The caller as a user that the store knows. A program with a personal token changes nothing of its user.
+fn stored_user(api: &Api, caller: &Caller) -> Result<Arc<User>, Problem> {
+    let user = match caller {
+        Caller::User(user) | Caller::Session(user, _) => api.options.users.of_name(&user.name),
+        Caller::PersonalToken(..) => {
+            let detail = "a personal token cannot do this: log in, or show the user's own token";
+            return Err(Problem::forbidden(detail));
+        }
+        Caller::LocalAnonymous | Caller::Key(_) => None,
+    };
+    let detail = "only users that are kept here can do this; an identity provider keeps its own";
+    user.ok_or_else(|| Problem::forbidden(detail))
+}
+
+fn seconds(time: Option<SystemTime>) -> u64 {
+    let since = time.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |it| it.as_secs())
+}
+
+fn shown_session(session: &Entry<Session>, is_own: bool) -> SessionState {
+    let value = &session.value;
+    SessionState {
+        id: value.id.clone(),
+        method: value.method.clone(),
+        created: value.created / 1_000,
+        last_used: value.last_used / 1_000,
+        ends: seconds(session.ends),
+        address: value.address.clone(),
+        agent: value.agent.clone(),
+        is_own,
+    }
+}
+
+pub async fn list_sessions(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Json<List<SessionState>> {
+    let own = own_session(&caller).map(|it| it.value.id.clone());
+    let name = caller.user().map(|it| it.name.clone()).unwrap_or_default();
+    let sessions = api.options.users.sessions().list(&name, SystemTime::now());
+    let shown = sessions
+        .iter()
+        .map(|it| shown_session(it, own.as_ref() == Some(&it.value.id)));
+    Json(List {
+        items: shown.collect(),
+    })
+}
+
+pub async fn end_session(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let name = caller.user().map(|it| it.name.clone()).unwrap_or_default();
+    let ended = api
+        .options
+        .users
+        .sessions()
+        .end_one(&name, &id, SystemTime::now())
+        .await?;
+    match ended {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::not_found(format_args!("the session '{id}'"))),
+    }
+}
+
+/// What a personal token is to be.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// What it is for.
+    name: String,
+    /// For how many days, from 1 to 366; left out: 90.
+    #[serde(default)]
+    days: Option<u16>,
+    /// What it may do at most; left out: all that its user may.
+    #[serde(default)]
+    #[schemars(with = "Option<Vec<WrittenRight>>")]
+    rights: Option<Vec<Right>>,
+}
+
+fn shown_token(token: &Entry<PersonalToken>) -> TokenState {
+    let value = &token.value;
+    TokenState {
+        id: value.id.clone(),
+        name: value.name.clone(),
+        rights: value.rights.as_deref().map(WrittenRight::of),
+        created: value.created / 1_000,
+        last_used: value.last_used.map(|it| it / 1_000),
+        ends: seconds(token.ends),
+    }
+}
+
+pub async fn list_tokens(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Json<List<TokenState>> {
+    let name = caller.user().map(|it| it.name.clone()).unwrap_or_default();
+    let tokens = api.options.users.personal_tokens().list(&name, SystemTime::now());
+    Json(List {
+        items: tokens.iter().map(|it| shown_token(it)).collect(),
+    })
+}
+
+pub async fn make_token(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Json(wanted): Json<TokenRequest>,
+) -> Result<Response, Problem> {
+    let user = stored_user(&api, &caller)?;
+    let days = wanted.days.unwrap_or(TOKEN_DAYS);
+    if !(1..=MAX_TOKEN_DAYS).contains(&days) {
+        return Err(Problem::bad(format!(
+            "days: expected 1 to {MAX_TOKEN_DAYS}, not {days}"
+        )));
+    }
+    if wanted.name.trim().is_empty() {
+        return Err(Problem::bad("name: say what the token is for"));
+    }
+    let tokens = api.options.users.personal_tokens();
+    let what = (wanted.name.trim(), wanted.rights);
+    let (token, made) = tokens.make(&user.name, what, days, SystemTime::now()).await?;
+    let answer = NewToken {
+        state: shown_token(&made),
+        token: IssuedToken(token.as_str().to_owned()),
+    };
+    let head = [(header::CACHE_CONTROL, session::no_store())];
+    Ok((StatusCode::CREATED, head, Json(answer)).into_response())
+}
+
+pub async fn remove_token(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let name = caller.user().map(|it| it.name.clone()).unwrap_or_default();
+    let tokens = api.options.users.personal_tokens();
+    match tokens.end_one(&name, &id, SystemTime::now()).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::not_found(format_args!("the personal token '{id}'"))),
+    }
+}

@@ -11,6 +11,7 @@
 //! | [`due`] | what is to be done by time alone |
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
+//! | [`portal`] | whether a developer portal and its pages are good |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
 //! | [`export`](mod@export), [`postman`] | a version as OpenAPI with the gateway's servers; a Postman collection as OpenAPI |
 //!
@@ -27,6 +28,7 @@ pub mod import;
 pub mod lint;
 pub mod naming;
 pub mod openapi;
+pub mod portal;
 pub mod postman;
 pub mod render;
 pub mod states;

@@ -27,13 +27,35 @@ const HEADERS: [(HeaderName, &str); 4] = [
 /// For names that change with their content.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
-/// The files by path.
-type Files = Arc<HashMap<String, File>>;
+/// The files by path. Cheap to share.
+#[derive(Debug, Clone)]
+pub struct Files(Arc<HashMap<String, File>>);
+
+impl Files {
+    /// Those of an archive.
+    pub fn new(archive: Archive) -> Self {
+        let files = archive.files.into_iter().map(|file| (file.path.clone(), file));
+        Self(Arc::new(files.collect()))
+    }
+
+    fn get(&self, path: &str) -> Option<&File> {
+        self.0.get(path)
+    }
+
+    /// The answer to a call for a file, by its path below `/ui/`.
+    pub fn answer(&self, path: &str, headers: &HeaderMap) -> Response {
+        answer(self.get(path), headers)
+    }
+
+    /// A file as a text; `None`: there is none.
+    pub fn text(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.get(path)?.content().ok()?).ok()
+    }
+}
 
 /// The paths of the console: `/`, which leads to `/ui/`, and everything below that.
 pub fn router(archive: Archive) -> Router {
-    let files = archive.files.into_iter().map(|file| (file.path.clone(), file));
-    let files: Files = Arc::new(files.collect());
+    let files = Files::new(archive);
     Router::new()
         .route("/", get(async || Redirect::to("/ui/")))
         .route("/ui", get(async || Redirect::to("/ui/")))

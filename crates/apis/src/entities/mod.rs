@@ -7,6 +7,7 @@ mod access;
 mod common;
 mod definition;
 mod environment;
+mod portal;
 mod publication;
 
 pub use access::{
@@ -19,6 +20,7 @@ pub use definition::{
     Visibility,
 };
 pub use environment::{Environment, EnvironmentKind};
+pub use portal::{Colours, Font, Link, Page, Portal, SignUp, SignUpMode, Theme};
 pub use publication::{
     Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Product, Publication,
     PublicationState, Runtime, Target,

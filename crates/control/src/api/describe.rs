@@ -33,7 +33,7 @@ const HEADERS: [(&str, &str); 5] = [
     ),
 ];
 /// What names in paths mean.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 10] = [
     (
         "kind",
         "The kind of resource, a list of `weir.yaml` such as `services`.",
@@ -45,6 +45,7 @@ const NAMES: [(&str, &str); 9] = [
     ("environment", "The environment."),
     ("api", "The API."),
     ("portal", "The portal."),
+    ("page", "The page's name."),
     ("upstream", "The upstream's name."),
 ];
 

@@ -26,6 +26,7 @@ mod analytics;
 mod apis;
 mod changes;
 mod checking;
+mod delegate;
 mod describe;
 mod explain;
 mod gateways;
@@ -49,6 +50,7 @@ mod view;
 mod writing;
 
 pub use apis::Ticker;
+pub use delegate::Delegate;
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};

@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The layers, lowest first, each with the layers that it may build on. Only lower ones can stand there.
-const LAYERS: [(&str, &[&str]); 28] = [
+const LAYERS: [(&str, &[&str]); 29] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -74,6 +74,17 @@ const LAYERS: [(&str, &[&str]); 28] = [
     ("weir-apis", &["weir-model"]),
     ("weir-control", CONTROL),
     ("weir-console", &[]),
+    // It acts for developers through Weir's own API, and shows the console's built pages.
+    (
+        "weir-portal",
+        &[
+            "weir-analytics",
+            "weir-store",
+            "weir-apis",
+            "weir-control",
+            "weir-console",
+        ],
+    ),
     // It starts programs and talks HTTP to them; it links nothing of the gateway.
     ("weir-bench", &[]),
     ("weir", ALL),
@@ -129,6 +140,7 @@ const ALL: &[&str] = &[
     "weir-apis",
     "weir-control",
     "weir-console",
+    "weir-portal",
 ];
 
 /// Layers without I/O and without async code, and what would bring it in.

@@ -26,6 +26,7 @@ pub fn operations() -> Vec<Operation> {
         of_publications(),
         of_subscribers(),
         of_approvals(),
+        super::portals::operations(),
     ];
     groups.into_iter().flatten().collect()
 }

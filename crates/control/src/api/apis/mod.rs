@@ -15,6 +15,7 @@ mod guards;
 mod library;
 mod lifecycle;
 mod owned;
+mod portals;
 mod publish;
 mod reading;
 mod specs;

@@ -168,7 +168,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listApprovals", APPROVING_READERS),
     ("requestApproval", API_OWNERS),
     ("decideApproval", APPROVERS),
+    ("listPortals", PORTAL_READERS),
+    ("getPortal", PORTAL_READERS),
+    ("putPortal", PORTAL_ADMINS),
+    ("deletePortal", PORTAL_ADMINS),
+    ("listPages", PORTAL_READERS),
+    ("getPage", PORTAL_READERS),
+    ("putPage", PORTAL_ADMINS),
+    ("deletePage", PORTAL_ADMINS),
     ("getOpenapi", EVERYBODY),
+];
+const PORTAL_ADMINS: &[&str] = &["write", "admin", "portal-admin"];
+const PORTAL_READERS: &[&str] = &[
+    "read",
+    "write",
+    "admin",
+    "viewer",
+    "api-owner",
+    "operator",
+    "portal-admin",
 ];
 const ADMIN: &[&str] = &["admin"];
 const OPERATORS: &[&str] = &["admin", "operator"];

@@ -1,0 +1,157 @@
+//! Developer portals: what each one shows, how it looks, who may sign up, and its pages.
+
+use super::definition::Visibility;
+use super::is_default;
+use serde::{Deserialize, Serialize};
+
+/// A portal. It is chosen by the host that a browser asks for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Portal {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it is for, in one sentence.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// The hosts that it answers; empty: all that no other portal answers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hosts: Vec<String>,
+    /// Its URL as browsers see it, such as `https://developers.example.com`, for links in mails and in catalogues.
+    #[serde(skip_serializing_if = "is_default")]
+    pub url: String,
+    /// The environments whose publications it shows; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub environments: Vec<String>,
+    /// The APIs that it shows; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub apis: Vec<String>,
+    /// APIs that its first page names.
+    #[serde(skip_serializing_if = "is_default")]
+    pub featured: Vec<String>,
+    /// The Markdown of its first page.
+    #[serde(skip_serializing_if = "is_default")]
+    pub home: String,
+    /// Who may sign up.
+    pub sign_up: SignUp,
+    /// How it looks.
+    #[serde(skip_serializing_if = "is_default")]
+    pub theme: Theme,
+    /// Links at the end of each page.
+    #[serde(skip_serializing_if = "is_default")]
+    pub footer: Vec<Link>,
+}
+
+/// Who may sign up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignUpMode {
+    /// Everybody who confirms a mail address.
+    #[default]
+    Open,
+    /// Those whom a team has invited.
+    Invited,
+    /// Only those whom an administrator of the portal makes.
+    Closed,
+}
+
+/// Rules of signing up.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignUp {
+    /// Who may.
+    pub mode: SignUpMode,
+    /// Whether somebody has to approve each one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub approval: bool,
+    /// Domains of mail addresses that are accepted; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub domains: Vec<String>,
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Link {
+    /// Its text.
+    pub title: String,
+    /// `https://…`, or a path of the portal such as `/pages/terms`.
+    pub to: String,
+}
+
+/// How a portal looks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Theme {
+    /// Colours of the light theme.
+    #[serde(skip_serializing_if = "is_default")]
+    pub light: Colours,
+    /// Colours of the dark theme.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dark: Colours,
+    /// The typeface.
+    #[serde(skip_serializing_if = "is_default")]
+    pub font: Font,
+}
+
+/// Typefaces that systems have; none is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Font {
+    /// That of the system.
+    #[default]
+    System,
+    /// With serifs.
+    Serif,
+    /// Rounded.
+    Rounded,
+    /// All letters equally wide.
+    Mono,
+}
+
+/// Colours as `#rrggbb`; an empty one is Weir's own.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Colours {
+    /// Links, buttons and what is chosen.
+    #[serde(skip_serializing_if = "is_default")]
+    pub accent: String,
+    /// Behind the page.
+    #[serde(skip_serializing_if = "is_default")]
+    pub canvas: String,
+    /// Behind cards and fields.
+    #[serde(skip_serializing_if = "is_default")]
+    pub surface: String,
+    /// Text.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ink: String,
+}
+
+/// A page of a portal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Page {
+    /// The portal.
+    pub portal: String,
+    /// Its name, in its path.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its Markdown.
+    pub body: String,
+    /// Who may see it.
+    pub visibility: Visibility,
+    /// The API that it belongs to; absent: it belongs to the portal.
+    #[serde(skip_serializing_if = "is_default")]
+    pub api: Option<String>,
+    /// Whether the menu names it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub menu: bool,
+    /// Its place among pages, lowest first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub order: u32,
+    /// Whether it is shown to those who may see it.
+    pub published: bool,
+}

@@ -1,0 +1,208 @@
+//! Developer portals and their pages as documents: read, written, removed. What comes of them is shown by the portal
+//! itself (`weir-portal`).
+
+use super::commit::Done;
+use super::entities::{answered, body_of, listed, parse, shown};
+use super::library::{Library, PREFIX};
+use crate::access::{Action, Caller};
+use crate::api::operation::Operation;
+use crate::api::shapes::{List, Resource};
+use crate::api::{Api, Problem};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::{Extension, Json};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_apis::entities::{Api as ApiEntity, Environment, Page, Portal};
+use weir_apis::naming;
+use weir_apis::portal::{Fault, page_faults, portal_faults};
+
+const ALL: &str = "/api/v1/portals";
+const ONE: &str = "/api/v1/portals/{portal}";
+const PAGES: &str = "/api/v1/portals/{portal}/pages";
+const PAGE: &str = "/api/v1/portals/{portal}/pages/{page}";
+const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+
+/// The calls, for the table of all calls.
+pub fn operations() -> Vec<Operation> {
+    let (see, write) = (Action::PortalsRead, Action::PortalsWrite);
+    let written = |operation: Operation| {
+        operation
+            .headers(DRY_RUN)
+            .body::<Resource>()
+            .answers::<Resource>()
+    };
+    vec![
+        Operation::get(ALL, "listPortals", see, list)
+            .about("Portals", "Lists developer portals")
+            .answers::<List<Resource>>(),
+        Operation::get(ONE, "getPortal", see, read)
+            .about("Portals", "Reads a developer portal")
+            .answers::<Resource>(),
+        written(Operation::put(ONE, "putPortal", write, put))
+            .about("Portals", "Makes or changes a developer portal")
+            .description("Colours that cannot be read on each other are refused with their contrast."),
+        Operation::delete(ONE, "deletePortal", write, delete)
+            .about("Portals", "Removes a developer portal with its pages")
+            .headers(DRY_RUN),
+        Operation::get(PAGES, "listPages", see, list_pages)
+            .about("Portals", "Lists the pages of a portal")
+            .answers::<List<Resource>>(),
+        Operation::get(PAGE, "getPage", see, read_page)
+            .about("Portals", "Reads a page of a portal")
+            .answers::<Resource>(),
+        written(Operation::put(PAGE, "putPage", write, put_page))
+            .about("Portals", "Makes or changes a page of a portal"),
+        Operation::delete(PAGE, "deletePage", write, delete_page)
+            .about("Portals", "Removes a page of a portal")
+            .headers(DRY_RUN),
+    ]
+}
+
+fn portal_key(name: &str) -> String {
+    format!("{PREFIX}portals/{name}")
+}
+
+fn page_key(portal: &str, page: &str) -> String {
+    format!("{PREFIX}pages/{portal}/{page}")
+}
+
+fn refused(faults: Vec<Fault>) -> Result<(), Problem> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step("check", faults)),
+    }
+}
+
+async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    listed(&api, "portals").await
+}
+
+async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    shown(&api, &portal_key(&name)).await
+}
+
+/// What a portal names and is not there.
+fn missing(library: &Library, portal: &Portal) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (index, name) in portal.environments.iter().enumerate() {
+        if !matches!(library.environment(name), Ok(Environment { .. })) {
+            let message = format!("there is no environment '{name}'");
+            faults.push((format!("environments[{index}]"), message));
+        }
+    }
+    for (field, names) in [("apis", &portal.apis), ("featured", &portal.featured)] {
+        for (index, name) in names.iter().enumerate() {
+            let known = library.get::<ApiEntity>(&super::library::api_key(name));
+            if known.is_err() {
+                faults.push((format!("{field}[{index}]"), format!("there is no API '{name}'")));
+            }
+        }
+    }
+    faults
+}
+
+async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    if !naming::is_name(&name) {
+        let detail = format!("'{name}' is no name: expected {}", naming::EXPECTED_NAME);
+        return Err(Problem::bad(detail));
+    }
+    let mut body = body_of(&body)?;
+    body["name"] = name.as_str().into();
+    let portal: Portal = parse(&body)?;
+    let key = portal_key(&name);
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let others: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
+            let mut faults = portal_faults(&portal, &others);
+            faults.extend(missing(library, &portal));
+            refused(faults)?;
+            let is_new = library.bytes(&key).is_none();
+            library.put(&key, &portal)?;
+            Ok(Done::quiet(format!("PUT portals {name}"), is_new))
+        })
+        .await?;
+    Ok(answered(written.answer, &portal))
+}
+
+async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let _there: Portal = library.get(&portal_key(&name))?;
+        library.remove(&portal_key(&name));
+        for page in library.keys(&format!("{PREFIX}pages/{name}/")) {
+            library.remove(page.as_str());
+        }
+        Ok(Done::quiet(format!("DELETE portals {name}"), ()))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn list_pages(
+    State(api): State<Arc<Api>>,
+    Path(portal): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    listed(&api, &format!("pages/{portal}")).await
+}
+
+async fn read_page(
+    State(api): State<Arc<Api>>,
+    Path((portal, page)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    shown(&api, &page_key(&portal, &page)).await
+}
+
+async fn put_page(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((portal, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let mut body = body_of(&body)?;
+    body["portal"] = portal.as_str().into();
+    body["name"] = name.as_str().into();
+    let page: Page = parse(&body)?;
+    refused(page_faults(&page))?;
+    let key = page_key(&portal, &name);
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let _there: Portal = library.get(&portal_key(&portal))?;
+            if let Some(of) = &page.api {
+                let _there: ApiEntity = library.get(&super::library::api_key(of))?;
+            }
+            let is_new = library.bytes(&key).is_none();
+            library.put(&key, &page)?;
+            Ok(Done::quiet(format!("PUT pages {portal} {name}"), is_new))
+        })
+        .await?;
+    Ok(answered(written.answer, &page))
+}
+
+async fn delete_page(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((portal, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let key = page_key(&portal, &name);
+    api.manage(&caller, &headers, |library| {
+        let _there: Page = library.get(&key)?;
+        library.remove(&key);
+        Ok(Done::quiet(format!("DELETE pages {portal} {name}"), ()))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,91 @@
+//! `/portal/v1`: all that the pages of a portal know and do. To add a call, write what answers it and add its line to the
+//! list of its group; the router, the check and the OpenAPI document follow.
+
+mod catalogue;
+mod describe;
+mod operation;
+mod reference;
+mod shapes;
+
+use crate::portal::Portals;
+use axum::Json;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use operation::Operation;
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+use weir_control::api::Problem;
+
+/// The largest body of a call, in bytes. A call that is tried may carry 1 MiB, as text in JSON.
+const MAX_BODY: usize = 3 << 20;
+
+/// The description, made once: it is the same for all.
+static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::document(&all())));
+
+/// Every call.
+fn all() -> Vec<Operation> {
+    let groups = [catalogue::operations(), of_itself()];
+    groups.into_iter().flatten().collect()
+}
+
+fn of_itself() -> Vec<Operation> {
+    let about = ("getOpenapi", "This document");
+    let operations = vec![Operation::get("/portal/v1/openapi.json", about, openapi).answers::<Value>()];
+    Operation::tagged("Portal", operations)
+}
+
+async fn openapi() -> Json<Arc<Value>> {
+    Json(Arc::clone(&DESCRIPTION))
+}
+
+/// The paths.
+pub fn router(portals: &Arc<Portals>) -> Router {
+    let routes = all().into_iter().map(Operation::into_route);
+    let router = routes.fold(Router::new(), |router, (path, handler)| {
+        router.route(path, handler)
+    });
+    let nothing = || async { Problem::not_found("this path") };
+    router
+        .route("/portal/{*path}", axum::routing::any(nothing))
+        .route("/api/{*path}", axum::routing::any(nothing))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(Arc::clone(portals))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const DOCUMENT: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/portal.openapi.json"
+    );
+
+    #[test]
+    fn the_openapi_document_is_that_of_the_table() {
+        let made = format!("{:#}\n", *DESCRIPTION);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(DOCUMENT, &made).expect("written");
+        }
+        let known = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
+        assert!(
+            known == made,
+            "docs/schema/portal.openapi.json is out of date: run UPDATE_GOLDEN=1 cargo test -p weir-portal --lib openapi"
+        );
+    }
+
+    #[test]
+    fn operations_are_named_and_described() {
+        let mut names = BTreeSet::new();
+        for operation in all() {
+            let what = format!("{} {}", operation.method, operation.path);
+            assert!(names.insert(operation.id), "{what}: {} twice", operation.id);
+            assert!(
+                !operation.tag.is_empty() && !operation.summary.is_empty(),
+                "{what}"
+            );
+            assert!(operation.path.starts_with("/portal/v1/"), "{what}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A call of `/portal/v1`: method, path, what it is for, whether one has to be signed in, what goes in and comes out,
+//! and what answers it. The router, the check and the OpenAPI document are all made of these.
+
+use crate::portal::{Portals, Visit};
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{self, MethodRouter};
+use axum::Extension;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::sync::Arc;
+use weir_control::api::Problem;
+
+/// Makes a schema.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// A call.
+pub struct Operation {
+    pub method: Method,
+    pub path: &'static str,
+    /// Its name, unique and stable.
+    pub id: &'static str,
+    /// The group in the documentation.
+    pub tag: &'static str,
+    pub summary: &'static str,
+    /// Whether the caller has to be signed in.
+    pub is_personal: bool,
+    pub query: Option<SchemaOf>,
+    pub body: Option<SchemaOf>,
+    /// The status of a good answer.
+    pub status: StatusCode,
+    /// What a good answer holds; `None`: nothing.
+    pub answer: Option<SchemaOf>,
+    /// The media type of a good answer.
+    pub media: &'static str,
+    handler: MethodRouter<Arc<Portals>>,
+}
+
+impl Operation {
+    fn new(
+        method: Method,
+        path: &'static str,
+        (id, summary): (&'static str, &'static str),
+        handler: MethodRouter<Arc<Portals>>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            id,
+            tag: "",
+            summary,
+            is_personal: false,
+            query: None,
+            body: None,
+            status: StatusCode::OK,
+            answer: None,
+            media: "application/json",
+            handler,
+        }
+    }
+
+    /// A call that reads.
+    pub fn get<H: Handler<T, Arc<Portals>>, T: 'static>(
+        path: &'static str,
+        about: (&'static str, &'static str),
+        handler: H,
+    ) -> Self {
+        Self::new(Method::GET, path, about, routing::get(handler))
+    }
+
+    /// The same calls in a group of the documentation.
+    pub fn tagged(tag: &'static str, all: Vec<Self>) -> Vec<Self> {
+        all.into_iter().map(|it| Self { tag, ..it }).collect()
+    }
+
+    /// Its query.
+    #[must_use]
+    pub fn query<T: JsonSchema>(self) -> Self {
+        Self {
+            query: Some(|generator| generator.subschema_for::<T>()),
+            ..self
+        }
+    }
+
+    /// What a good answer holds.
+    #[must_use]
+    pub fn answers<T: JsonSchema>(self) -> Self {
+        Self {
+            answer: Some(|generator| generator.subschema_for::<T>()),
+            ..self
+        }
+    }
+
+    /// Joins it with its path.
+    pub fn into_route(self) -> (&'static str, MethodRouter<Arc<Portals>>) {
+        let handler = match self.is_personal {
+            true => self.handler.layer(middleware::from_fn(check)),
+            false => self.handler,
+        };
+        (self.path, handler)
+    }
+}
+
+/// Refuses callers who are not signed in.
+async fn check(Extension(visit): Extension<Visit>, request: Request, next: Next) -> Response {
+    match visit.viewer.developer {
+        Some(_) => next.run(request).await,
+        None => Problem::new(StatusCode::UNAUTHORIZED, "sign in first").into_response(),
+    }
+}
+
+/// What a handler gets of the portals.
+pub type Shared = State<Arc<Portals>>;

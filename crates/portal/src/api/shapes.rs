@@ -1,0 +1,316 @@
+//! What the catalogue's calls answer, as types: the OpenAPI document is made of them.
+
+use crate::catalogue::Hit;
+use crate::markdown::Node;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A list.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
+pub struct List<T> {
+    /// Its items.
+    pub items: Vec<T>,
+}
+
+/// A link.
+#[derive(Serialize, JsonSchema)]
+pub struct TitledLink {
+    /// Its text.
+    pub title: String,
+    /// Where it leads.
+    pub to: String,
+}
+
+/// The portal.
+#[derive(Serialize, JsonSchema)]
+pub struct PortalInfo {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What it is for.
+    pub description: String,
+    /// Its URL.
+    pub url: String,
+    /// The text of its first page.
+    pub home: Vec<Node>,
+    /// APIs that the first page names.
+    pub featured: Vec<Card>,
+    /// Pages that the menu names.
+    pub menu: Vec<TitledLink>,
+    /// Links at the end of each page.
+    pub footer: Vec<TitledLink>,
+    /// `open`, `invited` or `closed`.
+    pub sign_up: String,
+}
+
+/// An API in the catalogue.
+#[derive(Serialize, JsonSchema)]
+pub struct Card {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// A line about it.
+    pub summary: String,
+    /// Its newest version.
+    pub version: String,
+    /// How many versions there are.
+    pub versions: usize,
+    /// Its category.
+    pub category: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// How callers are recognised: `keyless`, `key`, …
+    pub security: Vec<String>,
+    /// Whether the newest version is to go.
+    pub is_deprecated: bool,
+    /// How many operations it has.
+    pub operations: usize,
+}
+
+/// The catalogue, and by what it can be filtered.
+#[derive(Serialize, JsonSchema)]
+pub struct Cards {
+    /// The APIs.
+    pub items: Vec<Card>,
+    /// All categories.
+    pub categories: Vec<String>,
+    /// All labels, as `key:value`.
+    pub labels: Vec<String>,
+    /// All kinds of security.
+    pub security: Vec<String>,
+}
+
+/// What a search found.
+#[derive(Serialize, JsonSchema)]
+pub struct Found {
+    /// The hits, the best first.
+    pub items: Vec<Hit>,
+}
+
+/// An API.
+#[derive(Serialize, JsonSchema)]
+pub struct ApiDetail {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What it is for.
+    pub description: Vec<Node>,
+    /// Its category.
+    pub category: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Links.
+    pub links: Vec<TitledLink>,
+    /// Whom to ask.
+    pub contacts: Vec<String>,
+    /// Its pages.
+    pub pages: Vec<TitledLink>,
+    /// Its versions, the newest first.
+    pub versions: Vec<VersionLine>,
+}
+
+/// A version in a list.
+#[derive(Serialize, JsonSchema)]
+pub struct VersionLine {
+    /// The version.
+    pub version: String,
+    /// `published` or `deprecated`.
+    pub state: String,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// A version with its operations.
+#[derive(Serialize, JsonSchema)]
+pub struct VersionDetail {
+    /// The API's name.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// The title of the document.
+    pub title: String,
+    /// `published` or `deprecated`.
+    pub state: String,
+    /// What the document says of itself.
+    pub description: Vec<Node>,
+    /// What is new in it.
+    pub news: Vec<Node>,
+    /// Where it is published.
+    pub places: Vec<PlaceLine>,
+    /// Its plans.
+    pub plans: Vec<PlanCard>,
+    /// Tags in the order of the document.
+    pub tags: Vec<TagLine>,
+    /// Its operations.
+    pub operations: Vec<OperationLine>,
+}
+
+/// A place where a version is published.
+#[derive(Serialize, JsonSchema)]
+pub struct PlaceLine {
+    /// `API/VERSION/ENVIRONMENT`.
+    pub publication: String,
+    /// The environment.
+    pub environment: String,
+    /// Its title.
+    pub title: String,
+    /// Whether customers call it.
+    pub is_production: bool,
+    /// Where calls go; `null`: nothing says so.
+    pub base_url: Option<String>,
+    /// What is told of its end.
+    pub deprecation: Option<DeprecationNotice>,
+}
+
+/// What is told of the end of a version.
+#[derive(Serialize, JsonSchema)]
+pub struct DeprecationNotice {
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+    /// When it ends.
+    pub sunset: Option<u64>,
+    /// A page about it.
+    pub link: Option<String>,
+    /// What takes its place.
+    pub successor: Option<String>,
+}
+
+/// A plan.
+#[derive(Serialize, JsonSchema)]
+pub struct PlanCard {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What it offers.
+    pub description: Vec<Node>,
+    /// How callers are recognised.
+    pub security: String,
+    /// Limits.
+    pub limits: Vec<PlanLimit>,
+    /// The operations that it opens; empty: all.
+    pub operations: Vec<String>,
+    /// Whether somebody has to accept subscriptions.
+    pub needs_approval: bool,
+    /// The conditions to agree to.
+    pub conditions: Vec<Node>,
+    /// Their revision.
+    pub conditions_revision: u32,
+    /// What it costs, in words.
+    pub price: String,
+    /// Why one cannot subscribe; `null`: one can.
+    pub refused: Option<String>,
+}
+
+/// How many calls a subscriber may make.
+#[derive(Serialize, JsonSchema)]
+pub struct PlanLimit {
+    /// Calls.
+    pub count: u64,
+    /// `second`, `minute`, `hour`, `day`, `week` or `month`.
+    pub per: String,
+}
+
+/// A tag of a document.
+#[derive(Serialize, JsonSchema)]
+pub struct TagLine {
+    /// Its name.
+    pub name: String,
+    /// What it groups.
+    pub description: String,
+}
+
+/// An operation in a list.
+#[derive(Serialize, JsonSchema)]
+pub struct OperationLine {
+    /// Its id.
+    pub id: String,
+    /// The method.
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// A line about it.
+    pub summary: String,
+    /// Its first tag.
+    pub tag: String,
+    /// Whether it is to go.
+    pub is_deprecated: bool,
+}
+
+/// An operation, in the form of OpenAPI 3.1, with the schemas that it names.
+#[derive(Serialize, JsonSchema)]
+pub struct OperationDetail {
+    /// Its id.
+    pub id: String,
+    /// The method.
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// A line about it.
+    pub summary: String,
+    /// Whether it is to go.
+    pub is_deprecated: bool,
+    /// What it does.
+    pub description: Vec<Node>,
+    /// Parameters, body, answers, callbacks.
+    pub value: Map<String, Value>,
+    /// The schemas that it names; further ones are asked for by name.
+    pub schemas: Map<String, Value>,
+    /// The security schemes of the document.
+    pub security_schemes: Map<String, Value>,
+}
+
+/// A schema, with those that it names.
+#[derive(Serialize, JsonSchema)]
+pub struct Schemas {
+    /// By name.
+    pub schemas: Map<String, Value>,
+}
+
+/// A page.
+#[derive(Serialize, JsonSchema)]
+pub struct PageDetail {
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: Vec<Node>,
+    /// The API that it belongs to.
+    pub api: Option<String>,
+}
+
+/// What differs between two versions.
+#[derive(Serialize, JsonSchema)]
+pub struct VersionChanges {
+    /// The older version.
+    pub from: String,
+    /// The newer one.
+    pub to: String,
+    /// By operation.
+    pub operations: Vec<ChangedOperation>,
+}
+
+/// What differs in an operation.
+#[derive(Serialize, JsonSchema)]
+pub struct ChangedOperation {
+    /// Method and path.
+    pub operation: String,
+    /// In words.
+    pub changes: Vec<ChangeLine>,
+}
+
+/// A difference.
+#[derive(Serialize, JsonSchema)]
+pub struct ChangeLine {
+    /// In words.
+    pub text: String,
+    /// Whether callers have to change something.
+    pub is_breaking: bool,
+}

@@ -1,0 +1,27 @@
+//! Weir's developer portal: which APIs there are for whom, their reference, developers with their teams, applications,
+//! subscriptions and keys, usage, and calls to try.
+//!
+//! It is a web application of its own: a listener, a cookie and identities that no Admin API knows. Its pages are built
+//! with the console's (`weir-console`) and know only what `/portal/v1` tells them. What a developer changes is a call of
+//! Weir's own API, made for them from inside ([`weir_control::api::Delegate`]).
+//!
+//! | module | |
+//! |---|---|
+//! | [`documents`] | what the store holds of API management, followed |
+//! | [`catalogue`] | APIs with their versions as a portal shows them; search |
+//! | [`markdown`] | texts of people as inert trees |
+//! | [`pages`] | the page that browsers load, with title, description and theme; the catalogue for machines |
+//! | [`api`] | `/portal/v1` |
+//!
+//! **What it is not**: it never has an operator's rights, and it is never on the request path.
+
+pub mod api;
+pub mod catalogue;
+pub mod documents;
+pub mod markdown;
+pub mod pages;
+mod portal;
+mod viewer;
+
+pub use portal::{Options, Portals};
+pub use viewer::Viewer;

@@ -1,0 +1,360 @@
+//! What browsers and machines load beside the API: the application's page with a title, a description and a list of
+//! operations for those who run no scripts; the theme; built files; and the catalogue of RFC 9727 with a sitemap.
+
+use crate::catalogue::Catalogue;
+use crate::markdown;
+use crate::portal::{Portals, Visit};
+use crate::viewer::Viewer;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+use weir_apis::entities::{Font, Portal};
+use weir_apis::portal::{ink_on, palettes};
+use weir_console::{Archive, Files};
+
+/// The page of the application among the built files.
+const PAGE: &str = "portal.html";
+/// What the built page has where its title and its description go.
+const TITLE: &str = "<title>Developer portal</title>";
+const NO_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
+/// Operations that are listed for those who run no scripts.
+const MAX_LISTED: usize = 500;
+/// What the catalogue's answer is (RFC 9727, section 4.1).
+const LINKSET: &str = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
+const HEADERS: [(HeaderName, &str); 3] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "same-origin"),
+];
+
+/// The built files, and the page taken apart.
+pub struct Shell {
+    files: Files,
+    before_title: String,
+    between: String,
+    after: String,
+}
+
+impl Shell {
+    /// Takes the built page apart.
+    pub fn new(archive: Archive) -> Self {
+        let files = Files::new(archive);
+        let page = files.text(PAGE).unwrap_or_else(|| {
+            format!("<!doctype html><html lang=\"en\"><head>{TITLE}</head><body><noscript></noscript></body></html>")
+        });
+        let (before_title, rest) = page.split_once(TITLE).unwrap_or((&page, ""));
+        let (between, rest) = rest.split_once(NO_SCRIPT.0).unwrap_or((rest, ""));
+        let (_, after) = rest.split_once(NO_SCRIPT.1).unwrap_or(("", rest));
+        Self {
+            before_title: before_title.to_owned(),
+            between: format!("{between}{}", NO_SCRIPT.0),
+            after: format!("{}{after}", NO_SCRIPT.1),
+            files,
+        }
+    }
+
+    fn page(&self, about: &About) -> String {
+        let (title, description) = (escape(&about.title), escape(&about.description));
+        format!(
+            "{}<title>{title}</title><meta name=\"description\" content=\"{description}\" /><meta property=\"og:title\" content=\"{title}\" /><meta property=\"og:description\" content=\"{description}\" /><meta property=\"og:type\" content=\"website\" />{}{}{}",
+            self.before_title, self.between, about.listed, self.after
+        )
+    }
+}
+
+/// What a page is about.
+struct About {
+    title: String,
+    description: String,
+    /// HTML for those who run no scripts.
+    listed: String,
+    is_there: bool,
+}
+
+/// A text that means nothing in HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The paths.
+pub fn router(portals: &Arc<Portals>) -> Router {
+    Router::new()
+        .route("/theme.css", get(theme))
+        .route("/ui/{*path}", get(file))
+        .route("/.well-known/api-catalog", get(api_catalog))
+        .route("/sitemap.xml", get(sitemap))
+        .route("/robots.txt", get(robots))
+        .fallback(get(page))
+        .with_state(Arc::clone(portals))
+}
+
+async fn file(State(portals): State<Arc<Portals>>, Path(path): Path<String>, headers: HeaderMap) -> Response {
+    // The console's page and paths are not here; what both are made of is.
+    match path.ends_with(".html") {
+        true => (StatusCode::NOT_FOUND, HEADERS, "there is no such file\n").into_response(),
+        false => portals.shell.files.answer(&path, &headers),
+    }
+}
+
+async fn page(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>, uri: Uri) -> Response {
+    let catalogue = portals.catalogue().await;
+    let about = about(&catalogue, &visit, uri.path());
+    let status = if about.is_there {
+        StatusCode::OK
+    } else {
+        StatusCode::NOT_FOUND
+    };
+    let url = format!("<{}/.well-known/api-catalog>; rel=\"api-catalog\"", visit.url);
+    let mut answer = (
+        status,
+        HEADERS,
+        [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CACHE_CONTROL, "no-store"),
+        ],
+        portals.shell.page(&about),
+    )
+        .into_response();
+    if let Ok(link) = url.parse() {
+        answer.headers_mut().insert(header::LINK, link);
+    }
+    answer
+}
+
+fn portal_title(portal: &Portal) -> &str {
+    match portal.display_name.as_str() {
+        "" => "Developer portal",
+        title => title,
+    }
+}
+
+/// What a path leads to. Something that is hidden is as absent as something that is not there.
+fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> About {
+    let portal = portal_title(&visit.portal);
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let segments: Vec<&str> = decoded.split('/').filter(|it| !it.is_empty()).collect();
+    let named = |title: &str, description: &str| About {
+        title: format!("{title} · {portal}"),
+        description: description.to_owned(),
+        listed: String::new(),
+        is_there: true,
+    };
+    let missing = || About {
+        is_there: false,
+        ..named("Nothing here", "")
+    };
+    match segments.as_slice() {
+        [] => About {
+            title: portal.to_owned(),
+            listed: listed_apis(catalogue, visit),
+            ..named(portal, &visit.portal.description)
+        },
+        ["apis"] => About {
+            listed: listed_apis(catalogue, visit),
+            ..named("APIs", &visit.portal.description)
+        },
+        ["apis", name, rest @ ..] => {
+            let Some(api) = catalogue.api(&visit.portal, &visit.viewer, name) else {
+                return missing();
+            };
+            let version = match rest.first() {
+                Some(wanted) => api.versions.iter().find(|it| it.version.version == *wanted),
+                None => api.versions.first(),
+            };
+            let Some(version) = version else {
+                return missing();
+            };
+            let place = version.places.first();
+            let title = format!("{} {}", api.title(), version.version.version);
+            let about = markdown::plain(&markdown::read(&api.api.description));
+            let mut listed = format!("<h1>{}</h1><p>{}</p><ul>", escape(&title), escape(&about));
+            for operation in place.into_iter().flat_map(|it| it.operations()).take(MAX_LISTED) {
+                let summary = operation.summary.as_deref().unwrap_or_default();
+                // Writing to a text cannot fail.
+                let _written = write!(
+                    listed,
+                    "<li>{} {} {}</li>",
+                    escape(&operation.method),
+                    escape(&operation.path),
+                    escape(summary)
+                );
+            }
+            listed.push_str("</ul>");
+            let description: String = about.chars().take(200).collect();
+            About {
+                listed,
+                ..named(&title, &description)
+            }
+        }
+        ["pages", name] => {
+            let mut pages = catalogue.pages(&visit.portal, &visit.viewer);
+            match pages.find(|it| it.name == *name) {
+                Some(page) => {
+                    let text = markdown::plain(&markdown::read(&page.body));
+                    let description: String = text.chars().take(200).collect();
+                    About {
+                        listed: format!("<h1>{}</h1><p>{}</p>", escape(&page.title), escape(&text)),
+                        ..named(&page.title, &description)
+                    }
+                }
+                None => missing(),
+            }
+        }
+        ["search" | "login" | "sign-up" | "confirm" | "reset" | "account" | "teams" | "invitation", ..] => {
+            named("Account", "")
+        }
+        ["apps", ..] => named("Applications", ""),
+        _ => missing(),
+    }
+}
+
+fn listed_apis(catalogue: &Catalogue, visit: &Visit) -> String {
+    let mut listed = "<ul>".to_owned();
+    for api in catalogue.apis(&visit.portal, &visit.viewer).take(MAX_LISTED) {
+        // Writing to a text cannot fail.
+        let _written = write!(
+            listed,
+            "<li><a href=\"/apis/{}\">{}</a></li>",
+            escape(&api.api.name),
+            escape(api.title())
+        );
+    }
+    listed.push_str("</ul>");
+    listed
+}
+
+/// The theme's colours in place of the standard ones. They were checked when they were written.
+async fn theme(Extension(visit): Extension<Visit>) -> Response {
+    let [light, dark] = palettes(&visit.portal.theme);
+    let pair = |name: &str, light: &str, dark: &str| format!("  --{name}: light-dark({light}, {dark});\n");
+    let mix = |colour: &str, share: u8, other: &str| format!("color-mix(in srgb, {colour} {share}%, {other})");
+    let mut css = ":root {\n".to_owned();
+    if visit.portal.theme != weir_apis::entities::Theme::default() {
+        css += &pair("accent", light.accent, dark.accent);
+        css += &pair("accent-ink", ink_on(light.accent), ink_on(dark.accent));
+        css += &pair(
+            "accent-strong",
+            &mix(light.accent, 75, light.ink),
+            &mix(dark.accent, 75, dark.ink),
+        );
+        css += &pair(
+            "accent-soft",
+            &mix(light.accent, 9, light.surface),
+            &mix(dark.accent, 14, dark.surface),
+        );
+        css += &pair("focus", light.accent, dark.accent);
+        css += &pair("canvas", light.canvas, dark.canvas);
+        css += &pair("surface", light.surface, dark.surface);
+        css += &pair("ink", light.ink, dark.ink);
+        let font = match visit.portal.theme.font {
+            Font::System => "",
+            Font::Serif => "ui-serif, Georgia, 'Noto Serif', 'Liberation Serif', serif",
+            Font::Rounded => "ui-rounded, 'SF Pro Rounded', Nunito, 'Noto Sans', sans-serif",
+            Font::Mono => "ui-monospace, 'SF Mono', 'Liberation Mono', monospace",
+        };
+        if !font.is_empty() {
+            css += &format!("  --font: {font};\n");
+        }
+    }
+    css += "}\n";
+    let kind = [
+        (header::CONTENT_TYPE, "text/css; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (HEADERS, kind, css).into_response()
+}
+
+/// The public APIs for machines (RFC 9727), whoever asks.
+async fn api_catalog(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>) -> Response {
+    let catalogue = portals.catalogue().await;
+    let (url, anybody) = (&visit.url, Viewer::default());
+    let (mut items, mut contexts) = (Vec::new(), Vec::new());
+    for api in catalogue.apis(&visit.portal, &anybody) {
+        for version in &api.versions {
+            let (name, number) = (&api.api.name, &version.version.version);
+            let page = format!("{url}/apis/{name}/{number}");
+            let base = version
+                .places
+                .first()
+                .and_then(|it| it.base_url(portals.gateway.as_deref()))
+                .unwrap_or_else(|| page.clone());
+            items.push(json!({ "href": base }));
+            contexts.push(json!({
+                "anchor": base,
+                "service-desc": [{
+                    "href": format!("{url}/portal/v1/apis/{name}/versions/{number}/openapi.json"),
+                    "type": "application/openapi+json",
+                }],
+                "service-doc": [{ "href": page, "type": "text/html", "title": api.title() }],
+            }));
+        }
+    }
+    let mut all: Vec<Value> =
+        vec![json!({ "anchor": format!("{url}/.well-known/api-catalog"), "item": items })];
+    all.extend(contexts);
+    let kind = [
+        (header::CONTENT_TYPE, LINKSET.to_owned()),
+        (
+            header::LINK,
+            format!("<{url}/.well-known/api-catalog>; rel=\"api-catalog\""),
+        ),
+    ];
+    (HEADERS, kind, json!({ "linkset": all }).to_string()).into_response()
+}
+
+async fn sitemap(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>) -> Response {
+    let catalogue = portals.catalogue().await;
+    let anybody = Viewer::default();
+    let mut paths = vec!["/".to_owned(), "/apis".to_owned()];
+    for api in catalogue.apis(&visit.portal, &anybody) {
+        let versions = api.versions.iter();
+        paths.extend(versions.map(|it| format!("/apis/{}/{}", api.api.name, it.version.version)));
+    }
+    let pages = catalogue.pages(&visit.portal, &anybody);
+    paths.extend(pages.map(|it| format!("/pages/{}", it.name)));
+    let mut xml =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
+            .to_owned();
+    for path in paths {
+        xml += &format!("<url><loc>{}</loc></url>\n", escape(&format!("{}{path}", visit.url)));
+    }
+    xml += "</urlset>\n";
+    (HEADERS, [(header::CONTENT_TYPE, "application/xml")], xml).into_response()
+}
+
+async fn robots(Extension(visit): Extension<Visit>) -> Response {
+    let text = format!("User-agent: *\nAllow: /\nDisallow: /portal/\nSitemap: {}/sitemap.xml\n", visit.url);
+    (HEADERS, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_mean_nothing_in_html() {
+        assert_eq!(
+            escape("</title><script>alert('\"&\")</script>"),
+            "&lt;/title&gt;&lt;script&gt;alert(&#39;&quot;&amp;&quot;)&lt;/script&gt;"
+        );
+    }
+}

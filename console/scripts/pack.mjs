@@ -28,7 +28,7 @@ function filesBelow(folder) {
 
 // What the build reads: a test of the crate computes the same.
 function hashOfSources() {
-  const named = ['index.html', 'package-lock.json', 'tsconfig.json', 'vite.config.ts'].map((name) => join(root, name))
+  const named = ['index.html', 'portal.html', 'package-lock.json', 'tsconfig.json', 'vite.config.ts'].map((name) => join(root, name))
   const lines = [...named, ...filesBelow(join(root, 'src'))].map(
     (path) => `${relative(root, path)} ${sha256(readFileSync(path))}\n`,
   )

@@ -19,6 +19,8 @@ export class Weir {
   url = ''
   /** Where it takes calls. */
   proxy = ''
+  /** Where the developer portal is, if it was asked for. */
+  portal = ''
 
   async start(more: string[] = ['--data', this.folder], consolePort = 0): Promise<this> {
     this.arguments = more
@@ -36,6 +38,7 @@ export class Weir {
       child.on('exit', () => reject(new Error(`weir ended: ${said}`)))
     })
     this.url = /the console on (http:\/\/[^/]+)/.exec(ready)?.[1] ?? ''
+    this.portal = /the developer portal on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     this.proxy = /routes on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     return this
   }
@@ -165,7 +168,7 @@ export const test = base.extend<{ weir: Weir; filled: Weir; managed: Weir }>({
   weir: async ({ page }, use) => {
     const weir = await new Weir().start()
     await pagesFromDist(page)
-    watch(page, () => weir.url)
+    watch(page, () => [weir.url, weir.portal])
     await use(weir)
     await weir.end()
   },
@@ -185,10 +188,10 @@ export const test = base.extend<{ weir: Weir; filled: Weir; managed: Weir }>({
 })
 
 /** Nothing may be asked of another host, and nothing may be refused by the page's policy. */
-function watch(page: Page, url: () => string) {
+function watch(page: Page, urls: () => string[]) {
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url())
-    if (protocol !== 'blob:') expect(origin, request.url()).toBe(url())
+    if (protocol !== 'blob:') expect(urls(), request.url()).toContain(origin)
   })
   page.on('console', (message) => {
     // Chromium itself styles what is typed over a selection in the text editor; the policy holds that off, too.

@@ -202,11 +202,7 @@ pub fn page_faults(page: &Page) -> Vec<Fault> {
     if !naming::is_name(&page.name) {
         faults.push((
             "name".to_owned(),
-            format!(
-                "'{}' is no name: expected {}",
-                page.name,
-                naming::EXPECTED_NAME
-            ),
+            format!("'{}' is no name: expected {}", page.name, naming::EXPECTED_NAME),
         ));
     }
     if page.title.trim().is_empty() {

@@ -8,6 +8,7 @@ use hyper::{Request, Response, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -74,7 +75,7 @@ pub struct Call {
     /// `http://HOST[:PORT]/PATH`, or with `https`.
     pub url: String,
     /// Headers beside `Host` and `Content-Length`.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     /// The body.
     pub body: Vec<u8>,
     /// Until the head of the answer is there, and then until its end.
@@ -111,8 +112,8 @@ impl Call {
 
     /// With a header.
     #[must_use]
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
+    pub fn header(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
@@ -191,7 +192,7 @@ impl Call {
             .uri(target)
             .header(header::HOST, host);
         for (name, value) in &self.headers {
-            request = request.header(*name, value);
+            request = request.header(name.as_ref(), value);
         }
         let request = request
             .body(Full::new(Bytes::from(self.body)))

@@ -5,7 +5,7 @@
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, RwLock, RwLockReadGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_store::follow::{self, Subscription};

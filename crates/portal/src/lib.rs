@@ -21,7 +21,8 @@ pub mod documents;
 pub mod markdown;
 pub mod pages;
 mod portal;
+mod turns;
 mod viewer;
 
-pub use portal::{Options, Portals};
+pub use portal::{GatewayOf, Options, Portals};
 pub use viewer::Viewer;

@@ -1,7 +1,9 @@
 //! Markdown as a tree of few kinds of nodes. It holds texts, never HTML: what a person wrote as HTML is shown as the text
 //! that it is, and links that would run something are texts, too.
 
-use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -295,7 +297,10 @@ mod tests {
     fn what_would_run_is_text() {
         for (text, shown) in [
             ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-            ("a <img src=x onerror=alert(1)> b", "a <img src=x onerror=alert(1)> b"),
+            (
+                "a <img src=x onerror=alert(1)> b",
+                "a <img src=x onerror=alert(1)> b",
+            ),
             ("<svg onload=alert(1)></svg>", "<svg onload=alert(1)></svg>"),
         ] {
             let found = read(text);
@@ -312,13 +317,16 @@ mod tests {
         ] {
             assert_eq!(safe(to), None, "{to:?}");
         }
-        for to in ["https://a.test/b:c", "/apis/a:b", "mailto:a@b.test", "#top", "a/b:c"] {
+        for to in [
+            "https://a.test/b:c",
+            "/apis/a:b",
+            "mailto:a@b.test",
+            "#top",
+            "a/b:c",
+        ] {
             assert_eq!(safe(to).as_deref(), Some(to));
         }
-        assert_eq!(
-            read("[x](javascript:alert%281%29)")[0].children[0].kind,
-            "span"
-        );
+        assert_eq!(read("[x](javascript:alert%281%29)")[0].children[0].kind, "span");
         // Nothing is loaded from elsewhere.
         assert_eq!(read("![x](https://evil.test/p.png)")[0].children[0].kind, "link");
         assert_eq!(read("![x](//evil.test/p.png)")[0].children[0].kind, "link");

@@ -219,9 +219,10 @@ fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> About {
                 None => missing(),
             }
         }
-        ["search" | "login" | "sign-up" | "confirm" | "reset" | "account" | "teams" | "invitation", ..] => {
-            named("Account", "")
-        }
+        [
+            "search" | "login" | "sign-up" | "confirm" | "reset" | "account" | "teams" | "invitation",
+            ..,
+        ] => named("Account", ""),
         ["apps", ..] => named("Applications", ""),
         _ => missing(),
     }
@@ -246,7 +247,8 @@ fn listed_apis(catalogue: &Catalogue, visit: &Visit) -> String {
 async fn theme(Extension(visit): Extension<Visit>) -> Response {
     let [light, dark] = palettes(&visit.portal.theme);
     let pair = |name: &str, light: &str, dark: &str| format!("  --{name}: light-dark({light}, {dark});\n");
-    let mix = |colour: &str, share: u8, other: &str| format!("color-mix(in srgb, {colour} {share}%, {other})");
+    let mix =
+        |colour: &str, share: u8, other: &str| format!("color-mix(in srgb, {colour} {share}%, {other})");
     let mut css = ":root {\n".to_owned();
     if visit.portal.theme != weir_apis::entities::Theme::default() {
         css += &pair("accent", light.accent, dark.accent);
@@ -295,7 +297,7 @@ async fn api_catalog(State(portals): State<Arc<Portals>>, Extension(visit): Exte
             let base = version
                 .places
                 .first()
-                .and_then(|it| it.base_url(portals.gateway.as_deref()))
+                .and_then(|it| it.base_url(&portals.gateway))
                 .unwrap_or_else(|| page.clone());
             items.push(json!({ "href": base }));
             contexts.push(json!({
@@ -335,15 +337,26 @@ async fn sitemap(State(portals): State<Arc<Portals>>, Extension(visit): Extensio
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
             .to_owned();
     for path in paths {
-        xml += &format!("<url><loc>{}</loc></url>\n", escape(&format!("{}{path}", visit.url)));
+        xml += &format!(
+            "<url><loc>{}</loc></url>\n",
+            escape(&format!("{}{path}", visit.url))
+        );
     }
     xml += "</urlset>\n";
     (HEADERS, [(header::CONTENT_TYPE, "application/xml")], xml).into_response()
 }
 
 async fn robots(Extension(visit): Extension<Visit>) -> Response {
-    let text = format!("User-agent: *\nAllow: /\nDisallow: /portal/\nSitemap: {}/sitemap.xml\n", visit.url);
-    (HEADERS, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+    let text = format!(
+        "User-agent: *\nAllow: /\nDisallow: /portal/\nSitemap: {}/sitemap.xml\n",
+        visit.url
+    );
+    (
+        HEADERS,
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        text,
+    )
+        .into_response()
 }
 
 #[cfg(test)]

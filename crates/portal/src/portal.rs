@@ -2,20 +2,24 @@
 
 use crate::catalogue::{Catalogue, Descriptions};
 use crate::documents::Documents;
+use crate::turns::Turns;
 use crate::viewer::Viewer;
 use crate::{api, pages};
+use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::Router;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_apis::entities::Portal;
 use weir_console::Archive;
 use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_store::{Store, StoreError};
+
+/// Where the gateway of this process takes the calls of an environment; `None`: it takes none.
+pub type GatewayOf = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What portals work with.
 pub struct Options {
@@ -27,8 +31,8 @@ pub struct Options {
     pub analytics: Option<Analytics>,
     /// The built pages.
     pub assets: Archive,
-    /// The URL of the gateway of this process, for publications that name no other; `None`: it serves no calls.
-    pub gateway: Option<String>,
+    /// The URL of the gateway of this process that serves an environment, for publications that name no other.
+    pub gateway: GatewayOf,
     /// Whether browsers come over TLS.
     pub is_tls: bool,
 }
@@ -41,8 +45,9 @@ pub struct Portals {
     pub(crate) delegate: Delegate,
     #[allow(dead_code)]
     pub(crate) analytics: Option<Analytics>,
-    pub(crate) gateway: Option<String>,
+    pub(crate) gateway: GatewayOf,
     pub(crate) shell: pages::Shell,
+    pub(crate) tries: Turns,
     is_tls: bool,
     made: Mutex<Made>,
 }
@@ -62,6 +67,8 @@ pub(crate) struct Visit {
     pub viewer: Viewer,
     /// The portal's URL as the browser has it, without a path.
     pub url: String,
+    /// From where.
+    pub address: IpAddr,
 }
 
 impl Portals {
@@ -76,6 +83,7 @@ impl Portals {
             analytics: options.analytics,
             gateway: options.gateway,
             shell: pages::Shell::new(options.assets),
+            tries: Turns::default(),
             is_tls: options.is_tls,
             made: Mutex::default(),
         }))
@@ -162,7 +170,7 @@ fn host_of(headers: &HeaderMap) -> Option<String> {
 /// Finds the portal and who asks, and refuses what another site makes a browser send.
 async fn enter(
     State(portals): State<Arc<Portals>>,
-    ConnectInfo(_peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -183,6 +191,7 @@ async fn enter(
         portal: Arc::new(portal),
         viewer: Viewer::default(),
         url,
+        address: peer.ip(),
     };
     request.extensions_mut().insert(visit);
     next.run(request).await
@@ -222,7 +231,11 @@ mod tests {
             for origin in origins {
                 headers.append(header::ORIGIN, origin.parse().expect("a value"));
             }
-            assert_eq!(is_from_here(&headers, "127.0.0.1:1", &portal), expected, "{origins:?}");
+            assert_eq!(
+                is_from_here(&headers, "127.0.0.1:1", &portal),
+                expected,
+                "{origins:?}"
+            );
         }
     }
 }

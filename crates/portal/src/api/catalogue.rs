@@ -35,21 +35,36 @@ const VERSION: &str = "/portal/v1/apis/{api}/versions/{version}";
 /// The calls.
 pub fn operations() -> Vec<Operation> {
     let operations = vec![
-        Operation::get("/portal/v1/portal", ("getPortal", "Reads what the portal is"), portal)
-            .answers::<PortalInfo>(),
-        Operation::get("/portal/v1/apis", ("listApis", "Lists the APIs of the portal"), list)
-            .query::<Filter>()
-            .answers::<Cards>(),
+        Operation::get(
+            "/portal/v1/portal",
+            ("getPortal", "Reads what the portal is"),
+            portal,
+        )
+        .answers::<PortalInfo>(),
+        Operation::get(
+            "/portal/v1/apis",
+            ("listApis", "Lists the APIs of the portal"),
+            list,
+        )
+        .query::<Filter>()
+        .answers::<Cards>(),
         Operation::get(
             "/portal/v1/search",
-            ("search", "Searches APIs, operations and pages; typing errors are forgiven"),
+            (
+                "search",
+                "Searches APIs, operations and pages; typing errors are forgiven",
+            ),
             search,
         )
         .query::<Wanted>()
         .answers::<Found>(),
         Operation::get(API, ("getApi", "Reads an API with its versions"), api).answers::<ApiDetail>(),
-        Operation::get(VERSION, ("getVersion", "Reads a version with its operations and plans"), version)
-            .answers::<VersionDetail>(),
+        Operation::get(
+            VERSION,
+            ("getVersion", "Reads a version with its operations and plans"),
+            version,
+        )
+        .answers::<VersionDetail>(),
         Operation::get(
             "/portal/v1/apis/{api}/versions/{version}/operations/{operation}",
             ("getOperation", "Reads an operation with its schemas"),
@@ -75,10 +90,18 @@ pub fn operations() -> Vec<Operation> {
         )
         .query::<Since>()
         .answers::<VersionChanges>(),
-        Operation::get("/portal/v1/pages", ("listPages", "Lists the pages of the portal"), pages)
-            .answers::<List<TitledLink>>(),
-        Operation::get("/portal/v1/pages/{page}", ("getPage", "Reads a page of the portal"), page)
-            .answers::<PageDetail>(),
+        Operation::get(
+            "/portal/v1/pages",
+            ("listPages", "Lists the pages of the portal"),
+            pages,
+        )
+        .answers::<List<TitledLink>>(),
+        Operation::get(
+            "/portal/v1/pages/{page}",
+            ("getPage", "Reads a page of the portal"),
+            page,
+        )
+        .answers::<PageDetail>(),
     ];
     Operation::tagged("Catalogue", operations)
 }
@@ -375,13 +398,17 @@ fn place_line(portals: &Arc<Portals>, place: &Place) -> PlaceLine {
             title => title.to_owned(),
         },
         is_production: environment.kind == weir_apis::entities::EnvironmentKind::Production,
-        base_url: place.base_url(portals.gateway.as_deref()),
-        deprecation: place.publication.deprecation.as_ref().map(|it| DeprecationNotice {
-            since: it.since,
-            sunset: it.sunset,
-            link: it.link.clone().filter(|it| it.starts_with("http")),
-            successor: it.successor.clone(),
-        }),
+        base_url: place.base_url(&portals.gateway),
+        deprecation: place
+            .publication
+            .deprecation
+            .as_ref()
+            .map(|it| DeprecationNotice {
+                since: it.since,
+                sunset: it.sunset,
+                link: it.link.clone().filter(|it| it.starts_with("http")),
+                successor: it.successor.clone(),
+            }),
     }
 }
 
@@ -440,8 +467,9 @@ pub async fn operation(
     let operation = operation.ok_or_else(|| Problem::not_found(format_args!("the operation '{id}'")))?;
     let schemas = reference::named_in(&operation.value, &place.description.schemas);
     let mut value = operation.value.as_object().cloned().unwrap_or_default();
-    // Where the backend is concerns no caller.
+    // Where the backend is, and whom it trusts, concerns no caller: plans say how to call.
     value.remove("servers");
+    value.remove("security");
     let text = value.remove("description");
     Ok(Json(OperationDetail {
         id: operation.id.clone(),
@@ -452,7 +480,6 @@ pub async fn operation(
         description: described(text),
         value,
         schemas,
-        security_schemes: place.description.security_schemes.clone(),
     }))
 }
 
@@ -491,7 +518,7 @@ pub async fn document(
     let catalogue = portals.catalogue().await;
     let (_, found) = find_version(&catalogue, &visit, (&name, &version))?;
     let place = first_place(&found)?;
-    let base = place.base_url(portals.gateway.as_deref());
+    let base = place.base_url(&portals.gateway);
     let path = place.publication.runtime.base_path.trim_end_matches('/');
     // The export puts the base path behind each.
     let servers: Vec<String> = base
@@ -562,10 +589,7 @@ pub async fn changes(
     }))
 }
 
-pub async fn pages(
-    State(portals): Shared,
-    Extension(visit): Extension<Visit>,
-) -> Json<List<TitledLink>> {
+pub async fn pages(State(portals): Shared, Extension(visit): Extension<Visit>) -> Json<List<TitledLink>> {
     let catalogue = portals.catalogue().await;
     let pages = catalogue.pages(&visit.portal, &visit.viewer);
     Json(List {

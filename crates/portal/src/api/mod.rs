@@ -6,6 +6,7 @@ mod describe;
 mod operation;
 mod reference;
 mod shapes;
+mod try_it;
 
 use crate::portal::Portals;
 use axum::Json;
@@ -24,7 +25,7 @@ static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::d
 
 /// Every call.
 fn all() -> Vec<Operation> {
-    let groups = [catalogue::operations(), of_itself()];
+    let groups = [catalogue::operations(), try_it::operations(), of_itself()];
     groups.into_iter().flatten().collect()
 }
 

@@ -2,13 +2,13 @@
 //! and what answers it. The router, the check and the OpenAPI document are all made of these.
 
 use crate::portal::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
-use axum::Extension;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::sync::Arc;
 use weir_control::api::Problem;
@@ -70,6 +70,15 @@ impl Operation {
         Self::new(Method::GET, path, about, routing::get(handler))
     }
 
+    /// A call that makes or does something.
+    pub fn post<H: Handler<T, Arc<Portals>>, T: 'static>(
+        path: &'static str,
+        about: (&'static str, &'static str),
+        handler: H,
+    ) -> Self {
+        Self::new(Method::POST, path, about, routing::post(handler))
+    }
+
     /// The same calls in a group of the documentation.
     pub fn tagged(tag: &'static str, all: Vec<Self>) -> Vec<Self> {
         all.into_iter().map(|it| Self { tag, ..it }).collect()
@@ -80,6 +89,15 @@ impl Operation {
     pub fn query<T: JsonSchema>(self) -> Self {
         Self {
             query: Some(|generator| generator.subschema_for::<T>()),
+            ..self
+        }
+    }
+
+    /// Its body.
+    #[must_use]
+    pub fn body<T: JsonSchema>(self) -> Self {
+        Self {
+            body: Some(|generator| generator.subschema_for::<T>()),
             ..self
         }
     }

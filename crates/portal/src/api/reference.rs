@@ -116,7 +116,8 @@ mod tests {
     #[test]
     fn recursion_ends_and_strangers_stay_out() {
         let all = schemas();
-        let operation = json!({ "responses": { "200": { "content": { "x": { "schema": reference("Node") } } } } });
+        let operation =
+            json!({ "responses": { "200": { "content": { "x": { "schema": reference("Node") } } } } });
         let found = named_in(&operation, &all);
         let names: Vec<&String> = found.keys().collect();
         assert_eq!(names, ["Node", "Leaf"]);

@@ -262,8 +262,6 @@ pub struct OperationDetail {
     pub value: Map<String, Value>,
     /// The schemas that it names; further ones are asked for by name.
     pub schemas: Map<String, Value>,
-    /// The security schemes of the document.
-    pub security_schemes: Map<String, Value>,
 }
 
 /// A schema, with those that it names.

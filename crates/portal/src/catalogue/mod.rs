@@ -9,6 +9,7 @@ pub use search::{Hit, HitKind};
 
 use crate::documents::Documents;
 use crate::markdown;
+use crate::portal::GatewayOf;
 use crate::viewer::Viewer;
 use search::{Entry, Index};
 use std::cmp::Reverse;
@@ -36,7 +37,10 @@ pub struct Place {
 impl Place {
     /// Whether callers can see an operation.
     pub fn shows(&self, operation: &str) -> bool {
-        self.revision.operations.get(operation).is_none_or(|it| !it.hidden)
+        self.revision
+            .operations
+            .get(operation)
+            .is_none_or(|it| !it.hidden)
     }
 
     /// The operations that callers can see.
@@ -49,17 +53,20 @@ impl Place {
         self.operations().find(|it| it.id == id)
     }
 
-    /// Where callers send calls; `None`: nothing says so. `gateway` is the address of the gateway of this process.
-    pub fn base_url(&self, gateway: Option<&str>) -> Option<String> {
+    /// Where callers send calls; `None`: nothing says so.
+    pub fn base_url(&self, gateway: &GatewayOf) -> Option<String> {
         let runtime = &self.publication.runtime;
         let base = runtime.base_path.trim_end_matches('/');
         let host = runtime.hosts.iter().find(|it| !it.contains('*'));
-        let of_environment = self.environment.base_urls.first().map(|it| it.trim_end_matches('/'));
-        let server = match (of_environment, host, gateway) {
-            (Some(url), ..) => url.to_owned(),
-            (None, Some(host), _) => format!("https://{host}"),
-            (None, None, Some(gateway)) => gateway.trim_end_matches('/').to_owned(),
-            (None, None, None) => return None,
+        let of_environment = self
+            .environment
+            .base_urls
+            .first()
+            .map(|it| it.trim_end_matches('/'));
+        let server = match (of_environment, host) {
+            (Some(url), _) => url.to_owned(),
+            (None, Some(host)) => format!("https://{host}"),
+            (None, None) => gateway(&self.environment.name)?,
         };
         Some(format!("{server}{base}"))
     }
@@ -183,7 +190,11 @@ impl Catalogue {
     }
 
     /// The pages that a portal shows to somebody. Pages of an API are shown to those who see the API.
-    pub fn pages<'c>(&'c self, portal: &'c Portal, viewer: &'c Viewer) -> impl Iterator<Item = &'c Page> + 'c {
+    pub fn pages<'c>(
+        &'c self,
+        portal: &'c Portal,
+        viewer: &'c Viewer,
+    ) -> impl Iterator<Item = &'c Page> + 'c {
         self.pages.iter().filter(move |it| {
             let sees_api = it
                 .api
@@ -265,14 +276,11 @@ fn published(
 /// The order of versions: numbers as numbers, and a version before a release of the same number below it.
 pub fn compare_versions(one: &str, other: &str) -> std::cmp::Ordering {
     let split = |text: &str| -> (Vec<u64>, Option<String>) {
-        let (numbers, rest) = text.split_once(['-', '+']).map_or((text, None), |(numbers, rest)| {
-            (numbers, Some(rest.to_owned()))
-        });
+        let (numbers, rest) = text
+            .split_once(['-', '+'])
+            .map_or((text, None), |(numbers, rest)| (numbers, Some(rest.to_owned())));
         let numbers = numbers.trim_start_matches('v').split('.');
-        (
-            numbers.map(|it| it.parse().unwrap_or(0)).collect(),
-            rest,
-        )
+        (numbers.map(|it| it.parse().unwrap_or(0)).collect(), rest)
     };
     let ((one_numbers, one_rest), (other_numbers, other_rest)) = (split(one), split(other));
     let of_rest = match (&one_rest, &other_rest) {

@@ -88,7 +88,9 @@ impl Hit {
 
 /// The words of a text: letters and digits, small. `listPets` is two words and the whole.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    let whole = text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty());
+    let whole = text
+        .split(|it: char| !it.is_alphanumeric())
+        .filter(|it| !it.is_empty());
     whole.flat_map(|word| {
         let word: String = word.chars().take(MAX_LETTERS).collect();
         let mut parts: Vec<String> = vec![word.to_lowercase()];
@@ -189,7 +191,9 @@ impl Index {
 
     /// Words of the index that a word may stand for, with how well each fits.
     fn alike(&self, word: &str) -> Vec<(u32, u32)> {
-        let begin = self.vocabulary.partition_point(|(known, _)| known.as_str() < word);
+        let begin = self
+            .vocabulary
+            .partition_point(|(known, _)| known.as_str() < word);
         let begun = self.vocabulary[begin..]
             .iter()
             .take_while(|(known, _)| known.starts_with(word));

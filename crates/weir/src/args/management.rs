@@ -44,6 +44,9 @@ pub struct ManagementArgs {
     /// Address of Weir's own API, likewise [default: 127.0.0.1:8002, with a store and no other Admin API].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = listen)]
     pub console: Vec<AdminListen>,
+    /// Address of the developer portal, likewise. It serves no Admin API [default: there is no portal].
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_PORTAL", value_delimiter = ' ', value_parser = listen)]
+    pub portal: Vec<AdminListen>,
     /// The certificate that Admin APIs show over TLS, with what leads to its authority, as PEM. A changed file is read
     /// again [default: one that Weir has signed itself].
     #[arg(

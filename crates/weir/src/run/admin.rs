@@ -34,7 +34,7 @@ use weir_telemetry::metrics;
 const AUDIT_BESIDE_FILES: Duration = Duration::from_secs(60);
 
 /// A dialect, once it is open.
-type Late = Arc<OnceLock<Router>>;
+pub type Late = Arc<OnceLock<Router>>;
 
 /// An Admin API's listener.
 struct Bound {
@@ -151,6 +151,7 @@ pub async fn open_beside_files(
         files: FileTexts::default(),
         operational: OperationalStore::in_memory(),
         is_read_only: true,
+        api: Arc::default(),
     };
     let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
@@ -160,7 +161,7 @@ pub async fn open_beside_files(
 }
 
 /// The console's pages.
-fn assets() -> std::io::Result<weir_console::Archive> {
+pub fn assets() -> std::io::Result<weir_console::Archive> {
     weir_console::assets().map_err(std::io::Error::other)
 }
 
@@ -179,7 +180,7 @@ fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
     }
 }
 
-async fn pass_on(State(router): State<Late>, request: Request) -> Response {
+pub async fn pass_on(State(router): State<Late>, request: Request) -> Response {
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
         None => (
@@ -216,6 +217,8 @@ pub struct Shared {
     pub operational: OperationalStore,
     /// Whether Weir's own API refuses changes: no store would keep them.
     pub is_read_only: bool,
+    /// Weir's own API, once it is open.
+    pub api: Arc<tokio::sync::OnceCell<Arc<Api>>>,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -304,21 +307,7 @@ impl AdminApis {
                 }
                 // Weir's own.
                 None => {
-                    let options = ApiOptions {
-                        users: users.clone(),
-                        followed: shared.followed.clone(),
-                        dialects: shared.dialects.clone(),
-                        registry: weir_plugins::registry,
-                        gateways: shared.gateways.clone(),
-                        analytics: shared.analytics.clone(),
-                        files: shared.files.clone(),
-                        operational: shared.operational.clone(),
-                        passwords: Passwords::default(),
-                        health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
-                        is_read_only: shared.is_read_only,
-                    };
-                    let api = Api::open(Arc::clone(&store), options).await?;
-                    tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
+                    let api = shared.api(&store, &users).await?;
                     shared.with_dialects(api.router(), &others, &store)
                 }
             };
@@ -332,6 +321,32 @@ impl AdminApis {
 }
 
 impl Shared {
+    /// Weir's own API. It is opened once, whoever asks for it.
+    pub async fn api(&self, store: &Arc<dyn Store>, users: &Users) -> Result<Arc<Api>, StoreError> {
+        let shared = self;
+        let opened = self.api.get_or_try_init(|| {
+            let options = ApiOptions {
+                users: users.clone(),
+                followed: shared.followed.clone(),
+                dialects: shared.dialects.clone(),
+                registry: weir_plugins::registry,
+                gateways: shared.gateways.clone(),
+                analytics: shared.analytics.clone(),
+                files: shared.files.clone(),
+                operational: shared.operational.clone(),
+                passwords: Passwords::default(),
+                health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
+                is_read_only: shared.is_read_only,
+            };
+            async {
+                let api = Api::open(Arc::clone(store), options).await?;
+                tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
+                Ok(api)
+            }
+        });
+        opened.await.cloned()
+    }
+
     /// Weir's own API with the Admin APIs of the originals below it.
     fn with_dialects(&self, own: Router, opened: &[(DialectName, Router)], store: &Arc<dyn Store>) -> Router {
         let mut whole = own;

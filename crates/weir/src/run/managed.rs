@@ -5,6 +5,7 @@ use super::declared::Declareds;
 use super::files::{Watched, tell_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
+use super::portal::{self, OpenPortal};
 use super::proxy::{Starter, first_address};
 use super::{Control, End};
 use crate::args::RoleArg;
@@ -101,6 +102,7 @@ pub struct Files {
 struct Opened {
     keys: Option<SealingKeys>,
     listeners: Listeners,
+    portal: portal::Listeners,
     store: OpenStore,
     operational: OperationalStore,
     kept: Option<LastKnownGoodFile>,
@@ -112,6 +114,7 @@ impl Opened {
         let keys = keys.transpose().context("--store-key")?;
         Ok(Self {
             listeners: Listeners::bind(management)?,
+            portal: portal::Listeners::bind(management)?,
             store: open_local(&management.origin, keys.as_ref()).await?,
             operational: open_operational(management, keys.as_ref()).await?,
             kept: kept_file(management, keys.as_ref())?,
@@ -130,7 +133,8 @@ pub async fn serve(
     let environments = starter.args.management.environment.clone();
     let dialects = with_files(dialects, management, files.as_ref()).in_environments(environments);
     let opened = Opened::of(management).await?;
-    let addresses = opened.listeners.addresses()?;
+    let mut addresses = opened.listeners.addresses()?;
+    addresses.extend(opened.portal.addresses()?);
     let store = opened.store;
     let followed = Followed::default();
     control.status.set_followed(followed.clone());
@@ -181,12 +185,15 @@ pub async fn serve(
         files: texts.clone(),
         operational: opened.operational,
         is_read_only,
+        api: Arc::default(),
     };
+    let environments = starter.args.management.environment.clone();
+    let portal = opened.portal.serve(control, environments)?;
     let listeners = opened.listeners.serve(control)?;
-    if !listeners.is_empty() {
+    if !listeners.is_empty() || portal.is_some() {
         control.status.await_admin();
     }
-    let opening = tokio::spawn(open_admin_apis(listeners, store.clone(), shared));
+    let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
@@ -285,8 +292,12 @@ fn kept_file(
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> anyhow::Result<()> {
-    if apis.is_empty() {
+async fn open_admin_apis(
+    (apis, portal): (AdminApis, Option<OpenPortal>),
+    store: OpenStore,
+    shared: Shared,
+) -> anyhow::Result<()> {
+    if apis.is_empty() && portal.is_none() {
         return Ok(());
     }
     let store = store.opened().await;
@@ -296,8 +307,15 @@ async fn open_admin_apis(apis: AdminApis, store: OpenStore, shared: Shared) -> a
     ] {
         tokio::spawn(weir_control::compact_periodically(Arc::clone(store), kept));
     }
-    let (apis, shared) = (&apis, &shared);
-    let opened = until_read(FIRST_PAUSE, || apis.open(Arc::clone(&store), shared)).await;
+    let (apis, portal, shared) = (&apis, &portal, &shared);
+    let opened = until_read(FIRST_PAUSE, || async {
+        apis.open(Arc::clone(&store), shared).await?;
+        match portal {
+            Some(portal) => portal.open(Arc::clone(&store), shared).await,
+            None => Ok(()),
+        }
+    });
+    let opened = opened.await;
     let opened = opened.context("the Admin APIs cannot be opened");
     // A gateway that serves what it knows does not wait for them.
     opened.inspect_err(|error| tracing::error!("{error:#}"))

@@ -14,6 +14,7 @@ mod managed;
 mod metrics_endpoints;
 mod panics;
 mod plan;
+mod portal;
 mod proxy;
 mod trust;
 

@@ -53,6 +53,8 @@ pub struct Management {
     pub has_kong_config: bool,
     pub apisix_admin: Vec<AdminListen>,
     pub console: Vec<AdminListen>,
+    /// Where the developer portal listens.
+    pub portal: Vec<AdminListen>,
     /// What Admin APIs show over TLS; `None`: something made for this process.
     pub admin_tls: Option<TlsFiles>,
 }
@@ -106,7 +108,11 @@ impl RunMode {
         let flags = &args.management;
         let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
         let has_admin = all.iter().any(|addresses| !addresses.is_empty());
-        let has_admin_tls = all.into_iter().flatten().any(|listen| listen.is_tls);
+        let has_admin_tls = all
+            .into_iter()
+            .chain([&flags.portal])
+            .flatten()
+            .any(|listen| listen.is_tls);
         let has_store = flags.data.is_some() || flags.store.is_some();
         if flags.admin_certificate.is_some() && !has_admin_tls {
             return refused(
@@ -118,6 +124,9 @@ impl RunMode {
                 return refused(
                     "a gateway (--role gateway) has no Admin APIs: leave out --kong-admin, --apisix-admin and --console",
                 );
+            }
+            RoleArg::Gateway if !flags.portal.is_empty() => {
+                return refused("a gateway (--role gateway) has no developer portal: leave out --portal");
             }
             RoleArg::Control if !args.config.is_empty() => {
                 return refused("a control plane (--role control) serves no calls: leave out -c");
@@ -133,7 +142,7 @@ impl RunMode {
             }
             _ => {}
         }
-        if !has_store && !has_admin && flags.control.is_none() {
+        if !has_store && !has_admin && flags.portal.is_empty() && flags.control.is_none() {
             if args.config.is_empty() {
                 return refused(
                     "there is nothing to serve: give files (-c FILE), or a place for a configuration (--data DIR)",
@@ -166,6 +175,7 @@ pub fn beside_files(flags: &ManagementArgs) -> Management {
         kong_admin: vec![KONG_ADMIN],
         apisix_admin: Vec::new(),
         console: Vec::new(),
+        portal: Vec::new(),
         ..management(flags, true)
     }
 }
@@ -196,6 +206,7 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         has_kong_config: flags.kong_admin_config || (flags.data.is_none() && flags.store.is_none()),
         apisix_admin: addresses(&flags.apisix_admin, APISIX_ADMIN),
         console: addresses(&flags.console, CONSOLE),
+        portal: flags.portal.clone(),
         admin_tls: files.map(|(certificate, key)| TlsFiles {
             certificate,
             key,
@@ -265,6 +276,14 @@ mod tests {
             ),
             ("--role control", Err("needs a store")),
             ("--role control --data /d -c a.yaml", Err("serves no calls")),
+            (
+                "--data /d --portal 127.0.0.1:1",
+                Ok("sqlite:/d [8001, 9180, 8002]"),
+            ),
+            (
+                "--role gateway --store etcd://h:1 --portal 127.0.0.1:1",
+                Err("no developer portal"),
+            ),
         ] {
             match (plan(flags), expected) {
                 (Ok(plan), Ok(expected)) => assert_eq!(plan, expected, "{flags}"),

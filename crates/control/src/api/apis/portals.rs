@@ -150,10 +150,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list_pages(
-    State(api): State<Arc<Api>>,
-    Path(portal): Path<String>,
-) -> Result<Json<Value>, Problem> {
+async fn list_pages(State(api): State<Arc<Api>>, Path(portal): Path<String>) -> Result<Json<Value>, Problem> {
     listed(&api, &format!("pages/{portal}")).await
 }
 

@@ -1,0 +1,127 @@
+// The frame of the portal: its name, its menu, search, and the page that the address names.
+import { QueryClientProvider } from '@tanstack/react-query'
+import { Suspense, lazy, useEffect, useRef, useState } from 'react'
+import { Link, Route, Switch, useLocation } from 'wouter'
+import { isDark, setTheme, useTheme } from '../shell/theme'
+import { IconButton } from '../ui/button'
+import { Icon } from '../ui/icons'
+import { queries, usePortal } from './data'
+import { Loading, Page } from './frame'
+
+const Home = lazy(() => import('./pages/home'))
+const Catalogue = lazy(() => import('./pages/catalogue'))
+const Search = lazy(() => import('./pages/search'))
+const Api = lazy(() => import('./pages/api'))
+const TextPage = lazy(() => import('./pages/text-page'))
+
+export function App() {
+  return (
+    <QueryClientProvider client={queries}>
+      <Frame />
+    </QueryClientProvider>
+  )
+}
+
+function Frame() {
+  const [location] = useLocation()
+  useFocusOnPage(location)
+  return (
+    <>
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      <Top />
+      <Suspense fallback={<Loading />}>
+        <Switch>
+          <Route path="/" component={Home} />
+          <Route path="/apis" component={Catalogue} />
+          <Route path="/search" component={Search} />
+          <Route path="/apis/:api">{({ api }) => <Api api={api} version={null} rest="" />}</Route>
+          <Route path="/apis/:api/:version">{({ api, version }) => <Api api={api} version={version} rest="" />}</Route>
+          <Route path="/apis/:api/:version/*">{(params) => <Api api={params.api} version={params.version} rest={params['*'] ?? ''} />}</Route>
+          <Route path="/pages/:page">{({ page }) => <TextPage name={page} />}</Route>
+          <Route>
+            <Page title="Nothing here">
+              <p>
+                There is no such page. <Link href="/apis">All APIs</Link>
+              </p>
+            </Page>
+          </Route>
+        </Switch>
+      </Suspense>
+      <Bottom />
+    </>
+  )
+}
+
+function Top() {
+  const portal = usePortal()
+  const [location, go] = useLocation()
+  const [words, type] = useState('')
+  const dark = isDark(useTheme())
+  const other = dark ? 'light' : 'dark'
+  const isAt = (path: string) => (location === path || location.startsWith(`${path}/`) ? ('page' as const) : undefined)
+  return (
+    <header className="top">
+      <Link href="/" className="brand">
+        <img src="/ui/icon.svg" alt="" /> {portal.data?.title ?? 'Developer portal'}
+      </Link>
+      <nav aria-label="Portal" className="row menu">
+        <Link href="/apis" className="item" aria-current={isAt('/apis')}>
+          APIs
+        </Link>
+        {portal.data?.menu.map((it) => (
+          <Link key={it.to} href={it.to} className="item" aria-current={isAt(it.to)}>
+            {it.title}
+          </Link>
+        ))}
+      </nav>
+      <form
+        role="search"
+        className="search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          go(`/search?q=${encodeURIComponent(words)}`)
+        }}
+      >
+        <Icon name="search" />
+        <input className="input" type="search" aria-label="Search APIs and operations" placeholder="Search" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
+      </form>
+      <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
+    </header>
+  )
+}
+
+function Bottom() {
+  const portal = usePortal()
+  const links = portal.data?.footer ?? []
+  if (links.length === 0) return null
+  return (
+    <footer className="bottom">
+      {links.map((it) =>
+        it.to.startsWith('/') ? (
+          <Link key={it.to} href={it.to}>
+            {it.title}
+          </Link>
+        ) : (
+          <a key={it.to} href={it.to} rel="noopener noreferrer">
+            {it.title}
+          </a>
+        ),
+      )}
+    </footer>
+  )
+}
+
+/** The focus goes to the page that was opened, so that the keyboard and screen readers go on from there. */
+function useFocusOnPage(location: string) {
+  const before = useRef(location)
+  useEffect(() => {
+    const at = (path: string) => path.split('/').slice(0, 4).join('/')
+    if (at(before.current) === at(location)) return
+    before.current = location
+    scrollTo(0, 0)
+    const timer = setTimeout(() => document.getElementById('page')?.focus({ preventScroll: true }), 60)
+    return () => clearTimeout(timer)
+  }, [location])
+}

@@ -1,0 +1,61 @@
+// What the portal's pages read and write, by name.
+import { QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { ApiError, call, get } from '../api/client'
+import type { components } from '../../generated/portal'
+
+type Schemas = components['schemas']
+export type Portal = Schemas['PortalInfo']
+export type Card = Schemas['Card']
+export type Cards = Schemas['Cards']
+export type Hit = Schemas['Hit']
+export type ApiDetail = Schemas['ApiDetail']
+export type VersionDetail = Schemas['VersionDetail']
+export type OperationLine = Schemas['OperationLine']
+export type OperationDetail = Schemas['OperationDetail']
+export type Plan = Schemas['PlanCard']
+export type Place = Schemas['PlaceLine']
+export type TextNode = Schemas['TextNode']
+export type PageDetail = Schemas['PageDetail']
+export type VersionChanges = Schemas['VersionChanges']
+
+export const BASE = '/portal/v1'
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 20_000,
+      retry: (count, error) => error instanceof ApiError && error.isAway && count < 2,
+      retryDelay: 700,
+      refetchOnWindowFocus: false,
+    },
+  },
+})
+
+const part = encodeURIComponent
+
+export const versionPath = (api: string, version: string) => `${BASE}/apis/${part(api)}/versions/${part(version)}`
+
+/** Reads a path of the portal's API. */
+export function useRead<T>(path: string | null, query: Record<string, string> = {}) {
+  return useQuery({
+    queryKey: ['portal', path, query],
+    queryFn: ({ signal }) => get<T>(`${BASE}${path}`, query, signal),
+    enabled: path !== null,
+  })
+}
+
+export const usePortal = () => useRead<Portal>('/portal')
+export const useApi = (api: string) => useRead<ApiDetail>(`/apis/${part(api)}`)
+export const useVersion = (api: string, version: string | null) =>
+  useRead<VersionDetail>(version === null ? null : `/apis/${part(api)}/versions/${part(version)}`)
+export const useOperation = (api: string, version: string | null, operation: string | null) =>
+  useRead<OperationDetail>(version === null || operation === null ? null : `/apis/${part(api)}/versions/${part(version)}/operations/${part(operation)}`)
+
+/** A write; what was read is read again afterwards. */
+export function useWrite<T, B = void>(method: string, path: (body: B) => string, keepsReads = false) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: async (body: B) => (await call<T>(method, `${BASE}${path(body)}`, body === undefined ? {} : { body })).data,
+    onSuccess: () => (keepsReads ? undefined : client.invalidateQueries({ queryKey: ['portal'] })),
+  })
+}

@@ -1,0 +1,43 @@
+// What every page of the portal has: a title, what it is for, and how failures are shown.
+import { type ReactNode, useEffect } from 'react'
+import { ApiError } from '../api/client'
+import { Failure } from '../shell/page'
+import { usePortal } from './data'
+
+export function Page({ title, about, actions, children }: { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+  const portal = usePortal()
+  const name = portal.data?.title
+  useEffect(() => {
+    document.title = name === undefined || name === title ? title : `${title} · ${name}`
+  }, [title, name])
+  return (
+    <main id="page" className="page" tabIndex={-1}>
+      <div className="head">
+        <div className="titles">
+          <h1>{title}</h1>
+          {about && <div className="muted">{about}</div>}
+        </div>
+        {actions && <div className="row">{actions}</div>}
+      </div>
+      {children}
+    </main>
+  )
+}
+
+/** A page whose data could not be read: what is not there says so, everything else offers another try. */
+export function Broken({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <Page title="Nothing here">
+        <p>This page does not exist, or it is not shown to you. Sign in if you have an account.</p>
+      </Page>
+    )
+  }
+  return (
+    <Page title="This page cannot be shown">
+      <Failure error={error} onRetry={onRetry} />
+    </Page>
+  )
+}
+
+export const Loading = () => <main id="page" className="page" aria-busy="true" tabIndex={-1} />

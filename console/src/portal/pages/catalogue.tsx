@@ -1,0 +1,77 @@
+// The catalogue: all APIs that the visitor may see, filtered by what stands in the address.
+import { useLocation, useSearchParams } from 'wouter'
+import { Button } from '../../ui/button'
+import { countText } from '../../ui/time'
+import { Cards, securityText } from '../cards'
+import { type Cards as AllCards, useRead } from '../data'
+import { Broken, Loading, Page } from '../frame'
+
+const FILTERS = ['q', 'category', 'label', 'security', 'sort'] as const
+
+export default function Catalogue() {
+  const [chosen, choose] = useSearchParams()
+  const [, go] = useLocation()
+  const query = Object.fromEntries(FILTERS.map((it) => [it, chosen.get(it) ?? '']))
+  const all = useRead<AllCards>('/apis', query)
+  if (all.error) return <Broken error={all.error} onRetry={() => void all.refetch()} />
+  const set = (name: string, value: string) =>
+    choose(
+      (known) => {
+        const next = new URLSearchParams(known)
+        if (value === '') next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  const isFiltered = ['q', 'category', 'label', 'security'].some((it) => query[it] !== '')
+  return (
+    <Page title="APIs" about={all.data && `${countText(all.data.items.length, 'API', 'APIs')}${isFiltered ? ' found' : ''}`}>
+      <div className="tools" role="search" aria-label="Filter the catalogue">
+        <input className="input search" type="search" aria-label="Filter" placeholder="Filter by name or description" value={query['q']} onChange={(event) => set('q', event.target.value)} />
+        <Choice label="Category" value={query['category'] ?? ''} all={all.data?.categories} onChange={(value) => set('category', value)} />
+        <Choice label="Label" value={query['label'] ?? ''} all={all.data?.labels} onChange={(value) => set('label', value)} />
+        <Choice label="Security" value={query['security'] ?? ''} all={all.data?.security} text={securityText} onChange={(value) => set('security', value)} />
+        <select className="select narrow" aria-label="Order" value={query['sort']} onChange={(event) => set('sort', event.target.value)}>
+          <option value="">By name</option>
+          <option value="newest">Newest first</option>
+        </select>
+      </div>
+      {all.data === undefined ? (
+        <Loading />
+      ) : all.data.items.length > 0 ? (
+        <Cards items={all.data.items} />
+      ) : isFiltered ? (
+        <div className="empty">
+          <h2>Nothing fits</h2>
+          <p>No API has all of these. The search also looks into operations and forgives typing errors.</p>
+          <div className="row">
+            <Button onPress={() => go('/apis')}>Clear the filter</Button>
+            <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(query['q'] ?? '')}`)}>
+              Search everywhere
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <div className="empty">
+          <h2>No APIs yet</h2>
+          <p>An API appears here once a version of it is published. Some are shown only to those who are signed in.</p>
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function Choice({ label, value, all, onChange, text = (it) => it }: { label: string; value: string; all: string[] | undefined; onChange: (value: string) => void; text?: (value: string) => string }) {
+  if ((all ?? []).length === 0 && value === '') return null
+  return (
+    <select className="select narrow" aria-label={label} value={value} onChange={(event) => onChange(event.target.value)}>
+      <option value="">{label}: all</option>
+      {(all ?? [value]).map((it) => (
+        <option key={it} value={it}>
+          {text(it)}
+        </option>
+      ))}
+    </select>
+  )
+}

@@ -1,0 +1,52 @@
+// Search over APIs, operations and pages.
+import { Link, useSearchParams } from 'wouter'
+import { type Hit, useRead } from '../data'
+import { Broken, Page } from '../frame'
+
+const KINDS = { api: 'API', operation: 'Operation', page: 'Page' } as const
+
+function pathOf(hit: Hit): string {
+  if (hit.kind === 'page') return `/pages/${encodeURIComponent(hit.name)}`
+  const version = `/apis/${encodeURIComponent(hit.api)}/${encodeURIComponent(hit.version)}`
+  return hit.kind === 'api' ? version : `${version}/operations/${encodeURIComponent(hit.name)}`
+}
+
+export default function Search() {
+  const [chosen, choose] = useSearchParams()
+  const words = chosen.get('q') ?? ''
+  const found = useRead<{ items: Hit[] }>('/search', { q: words })
+  if (found.error) return <Broken error={found.error} onRetry={() => void found.refetch()} />
+  const items = found.data?.items ?? []
+  return (
+    <Page title="Search">
+      <input
+        className="input"
+        type="search"
+        aria-label="Search for"
+        autoFocus
+        maxLength={200}
+        value={words}
+        onChange={(event) => choose({ q: event.target.value }, { replace: true })}
+      />
+      <p role="status" className="muted">
+        {words === '' ? 'Search for what you want to do, a path, or a name.' : found.data === undefined ? 'Searching…' : items.length === 0 ? `Nothing found for “${words}”.` : `${items.length} found`}
+      </p>
+      <ul className="hits" aria-label="Found">
+        {items.map((it) => (
+          <li key={`${it.kind}${it.api}${it.version}${it.name}`} className="card">
+            <div className="row">
+              <span className="badge">{KINDS[it.kind]}</span>
+              <Link href={pathOf(it)}>{it.title}</Link>
+              {it.kind === 'operation' && (
+                <span className="muted small">
+                  {it.api} {it.version}
+                </span>
+              )}
+            </div>
+            {it.about && <p className="muted">{it.about}</p>}
+          </li>
+        ))}
+      </ul>
+    </Page>
+  )
+}

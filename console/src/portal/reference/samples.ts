@@ -1,0 +1,95 @@
+// A call in the languages that people call from.
+import type { Wire } from './request'
+
+export const LANGUAGES = ['curl', 'JavaScript', 'Python', 'Go'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+const quoted = (text: string) => JSON.stringify(text)
+
+function curl({ method, url, headers, body }: Wire): string {
+  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${shell(url)}`]
+  for (const [name, value] of headers) lines.push(`-H ${shell(`${name}: ${value}`)}`)
+  if (body !== null && 'form' in body) {
+    const flag = body.media.startsWith('multipart') ? '-F' : '--data-urlencode'
+    for (const [name, value, isFile] of body.form) lines.push(`${flag} ${shell(`${name}=${isFile ? '@' : ''}${value}`)}`)
+  } else if (body !== null) lines.push(`--data-binary ${shell(body.text)}`)
+  return lines.join(' \\\n  ')
+}
+
+function javascript({ method, url, headers, body }: Wire): string {
+  const options = [`  method: ${quoted(method)},`]
+  if (headers.length > 0) options.push(`  headers: { ${headers.map(([name, value]) => `${quoted(name)}: ${quoted(value)}`).join(', ')} },`)
+  const before: string[] = []
+  if (body !== null && 'form' in body) {
+    const isMultipart = body.media.startsWith('multipart')
+    before.push(`const body = new ${isMultipart ? 'FormData' : 'URLSearchParams'}()`)
+    for (const [name, value, isFile] of body.form) before.push(`body.append(${quoted(name)}, ${isFile ? `file, ${quoted(value)}` : quoted(value)})`)
+    options.push('  body,')
+  } else if (body !== null) options.push(`  body: ${isJson(body) ? `JSON.stringify(${indent(body.text, '  ')})` : quoted(body.text)},`)
+  return [...before, `const response = await fetch(${quoted(url)}, {`, ...options, '})', 'console.log(response.status, await response.text())'].join('\n')
+}
+
+function isJson(body: { media: string; text: string }): boolean {
+  if (!body.media.includes('json')) return false
+  try {
+    JSON.parse(body.text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const indent = (text: string, by: string) => text.split('\n').join(`\n${by}`)
+
+function python({ method, url, headers, body }: Wire): string {
+  const lines = ['import requests', '', 'response = requests.request(', `    ${quoted(method)},`, `    ${quoted(url)},`]
+  const all = headers.filter(([name]) => !(name === 'Content-Type' && body !== null && 'form' in body))
+  if (all.length > 0) lines.push(`    headers={${all.map(([name, value]) => `${quoted(name)}: ${quoted(value)}`).join(', ')}},`)
+  if (body !== null && 'form' in body) {
+    const files = body.form.filter(([, , isFile]) => isFile)
+    const plain = body.form.filter(([, , isFile]) => !isFile)
+    if (plain.length > 0) lines.push(`    data={${plain.map(([name, value]) => `${quoted(name)}: ${quoted(value)}`).join(', ')}},`)
+    if (files.length > 0) lines.push(`    files={${files.map(([name, value]) => `${quoted(name)}: open(${quoted(value)}, "rb")`).join(', ')}},`)
+  } else if (body !== null) lines.push(`    data=${quoted(body.text)},`)
+  return [...lines, ')', 'print(response.status_code, response.text)'].join('\n')
+}
+
+function go({ method, url, headers, body }: Wire): string {
+  const isMultipart = body !== null && 'form' in body && body.media.startsWith('multipart')
+  const imports = new Set(['fmt', 'io', 'net/http'])
+  const before: string[] = []
+  let reader = 'nil'
+  if (body !== null && 'form' in body && isMultipart) {
+    for (const name of ['bytes', 'mime/multipart']) imports.add(name)
+    before.push('var body bytes.Buffer', 'form := multipart.NewWriter(&body)')
+    for (const [name, value, isFile] of body.form) {
+      if (isFile) {
+        imports.add('os')
+        before.push(`part, _ := form.CreateFormFile(${quoted(name)}, ${quoted(value)})`, `file, _ := os.Open(${quoted(value)})`, 'io.Copy(part, file)')
+      } else before.push(`form.WriteField(${quoted(name)}, ${quoted(value)})`)
+    }
+    before.push('form.Close()')
+    reader = '&body'
+  } else if (body !== null && 'form' in body) {
+    for (const name of ['net/url', 'strings']) imports.add(name)
+    before.push('form := url.Values{}', ...body.form.map(([name, value]) => `form.Set(${quoted(name)}, ${quoted(value)})`))
+    reader = 'strings.NewReader(form.Encode())'
+  } else if (body !== null) {
+    imports.add('strings')
+    reader = `strings.NewReader(${quoted(body.text)})`
+  }
+  const lines = [...before, `request, err := http.NewRequest(${quoted(method)}, ${quoted(url)}, ${reader})`, 'if err != nil {', '\tpanic(err)', '}']
+  for (const [name, value] of headers) lines.push(`request.Header.Set(${quoted(name)}, ${quoted(value)})`)
+  if (isMultipart) lines.push('request.Header.Set("Content-Type", form.FormDataContentType())')
+  else if (body !== null && 'form' in body) lines.push(`request.Header.Set("Content-Type", ${quoted(body.media)})`)
+  lines.push('response, err := http.DefaultClient.Do(request)', 'if err != nil {', '\tpanic(err)', '}', 'defer response.Body.Close()')
+  lines.push('text, _ := io.ReadAll(response.Body)', 'fmt.Println(response.Status, string(text))')
+  const block = [...imports].sort().map((it) => `\t${quoted(it)}`)
+  return ['package main', '', 'import (', ...block, ')', '', 'func main() {', ...lines.map((it) => `\t${it}`), '}'].join('\n')
+}
+
+/** The call in a language. */
+export function sample(language: Language, wire: Wire): string {
+  return { curl, JavaScript: javascript, Python: python, Go: go }[language](wire)
+}

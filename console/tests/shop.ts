@@ -1,0 +1,85 @@
+// A Weir with a portal that shows a shop's API, for the tests of the portal.
+import { test as base } from './weir'
+import { type Weir, upstream } from './weir'
+
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const json = (schema: unknown) => ({ content: { 'application/json': { schema } } })
+const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' }, example: '7' }
+
+/** An OpenAPI document with a bit of everything. */
+export const specification = (title: string): Record<string, unknown> => ({
+  openapi: '3.1.0',
+  info: { title, version: '1.0.0', description: 'Orders, refunds and **pictures**.' },
+  tags: [{ name: 'orders' }, { name: 'pictures' }],
+  paths: {
+    '/orders': {
+      get: { operationId: 'listOrders', summary: 'Lists orders', tags: ['orders'], parameters: [{ name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100 } }, { name: 'filter', in: 'query', style: 'deepObject', schema: { type: 'object', properties: { state: { type: 'string' } } } }], responses: { 200: { description: 'Orders', ...json({ type: 'array', items: reference('Order') }) } } },
+      post: { operationId: 'addOrder', summary: 'Adds an order', tags: ['orders'], requestBody: { required: true, ...json(reference('NewOrder')) }, responses: { 201: { description: 'Made', ...json(reference('Order')) }, 422: { description: 'Refused' } } },
+    },
+    '/orders/{id}/refunds': { post: { operationId: 'addRefund', summary: 'Pays an order back', tags: ['orders'], parameters: [id], responses: { 200: { description: 'Paid back' } } } },
+    '/tree': { get: { operationId: 'getTree', summary: 'Reads the tree', tags: ['orders'], responses: { 200: { description: 'A tree', ...json(reference('Tree')) } } } },
+    '/pictures': { post: { operationId: 'addPicture', summary: 'Adds a picture', tags: ['pictures'], requestBody: { content: { 'multipart/form-data': { schema: { type: 'object', required: ['picture'], properties: { title: { type: 'string' }, picture: { type: 'string', format: 'binary' } } } } } }, responses: { 200: { description: 'ok' } } } },
+  },
+  components: {
+    schemas: {
+      Base: { type: 'object', required: ['amount'], properties: { amount: { type: 'integer', minimum: 1, description: 'In cents.' } } },
+      NewOrder: { allOf: [reference('Base'), { type: 'object', properties: { payment: { oneOf: [reference('Card'), reference('Transfer')], discriminator: { propertyName: 'kind', mapping: { card: '#/components/schemas/Card', transfer: '#/components/schemas/Transfer' } } } } }] },
+      Order: { allOf: [reference('NewOrder'), { type: 'object', properties: { id: { type: 'string', format: 'uuid', readOnly: true } } }] },
+      Card: { type: 'object', properties: { kind: { const: 'card' }, number: { type: 'string' } } },
+      Transfer: { type: 'object', properties: { kind: { const: 'transfer' }, iban: { type: 'string' } } },
+      Tree: { type: 'object', properties: { name: { type: 'string' }, children: { type: 'array', items: reference('Tree') }, parent: reference('Tree') } },
+    },
+  },
+})
+
+export class Shop {
+  /** Where the portal is. */
+  portal = ''
+
+  constructor(
+    readonly weir: Weir,
+    private readonly backend: string,
+  ) {
+    this.portal = weir.portal
+  }
+
+  call(method: string, path: string, body?: unknown) {
+    return this.weir.call(method, path, body)
+  }
+
+  async good(method: string, path: string, body?: unknown): Promise<unknown> {
+    const answer = await this.call(method, path, body)
+    if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
+    return answer.status === 204 ? null : answer.json()
+  }
+
+  /** Publishes a document as version 1.0.0 of an API. */
+  async api(name: string, spec: unknown, more: Record<string, unknown> = {}) {
+    await this.good('PUT', `/api/v1/apis/${name}`, { display_name: (spec as { info: { title: string } }).info.title, ...more })
+    await this.good('POST', `/api/v1/apis/${name}/versions?version=1.0.0`, spec)
+    await this.publish(name)
+  }
+
+  async publish(name: string) {
+    await this.good('POST', `/api/v1/publications/${name}/1.0.0/default`, { runtime: { base_path: `/${name}`, strip_base_path: true, backends: { main: { url: this.backend } } } })
+  }
+
+  plan(api: string, name: string, plan: unknown) {
+    return this.good('PUT', `/api/v1/apis/${api}/versions/1.0.0/plans/${name}`, plan)
+  }
+}
+
+export const portalTest = base.extend<{ shop: Shop }>({
+  shop: async ({ weir }, use) => {
+    await weir.stop()
+    await weir.start(['--data', weir.folder, '--analytics-interval', '1', '--portal', '127.0.0.1:0'])
+    const backend = await upstream('{"orders":[]}')
+    const shop = new Shop(weir, backend.url)
+    await shop.good('PUT', '/api/v1/environments/default', { display_name: 'Production', kind: 'production' })
+    await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Shop developers' })
+    await shop.api('shop', specification('Shop'))
+    await shop.plan('shop', 'gold', { display_name: 'Gold', state: 'published', limits: [{ count: 5, per: 'hour' }], price: '10 € a month', conditions: 'Be kind.' })
+    await use(shop)
+    await backend.close()
+  },
+})

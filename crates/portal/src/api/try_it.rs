@@ -1,0 +1,453 @@
+//! Trying a call. The portal's server sends it, so that no API needs CORS. Where it goes follows from the publication and
+//! its operation alone: a browser says only what stands in place of the path's parameters, and query, headers and body.
+
+use super::catalogue::find_version;
+use super::operation::{Operation, Shared};
+use crate::portal::Visit;
+use axum::extract::{Path, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::{Extension, Json};
+use http_body_util::BodyExt;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use weir_control::access::Token;
+use weir_control::api::Problem;
+use weir_control::http::{Call, HttpError};
+
+/// The longest body, each way, in bytes.
+const MAX_BODY: usize = 1 << 20;
+/// Until an answer has to be there, whole.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Calls of a visitor in a minute.
+const MOST: u32 = 30;
+/// Parts of a query, headers, and fields of a form.
+const MAX_PARTS: usize = 200;
+/// What marks the call, so that analytics and backends can tell it from others.
+const MARK: &str = "Weir-Portal-Try";
+/// What stays as it is in a query.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+/// Headers that are the connection's, or that say who calls.
+const REFUSED: [&str; 18] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "upgrade",
+    "te",
+    "trailer",
+    "expect",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+];
+
+/// The call.
+pub fn operations() -> Vec<Operation> {
+    let about = (
+        "tryOperation",
+        "Sends a call to a publication that the portal shows, and answers what came back",
+    );
+    let path = "/portal/v1/try/{api}/{version}/{environment}/{operation}";
+    let operations = vec![
+        Operation::post(path, about, try_it)
+            .body::<TriedCall>()
+            .answers::<TriedAnswer>(),
+    ];
+    Operation::tagged("Try", operations)
+}
+
+/// What is to be sent. There is no address in it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TriedCall {
+    /// The operation's path with values in place of its parameters.
+    path: String,
+    /// The query: names and values.
+    #[serde(default)]
+    query: Vec<(String, String)>,
+    /// Headers: names and values.
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    /// The media type of the body.
+    #[serde(default)]
+    media: Option<String>,
+    /// The body.
+    #[serde(default)]
+    body: Option<String>,
+    /// The fields of a form, in place of a body.
+    #[serde(default)]
+    form: Option<Vec<FormField>>,
+    /// The API key.
+    #[serde(default)]
+    key: Option<String>,
+}
+
+/// A field of a form.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FormField {
+    /// Its name.
+    name: String,
+    /// Its value; of a file, its name.
+    value: String,
+    /// Whether it is a file. Its content is its name.
+    #[serde(default)]
+    file: bool,
+}
+
+/// What came back.
+#[derive(Serialize, JsonSchema)]
+pub struct TriedAnswer {
+    /// The status.
+    status: u16,
+    /// How long it took, in milliseconds.
+    ms: u64,
+    /// The id by which the call is found again.
+    request_id: Option<String>,
+    /// Its headers.
+    headers: Vec<(String, String)>,
+    /// Its body, if that is a text.
+    body: String,
+    /// Whether it is a text.
+    is_text: bool,
+    /// Whether it was longer than what is shown.
+    is_cut: bool,
+}
+
+/// A path that fits the operation's template; `None`: it leads elsewhere.
+fn fits(template: &str, path: &str) -> bool {
+    let is_clean = path
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&it));
+    let segments = |text: &str| -> Vec<String> { text.split('/').map(str::to_owned).collect() };
+    let (expected, given) = (segments(template), segments(path));
+    let is_dots = |segment: &str| {
+        let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+        // Servers behind may decode once more, or take other characters for a slash.
+        matches!(&*decoded, "." | "..") || decoded.contains(['/', '\\', '\0', '%'])
+    };
+    is_clean
+        && expected.len() == given.len()
+        && expected
+            .iter()
+            .zip(&given)
+            .all(|(expected, given)| match expected.split_once('{') {
+                None => expected == given,
+                Some((before, rest)) => {
+                    let after = rest.rsplit_once('}').map_or("", |(_, after)| after);
+                    let is_whole = given.len() > before.len() + after.len();
+                    is_whole && given.starts_with(before) && given.ends_with(after) && !is_dots(given)
+                }
+            })
+}
+
+/// The headers that go with it.
+fn headers(call: &TriedCall) -> Result<Vec<(String, String)>, Problem> {
+    let mut headers = Vec::new();
+    for (name, value) in &call.headers {
+        let known = HeaderName::try_from(name.as_str());
+        let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
+        if REFUSED.contains(&known.as_str()) {
+            return Err(Problem::bad(format!("the header '{name}' cannot be set")));
+        }
+        if HeaderValue::from_str(value).is_err() {
+            return Err(Problem::bad(format!(
+                "the value of '{name}' is none that a header can have"
+            )));
+        }
+        headers.push((name.clone(), value.clone()));
+    }
+    if let Some(key) = call.key.as_deref().filter(|it| !it.is_empty()) {
+        match HeaderValue::from_str(key) {
+            Ok(_) => headers.push(("X-API-Key".to_owned(), key.to_owned())),
+            Err(_) => {
+                return Err(Problem::bad(
+                    "this is no key: it has characters that no header can have",
+                ));
+            }
+        }
+    }
+    Ok(headers)
+}
+
+/// The body and its media type.
+fn body(call: &TriedCall) -> Result<Option<(String, Vec<u8>)>, Problem> {
+    let Some(media) = call.media.as_deref().filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
+    if HeaderValue::from_str(media).is_err() {
+        return Err(Problem::bad("the media type is none"));
+    }
+    let made = match &call.form {
+        None => (
+            media.to_owned(),
+            call.body.clone().unwrap_or_default().into_bytes(),
+        ),
+        Some(fields) if media.starts_with("multipart/") => multipart(fields)?,
+        Some(fields) => {
+            let encoded = fields.iter().map(|it| pair(&it.name, &it.value));
+            let text = encoded.collect::<Vec<_>>().join("&");
+            (media.to_owned(), text.into_bytes())
+        }
+    };
+    match made.1.len() > MAX_BODY {
+        true => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body is longer than 1 MiB",
+        )),
+        false => Ok(Some(made)),
+    }
+}
+
+fn multipart(fields: &[FormField]) -> Result<(String, Vec<u8>), Problem> {
+    let boundary = random()?;
+    let mut text = String::new();
+    // Quotes and ends of lines would end a name.
+    let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+    for field in fields {
+        let name = quoted(&field.name);
+        text += &format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+        if field.file {
+            text += &format!(
+                "; filename=\"{}\"\r\nContent-Type: application/octet-stream",
+                quoted(&field.value)
+            );
+        }
+        text += &format!("\r\n\r\n{}\r\n", field.value);
+    }
+    text += &format!("--{boundary}--\r\n");
+    Ok((
+        format!("multipart/form-data; boundary={boundary}"),
+        text.into_bytes(),
+    ))
+}
+
+fn pair(name: &str, value: &str) -> String {
+    let encode = |text: &str| utf8_percent_encode(text, QUERY).to_string();
+    format!("{}={}", encode(name), encode(value))
+}
+
+fn random() -> Result<String, Problem> {
+    let token = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
+    Ok(token
+        .as_str()
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(32)
+        .collect())
+}
+
+async fn try_it(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path((api, version, environment, operation)): Path<(String, String, String, String)>,
+    Json(call): Json<TriedCall>,
+) -> Result<Json<TriedAnswer>, Problem> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |it| it.as_secs());
+    let who = visit.viewer.developer.clone();
+    let who = who.unwrap_or_else(|| visit.address.to_canonical().to_string());
+    if let Err(wait) = portals.tries.take(&who, MOST, now) {
+        let detail = format!("{MOST} calls a minute can be tried; try again in {wait} seconds");
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+    }
+    let catalogue = portals.catalogue().await;
+    let (_, found) = find_version(&catalogue, &visit, (&api, &version))?;
+    let place = found.places.iter().find(|it| it.environment.name == environment);
+    let place = place.ok_or_else(|| Problem::not_found(format_args!("a publication in '{environment}'")))?;
+    let described = place.operation(&operation);
+    let described =
+        described.ok_or_else(|| Problem::not_found(format_args!("the operation '{operation}'")))?;
+    if !fits(&described.path, &call.path) {
+        let detail = format!(
+            "the path does not fit {}: expected a value for each parameter",
+            described.path
+        );
+        return Err(Problem::bad(detail));
+    }
+    if call.query.len() + call.headers.len() + call.form.as_ref().map_or(0, Vec::len) > MAX_PARTS {
+        return Err(Problem::bad(format!("expected at most {MAX_PARTS} values")));
+    }
+    let base = place.base_url(&portals.gateway);
+    let base = base.ok_or_else(|| {
+        let detail = "this publication has no address: give its environment base_urls";
+        Problem::new(StatusCode::CONFLICT, detail)
+    })?;
+    let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();
+    let query = query.join("&");
+    let mark = if query.is_empty() { "" } else { "?" };
+    let id = random()?;
+    let mut request = Call {
+        method: Method::from_bytes(described.method.as_bytes())
+            .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
+        patience: LONGEST,
+        ..Call::get(format!("{base}{}{mark}{query}", call.path))
+    };
+    for (name, value) in headers(&call)? {
+        request = request.header(name, value);
+    }
+    if let Some((media, bytes)) = body(&call)? {
+        request = request.header("content-type", media);
+        request.body = bytes;
+    }
+    let request = request
+        .header("X-Request-Id", id.clone())
+        .header(MARK, visit.portal.name.clone())
+        .header("User-Agent", "weir-portal");
+    let begin = Instant::now();
+    let answered = tokio::time::timeout(LONGEST, answer_of(request, id, begin)).await;
+    let late = |_| {
+        Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "there was no whole answer within 30 seconds",
+        )
+    };
+    Ok(Json(answered.map_err(late)??))
+}
+
+async fn answer_of(request: Call, id: String, begin: Instant) -> Result<TriedAnswer, Problem> {
+    let away = |error: HttpError| {
+        Problem::new(
+            StatusCode::BAD_GATEWAY,
+            format!("the gateway does not answer: {error}"),
+        )
+    };
+    let answer = request.open().await.map_err(away)?;
+    let status = answer.status().as_u16();
+    let headers: Vec<(String, String)> = answer
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.to_string(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
+        .collect();
+    let request_id = ["x-request-id", "x-kong-request-id"]
+        .iter()
+        .find_map(|name| headers.iter().find(|(known, _)| known == name))
+        .map(|(_, value)| value.clone());
+    let (mut bytes, mut is_cut) = (Vec::new(), false);
+    let mut body = answer.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::new(StatusCode::BAD_GATEWAY, format!("the answer broke off: {error}"))
+        })?;
+        if let Some(data) = frame.data_ref() {
+            let room = MAX_BODY - bytes.len();
+            bytes.extend_from_slice(&data[..data.len().min(room)]);
+            if data.len() > room {
+                is_cut = true;
+                break;
+            }
+        }
+    }
+    let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if is_cut {
+        // The cut may go through a character.
+        let whole = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        if bytes.len() - whole < 4 {
+            bytes.truncate(whole);
+        }
+    }
+    let text = String::from_utf8(bytes);
+    Ok(TriedAnswer {
+        status,
+        ms,
+        request_id: request_id.or(Some(id)),
+        headers,
+        is_text: text.is_ok(),
+        body: text.unwrap_or_default(),
+        is_cut,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 30
+    #[test]
+    fn paths_lead_nowhere_else() {
+        for (template, path, expected) in [
+            ("/pets/{id}", "/pets/7", true),
+            ("/pets/{id}", "/pets/a%20b", true),
+            ("/pets/{id}.json", "/pets/7.json", true),
+            ("/pets/{id}.json", "/pets/.json", false),
+            ("/pets", "/pets", true),
+            ("/pets/{id}", "/pets/", false),
+            ("/pets/{id}", "/pets/../admin", false),
+            ("/pets/{id}", "/pets/..", false),
+            ("/pets/{id}", "/pets/%2e%2e", false),
+            ("/pets/{id}", "/pets/%2e%2e%2fadmin", false),
+            ("/pets/{id}", "/pets/%252e%252e", false),
+            ("/pets/{id}", "/pets/a\\b", false),
+            ("/pets/{id}", "/pets/7?x=1", false),
+            ("/pets/{id}", "/pets/7#x", false),
+            ("/pets/{id}", "http://evil.test/7", false),
+            ("/pets/{id}", "@evil.test/7", false),
+            ("/pets/{id}", "/cats/7", false),
+            ("/pets", "/pets\r\nHost: evil", false),
+        ] {
+            assert_eq!(fits(template, path), expected, "{template} {path:?}");
+        }
+    }
+
+    fn call(value: serde_json::Value) -> TriedCall {
+        serde_json::from_value(value).expect("a call")
+    }
+
+    #[test]
+    fn headers_of_the_connection_cannot_be_set() {
+        for (header, is_good) in [
+            (["X-Trace", "1"], true),
+            (["Authorization", "Bearer x"], true),
+            (["Host", "evil.test"], false),
+            (["HOST", "evil.test"], false),
+            (["X-Forwarded-For", "127.0.0.1"], false),
+            (["Transfer-Encoding", "chunked"], false),
+            (["a b", "1"], false),
+            (["X", "a\r\nHost: evil"], false),
+        ] {
+            let tried = call(serde_json::json!({"path": "/", "headers": [header]}));
+            assert_eq!(headers(&tried).is_ok(), is_good, "{header:?}");
+        }
+        let other = serde_json::from_value::<TriedCall>(serde_json::json!({"path": "/", "url": "http://x"}));
+        assert!(other.is_err(), "there is no address in it");
+    }
+
+    #[test]
+    fn forms_are_written() {
+        let form = serde_json::json!([{"name": "a\"b", "value": "x y"}, {"name": "f", "value": "p.png", "file": true}]);
+        let tried = call(serde_json::json!({"path": "/", "media": "multipart/form-data", "form": form}));
+        let (media, bytes) = body(&tried).expect("a body").expect("a body");
+        let text = String::from_utf8(bytes).expect("text");
+        assert!(media.starts_with("multipart/form-data; boundary="));
+        assert!(
+            text.contains("name=\"a%22b\"\r\n\r\nx y\r\n") && text.contains("filename=\"p.png\""),
+            "{text}"
+        );
+        let tried = call(
+            serde_json::json!({"path": "/", "media": "application/x-www-form-urlencoded", "form": [{"name": "a", "value": "x&y"}]}),
+        );
+        assert_eq!(body(&tried).expect("good").expect("a body").1, b"a=x%26y");
+        let long =
+            call(serde_json::json!({"path": "/", "media": "text/plain", "body": "x".repeat(MAX_BODY + 1)}));
+        assert!(body(&long).is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! The listeners of the developer portal. Like those of the Admin APIs they answer as soon as the store is open; they
+//! share nothing else with them.
+
+use super::Control;
+use super::admin::{Late, Shared, assets, pass_on};
+use super::plan::Management;
+use super::proxy::bind;
+use super::trust;
+use crate::status::Status;
+use anyhow::Context;
+use axum::Router;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use std::net::TcpListener;
+use std::sync::Arc;
+use weir_control::access::{Right, Role, Scope, Users};
+use weir_control::api::Delegate;
+use weir_control::listen::{self, Tls, TlsFiles};
+use weir_portal::{GatewayOf, Options, Portals};
+use weir_store::{Store, StoreError};
+
+/// The listeners, bound.
+pub struct Listeners(Vec<(TcpListener, Option<Arc<Tls>>)>);
+
+impl Listeners {
+    /// Binds those that are wanted.
+    pub fn bind(management: &Management) -> anyhow::Result<Self> {
+        let mut shown = None;
+        let mut bound = Vec::new();
+        for listen in &management.portal {
+            if listen.is_tls && shown.is_none() {
+                shown = Some(Arc::new(tls(management)?));
+            }
+            let tls = shown.clone().filter(|_| listen.is_tls);
+            bound.push((bind("--portal", listen.address)?, tls));
+        }
+        Ok(Self(bound))
+    }
+
+    /// Where they are, for the `ready` line.
+    pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
+        let one = |(listener, tls): &(TcpListener, Option<Arc<Tls>>)| {
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            let address = format!("{scheme}://{}", listener.local_addr()?);
+            Ok(("the developer portal", address))
+        };
+        self.0.iter().map(one).collect()
+    }
+
+    /// Serves them until `control` drains; `None`: none is wanted.
+    pub fn serve(
+        self,
+        control: &mut Control,
+        environments: Vec<String>,
+    ) -> std::io::Result<Option<OpenPortal>> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let [clear, encrypted] = [Late::default(), Late::default()];
+        let mut routers: Vec<(Late, bool)> = Vec::new();
+        for (listener, tls) in self.0 {
+            let late = if tls.is_some() { &encrypted } else { &clear };
+            if !routers.iter().any(|(_, is_tls)| *is_tls == tls.is_some()) {
+                routers.push((Arc::clone(late), tls.is_some()));
+            }
+            let router = Router::new().fallback(pass_on).with_state(Arc::clone(late));
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            control.listen(listen::Listener::new(listener, tls), router);
+        }
+        Ok(Some(OpenPortal {
+            routers,
+            environments,
+            status: Arc::clone(&control.status),
+        }))
+    }
+}
+
+/// Browsers show no certificates of their own, whatever clients of Admin APIs must show.
+fn tls(management: &Management) -> anyhow::Result<Tls> {
+    match &management.admin_tls {
+        Some(files) => {
+            let files = TlsFiles {
+                client_authorities: None,
+                ..files.clone()
+            };
+            Tls::from_files(files).context("TLS of the developer portal")
+        }
+        None => {
+            let (certificate, key) = trust::own_certificate()?;
+            let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+            Ok(Tls::showing(certificate.der().clone(), key.into())?)
+        }
+    }
+}
+
+/// The portal, once it is opened.
+pub struct OpenPortal {
+    /// What answers over cleartext, and over TLS.
+    routers: Vec<(Late, bool)>,
+    /// The environments that the gateway of this process serves.
+    environments: Vec<String>,
+    status: Arc<Status>,
+}
+
+impl OpenPortal {
+    /// Opens it over a store.
+    ///
+    /// # Errors
+    /// A store cannot be read.
+    pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
+        let users = Users::open(Arc::clone(&store)).await?;
+        let api = shared.api(&store, &users).await?;
+        // What a developer may do is decided by the portal; this is what all of them may do together.
+        let right = Right {
+            role: Role::PortalAdmin,
+            scope: Scope::Everything,
+        };
+        let delegate = Delegate::new(&api, vec![right]);
+        for (late, is_tls) in &self.routers {
+            let assets = assets().map_err(|error| StoreError::Failed(error.to_string()))?;
+            let options = Options {
+                store: Arc::clone(&store),
+                delegate: delegate.clone(),
+                analytics: shared.analytics.clone(),
+                assets,
+                gateway: self.gateway(),
+                is_tls: *is_tls,
+            };
+            // Nothing else fills it in.
+            let _is_first = late.set(Portals::open(options).await?.router());
+        }
+        Ok(())
+    }
+
+    /// Where this process takes calls of an environment.
+    fn gateway(&self) -> GatewayOf {
+        let (status, environments) = (Arc::clone(&self.status), self.environments.clone());
+        Arc::new(move |environment: &str| {
+            let gateway = environments
+                .iter()
+                .any(|it| it == environment)
+                .then(|| status.gateway())??;
+            let bound = gateway.bound();
+            let (scheme, address) = match (bound.plain.first(), bound.tls.first()) {
+                (Some(address), _) => ("http", address),
+                (None, Some(address)) => ("https", address),
+                (None, None) => return None,
+            };
+            let port = address.port();
+            match address.ip() {
+                // A gateway that listens everywhere is here, too.
+                ip if ip.is_unspecified() => Some(format!("{scheme}://localhost:{port}")),
+                _ => Some(format!("{scheme}://{address}")),
+            }
+        })
+    }
+}

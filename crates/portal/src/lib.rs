@@ -18,11 +18,15 @@
 pub mod api;
 pub mod catalogue;
 pub mod documents;
+mod entry;
 pub mod markdown;
 pub mod pages;
-mod portal;
+mod shell;
+mod state;
 mod turns;
 mod viewer;
 
-pub use portal::{GatewayOf, Options, Portals};
+pub use catalogue::GatewayOf;
+pub use entry::router;
+pub use state::{Options, Portals};
 pub use viewer::Viewer;

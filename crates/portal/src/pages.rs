@@ -3,7 +3,8 @@
 
 use crate::catalogue::Catalogue;
 use crate::markdown;
-use crate::portal::{Portals, Visit};
+use crate::shell::{About, escape};
+use crate::state::{Portals, Visit};
 use crate::viewer::Viewer;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
@@ -15,13 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use weir_apis::entities::{Font, Portal};
 use weir_apis::portal::{ink_on, palettes};
-use weir_console::{Archive, Files};
 
-/// The page of the application among the built files.
-const PAGE: &str = "portal.html";
-/// What the built page has where its title and its description go.
-const TITLE: &str = "<title>Developer portal</title>";
-const NO_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
 /// Operations that are listed for those who run no scripts.
 const MAX_LISTED: usize = 500;
 /// What the catalogue's answer is (RFC 9727, section 4.1).
@@ -34,66 +29,6 @@ const HEADERS: [(HeaderName, &str); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "same-origin"),
 ];
-
-/// The built files, and the page taken apart.
-pub struct Shell {
-    files: Files,
-    before_title: String,
-    between: String,
-    after: String,
-}
-
-impl Shell {
-    /// Takes the built page apart.
-    pub fn new(archive: Archive) -> Self {
-        let files = Files::new(archive);
-        let page = files.text(PAGE).unwrap_or_else(|| {
-            format!("<!doctype html><html lang=\"en\"><head>{TITLE}</head><body><noscript></noscript></body></html>")
-        });
-        let (before_title, rest) = page.split_once(TITLE).unwrap_or((&page, ""));
-        let (between, rest) = rest.split_once(NO_SCRIPT.0).unwrap_or((rest, ""));
-        let (_, after) = rest.split_once(NO_SCRIPT.1).unwrap_or(("", rest));
-        Self {
-            before_title: before_title.to_owned(),
-            between: format!("{between}{}", NO_SCRIPT.0),
-            after: format!("{}{after}", NO_SCRIPT.1),
-            files,
-        }
-    }
-
-    fn page(&self, about: &About) -> String {
-        let (title, description) = (escape(&about.title), escape(&about.description));
-        format!(
-            "{}<title>{title}</title><meta name=\"description\" content=\"{description}\" /><meta property=\"og:title\" content=\"{title}\" /><meta property=\"og:description\" content=\"{description}\" /><meta property=\"og:type\" content=\"website\" />{}{}{}",
-            self.before_title, self.between, about.listed, self.after
-        )
-    }
-}
-
-/// What a page is about.
-struct About {
-    title: String,
-    description: String,
-    /// HTML for those who run no scripts.
-    listed: String,
-    is_there: bool,
-}
-
-/// A text that means nothing in HTML.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
 
 /// The paths.
 pub fn router(portals: &Arc<Portals>) -> Router {
@@ -357,17 +292,4 @@ async fn robots(Extension(visit): Extension<Visit>) -> Response {
         text,
     )
         .into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_mean_nothing_in_html() {
-        assert_eq!(
-            escape("</title><script>alert('\"&\")</script>"),
-            "&lt;/title&gt;&lt;script&gt;alert(&#39;&quot;&amp;&quot;)&lt;/script&gt;"
-        );
-    }
 }

@@ -10,7 +10,7 @@ use super::shapes::{
 };
 use crate::catalogue::{Catalogue, Place, PublishedApi, PublishedVersion};
 use crate::markdown::{self, Node};
-use crate::portal::{Portals, Visit};
+use crate::state::{Portals, Visit};
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

@@ -8,7 +8,7 @@ mod reference;
 mod shapes;
 mod try_it;
 
-use crate::portal::Portals;
+use crate::state::Portals;
 use axum::Json;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

@@ -1,7 +1,7 @@
 //! A call of `/portal/v1`: method, path, what it is for, whether one has to be signed in, what goes in and comes out,
 //! and what answers it. The router, the check and the OpenAPI document are all made of these.
 
-use crate::portal::{Portals, Visit};
+use crate::state::{Portals, Visit};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::handler::Handler;

@@ -3,7 +3,7 @@
 
 use super::catalogue::find_version;
 use super::operation::{Operation, Shared};
-use crate::portal::Visit;
+use crate::state::Visit;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::{Extension, Json};

@@ -9,7 +9,6 @@ pub use search::{Hit, HitKind};
 
 use crate::documents::Documents;
 use crate::markdown;
-use crate::portal::GatewayOf;
 use crate::viewer::Viewer;
 use search::{Entry, Index};
 use std::cmp::Reverse;
@@ -20,6 +19,9 @@ use weir_apis::entities::{
     PublicationState, Revision, Version,
 };
 use weir_apis::openapi::{self, Description};
+
+/// Where the gateway of this process takes the calls of an environment; `None`: it takes none.
+pub type GatewayOf = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A version in an environment.
 #[derive(Debug, Clone)]

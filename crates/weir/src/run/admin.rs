@@ -338,7 +338,7 @@ impl Shared {
                 health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                 is_read_only: shared.is_read_only,
             };
-            async {
+            async move {
                 let api = Api::open(Arc::clone(store), options).await?;
                 tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
                 Ok(api)

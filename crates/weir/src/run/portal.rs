@@ -125,8 +125,9 @@ impl OpenPortal {
                 gateway: self.gateway(),
                 is_tls: *is_tls,
             };
+            let portals = Portals::open(options).await?;
             // Nothing else fills it in.
-            let _is_first = late.set(Portals::open(options).await?.router());
+            let _is_first = late.set(weir_portal::router(&portals));
         }
         Ok(())
     }

@@ -1,0 +1,103 @@
+//! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages.
+
+use crate::state::{Portals, Visit};
+use crate::viewer::Viewer;
+use crate::{api, pages};
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use weir_apis::entities::Portal;
+use weir_control::api::Problem;
+
+/// The paths of all portals.
+pub fn router(portals: &Arc<Portals>) -> Router {
+    let router = api::router(portals).merge(pages::router(portals));
+    router.layer(middleware::from_fn_with_state(Arc::clone(portals), enter))
+}
+
+/// The host that a browser asks for.
+fn host_of(headers: &HeaderMap) -> Option<String> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    match (host, second) {
+        (Some(host), None) => Some(host.to_str().ok()?.to_ascii_lowercase()),
+        _ => None,
+    }
+}
+
+/// Finds the portal and who asks, and refuses what another site makes a browser send.
+async fn enter(
+    State(portals): State<Arc<Portals>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let Some(host) = host_of(request.headers()) else {
+        return Problem::bad("expected one Host header").into_response();
+    };
+    let Some(portal) = portals.portal_of(&host) else {
+        let detail = format!("no portal answers {host}");
+        return Problem::new(StatusCode::NOT_FOUND, detail).into_response();
+    };
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if !is_read && !is_from_here(request.headers(), &host, &portal) {
+        let detail = "the call came from another site: its Origin is not this portal's";
+        return Problem::forbidden(detail).into_response();
+    }
+    let url = portals.url_of(&portal, &host);
+    let visit = Visit {
+        portal: Arc::new(portal),
+        viewer: Viewer::default(),
+        url,
+        address: peer.ip(),
+    };
+    request.extensions_mut().insert(visit);
+    next.run(request).await
+}
+
+/// Whether a browser sends a write because a page of this portal wants it. Clients that are no browsers say where they
+/// come from, too.
+fn is_from_here(headers: &HeaderMap, host: &str, portal: &Portal) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let (Some(origin), None) = (origins.next(), origins.next()) else {
+        return false;
+    };
+    let origin = origin.to_str().unwrap_or_default();
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority == Some(host) || (!portal.url.is_empty() && origin == portal.url.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_of_other_sites_are_refused() {
+        let portal = Portal {
+            url: "https://dev.test/".to_owned(),
+            ..Portal::default()
+        };
+        for (origins, expected) in [
+            (&["http://127.0.0.1:1"][..], true),
+            (&["https://dev.test"], true),
+            (&["https://evil.test"], false),
+            (&["null"], false),
+            (&[], false),
+            (&["http://127.0.0.1:1", "https://evil.test"], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for origin in origins {
+                headers.append(header::ORIGIN, origin.parse().expect("a value"));
+            }
+            assert_eq!(
+                is_from_here(&headers, "127.0.0.1:1", &portal),
+                expected,
+                "{origins:?}"
+            );
+        }
+    }
+}

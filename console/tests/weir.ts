@@ -181,7 +181,7 @@ export const test = base.extend<{ weir: Weir; filled: Weir; managed: Weir }>({
     await weir.start(['--data', weir.folder, '--environment', 'test', '--environment', 'prod'])
     await pagesFromDist(page)
     await weir.fillApis()
-    watch(page, () => weir.url)
+    watch(page, () => [weir.url])
     await use(weir)
     await weir.end()
   },

@@ -2,7 +2,7 @@
 //! developers, with the rights that it says, and the history has their names.
 
 use super::{Api, Problem};
-use crate::access::{Caller, Right, TokenHash, User};
+use crate::access::{Caller, Right, User};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -48,7 +48,8 @@ impl Delegate {
         request.headers_mut().insert(header::CONTENT_TYPE, json);
         let user = User {
             name: who.to_owned(),
-            token_hash: TokenHash::of(""),
+            token_hash: None,
+            password_hash: None,
             rights: self.rights.clone(),
             created: 0,
         };

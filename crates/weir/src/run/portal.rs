@@ -107,7 +107,7 @@ impl OpenPortal {
     /// # Errors
     /// A store cannot be read.
     pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
-        let users = Users::open(Arc::clone(&store)).await?;
+        let users = Users::open(Arc::clone(&store), &shared.operational).await?;
         let api = shared.api(&store, &users).await?;
         // What a developer may do is decided by the portal; this is what all of them may do together.
         let right = Right {

@@ -158,7 +158,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   })
 }
 
-const PAGES = ['/', '/apis', '/apis?q=zzz', '/search?q=order', '/apis/shop', '/apis/shop/1.0.0/operations/addOrder', '/apis/shop/1.0.0/plans', '/apis/none']
+const PAGES = ['/', '/apis', '/apis?q=zzz', '/search?q=order', '/apis/shop', '/apis/shop/1.0.0/operations/addOrder', '/apis/shop/1.0.0/plans', '/apis/none', '/login', '/sign-up', '/reset', '/apps']
 
 test('a portal without APIs says what to do', async ({ page, weir }) => {
   await weir.stop()

@@ -5,7 +5,7 @@ import { Link, Route, Switch, useLocation } from 'wouter'
 import { isDark, setTheme, useTheme } from '../shell/theme'
 import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
-import { queries, usePortal } from './data'
+import { queries, useMe, usePortal } from './data'
 import { Loading, Page } from './frame'
 
 const Home = lazy(() => import('./pages/home'))
@@ -13,6 +13,16 @@ const Catalogue = lazy(() => import('./pages/catalogue'))
 const Search = lazy(() => import('./pages/search'))
 const Api = lazy(() => import('./pages/api'))
 const TextPage = lazy(() => import('./pages/text-page'))
+const Login = lazy(() => import('./pages/entry').then((it) => ({ default: it.Login })))
+const SignUp = lazy(() => import('./pages/entry').then((it) => ({ default: it.SignUp })))
+const Confirm = lazy(() => import('./pages/entry').then((it) => ({ default: it.Confirm })))
+const Reset = lazy(() => import('./pages/entry').then((it) => ({ default: it.Reset })))
+const Invitation = lazy(() => import('./pages/entry').then((it) => ({ default: it.Invitation })))
+const Apps = lazy(() => import('./pages/apps'))
+const AppPage = lazy(() => import('./pages/apps').then((it) => ({ default: it.AppPage })))
+const Subscribe = lazy(() => import('./pages/subscribe'))
+const Account = lazy(() => import('./pages/account'))
+const Teams = lazy(() => import('./pages/account').then((it) => ({ default: it.Teams })))
 
 export function App() {
   return (
@@ -36,6 +46,17 @@ function Frame() {
           <Route path="/" component={Home} />
           <Route path="/apis" component={Catalogue} />
           <Route path="/search" component={Search} />
+          <Route path="/login" component={Login} />
+          <Route path="/sign-up" component={SignUp} />
+          <Route path="/confirm" component={Confirm} />
+          <Route path="/reset" component={Reset} />
+          <Route path="/invitation" component={Invitation} />
+          <Route path="/account" component={Account} />
+          <Route path="/teams" component={Teams} />
+          <Route path="/apps" component={Apps} />
+          <Route path="/apps/:app">{({ app }) => <AppPage name={app} tab="" />}</Route>
+          <Route path="/apps/:app/:tab">{({ app, tab }) => <AppPage name={app} tab={tab} />}</Route>
+          <Route path="/apis/:api/:version/subscribe">{({ api, version }) => <Subscribe api={api} version={version} />}</Route>
           <Route path="/apis/:api">{({ api }) => <Api api={api} version={null} rest="" />}</Route>
           <Route path="/apis/:api/:version">{({ api, version }) => <Api api={api} version={version} rest="" />}</Route>
           <Route path="/apis/:api/:version/*">{(params) => <Api api={params.api} version={params.version} rest={params['*'] ?? ''} />}</Route>
@@ -56,6 +77,7 @@ function Frame() {
 
 function Top() {
   const portal = usePortal()
+  const me = useMe()
   const [location, go] = useLocation()
   const [words, type] = useState('')
   const dark = isDark(useTheme())
@@ -70,6 +92,16 @@ function Top() {
         <Link href="/apis" className="item" aria-current={isAt('/apis')}>
           APIs
         </Link>
+        {me.data?.id && (
+          <>
+            <Link href="/apps" className="item" aria-current={isAt('/apps')}>
+              Applications
+            </Link>
+            <Link href="/teams" className="item" aria-current={isAt('/teams')}>
+              Teams
+            </Link>
+          </>
+        )}
         {portal.data?.menu.map((it) => (
           <Link key={it.to} href={it.to} className="item" aria-current={isAt(it.to)}>
             {it.title}
@@ -88,6 +120,11 @@ function Top() {
         <input className="input" type="search" aria-label="Search APIs and operations" placeholder="Search" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
       </form>
       <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
+      {me.data && (
+        <Link href={me.data.id ? '/account' : '/login'} className="button small">
+          {me.data.id ? me.data.name : 'Sign in'}
+        </Link>
+      )}
     </header>
   )
 }

@@ -18,6 +18,17 @@ export type TextNode = Schemas['TextNode']
 export type PageDetail = Schemas['PageDetail']
 export type VersionChanges = Schemas['VersionChanges']
 
+export type Me = Schemas['Me']
+export type App = Schemas['AppLine']
+export type AppDetail = Schemas['AppDetail']
+export type Subscription = Schemas['SubscriptionLine']
+export type ShownKey = Schemas['ShownKey']
+export type Usage = Schemas['Usage']
+export type Calls = Schemas['CallList']
+export type Team = Schemas['TeamLine']
+export type TeamList = Schemas['TeamList']
+export type Sessions = Schemas['SessionList']
+
 export const BASE = '/portal/v1'
 
 export const queries = new QueryClient({
@@ -44,6 +55,7 @@ export function useRead<T>(path: string | null, query: Record<string, string> = 
   })
 }
 
+export const useMe = () => useRead<Me>('/me')
 export const usePortal = () => useRead<Portal>('/portal')
 export const useApi = (api: string) => useRead<ApiDetail>(`/apis/${part(api)}`)
 export const useVersion = (api: string, version: string | null) =>

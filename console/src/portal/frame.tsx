@@ -1,7 +1,9 @@
 // What every page of the portal has: a title, what it is for, and how failures are shown.
 import { type ReactNode, useEffect } from 'react'
 import { ApiError } from '../api/client'
+import { useLocation } from 'wouter'
 import { Failure } from '../shell/page'
+import { ButtonLink } from '../ui/button'
 import { usePortal } from './data'
 
 export function Page({ title, about, actions, children }: { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }) {
@@ -21,6 +23,24 @@ export function Page({ title, about, actions, children }: { title: string; about
       </div>
       {children}
     </main>
+  )
+}
+
+/** As below; somebody who is not signed in is asked to, and comes back here. */
+export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  const [location] = useLocation()
+  if (!(error instanceof ApiError) || error.status !== 401) return <Broken error={error} onRetry={onRetry} />
+  const to = `/login?to=${encodeURIComponent(location + window.location.search)}`
+  return (
+    <Page title="Sign in first">
+      <p>This page is for those who have an account here.</p>
+      <div className="row">
+        <ButtonLink to={to} look="primary">
+          Sign in
+        </ButtonLink>
+        <ButtonLink to="/sign-up">Make an account</ButtonLink>
+      </div>
+    </Page>
   )
 }
 

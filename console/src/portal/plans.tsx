@@ -1,4 +1,5 @@
 // The plans of a version side by side.
+import { ButtonLink } from '../ui/button'
 import { countText } from '../ui/time'
 import { securityText } from './cards'
 import type { Plan, VersionDetail } from './data'
@@ -12,6 +13,13 @@ export function Plans({ version }: { version: VersionDetail }) {
       {version.plans.map((plan) => (
         <li key={plan.name} className="card">
           <PlanFacts plan={plan} />
+          {plan.refused === null && (
+            <div>
+              <ButtonLink look="primary" to={`/apis/${encodeURIComponent(version.api)}/${encodeURIComponent(version.version)}/subscribe?plan=${encodeURIComponent(plan.name)}`}>
+                Subscribe to {plan.title}
+              </ButtonLink>
+            </div>
+          )}
         </li>
       ))}
     </ul>

@@ -1,8 +1,9 @@
 //! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages.
 
+use crate::people::Developer;
 use crate::state::{Portals, Visit};
 use crate::viewer::Viewer;
-use crate::{api, pages};
+use crate::{api, cookie, pages};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -10,6 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 use weir_apis::entities::Portal;
 use weir_control::api::Problem;
 
@@ -49,14 +51,30 @@ async fn enter(
         return Problem::forbidden(detail).into_response();
     }
     let url = portals.url_of(&portal, &host);
-    let visit = Visit {
+    let mut visit = Visit {
         portal: Arc::new(portal),
         viewer: Viewer::default(),
         url,
         address: peer.ip(),
     };
+    if let Some(value) = cookie::get(request.headers(), visit.is_secure()) {
+        let known = portals
+            .people
+            .of_cookie(&visit.portal.name, &value, SystemTime::now());
+        match known.await {
+            Ok(known) => visit.viewer = known.map(viewer).unwrap_or_default(),
+            Err(problem) => return problem.into_response(),
+        }
+    }
     request.extensions_mut().insert(visit);
     next.run(request).await
+}
+
+fn viewer(developer: Developer) -> Viewer {
+    Viewer {
+        developer: Some(developer.id),
+        groups: developer.groups,
+    }
 }
 
 /// Whether a browser sends a write because a page of this portal wants it. Clients that are no browsers say where they

@@ -10,6 +10,7 @@
 //! | [`documents`] | what the store holds of API management, followed |
 //! | [`catalogue`] | APIs with their versions as a portal shows them; search |
 //! | [`markdown`] | texts of people as inert trees |
+//! | [`people`] | developers, sessions, teams |
 //! | [`pages`] | the page that browsers load, with title, description and theme; the catalogue for machines |
 //! | [`api`] | `/portal/v1` |
 //!
@@ -17,10 +18,12 @@
 
 pub mod api;
 pub mod catalogue;
+mod cookie;
 pub mod documents;
 mod entry;
 pub mod markdown;
 pub mod pages;
+pub mod people;
 mod shell;
 mod state;
 mod turns;
@@ -28,5 +31,5 @@ mod viewer;
 
 pub use catalogue::GatewayOf;
 pub use entry::router;
-pub use state::{Options, Portals};
+pub use state::{Mail, Options, Portals, Post};
 pub use viewer::Viewer;

@@ -2,15 +2,21 @@
 
 use crate::catalogue::{Catalogue, Descriptions, GatewayOf};
 use crate::documents::Documents;
+use crate::people::People;
 use crate::shell::Shell;
 use crate::turns::Turns;
 use crate::viewer::Viewer;
+use axum::http::StatusCode;
+use std::future::Future;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_apis::entities::Portal;
 use weir_console::Archive;
+use weir_control::access::password::Passwords;
 use weir_control::analytics::Analytics;
-use weir_control::api::Delegate;
+use weir_control::api::{Delegate, Problem};
+use weir_control::operational::{OperationalError, OperationalStore};
 use weir_store::{Store, StoreError};
 
 /// What portals work with.
@@ -27,19 +33,49 @@ pub struct Options {
     pub gateway: GatewayOf,
     /// Whether browsers come over TLS.
     pub is_tls: bool,
+    /// What is not configuration: developers, teams, sessions.
+    pub operational: OperationalStore,
+    /// Sends mails; `None`: none can be sent, and what needs one is refused.
+    pub post: Option<Post>,
 }
+
+/// A mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    /// To whom.
+    pub to: String,
+    /// What about.
+    pub subject: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Mail {
+    /// A mail.
+    pub fn new(to: &str, subject: &str, text: String) -> Self {
+        Self {
+            to: to.to_owned(),
+            subject: subject.to_owned(),
+            text,
+        }
+    }
+}
+
+/// What sends mails: it returns once a mail is sure to be sent.
+pub type Post =
+    Arc<dyn Fn(Mail) -> Pin<Box<dyn Future<Output = Result<(), OperationalError>> + Send>> + Send + Sync>;
 
 /// The portals.
 pub struct Portals {
     /// What the configuration's store holds.
     pub(crate) documents: Documents,
-    #[allow(dead_code, reason = "the calls of developers come next")]
     pub(crate) delegate: Delegate,
-    #[allow(dead_code, reason = "the calls of developers come next")]
     pub(crate) analytics: Option<Analytics>,
     pub(crate) gateway: GatewayOf,
     pub(crate) shell: Shell,
     pub(crate) tries: Turns,
+    pub(crate) people: People,
+    post: Option<Post>,
     is_tls: bool,
     made: Mutex<Made>,
 }
@@ -63,6 +99,13 @@ pub(crate) struct Visit {
     pub address: IpAddr,
 }
 
+impl Visit {
+    /// Whether browsers come over TLS, here or at something in front.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.url.starts_with("https://")
+    }
+}
+
 impl Portals {
     /// Reads what the store holds and follows it from then on. To be called inside of a tokio runtime.
     ///
@@ -76,6 +119,8 @@ impl Portals {
             gateway: options.gateway,
             shell: Shell::new(options.assets),
             tries: Turns::default(),
+            people: People::new(options.operational, Passwords::default()),
+            post: options.post,
             is_tls: options.is_tls,
             made: Mutex::default(),
         }))
@@ -106,6 +151,26 @@ impl Portals {
             tracing::error!(%error, "the portal's catalogue cannot be made; the former one stays");
             Arc::clone(&self.made().catalogue)
         })
+    }
+
+    /// Refuses what needs a mail, if none can be sent.
+    pub(crate) fn need_mail(&self) -> Result<(), Problem> {
+        match self.post {
+            Some(_) => Ok(()),
+            None => Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "this portal cannot send mails: ask its administrators",
+            )),
+        }
+    }
+
+    /// Sends a mail.
+    pub(crate) async fn send(&self, mail: Mail) -> Result<(), Problem> {
+        self.need_mail()?;
+        match &self.post {
+            Some(post) => post(mail).await.map_err(crate::people::failed),
+            None => Ok(()),
+        }
     }
 
     fn made(&self) -> std::sync::MutexGuard<'_, Made> {

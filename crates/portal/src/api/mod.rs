@@ -1,12 +1,17 @@
 //! `/portal/v1`: all that the pages of a portal know and do. To add a call, write what answers it and add its line to the
 //! list of its group; the router, the check and the OpenAPI document follow.
 
+mod account;
+mod apps;
 mod catalogue;
 mod describe;
 mod operation;
 mod reference;
 mod shapes;
+mod signed_in;
+mod teams;
 mod try_it;
+mod usage;
 
 use crate::state::Portals;
 use axum::Json;
@@ -25,7 +30,15 @@ static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::d
 
 /// Every call.
 fn all() -> Vec<Operation> {
-    let groups = [catalogue::operations(), try_it::operations(), of_itself()];
+    let groups = [
+        catalogue::operations(),
+        try_it::operations(),
+        account::operations(),
+        teams::operations(),
+        apps::operations(),
+        usage::operations(),
+        of_itself(),
+    ];
     groups.into_iter().flatten().collect()
 }
 

@@ -79,6 +79,24 @@ impl Operation {
         Self::new(Method::POST, path, about, routing::post(handler))
     }
 
+    /// A call that writes a whole thing.
+    pub fn put<H: Handler<T, Arc<Portals>>, T: 'static>(
+        path: &'static str,
+        about: (&'static str, &'static str),
+        handler: H,
+    ) -> Self {
+        Self::new(Method::PUT, path, about, routing::put(handler))
+    }
+
+    /// A call that removes something. Its good answer is 204, without a body.
+    pub fn delete<H: Handler<T, Arc<Portals>>, T: 'static>(
+        path: &'static str,
+        about: (&'static str, &'static str),
+        handler: H,
+    ) -> Self {
+        Self::new(Method::DELETE, path, about, routing::delete(handler)).status(StatusCode::NO_CONTENT)
+    }
+
     /// The same calls in a group of the documentation.
     pub fn tagged(tag: &'static str, all: Vec<Self>) -> Vec<Self> {
         all.into_iter().map(|it| Self { tag, ..it }).collect()
@@ -91,6 +109,21 @@ impl Operation {
             query: Some(|generator| generator.subschema_for::<T>()),
             ..self
         }
+    }
+
+    /// The caller has to be signed in.
+    #[must_use]
+    pub fn personal(self) -> Self {
+        Self {
+            is_personal: true,
+            ..self
+        }
+    }
+
+    /// The status of a good answer.
+    #[must_use]
+    pub fn status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
     }
 
     /// Its body.

@@ -124,9 +124,11 @@ impl OpenPortal {
                 assets,
                 gateway: self.gateway(),
                 is_tls: *is_tls,
+                operational: shared.operational.clone(),
+                post: None,
             };
-            let portals = Portals::open(options).await?;
             // Nothing else fills it in.
+            let portals = Portals::open(options).await?;
             let _is_first = late.set(weir_portal::router(&portals));
         }
         Ok(())

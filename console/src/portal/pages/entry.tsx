@@ -1,0 +1,185 @@
+// Signing up, confirming, signing in, a new password, and invitations. What mails carry stands behind the # of an
+// address, so that no server and no other site gets to see it.
+import { useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, type ReactNode, useState } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { ApiError } from '../../api/client'
+import { type Me, useMe, usePortal, useWrite } from '../data'
+import { Page } from '../frame'
+
+const secret = () => decodeURIComponent(location.hash.slice(1))
+
+/** What a refused call said, beside the fields that it names. */
+export function Said({ error, fields = [] }: { error: unknown; fields?: string[] }) {
+  if (error === null || error === undefined) return null
+  const said = error instanceof ApiError ? error : null
+  const others = said?.findings.filter((it) => !fields.includes(it.path)) ?? []
+  if (said && said.findings.length > 0 && others.length === 0) return null
+  return (
+    <p className="note bad" role="alert">
+      {error instanceof Error ? error.message : String(error)}
+    </p>
+  )
+}
+
+export function Field({ label, name, value, onChange, type = 'text', about, error, autoComplete }: { label: string; name: string; value: string; onChange: (value: string) => void; type?: string; about?: string; error?: unknown; autoComplete?: string }) {
+  const wrong = error instanceof ApiError ? error.findings.find((it) => it.path === name)?.message : undefined
+  return (
+    <label className="field">
+      <span className="label">{label}</span>
+      <input className="input" name={name} type={type} required value={value} autoComplete={autoComplete} aria-invalid={wrong !== undefined} aria-describedby={wrong ? `${name}-wrong` : undefined} onChange={(event) => onChange(event.target.value)} />
+      {about && <span className="about">{about}</span>}
+      {wrong && (
+        <span className="wrong" id={`${name}-wrong`}>
+          {wrong}
+        </span>
+      )}
+    </label>
+  )
+}
+
+export function Form({ label, onSubmit, children, submit, isBusy }: { label: string; onSubmit: () => void; children: ReactNode; submit: string; isBusy: boolean }) {
+  const send = (event: FormEvent) => {
+    event.preventDefault()
+    if (!isBusy) onSubmit()
+  }
+  return (
+    <form className="card narrow-form" aria-label={label} onSubmit={send}>
+      {children}
+      <div className="row">
+        <button type="submit" className="button primary" aria-disabled={isBusy}>
+          {submit}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+const PASSWORD = 'At least 10 characters. A sentence is good.'
+
+export function Login() {
+  const [mail, typeMail] = useState('')
+  const [password, typePassword] = useState('')
+  const [query] = useSearchParams()
+  const [, go] = useLocation()
+  const client = useQueryClient()
+  const signIn = useWrite<Me, { mail: string; password: string }>('POST', () => '/session')
+  const portal = usePortal()
+  const wanted = query.get('to') ?? '/apps'
+  const submit = () =>
+    signIn.mutate({ mail, password }, { onSuccess: () => void client.invalidateQueries().then(() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')) })
+  return (
+    <Page title="Sign in">
+      <Form label="Sign in" onSubmit={submit} submit="Sign in" isBusy={signIn.isPending}>
+        <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" value={password} onChange={typePassword} />
+        <Said error={signIn.error} />
+      </Form>
+      <p>
+        {portal.data?.sign_up !== 'closed' && (
+          <>
+            <Link href="/sign-up">Make an account</Link> ·{' '}
+          </>
+        )}
+        <Link href="/reset">I forgot my password</Link>
+      </p>
+    </Page>
+  )
+}
+
+export function SignUp() {
+  const [mail, typeMail] = useState('')
+  const [name, typeName] = useState('')
+  const [password, typePassword] = useState('')
+  const invitation = secret()
+  const signUp = useWrite<{ message: string }, { mail: string; name: string; password: string; invitation: string | null }>('POST', () => '/sign-up', true)
+  return (
+    <Page title="Make an account">
+      {signUp.data ? (
+        <p className="note" role="status">
+          {signUp.data.message}
+        </p>
+      ) : (
+        <Form label="Make an account" onSubmit={() => signUp.mutate({ mail, name, password, invitation: invitation || null })} submit="Make an account" isBusy={signUp.isPending}>
+          <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} error={signUp.error} />
+          <Field label="Name" name="name" autoComplete="name" value={name} onChange={typeName} error={signUp.error} />
+          <Field label="Password" name="password" type="password" autoComplete="new-password" about={PASSWORD} value={password} onChange={typePassword} error={signUp.error} />
+          <Said error={signUp.error} fields={['mail', 'name', 'password']} />
+        </Form>
+      )}
+      <p>
+        <Link href="/login">I have an account</Link>
+      </p>
+    </Page>
+  )
+}
+
+/** A button, so that a program that only opens the links of mails uses none of them up. */
+export function Confirm() {
+  const [token] = useState(secret)
+  const confirm = useWrite<{ message: string }, { token: string }>('POST', () => '/confirm', true)
+  return (
+    <Page title="Confirm your mail address">
+      {confirm.data ? (
+        <p className="note" role="status">
+          {confirm.data.message} <Link href="/login">Sign in</Link>
+        </p>
+      ) : (
+        <Form label="Confirm" onSubmit={() => confirm.mutate({ token })} submit="Confirm" isBusy={confirm.isPending}>
+          <p>One step is left: say that this address is yours.</p>
+          <Said error={confirm.error} />
+        </Form>
+      )}
+    </Page>
+  )
+}
+
+export function Reset() {
+  const [token] = useState(secret)
+  const [mail, typeMail] = useState('')
+  const [password, typePassword] = useState('')
+  const ask = useWrite<{ message: string }, { mail: string }>('POST', () => '/reset', true)
+  const set = useWrite<{ message: string }, { token: string; password: string }>('POST', () => '/reset/password', true)
+  const said = ask.data ?? set.data
+  return (
+    <Page title="A new password">
+      {said ? (
+        <p className="note" role="status">
+          {said.message} {set.data && <Link href="/login">Sign in</Link>}
+        </p>
+      ) : token === '' ? (
+        <Form label="Ask for a new password" onSubmit={() => ask.mutate({ mail })} submit="Send the link" isBusy={ask.isPending}>
+          <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} error={ask.error} />
+          <Said error={ask.error} fields={['mail']} />
+        </Form>
+      ) : (
+        <Form label="Set a new password" onSubmit={() => set.mutate({ token, password })} submit="Set the password" isBusy={set.isPending}>
+          <Field label="New password" name="password" type="password" autoComplete="new-password" about={PASSWORD} value={password} onChange={typePassword} error={set.error} />
+          <Said error={set.error} fields={['password']} />
+        </Form>
+      )}
+    </Page>
+  )
+}
+
+export function Invitation() {
+  const [token] = useState(secret)
+  const me = useMe()
+  const [, go] = useLocation()
+  const accept = useWrite<unknown, { token: string }>('POST', () => '/invitations')
+  return (
+    <Page title="Join a team">
+      {me.data?.id ? (
+        <Form label="Join" onSubmit={() => accept.mutate({ token }, { onSuccess: () => go('/teams') })} submit="Join the team" isBusy={accept.isPending}>
+          <p>You join as {me.data.mail}.</p>
+          <Said error={accept.error} />
+        </Form>
+      ) : (
+        <p>
+          Sign in first, or make an account with the address that was invited. Then open the link of the mail again.{' '}
+          <Link href="/login">Sign in</Link> · <a href={`/sign-up#${encodeURIComponent(token)}`}>Make an account</a>
+        </p>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,606 @@
+//! Signing up, signing in, and what somebody may change of their own account. No answer tells whether a mail address is
+//! known: the mail itself says what happened.
+
+use super::operation::{Operation, Shared};
+use super::signed_in::developer;
+use crate::cookie;
+use crate::people::{Developer, DeveloperState, Purpose, TeamRole, mail_of, random_id, seconds};
+use crate::state::{Mail, Portals, Visit};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
+use weir_apis::entities::SignUpMode;
+use weir_control::access::password::{PasswordError, fault_of};
+use weir_control::api::Problem;
+
+/// The longest name, in characters.
+const MAX_NAME: usize = 80;
+/// Sign-ups and resets from one address in a minute.
+const MOST: u32 = 10;
+/// What is said whatever has come of it.
+const SENT: &str = "If this address can be used, a mail is on its way. Its link is good once.";
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::get("/portal/v1/me", ("getMe", "Reads who is signed in"), me).answers::<Me>(),
+        Operation::post(
+            "/portal/v1/sign-up",
+            ("signUp", "Signs up; a mail has the link that confirms it"),
+            sign_up,
+        )
+        .body::<NewDeveloper>()
+        .status(StatusCode::ACCEPTED)
+        .answers::<Said>(),
+        Operation::post(
+            "/portal/v1/confirm",
+            ("confirm", "Confirms a mail address by the link of a mail"),
+            confirm,
+        )
+        .body::<UsedLink>()
+        .answers::<Said>(),
+        Operation::post(
+            "/portal/v1/session",
+            ("signIn", "Signs in; the session is a cookie"),
+            sign_in,
+        )
+        .body::<Credentials>()
+        .answers::<Me>(),
+        Operation::delete("/portal/v1/session", ("signOut", "Ends this session"), sign_out),
+        Operation::post(
+            "/portal/v1/reset",
+            ("askReset", "Sends a mail with a link for a new password"),
+            ask_reset,
+        )
+        .body::<Address>()
+        .status(StatusCode::ACCEPTED)
+        .answers::<Said>(),
+        Operation::post(
+            "/portal/v1/reset/password",
+            ("resetPassword", "Sets a new password by the link of a mail"),
+            reset,
+        )
+        .body::<NewPassword>()
+        .answers::<Said>(),
+        Operation::put(
+            "/portal/v1/account",
+            ("changeAccount", "Changes name or password"),
+            change,
+        )
+        .personal()
+        .body::<AccountChange>()
+        .answers::<Me>(),
+        Operation::delete(
+            "/portal/v1/account",
+            ("deleteAccount", "Removes the account"),
+            delete,
+        )
+        .personal(),
+        Operation::get(
+            "/portal/v1/account/sessions",
+            ("listSessions", "Lists one's sessions"),
+            sessions,
+        )
+        .personal()
+        .answers::<SessionList>(),
+        Operation::delete(
+            "/portal/v1/account/sessions/{id}",
+            ("endSession", "Ends one of one's sessions"),
+            end_session,
+        )
+        .personal(),
+    ];
+    Operation::tagged("Account", operations)
+}
+
+/// Who is signed in.
+#[derive(Serialize, JsonSchema)]
+pub struct Me {
+    /// The developer's id; `null`: somebody who is not signed in.
+    id: Option<String>,
+    /// The mail address.
+    mail: String,
+    /// The name.
+    name: String,
+}
+
+/// A sentence for people.
+#[derive(Serialize, JsonSchema)]
+pub struct Said {
+    /// The sentence.
+    pub message: String,
+}
+
+/// Somebody who signs up.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDeveloper {
+    /// The mail address.
+    mail: String,
+    /// The name.
+    name: String,
+    /// The password.
+    password: String,
+    /// The secret of an invitation's link.
+    #[serde(default)]
+    invitation: Option<String>,
+}
+
+/// A link of a mail.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsedLink {
+    /// The secret in it.
+    pub token: String,
+}
+
+/// What somebody signs in with.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    /// The mail address.
+    mail: String,
+    /// The password.
+    password: String,
+}
+
+/// A mail address.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    /// The mail address.
+    mail: String,
+}
+
+/// A new password by a link.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPassword {
+    /// The secret of the link.
+    token: String,
+    /// The new password.
+    password: String,
+}
+
+/// What changes of an account.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountChange {
+    /// The name.
+    #[serde(default)]
+    name: Option<String>,
+    /// The password as it was, to change it.
+    #[serde(default)]
+    old_password: Option<String>,
+    /// The new password.
+    #[serde(default)]
+    new_password: Option<String>,
+}
+
+/// Sessions.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionList {
+    /// The sessions, the latest last.
+    items: Vec<SessionLine>,
+}
+
+/// A session.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionLine {
+    /// By what it is ended.
+    id: String,
+    /// Seconds since 1970.
+    created: u64,
+    /// From which address.
+    address: String,
+    /// With which browser.
+    agent: String,
+}
+
+fn busy(error: &PasswordError) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+}
+
+fn said(message: &str) -> Json<Said> {
+    Json(Said {
+        message: message.to_owned(),
+    })
+}
+
+fn wrong(field: &str, message: impl Into<String>) -> Problem {
+    Problem::step("check", vec![(field.to_owned(), message.into())])
+}
+
+fn checked_name(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    match (1..=MAX_NAME).contains(&name.chars().count()) && !name.contains(char::is_control) {
+        true => Ok(name.to_owned()),
+        false => Err(wrong("name", format!("expected 1 to {MAX_NAME} characters"))),
+    }
+}
+
+/// Few from one address: each makes a hash and a mail.
+fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
+    let who = format!("mail {}", visit.address.to_canonical());
+    portals.tries.take(&who, MOST, seconds(now)).map_err(|wait| {
+        let detail = format!("too many of these from your address; try again in {wait} seconds");
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    })
+}
+
+async fn me(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<Me>, Problem> {
+    if visit.viewer.developer.is_none() {
+        let (mail, name) = (String::new(), String::new());
+        return Ok(Json(Me { id: None, mail, name }));
+    }
+    Ok(Json(shown(
+        &developer(&portals, &visit, SystemTime::now()).await?,
+    )))
+}
+
+fn shown(developer: &Developer) -> Me {
+    Me {
+        id: Some(developer.id.clone()),
+        mail: developer.mail.clone(),
+        name: developer.name.clone(),
+    }
+}
+
+async fn sign_up(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(wanted): Json<NewDeveloper>,
+) -> Result<Response, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let rules = &visit.portal.sign_up;
+    let mail = mail_of(&wanted.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
+    let name = checked_name(&wanted.name)?;
+    if let Some(fault) = fault_of(&wanted.password, &mail) {
+        return Err(wrong("password", fault));
+    }
+    let invited = match wanted.invitation.as_deref() {
+        Some(token) => portals.people.look(portal, token, now).await?,
+        None => None,
+    };
+    let is_invited = matches!(&invited, Some(Purpose::Invitation { mail: to, .. }) if *to == mail);
+    let domain = mail.split_once('@').map_or("", |(_, domain)| domain);
+    let is_welcome = rules.domains.is_empty() || rules.domains.iter().any(|it| it == domain);
+    match rules.mode {
+        SignUpMode::Closed => {
+            return Err(Problem::forbidden(
+                "signing up is closed here; ask the administrators of this portal",
+            ));
+        }
+        SignUpMode::Invited if !is_invited => {
+            return Err(Problem::forbidden("only those who are invited can sign up here"));
+        }
+        _ if !is_welcome && !is_invited => {
+            let detail = format!("only addresses of {} can sign up here", rules.domains.join(", "));
+            return Err(Problem::forbidden(detail));
+        }
+        _ => {}
+    }
+    portals.need_mail()?;
+    take_turn(&portals, &visit, now)?;
+    // Hashed whether or not the address is known: both take as long.
+    let password = portals.people.passwords.hash(wanted.password).await;
+    let developer = Developer {
+        id: random_id()?,
+        mail: mail.clone(),
+        name,
+        password: password.map_err(|error| busy(&error))?,
+        state: DeveloperState::Registered,
+        groups: Default::default(),
+        created: seconds(now),
+    };
+    let developer = match portals.people.by_mail(portal, &mail, now).await? {
+        // The owner of the mailbox confirms the last one that was tried.
+        Some(known) if known.state == DeveloperState::Registered => {
+            let again = Developer {
+                id: known.id,
+                ..developer
+            };
+            portals.people.put(portal, &again, now).await?;
+            Some(again)
+        }
+        Some(_) => None,
+        None => portals
+            .people
+            .add(portal, &developer, now)
+            .await?
+            .then_some(developer),
+    };
+    let mail = match developer {
+        Some(developer) => {
+            let purpose = Purpose::Confirm {
+                developer: developer.id,
+            };
+            let link = portals.people.link(portal, &purpose, now).await?;
+            Mail::new(
+                &mail,
+                "Confirm your mail address",
+                format!(
+                    "Hello {},\n\nopen this link to confirm your mail address. It is good once, for a day.\n\n{}/confirm#{}\n\nIf you did not sign up, ignore this mail.\n",
+                    developer.name, visit.url, link.token
+                ),
+            )
+        }
+        None => Mail::new(
+            &mail,
+            "You have an account already",
+            format!(
+                "Somebody, probably you, tried to sign up with this address. There is an account already.\n\nSign in: {0}/login\nA new password: {0}/reset\n",
+                visit.url
+            ),
+        ),
+    };
+    portals.send(mail).await?;
+    Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+}
+
+async fn confirm(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(link): Json<UsedLink>,
+) -> Result<Json<Said>, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let used = match portals.people.look(portal, &link.token, now).await? {
+        Some(Purpose::Confirm { .. }) => portals.people.take(portal, &link.token, now).await?,
+        _ => None,
+    };
+    let developer = match used {
+        Some(Purpose::Confirm { developer }) => portals.people.developer(portal, &developer, now).await?,
+        _ => None,
+    };
+    let Some(mut developer) = developer.filter(|it| it.state == DeveloperState::Registered) else {
+        return Err(gone());
+    };
+    let needs_approval = visit.portal.sign_up.approval;
+    developer.state = match needs_approval {
+        true => DeveloperState::Confirmed,
+        false => DeveloperState::Active,
+    };
+    portals.people.put(portal, &developer, now).await?;
+    Ok(said(match needs_approval {
+        true => "Your address is confirmed. You can sign in as soon as somebody has approved your account.",
+        false => "Your address is confirmed. You can sign in now.",
+    }))
+}
+
+fn gone() -> Problem {
+    Problem::new(
+        StatusCode::GONE,
+        "this link was used already, or is too old: ask for another one",
+    )
+}
+
+async fn sign_in(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+    Json(given): Json<Credentials>,
+) -> Result<Response, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let mail = mail_of(&given.mail).unwrap_or_default();
+    let name = format!("{portal} {mail}");
+    if let Err(wait) = portals.people.attempts.begin(&name, visit.address, now) {
+        let seconds = wait.as_secs().max(1);
+        let detail = format!("too many wrong passwords; try again in {seconds} seconds");
+        let mut answer = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).into_response();
+        answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        return Ok(answer);
+    }
+    let known = portals.people.by_mail(portal, &mail, now).await?;
+    let hash = known.as_ref().map(|it| it.password.clone());
+    let is_right = portals.people.passwords.matches(given.password, hash).await;
+    let is_right = is_right.map_err(|error| busy(&error))?;
+    let Some(developer) = known.filter(|_| is_right) else {
+        return Err(
+            Problem::new(StatusCode::UNAUTHORIZED, "mail address or password is wrong")
+                .of_type("wrong-password"),
+        );
+    };
+    portals.people.attempts.succeeded(&name, visit.address, now);
+    // The password was right: now it may be said.
+    match developer.state {
+        DeveloperState::Active => {}
+        DeveloperState::Registered => {
+            return Err(Problem::forbidden(
+                "confirm your mail address first: the link is in the mail",
+            ));
+        }
+        DeveloperState::Confirmed => {
+            return Err(Problem::forbidden(
+                "your account waits for somebody to approve it",
+            ));
+        }
+        DeveloperState::Suspended => {
+            return Err(Problem::forbidden(
+                "your account is suspended; ask the administrators of this portal",
+            ));
+        }
+    }
+    let agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|it| it.to_str().ok())
+        .unwrap_or_default();
+    let from = (visit.address.to_canonical().to_string(), agent.to_owned());
+    let value = portals.people.begin(portal, &developer.id, from, now).await?;
+    let cookie = cookie::set(&value, visit.is_secure());
+    Ok(([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response())
+}
+
+async fn sign_out(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if let Some(value) = cookie::get(&headers, visit.is_secure()) {
+        portals
+            .people
+            .end(&visit.portal.name, &value, SystemTime::now())
+            .await?;
+    }
+    let cookie = cookie::clear(visit.is_secure());
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+}
+
+async fn ask_reset(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(given): Json<Address>,
+) -> Result<Response, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let mail = mail_of(&given.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
+    portals.need_mail()?;
+    take_turn(&portals, &visit, now)?;
+    let known = portals.people.by_mail(portal, &mail, now).await?;
+    // Without an account nothing is sent: a stranger's mailbox gets no mail from here. Both are written in the background.
+    if let Some(developer) = known.filter(|it| it.state != DeveloperState::Suspended) {
+        let purpose = Purpose::Reset {
+            developer: developer.id,
+        };
+        let link = portals.people.link(portal, &purpose, now).await?;
+        let text = format!(
+            "Hello {},\n\nopen this link to set a new password. It is good once, for an hour.\n\n{}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
+            developer.name, visit.url, link.token
+        );
+        portals.send(Mail::new(&mail, "Set a new password", text)).await?;
+    }
+    Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+}
+
+async fn reset(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(given): Json<NewPassword>,
+) -> Result<Json<Said>, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let Some(Purpose::Reset { developer }) = portals.people.look(portal, &given.token, now).await? else {
+        return Err(gone());
+    };
+    let Some(mut developer) = portals.people.developer(portal, &developer, now).await? else {
+        return Err(gone());
+    };
+    if let Some(fault) = fault_of(&given.password, &developer.mail) {
+        return Err(wrong("password", fault));
+    }
+    let password = portals.people.passwords.hash(given.password).await;
+    developer.password = password.map_err(|error| busy(&error))?;
+    if portals.people.take(portal, &given.token, now).await?.is_none() {
+        return Err(gone());
+    }
+    // Who reads the mailbox has confirmed it.
+    if developer.state == DeveloperState::Registered && !visit.portal.sign_up.approval {
+        developer.state = DeveloperState::Active;
+    }
+    portals.people.put(portal, &developer, now).await?;
+    portals
+        .people
+        .end_sessions(portal, &developer.id, |_| true, now)
+        .await?;
+    Ok(said(
+        "Your password is changed, and all sessions are ended. You can sign in now.",
+    ))
+}
+
+async fn change(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(wanted): Json<AccountChange>,
+) -> Result<Json<Me>, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let mut developer = developer(&portals, &visit, now).await?;
+    if let Some(name) = &wanted.name {
+        developer.name = checked_name(name)?;
+    }
+    if let Some(password) = wanted.new_password {
+        let old = wanted.old_password.unwrap_or_default();
+        let is_right = portals
+            .people
+            .passwords
+            .matches(old, Some(developer.password.clone()))
+            .await;
+        if !is_right.map_err(|error| busy(&error))? {
+            return Err(wrong("old_password", "this is not your password"));
+        }
+        if let Some(fault) = fault_of(&password, &developer.mail) {
+            return Err(wrong("new_password", fault));
+        }
+        let hash = portals.people.passwords.hash(password).await;
+        developer.password = hash.map_err(|error| busy(&error))?;
+    }
+    portals.people.put(portal, &developer, now).await?;
+    Ok(Json(shown(&developer)))
+}
+
+async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let developer = developer(&portals, &visit, now).await?;
+    let memberships = portals.people.memberships(portal, &developer.id, now).await?;
+    let last = memberships.iter().find(|it| {
+        it.role == TeamRole::Owner && it.team.members.len() > 1 && !it.team.has_other_owner(&developer.id)
+    });
+    if let Some(last) = last {
+        let detail = format!(
+            "you are the only owner of the team '{}': make somebody else an owner first",
+            last.team.name
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if super::apps::has_own(&portals, &developer.id) {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "you have applications: give them to a team, or remove them first",
+        ));
+    }
+    for membership in memberships {
+        let leave = |team: &mut crate::people::Team| team.members.remove(&developer.id).is_some();
+        portals
+            .people
+            .change_team(portal, &membership.team.id, now, leave)
+            .await?;
+    }
+    portals.people.remove(portal, &developer, now).await?;
+    let cookie = cookie::clear(visit.is_secure());
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+}
+
+async fn sessions(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+) -> Result<Json<SessionList>, Problem> {
+    let now = SystemTime::now();
+    let developer = developer(&portals, &visit, now).await?;
+    let found = portals
+        .people
+        .sessions(&visit.portal.name, &developer.id, now)
+        .await?;
+    let items = found.into_iter().map(|it| SessionLine {
+        id: it.id,
+        created: it.created,
+        address: it.address,
+        agent: it.agent,
+    });
+    Ok(Json(SessionList {
+        items: items.collect(),
+    }))
+}
+
+async fn end_session(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let now = SystemTime::now();
+    let developer = developer(&portals, &visit, now).await?;
+    portals
+        .people
+        .end_sessions(&visit.portal.name, &developer.id, |it| it.id == id, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

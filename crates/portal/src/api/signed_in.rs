@@ -1,0 +1,14 @@
+//! The developer who is signed in, for calls that need more than an id. What somebody may do is decided by each call.
+
+use crate::people::Developer;
+use crate::state::{Portals, Visit};
+use axum::http::StatusCode;
+use std::time::SystemTime;
+use weir_control::api::Problem;
+
+/// The one who is signed in.
+pub async fn developer(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<Developer, Problem> {
+    let id = visit.viewer.developer.as_deref().unwrap_or_default();
+    let found = portals.people.developer(&visit.portal.name, id, now).await?;
+    found.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "sign in first"))
+}

@@ -1,0 +1,442 @@
+//! What an application has called: counts and times from analytics, what is left of each plan's limits, and the calls
+//! that were refused, with the reason in words.
+
+use super::apps::{Asker, plan_of, subscriptions};
+use super::operation::{Operation, Shared};
+use crate::people::TeamRole;
+use crate::state::{Portals, Visit};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+use weir_analytics::calls::{CallLine, Search};
+use weir_analytics::query::{Answer, Length, OneOrMany, Query as Analysis};
+use weir_analytics::{AnalyticsStore, StoreError};
+use weir_apis::entities::{Period, Subscription, SubscriptionState};
+use weir_apis::naming;
+use weir_control::api::Problem;
+
+const DAY: u64 = 86_400;
+/// The longest time that is shown, in days.
+const MAX_DAYS: u64 = 90;
+/// Calls that are listed.
+const MAX_CALLS: usize = 200;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::get(
+            "/portal/v1/apps/{app}/usage",
+            (
+                "getUsage",
+                "Reads what an application has called, and what is left of its limits",
+            ),
+            usage,
+        )
+        .personal()
+        .query::<Span>()
+        .answers::<Usage>(),
+        Operation::get(
+            "/portal/v1/apps/{app}/calls",
+            (
+                "listCalls",
+                "Lists the latest calls of an application, refused ones with the reason",
+            ),
+            calls,
+        )
+        .personal()
+        .query::<CallFilter>()
+        .answers::<CallList>(),
+    ];
+    Operation::tagged("Usage", operations)
+}
+
+/// How far back.
+#[derive(Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Span {
+    /// Days, 1 to 90.
+    days: u64,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { days: 1 }
+    }
+}
+
+/// Which calls.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(default)]
+pub struct CallFilter {
+    /// `refused`: those that the gateway refused; left out: all that are kept.
+    only: String,
+}
+
+/// What an application has called.
+#[derive(Serialize, JsonSchema)]
+pub struct Usage {
+    /// Calls.
+    calls: u64,
+    /// Calls that the gateway refused.
+    refused: u64,
+    /// Answers with a status from 500.
+    errors: u64,
+    /// The median time, in microseconds.
+    p50_us: Option<f64>,
+    /// The time that 95 of 100 calls do not exceed, in microseconds.
+    p95_us: Option<f64>,
+    /// By API.
+    apis: Vec<ApiUsage>,
+    /// The beginnings of the steps, in seconds since 1970.
+    times: Vec<u64>,
+    /// Calls in each step.
+    series: Vec<f64>,
+    /// What is left of each limit.
+    quotas: Vec<Quota>,
+}
+
+/// Calls of an API.
+#[derive(Serialize, JsonSchema)]
+pub struct ApiUsage {
+    /// `API VERSION`.
+    api: String,
+    /// Calls.
+    calls: u64,
+    /// Calls that were refused.
+    refused: u64,
+}
+
+/// What is left of a limit.
+#[derive(Serialize, JsonSchema)]
+pub struct Quota {
+    /// The subscription.
+    subscription: String,
+    /// The publication.
+    publication: String,
+    /// The plan.
+    plan: String,
+    /// Calls that the plan allows in a window.
+    limit: u64,
+    /// The window: `minute`, `hour`, `day`, `week` or `month`.
+    per: String,
+    /// Calls in this window.
+    used: u64,
+    /// Calls that are left.
+    left: u64,
+    /// When the next window begins, in seconds since 1970.
+    resets: u64,
+}
+
+/// Calls.
+#[derive(Serialize, JsonSchema)]
+pub struct CallList {
+    /// The latest first.
+    items: Vec<CallRow>,
+}
+
+/// A call.
+#[derive(Serialize, JsonSchema)]
+pub struct CallRow {
+    /// When, in milliseconds since 1970.
+    time: u64,
+    /// Method and path.
+    operation: String,
+    /// The status.
+    status: u16,
+    /// The time, in microseconds.
+    total_us: u32,
+    /// The id by which the provider finds it.
+    request_id: String,
+    /// Why it was refused; empty: it was not.
+    reason: String,
+}
+
+fn failed(error: &StoreError) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+}
+
+fn off() -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "calls are not counted here: analytics are off",
+    )
+    .of_type("analytics-off")
+}
+
+async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<Answer, Problem> {
+    let analytics = portals.analytics.as_ref().ok_or_else(off)?;
+    let asked = analytics.with(move |kept| kept.store.query(&query, now));
+    asked.await.map_err(|error| failed(&error))
+}
+
+fn of_consumer(app: &str, metrics: &[&str], (from, to): (u64, u64)) -> Analysis {
+    Analysis {
+        metrics: metrics.iter().map(|it| (*it).to_owned()).collect(),
+        filter: BTreeMap::from([("consumer".to_owned(), OneOrMany::One(app.to_owned()))]),
+        ..Analysis::of("calls", from, to)
+    }
+}
+
+fn total(answer: &Answer, metric: &str) -> Option<f64> {
+    answer.frames.first()?.total.get(metric).copied().flatten()
+}
+
+fn count(answer: &Answer, metric: &str) -> u64 {
+    // Counts are whole.
+    total(answer, metric).unwrap_or(0.0) as u64
+}
+
+async fn usage(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+    Query(span): Query<Span>,
+) -> Result<Json<Usage>, Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Viewer)?;
+    let now = crate::people::seconds(SystemTime::now());
+    let from = now.saturating_sub(span.days.clamp(1, MAX_DAYS) * DAY);
+    let whole = of_consumer(
+        &name,
+        &["calls", "refused", "errors_5xx", "latency_p50", "latency_p95"],
+        (from, now),
+    );
+    let whole = ask(&portals, whole, now).await?;
+    let series = Analysis {
+        step: Some(Length::Text("auto".to_owned())),
+        ..of_consumer(&name, &["calls"], (from, now))
+    };
+    let series = ask(&portals, series, now).await?;
+    let by_service = Analysis {
+        group_by: vec!["service".to_owned()],
+        ..of_consumer(&name, &["calls", "refused"], (from, now))
+    };
+    let by_service = ask(&portals, by_service, now).await?;
+    let values = series.frames.first().and_then(|it| it.values.get("calls"));
+    Ok(Json(Usage {
+        calls: count(&whole, "calls"),
+        refused: count(&whole, "refused"),
+        errors: count(&whole, "errors_5xx"),
+        p50_us: total(&whole, "latency_p50"),
+        p95_us: total(&whole, "latency_p95"),
+        apis: by_api(&by_service),
+        series: values.map_or_else(Vec::new, |it| it.iter().map(|it| it.unwrap_or(0.0)).collect()),
+        times: series.times,
+        quotas: quotas(&portals, &name, now).await?,
+    }))
+}
+
+/// Services are `ENV.API.VERSION.COMPONENT`; a version may have dots.
+fn api_of(service: &str) -> String {
+    let mut parts = service.splitn(3, '.');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some(api), Some(rest)) => {
+            let version = rest.rsplit_once('.').map_or(rest, |(version, _)| version);
+            format!("{api} {version}")
+        }
+        _ => service.to_owned(),
+    }
+}
+
+fn by_api(answer: &Answer) -> Vec<ApiUsage> {
+    let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for frame in &answer.frames {
+        let service = frame.group.get("service").map_or("", String::as_str);
+        let value = |metric: &str| frame.total.get(metric).copied().flatten().unwrap_or(0.0);
+        let known = found.entry(api_of(service)).or_default();
+        *known = (known.0 + value("calls"), known.1 + value("refused"));
+    }
+    let one = |(api, (calls, refused)): (String, (f64, f64))| ApiUsage {
+        api,
+        calls: calls as u64,
+        refused: refused as u64,
+    };
+    found.into_iter().map(one).collect()
+}
+
+/// The window of the clock that a time is in: its begin and its end. The gateways count in the same.
+fn window(per: Period, now: u64) -> (u64, u64) {
+    let of = |length: u64| (now - now % length, now - now % length + length);
+    match per {
+        Period::Second => of(1),
+        Period::Minute => of(60),
+        Period::Hour => of(3_600),
+        Period::Day => of(DAY),
+        Period::Week => of(7 * DAY),
+        Period::Month => month(now),
+    }
+}
+
+/// The calendar month in UTC that a time is in (days from the civil calendar, after Hinnant).
+fn month(now: u64) -> (u64, u64) {
+    let days = now / DAY + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let is_leap = (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
+    let length = match month {
+        2 => 28 + u64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let begin = (now / DAY - (day - 1)) * DAY;
+    (begin, begin + length * DAY)
+}
+
+/// What is left of the limits of all subscriptions that are good. Calls that the gateway refused did not count.
+async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Problem> {
+    let mut quotas = Vec::new();
+    for subscription in subscriptions(portals, app) {
+        if subscription.state != SubscriptionState::Accepted {
+            continue;
+        }
+        let limits = plan_of(portals, &subscription).map_or_else(Vec::new, |it| it.limits);
+        // A second is over before it is shown.
+        for limit in limits.into_iter().filter(|it| it.per != Period::Second) {
+            let (begin, end) = window(limit.per, now);
+            let used = used(portals, app, &subscription, (begin, now)).await?;
+            quotas.push(Quota {
+                subscription: subscription.id.clone(),
+                publication: subscription.publication.clone(),
+                plan: subscription.plan.clone(),
+                limit: limit.count,
+                per: super::catalogue::word(&limit.per),
+                used,
+                left: limit.count.saturating_sub(used),
+                resets: end,
+            });
+        }
+    }
+    Ok(quotas)
+}
+
+async fn used(
+    portals: &Portals,
+    app: &str,
+    subscription: &Subscription,
+    span: (u64, u64),
+) -> Result<u64, Problem> {
+    let parts: Vec<&str> = subscription.publication.split('/').collect();
+    let [api, version, environment] = parts[..] else {
+        return Ok(0);
+    };
+    let begin = format!("{}.", naming::publication(environment, api, version));
+    let query = Analysis {
+        group_by: vec!["service".to_owned()],
+        ..of_consumer(app, &["calls", "refused"], span)
+    };
+    let answer = ask(portals, query, span.1).await?;
+    let of_it = answer.frames.iter().filter(|it| {
+        it.group
+            .get("service")
+            .is_some_and(|service| service.starts_with(&begin))
+    });
+    let value = |frame: &weir_analytics::query::Frame, metric: &str| {
+        frame.total.get(metric).copied().flatten().unwrap_or(0.0)
+    };
+    Ok(of_it
+        .map(|it| (value(it, "calls") - value(it, "refused")).max(0.0))
+        .sum::<f64>() as u64)
+}
+
+/// Why a call was refused, for the one who called.
+fn reason(line: &CallLine) -> String {
+    match (&*line.refusal, line.status) {
+        ("", 0..400) => "",
+        ("", 400..500) => "The API answered that something is wrong with the call.",
+        ("", _) => "The API failed.",
+        ("unauthenticated", _) => "The key is missing, unknown, expired or revoked.",
+        ("forbidden" | "plugin", 403) => {
+            "The subscription does not open this operation: it is paused, stopped, over, or of another plan."
+        }
+        ("rate_limited", _) => "The limit of the plan is used up for now.",
+        ("plugin", 410) => "This version of the API is retired.",
+        ("no_route", _) => "There is no such operation.",
+        ("protocol", _) => "The request itself is broken or too large.",
+        ("wrong_protocol", _) => "The API wants another protocol, such as HTTPS.",
+        ("no_target" | "upstream_connect", _) => "The API's servers cannot be reached.",
+        ("upstream_timeout", _) => "The API's servers took too long.",
+        ("upstream_invalid", _) => "The API's servers broke off their answer.",
+        ("unavailable", _) => "The gateway is overloaded or restarts.",
+        ("internal", _) => "The gateway failed.",
+        _ => "The gateway refused the call.",
+    }
+    .to_owned()
+}
+
+async fn calls(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+    Query(filter): Query<CallFilter>,
+) -> Result<Json<CallList>, Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Viewer)?;
+    let analytics = portals.analytics.as_ref().ok_or_else(off)?;
+    let only_refused = filter.only == "refused";
+    let search = Search {
+        consumer: Some(name),
+        limit: if only_refused { 1_000 } else { MAX_CALLS },
+        ..Search::default()
+    };
+    let found = analytics.with(move |kept| {
+        let found = kept.log.search(&search);
+        found.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
+    });
+    let found = found.await.map_err(|error| failed(&error))?;
+    let rows = found
+        .calls
+        .iter()
+        .filter(|it| !only_refused || !it.refusal.is_empty());
+    let row = |it: &std::sync::Arc<CallLine>| CallRow {
+        time: it.time,
+        operation: format!("{} {}", it.method, it.path),
+        status: it.status,
+        total_us: it.total_us,
+        request_id: it.request_id.to_string(),
+        reason: reason(it),
+    };
+    Ok(Json(CallList {
+        items: rows.take(MAX_CALLS).map(row).collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_clock() {
+        // 2024-02-29T12:34:56Z
+        let now = 1_709_210_096;
+        for (per, begin, end) in [
+            (Period::Minute, 1_709_210_040, 1_709_210_100),
+            (Period::Hour, 1_709_208_000, 1_709_211_600),
+            (Period::Day, 1_709_164_800, 1_709_251_200),
+            (Period::Month, 1_706_745_600, 1_709_251_200),
+        ] {
+            assert_eq!(window(per, now), (begin, end), "{per:?}");
+        }
+        // 2026-12-31T23:59:59Z
+        assert_eq!(month(1_798_761_599), (1_796_083_200, 1_798_761_600));
+    }
+
+    #[test]
+    fn services_name_their_api() {
+        for (service, expected) in [
+            ("prod.orders.1.2.0.main", "orders 1.2.0"),
+            ("prod.orders.1.main", "orders 1"),
+            ("_other", "_other"),
+        ] {
+            assert_eq!(api_of(service), expected);
+        }
+    }
+}

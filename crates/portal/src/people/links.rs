@@ -1,0 +1,81 @@
+//! Links that mails carry: each is good once, for one purpose, and for a while. The store holds only their hashes.
+
+use super::store::{People, failed, hash, key};
+use super::teams::TeamRole;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime};
+use weir_control::access::Token;
+use weir_control::api::Problem;
+
+/// How long a link is good.
+const CONFIRM: Duration = Duration::from_secs(24 * 3600);
+const RESET: Duration = Duration::from_secs(3600);
+const INVITATION: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What a link is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "purpose")]
+pub enum Purpose {
+    /// Confirms a developer's mail address.
+    Confirm {
+        /// Who.
+        developer: String,
+    },
+    /// Sets a new password.
+    Reset {
+        /// Who.
+        developer: String,
+    },
+    /// Joins a team.
+    Invitation {
+        /// The team.
+        team: String,
+        /// As what.
+        role: TeamRole,
+        /// Who is invited.
+        mail: String,
+    },
+}
+
+/// A link, as it goes into a mail.
+pub struct Link {
+    /// The secret in it.
+    pub token: String,
+}
+
+impl Purpose {
+    fn length(&self) -> Duration {
+        match self {
+            Self::Confirm { .. } => CONFIRM,
+            Self::Reset { .. } => RESET,
+            Self::Invitation { .. } => INVITATION,
+        }
+    }
+}
+
+impl People {
+    /// Makes a link.
+    pub async fn link(&self, portal: &str, purpose: &Purpose, now: SystemTime) -> Result<Link, Problem> {
+        let token = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
+        let key = key(portal, &format!("links/{}", hash(token.as_str())))?;
+        let ends = Some(now + purpose.length());
+        self.store.put(&key, purpose, (ends, now)).await.map_err(failed)?;
+        Ok(Link {
+            token: token.as_str().to_owned(),
+        })
+    }
+
+    /// What a link is for, without using it up.
+    pub async fn look(&self, portal: &str, token: &str, now: SystemTime) -> Result<Option<Purpose>, Problem> {
+        let key = key(portal, &format!("links/{}", hash(token)))?;
+        let found = self.store.read::<Purpose>(&key, now).await.map_err(failed)?;
+        Ok(found.map(|it| it.value))
+    }
+
+    /// Uses a link up; `None`: it is none, was used, or is too old.
+    pub async fn take(&self, portal: &str, token: &str, now: SystemTime) -> Result<Option<Purpose>, Problem> {
+        let key = key(portal, &format!("links/{}", hash(token)))?;
+        let found = self.store.take::<Purpose>(&key, now).await.map_err(failed)?;
+        Ok(found.map(|it| it.value))
+    }
+}

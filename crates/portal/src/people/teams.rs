@@ -1,0 +1,103 @@
+//! Teams: developers who own applications together.
+
+use super::store::{People, failed, key};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+use weir_control::api::Problem;
+
+/// Members of a team.
+const MAX_MEMBERS: usize = 200;
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TeamRole {
+    /// Sees its applications.
+    Viewer,
+    /// Changes its applications, too.
+    Member,
+    /// Invites and removes, too.
+    Owner,
+}
+
+/// A team.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Team {
+    /// A random name.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// The members by their ids.
+    pub members: BTreeMap<String, TeamRole>,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// A team and what somebody is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// The team.
+    pub team: Team,
+    /// The role.
+    pub role: TeamRole,
+}
+
+impl Team {
+    /// Whether somebody else than this member is an owner.
+    pub fn has_other_owner(&self, member: &str) -> bool {
+        let mut members = self.members.iter();
+        members.any(|(id, role)| id != member && *role == TeamRole::Owner)
+    }
+}
+
+impl People {
+    /// The teams of a developer.
+    pub async fn memberships(
+        &self,
+        portal: &str,
+        developer: &str,
+        now: SystemTime,
+    ) -> Result<Vec<Membership>, Problem> {
+        let prefix = format!("portal/{portal}/teams/");
+        let all = self.store.list::<Team>(&prefix, now).await.map_err(failed)?;
+        let of = |team: Team| {
+            let role = *team.members.get(developer)?;
+            Some(Membership { team, role })
+        };
+        let mut found: Vec<Membership> = all.into_iter().filter_map(|it| of(it.value)).collect();
+        found.sort_by_cached_key(|it| it.team.name.to_lowercase());
+        Ok(found)
+    }
+
+    /// A team.
+    pub async fn team(&self, portal: &str, id: &str, now: SystemTime) -> Result<Option<Team>, Problem> {
+        let key = key(portal, &format!("teams/{id}"))?;
+        let found = self.store.read::<Team>(&key, now).await.map_err(failed)?;
+        Ok(found.map(|it| it.value))
+    }
+
+    /// Writes a new team.
+    pub async fn add_team(&self, portal: &str, team: &Team, now: SystemTime) -> Result<(), Problem> {
+        let key = key(portal, &format!("teams/{}", team.id))?;
+        self.store.put(&key, team, (None, now)).await.map_err(failed)
+    }
+
+    /// Changes the members of a team; `None` from `change`: it stays as it is. A team without members goes.
+    pub async fn change_team(
+        &self,
+        portal: &str,
+        id: &str,
+        now: SystemTime,
+        change: impl Fn(&mut Team) -> bool,
+    ) -> Result<Option<Team>, Problem> {
+        let key = key(portal, &format!("teams/{id}"))?;
+        let changed = self.store.update::<Team>(&key, now, |known| {
+            let mut team = known?.value.clone();
+            let is_changed = change(&mut team) && team.members.len() <= MAX_MEMBERS;
+            is_changed.then_some((team, None))
+        });
+        changed.await.map_err(failed)
+    }
+}

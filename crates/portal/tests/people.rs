@@ -1,0 +1,416 @@
+//! Developers of a portal over its HTTP API, with stores in memory and mails that are caught: signing up and in, passwords,
+//! teams, applications and subscriptions.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tower::ServiceExt;
+use weir_control::access::{Right, Role, Scope};
+use weir_control::api::{Api, ApiOptions, Delegate};
+use weir_control::operational::OperationalStore;
+use weir_portal::{Mail, Options, Portals};
+use weir_store::Store;
+use weir_store::memory::MemoryStore;
+
+const ORIGIN: &str = "http://portal.test";
+
+struct Portal {
+    router: Router,
+    provider: Delegate,
+    mails: Arc<Mutex<Vec<Mail>>>,
+}
+
+/// An answer.
+struct Said {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Said {
+    fn cookie(&self) -> String {
+        let set = self
+            .headers
+            .get(header::SET_COOKIE)
+            .and_then(|it| it.to_str().ok());
+        set.and_then(|it| it.split(';').next())
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    #[track_caller]
+    fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        self
+    }
+
+    fn text(&self, field: &str) -> String {
+        self.body[field].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Portal {
+    async fn start() -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let api = Api::open(Arc::clone(&store), ApiOptions::default())
+            .await
+            .expect("an API");
+        let right = |role| Right {
+            role,
+            scope: Scope::Everything,
+        };
+        let mails: Arc<Mutex<Vec<Mail>>> = Arc::default();
+        let caught = Arc::clone(&mails);
+        let options = Options {
+            store,
+            delegate: Delegate::new(&api, vec![right(Role::PortalAdmin)]),
+            analytics: None,
+            assets: weir_console::assets().expect("assets"),
+            gateway: Arc::new(|_| Some("http://gateway.test".to_owned())),
+            is_tls: false,
+            operational: OperationalStore::in_memory(),
+            post: Some(Arc::new(move |mail| {
+                caught.lock().expect("whole").push(mail);
+                Box::pin(async { Ok(()) })
+            })),
+        };
+        let portals = Portals::open(options).await.expect("portals");
+        Self {
+            router: weir_portal::router(&portals),
+            provider: Delegate::new(&api, vec![right(Role::Admin)]),
+            mails,
+        }
+    }
+
+    /// A call of the portal's API, with a cookie.
+    async fn call(&self, method: Method, path: &str, cookie: &str, body: Value) -> Said {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/portal/v1{path}"))
+            .header(header::HOST, "portal.test")
+            .header(header::ORIGIN, ORIGIN)
+            .header(header::CONTENT_TYPE, "application/json");
+        if !cookie.is_empty() {
+            request = request.header(header::COOKIE, cookie);
+        }
+        let mut request = request.body(Body::from(body.to_string())).expect("a request");
+        let peer: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let answer = self.router.clone().oneshot(request).await.expect("an answer");
+        let (parts, body) = answer.into_parts();
+        let bytes = body.collect().await.expect("a body").to_bytes();
+        Said {
+            status: parts.status,
+            headers: parts.headers,
+            body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        }
+    }
+
+    async fn post(&self, path: &str, cookie: &str, body: Value) -> Said {
+        self.call(Method::POST, path, cookie, body).await
+    }
+
+    async fn get(&self, path: &str, cookie: &str) -> Said {
+        self.call(Method::GET, path, cookie, json!({})).await
+    }
+
+    /// What the provider does.
+    async fn provide(&self, method: Method, path: &str, body: Value) -> Value {
+        let done = self.provider.call("provider", method, path, Some(&body)).await;
+        done.unwrap_or_else(|problem| panic!("{path}: {problem:?}"))
+    }
+
+    /// The secret in the last mail to somebody, and how many mails there are.
+    fn secret(&self, to: &str) -> String {
+        let mails = self.mails.lock().expect("whole");
+        let mail = mails.iter().rev().find(|it| it.to == to).expect("a mail");
+        let (_, rest) = mail
+            .text
+            .split_once('#')
+            .unwrap_or_else(|| panic!("{}", mail.text));
+        rest.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    fn count(&self) -> usize {
+        self.mails.lock().expect("whole").len()
+    }
+
+    /// Signs somebody up and in. Gives the cookie.
+    async fn join(&self, name: &str) -> String {
+        let mail = format!("{name}@example.com");
+        let wanted = json!({ "mail": mail, "name": name, "password": "correct horse" });
+        self.post("/sign-up", "", wanted).await.expect(202);
+        self.post("/confirm", "", json!({ "token": self.secret(&mail) }))
+            .await
+            .expect(200);
+        let given = json!({ "mail": mail, "password": "correct horse" });
+        self.post("/session", "", given).await.expect(200).cookie()
+    }
+
+    /// An API with a plan.
+    async fn publish(&self) {
+        let put = |path: &'static str, body| self.provide(Method::PUT, path, body);
+        put("/api/v1/environments/default", json!({})).await;
+        put("/api/v1/apis/pets", json!({ "visibility": "signed-in" })).await;
+        let document = json!({
+            "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
+            "paths": { "/pets": { "get": { "operationId": "listPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } } } } },
+        });
+        self.provide(Method::POST, "/api/v1/apis/pets/versions?version=1", document)
+            .await;
+        put(
+            "/api/v1/apis/pets/versions/1/plans/gold",
+            json!({ "state": "published", "conditions": "Be kind." }),
+        )
+        .await;
+        put(
+            "/api/v1/apis/pets/versions/1/plans/staff",
+            json!({ "state": "published", "visible_to": ["staff"] }),
+        )
+        .await;
+        let runtime = json!({ "runtime": { "base_path": "/pets", "backends": { "main": { "url": "http://127.0.0.1:9" } } } });
+        self.provide(Method::POST, "/api/v1/publications/pets/1/default", runtime)
+            .await;
+    }
+}
+
+/// 29
+#[tokio::test]
+async fn signing_up_asks_for_the_mail_and_links_are_good_once() {
+    let portal = Portal::start().await;
+    let wanted = |password: &str| json!({ "mail": "Ann@Example.com", "name": "Ann", "password": password });
+    portal.post("/sign-up", "", wanted("short")).await.expect(422);
+    let first = portal
+        .post("/sign-up", "", wanted("correct horse"))
+        .await
+        .expect(202);
+    let given = json!({ "mail": "ann@example.com", "password": "correct horse" });
+    portal.post("/session", "", given.clone()).await.expect(403);
+    let token = json!({ "token": portal.secret("ann@example.com") });
+    portal.post("/confirm", "", token.clone()).await.expect(200);
+    portal.post("/confirm", "", token).await.expect(410);
+    let signed_in = portal.post("/session", "", given).await.expect(200);
+    let set = signed_in.headers[header::SET_COOKIE]
+        .to_str()
+        .expect("text")
+        .to_owned();
+    assert!(
+        set.starts_with("weir-portal=") && set.contains("HttpOnly") && set.contains("SameSite=Lax"),
+        "{set}"
+    );
+    let me = portal.get("/me", &signed_in.cookie()).await.expect(200);
+    assert_eq!(me.text("mail"), "ann@example.com");
+    // The same is said of an address that is known, and of one that is not.
+    let again = portal
+        .post("/sign-up", "", wanted("another sentence"))
+        .await
+        .expect(202);
+    assert_eq!(again.body, first.body);
+    let before = portal.count();
+    let unknown = portal
+        .post("/reset", "", json!({ "mail": "bob@example.com" }))
+        .await
+        .expect(202);
+    assert_eq!(portal.count(), before);
+    let known = portal
+        .post("/reset", "", json!({ "mail": "ann@example.com" }))
+        .await
+        .expect(202);
+    assert_eq!((known.body, portal.count()), (unknown.body, before + 1));
+    let fresh = json!({ "token": portal.secret("ann@example.com"), "password": "a new sentence" });
+    portal
+        .post("/reset/password", "", fresh.clone())
+        .await
+        .expect(200);
+    portal.post("/reset/password", "", fresh).await.expect(410);
+    assert_eq!(
+        portal.get("/me", &signed_in.cookie()).await.body["id"],
+        Value::Null,
+        "all sessions are ended"
+    );
+    // Signed out is signed out.
+    let given = json!({ "mail": "ann@example.com", "password": "a new sentence" });
+    let cookie = portal.post("/session", "", given).await.expect(200).cookie();
+    portal
+        .call(Method::DELETE, "/session", &cookie, json!({}))
+        .await
+        .expect(204);
+    assert_eq!(portal.get("/me", &cookie).await.body["id"], Value::Null);
+}
+
+/// 29
+#[tokio::test]
+async fn five_wrong_passwords_slow_down_and_tell_nothing() {
+    let portal = Portal::start().await;
+    portal.join("ann").await;
+    let mut said = Vec::new();
+    for mail in ["ann@example.com", "unknown@example.com"] {
+        let mut statuses = Vec::new();
+        for _ in 0..6 {
+            let given = json!({ "mail": mail, "password": "wrong password" });
+            let answer = portal.post("/session", "", given).await;
+            statuses.push((answer.status.as_u16(), answer.text("type")));
+        }
+        assert_eq!(statuses.last().map(|it| it.0), Some(429), "{statuses:?}");
+        said.push(statuses);
+    }
+    assert_eq!(said[0], said[1]);
+}
+
+#[tokio::test]
+async fn writes_come_from_the_portals_own_pages_and_cookies_of_others_mean_nothing() {
+    let portal = Portal::start().await;
+    portal.join("ann").await;
+    for cookie in [
+        "weir=0123456789abcdef.secret",
+        "weir-portal=0123456789abcdef.secret",
+        "weir-portal=x",
+    ] {
+        assert_eq!(
+            portal.get("/me", cookie).await.expect(200).body["id"],
+            Value::Null
+        );
+        portal.get("/apps", cookie).await.expect(401);
+    }
+}
+
+/// 35
+#[tokio::test]
+async fn who_leaves_a_team_loses_its_applications_which_stay() {
+    let portal = Portal::start().await;
+    let (ann, bob) = (portal.join("ann").await, portal.join("bob").await);
+    let team = portal
+        .post("/teams", &ann, json!({ "name": "Shop" }))
+        .await
+        .expect(201)
+        .text("id");
+    let invite = format!("/teams/{team}/invitations");
+    portal
+        .post(
+            &invite,
+            &ann,
+            json!({ "mail": "bob@example.com", "role": "member" }),
+        )
+        .await
+        .expect(202);
+    let token = json!({ "token": portal.secret("bob@example.com") });
+    portal.post("/invitations", &ann, token.clone()).await.expect(403);
+    portal.post("/invitations", &bob, token.clone()).await.expect(200);
+    portal.post("/invitations", &bob, token).await.expect(410);
+    portal
+        .post(
+            &invite,
+            &bob,
+            json!({ "mail": "eve@example.com", "role": "owner" }),
+        )
+        .await
+        .expect(403);
+    let app = portal
+        .post("/apps", &bob, json!({ "title": "Till", "team": team }))
+        .await
+        .expect(201)
+        .text("name");
+    let path = format!("/apps/{app}");
+    portal.get(&path, &ann).await.expect(200);
+    let me = portal.get("/me", &bob).await.text("id");
+    portal
+        .call(
+            Method::DELETE,
+            &format!("/teams/{team}/members/{me}"),
+            &bob,
+            json!({}),
+        )
+        .await
+        .expect(204);
+    portal.get(&path, &bob).await.expect(404);
+    portal.get(&path, &ann).await.expect(200);
+    // The last owner stays as long as something belongs to the team.
+    let me = portal.get("/me", &ann).await.text("id");
+    portal
+        .call(
+            Method::DELETE,
+            &format!("/teams/{team}/members/{me}"),
+            &ann,
+            json!({}),
+        )
+        .await
+        .expect(409);
+}
+
+/// 20, 28
+#[tokio::test]
+async fn applications_subscribe_and_see_their_key_once() {
+    let portal = Portal::start().await;
+    portal.publish().await;
+    let (ann, eve) = (portal.join("ann").await, portal.join("eve").await);
+    portal.get("/apis/pets", "").await.expect(404);
+    portal.get("/apis/pets", &ann).await.expect(200);
+    let app = portal
+        .post("/apps", &ann, json!({ "title": "My shop!" }))
+        .await
+        .expect(201)
+        .text("name");
+    let path = format!("/apps/{app}/subscriptions");
+    let wanted = |plan: &str, revision: u32| json!({ "publication": "pets/1/default", "plan": plan, "conditions_revision": revision });
+    portal.post(&path, &eve, wanted("gold", 1)).await.expect(404);
+    portal.post(&path, &ann, wanted("staff", 0)).await.expect(403);
+    let refused = portal.post(&path, &ann, wanted("gold", 0)).await.expect(409);
+    assert!(refused.text("detail").contains("conditions"), "{}", refused.body);
+    let made = portal.post(&path, &ann, wanted("gold", 1)).await.expect(201);
+    let (key, id) = (
+        made.body["key"]["key"].as_str().expect("a key").to_owned(),
+        made.text("id"),
+    );
+    assert_eq!(key.len(), 64);
+    let twice = portal.post(&path, &ann, wanted("gold", 1)).await.expect(409);
+    assert!(twice.text("detail").contains("already"), "{}", twice.body);
+    let shown = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    assert!(!shown.body.to_string().contains(&key) && shown.body.to_string().contains(&key[..8]));
+    let old = shown.body["subscriptions"][0]["keys"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let keys = format!("{path}/{id}/keys");
+    let fresh = portal
+        .post(&keys, &ann, json!({ "replaces": old }))
+        .await
+        .expect(201);
+    assert_ne!(fresh.text("key"), key);
+    portal.post(&keys, &eve, json!({})).await.expect(404);
+    portal
+        .call(Method::DELETE, &format!("{keys}/{old}"), &ann, json!({}))
+        .await
+        .expect(204);
+    let state = format!("{path}/{id}/state");
+    assert_eq!(
+        portal
+            .post(&state, &ann, json!({ "state": "stopped" }))
+            .await
+            .expect(200)
+            .text("state"),
+        "stopped"
+    );
+    portal
+        .post(&state, &ann, json!({ "state": "paused" }))
+        .await
+        .expect(409);
+    assert_eq!(
+        portal
+            .post(&state, &ann, json!({ "state": "accepted" }))
+            .await
+            .expect(200)
+            .text("state"),
+        "accepted"
+    );
+    // The history has the developer's name.
+    let history = portal
+        .provide(Method::GET, "/api/v1/history?limit=1", json!({}))
+        .await;
+    assert_eq!(history["items"][0]["author"], "developer ann@example.com");
+    portal.get(&format!("/apps/{app}/usage"), &ann).await.expect(404);
+}

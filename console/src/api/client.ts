@@ -140,11 +140,19 @@ function parse(text: string): unknown {
 
 function refusal(method: string, path: string, response: Response, data: unknown): ApiError {
   const problem = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
-  const words = problem['detail'] ?? problem['message'] ?? problem['title']
+  const words = problem['detail'] ?? problem['message'] ?? problem['error_msg'] ?? problem['title']
   const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
-  const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : []
+  const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : fieldsOf(problem['fields'])
   const type = typeof problem['type'] === 'string' ? problem['type'] : ''
   return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '')
+}
+
+/** The fields that Kong names in a refusal, each with its place. */
+function fieldsOf(value: unknown, path = ''): Finding[] {
+  if (typeof value === 'string') return [{ path: path.replace(/(^|\.)@entity$/, ''), message: value }]
+  if (Array.isArray(value)) return value.flatMap((it, index) => fieldsOf(it, path === '' || path.endsWith('@entity') ? path : `${path}[${index}]`))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, it]) => fieldsOf(it, path === '' ? name : `${path}.${name}`))
 }
 
 function warning(header: string | null): string | null {

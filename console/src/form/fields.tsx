@@ -155,7 +155,9 @@ export function ObjectFields({ schema, value, path, onChange, first, without = [
   const entries: Fields = isMap(value) ? value : {}
   const names = Object.keys(properties).filter((name) => !without.includes(name))
   const few = first === undefined && names.length <= 5
-  const shown = names.filter((name) => name in entries || required.includes(name) || few || first?.includes(name))
+  // Kong writes `null` for what is not set.
+  const isSet = (name: string) => entries[name] !== undefined && entries[name] !== null
+  const shown = names.filter((name) => isSet(name) || required.includes(name) || few || first?.includes(name))
   const order = (name: string) => {
     const at = first?.indexOf(name) ?? -1
     return at === -1 ? 1000 + names.indexOf(name) : at

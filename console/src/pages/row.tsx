@@ -1,7 +1,9 @@
-// What is known of a resource that has no form here: one of Kong's or APISIX's, or one that stands in a file or inside of
-// another document.
+// A resource that is no native document of its own: one of Kong's or APISIX's, with its form; or one that stands in a file
+// or inside of another document, with what is known of it.
 import { useQuery } from '@tanstack/react-query'
+import { Suspense, lazy, useMemo } from 'react'
 import { Link } from 'wouter'
+import { foreignOf } from '../api/dialects'
 import { type ViewList, readView } from '../api/hooks'
 import type { Json, ViewRow } from '../api/types'
 import { placeOf } from '../documents'
@@ -10,6 +12,8 @@ import { useSegments } from '../shell/segments'
 import { ButtonLink } from '../ui/button'
 import { label } from '../form/schema'
 import { DoorBadge } from './list'
+
+const ForeignEditor = lazy(() => import('./foreign'))
 
 const HIDDEN = new Set(['id', 'name', 'dialect', 'document', 'file', 'pointer'])
 
@@ -24,12 +28,13 @@ export default function RowPage() {
     <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: list }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}>
       {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
       {row === null && <p className="muted">It is not there any more.</p>}
-      {row && <About row={row} />}
+      {row && <About row={row} list={list} />}
     </Page>
   )
 }
 
-function About({ row }: { row: ViewRow }) {
+function About({ row, list }: { row: ViewRow; list: string }) {
+  const foreign = useMemo(() => foreignOf(row), [row])
   const place = !row.document ? null : placeOf(row.document)
   const isInside = (row.pointer ?? '') !== ''
   const entries = Object.entries(row as unknown as Record<string, Json>).filter(([name]) => !HIDDEN.has(name))
@@ -54,9 +59,9 @@ function About({ row }: { row: ViewRow }) {
               It is written in <Link href={place.to}>{place.name}</Link> at <code>{row.pointer}</code>.
             </span>
           ) : row.dialect === 'kong' ? (
-            <span>It belongs to Kong's Admin API: change it there, or with decK.</span>
+            <span>It is changed through Kong's Admin API: here, there, or with decK.</span>
           ) : (
-            <span>It belongs to APISIX's Admin API: change it there, or with ADC.</span>
+            <span>It is changed through APISIX's Admin API: here, there, or with ADC.</span>
           )}
           {place?.to && isInside && (
             <ButtonLink small to={place.to}>
@@ -65,6 +70,11 @@ function About({ row }: { row: ViewRow }) {
           )}
         </div>
       </div>
+      {foreign && (
+        <Suspense fallback={<div className="skeleton tall" />}>
+          <ForeignEditor foreign={foreign} name={row.name} list={list} />
+        </Suspense>
+      )}
       <section className="card" aria-label="What it says">
         <dl className="pairs">
           {entries.map(([name, value]) => [

@@ -1,0 +1,236 @@
+// A document of Kong or APISIX: its form, made from the original's own schema, and its text. It is saved through the
+// original's Admin API, whole: what the form does not know stays as it is.
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
+import { useLocation } from 'wouter'
+import { ApiError, call } from '../api/client'
+import { type Foreign, type ForeignDocument, readForeign, useForeign, useForeignSchema, writeForeign } from '../api/dialects'
+import { useRight } from '../api/rights'
+import type { Fields, Schema } from '../api/types'
+import { ConflictDialog } from '../form/conflict'
+import { useDraft } from '../form/draft'
+import { Form, ObjectFields } from '../form/fields'
+import { SaveDialog } from '../form/save'
+import { Failure } from '../shell/page'
+import { Act } from '../ui/act'
+import { Button } from '../ui/button'
+import { toast } from '../ui/toast'
+import { DIALECTS } from './dialects'
+
+const Editor = lazy(() => import('../ui/editor'))
+const PAUSE_MS = 400
+
+export default function ForeignEditor({ foreign, name, list }: { foreign: Foreign; name: string; list: string }) {
+  const document = useForeign(foreign)
+  if (document.error && document.data === undefined) return <Failure error={document.error} onRetry={() => void document.refetch()} />
+  if (document.data === undefined) return <div className="skeleton tall" aria-busy="true" />
+  return <Edit key={foreign.path} foreign={foreign} name={name} list={list} latest={document.data} />
+}
+
+type Above = { kind: 'save'; after: Fields } | { kind: 'conflict'; theirs: ForeignDocument } | { kind: 'delete' } | null
+
+interface EditProps {
+  foreign: Foreign
+  name: string
+  list: string
+  latest: ForeignDocument
+}
+
+function Edit({ foreign, name, list, latest }: EditProps) {
+  const [base, setBase] = useState(latest)
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(foreign.path, latest.data)
+  const schema = useForeignSchema(foreign, draft.value)
+  const [above, setAbove] = useState<Above>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [view, setView] = useState<'form' | 'both' | 'text'>('form')
+  const [, go] = useLocation()
+  const client = useQueryClient()
+  const refused = useRight('configuration:write')
+  const checked = useCheck(foreign, draft.value, draft.error === null && isChanged)
+  const findings = useMemo(() => findingsOf(error instanceof ApiError ? error : checked), [error, checked])
+  useEffect(() => {
+    if (latest.tag === base.tag || isChanged) return
+    setBase(latest)
+    reset(latest.data)
+  }, [latest, base.tag, isChanged, reset])
+
+  const refuse = async (wrong: unknown) => {
+    if (wrong instanceof ApiError && wrong.status === 412) setAbove({ kind: 'conflict', theirs: await readForeign(foreign) })
+    else setError(wrong)
+  }
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true)
+    setError(null)
+    try {
+      await work()
+    } catch (wrong) {
+      await refuse(wrong)
+    }
+    setBusy(false)
+  }
+  const review = (value: Fields = draft.value, tag = base.tag) =>
+    attempt(async () => setAbove({ kind: 'save', after: (await writeForeign(foreign, value, tag, true)).data }))
+  const commit = (note: string) =>
+    attempt(async () => {
+      const stored = await writeForeign(foreign, draft.value, base.tag, false, note)
+      const before = base.data
+      setAbove(null)
+      setBase(stored)
+      reset(stored.data)
+      client.setQueryData(['configuration', 'foreign', foreign.path], stored)
+      await client.invalidateQueries({ queryKey: ['configuration'] })
+      toast(`${name} is saved`, {
+        action: {
+          text: 'Undo',
+          run: () =>
+            void writeForeign(foreign, before, stored.tag, false, `Undo: ${name}`)
+              .then(async () => {
+                await client.invalidateQueries({ queryKey: ['configuration'] })
+                toast(`${name} is what it was`)
+              })
+              .catch((wrong: unknown) => toast(wrong instanceof Error ? wrong.message : String(wrong), { isBad: true })),
+        },
+      })
+    })
+
+  const cannotSave = refused ?? (draft.error ? 'The text cannot be read.' : !isChanged ? 'Nothing is changed.' : null)
+  const unplaced = findings.get('') ?? []
+  const root: Schema = schema.data ?? {}
+  return (
+    <>
+      <div className="row between">
+        <div className="tabs" role="group" aria-label="View">
+          {(['form', 'both', 'text'] as const).map((it) => (
+            <button key={it} type="button" aria-pressed={view === it} onClick={() => setView(it)}>
+              {{ form: 'Form', both: 'Form and text', text: 'Text' }[it]}
+            </button>
+          ))}
+        </div>
+        <div className="row">
+          <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
+            Delete
+          </Button>
+          {isChanged && <Button onPress={() => (setBase(latest), reset(latest.data), setError(null))}>Discard</Button>}
+          <Button look="primary" refused={cannotSave} isBusy={isBusy} onPress={() => void review()}>
+            Review and save
+          </Button>
+        </div>
+      </div>
+      {latest.tag !== base.tag && isChanged && (
+        <div className="note warn" role="status">
+          <strong>A newer revision exists</strong>
+          <span>Somebody changed this since you began. Saving shows both side by side.</span>
+        </div>
+      )}
+      {error !== null && findings.size === 0 && <Failure error={error} onRetry={() => void review()} />}
+      {unplaced.length > 0 && (
+        <div className="note bad" role="alert">
+          {unplaced.map((text) => (
+            <span key={text}>{text}</span>
+          ))}
+        </div>
+      )}
+      {schema.error && <Failure error={schema.error} onRetry={() => void schema.refetch()} />}
+      <div className={view === 'both' ? 'halves' : 'stack'}>
+        {view !== 'text' && schema.data && (
+          <section className="card" aria-label="Form">
+            {draft.error !== null && (
+              <div className="note bad" role="alert">
+                <strong>The text cannot be read</strong>
+                <span>{draft.error.message} The form is locked until it is mended; what you typed is kept.</span>
+              </div>
+            )}
+            <fieldset disabled={draft.error !== null} className="stack loose" aria-label={name}>
+              <Form.Provider value={{ root, findings, isReadOnly: draft.error !== null || refused !== null }}>
+                <ObjectFields schema={root} value={draft.value} path={[]} first={[]} without={foreign.own} onChange={setValue} />
+              </Form.Provider>
+            </fieldset>
+          </section>
+        )}
+        {view !== 'form' && (
+          <section className="card" aria-label="Text">
+            <div className="row" role="group" aria-label="Format of the text">
+              {(['yaml', 'json'] as const).map((it) => (
+                <button key={it} type="button" className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
+                  {it.toUpperCase()}
+                </button>
+              ))}
+            </div>
+            <Suspense fallback={<div className="editor" />}>
+              <Editor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={refused !== null} />
+            </Suspense>
+          </section>
+        )}
+      </div>
+      {above?.kind === 'save' && (
+        <SaveDialog title={`Save ${name}?`} before={base.data} after={above.after} warning={null} error={error} isBusy={isBusy} onClose={() => setAbove(null)} onCommit={(note) => void commit(note)} />
+      )}
+      {above?.kind === 'conflict' && (
+        <ConflictDialog
+          base={base.data}
+          theirs={above.theirs.data}
+          mine={draft.value}
+          by={null}
+          onClose={() => setAbove(null)}
+          onMerged={(value) => {
+            const { theirs } = above
+            setBase(theirs)
+            setValue(value)
+            setAbove(null)
+            void review(value, theirs.tag)
+          }}
+        />
+      )}
+      {above?.kind === 'delete' && (
+        <Act
+          title={`Delete ${name}?`}
+          action="Delete"
+          look="danger"
+          onClose={() => setAbove(null)}
+          run={async () => {
+            await call('DELETE', foreign.path, { headers: { 'if-match': base.tag ?? undefined } })
+            await client.invalidateQueries({ queryKey: ['configuration'] })
+            toast(`${name} is deleted`)
+            go(`/${list}`)
+          }}
+        >
+          <p>{DIALECTS[foreign.dialect]} refuses if something still needs it. The history keeps it: any revision can be brought back.</p>
+        </Act>
+      )}
+    </>
+  )
+}
+
+/** What the original would say, asked a moment after the last change. */
+function useCheck(foreign: Foreign, value: Fields, isWanted: boolean): ApiError | null {
+  const [said, setSaid] = useState<ApiError | null>(null)
+  useEffect(() => {
+    if (!isWanted) {
+      setSaid(null)
+      return
+    }
+    const abort = new AbortController()
+    const timer = setTimeout(() => {
+      writeForeign(foreign, value, null, true, '', abort.signal)
+        .then(() => setSaid(null))
+        .catch((error: unknown) => {
+          if (error instanceof ApiError && error.status === 400) setSaid(error)
+        })
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [foreign, value, isWanted])
+  return said
+}
+
+/** What is wrong where: Kong names the fields. */
+function findingsOf(error: ApiError | null): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  if (error === null || error.status !== 400) return found
+  const all = error.findings.length > 0 ? error.findings : [{ path: '', message: error.message }]
+  for (const it of all) found.set(it.path, [...(found.get(it.path) ?? []), it.message])
+  return found
+}

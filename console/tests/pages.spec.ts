@@ -23,8 +23,63 @@ const PAGES = [
   '/users',
   '/audit',
   '/settings',
+  '/explain',
+  '/apis',
+  '/subscriptions',
+  '/applications',
+  '/environments',
+  '/approvals',
+  '/analytics',
+  '/live',
+  '/alerts',
   '/nowhere',
 ]
+
+/** Pages of API management, in a Weir that has some. */
+const API_PAGES = [
+  '/apis',
+  '/apis/new',
+  '/apis/pets',
+  '/apis/pets/1.0.0',
+  '/apis/pets/1.0.0/plans',
+  '/apis/pets/1.0.0/revisions',
+  '/apis/pets/1.0.0/publish?to=test',
+  '/apis/pets/1.0.0/publish?to=prod&from=test',
+  '/apis/pets/1.0.0/in/test',
+  '/subscriptions',
+  '/applications',
+  '/applications/shop',
+  '/environments',
+  '/approvals',
+  '/explain?url=http://localhost/v1/pets',
+]
+
+for (const scheme of ['light', 'dark'] as const) {
+  test(`pages of API management have no serious findings: ${scheme}`, async ({ page, managed }) => {
+    test.setTimeout(240_000)
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+    const { items } = await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')
+    const found: string[] = []
+    for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
+      await open(page, managed, path)
+      await page.waitForLoadState('networkidle').catch(() => undefined)
+      for (const finding of await findings(page)) found.push(`${path} ${finding}`)
+    }
+    expect(found).toEqual([])
+  })
+}
+
+test('no page of API management is wider than a phone', async ({ page, managed }) => {
+  test.setTimeout(120_000)
+  await page.setViewportSize({ width: 390, height: 844 })
+  const { items } = await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')
+  for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
+    await open(page, managed, path)
+    await page.waitForTimeout(300)
+    const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(excess, path).toBeLessThanOrEqual(0)
+  }
+})
 
 for (const scheme of ['light', 'dark'] as const) {
   for (const isFilled of [true, false]) {

@@ -65,8 +65,9 @@ export function DesignOperations({ operations, components, settings, refused, on
         text: (it) => String((settings[it.id]?.plugins ?? []).length),
         number: (it) => (settings[it.id]?.plugins ?? []).length,
         render: (it) => (
-          <button type="button" className="button quiet small" aria-label={`Plugins of ${it.id}`} onClick={() => setPlugins(it)}>
+          <button type="button" className="button quiet small" onClick={() => setPlugins(it)}>
             {(settings[it.id]?.plugins ?? []).length || 'Add'}
+            <span className="sr"> plugins of {it.id}</span>
           </button>
         ),
         width: '4.5rem',

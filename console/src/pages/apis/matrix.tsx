@@ -87,9 +87,11 @@ export function Matrix({ api, versions, environments, publications, refused }: P
                           <Link
                             href={toPublish(api, version.version, { to: next.name, from: environment.name })}
                             className="small"
-                            aria-label={`Promote ${api} ${version.version} from ${environment.name} to ${next.name}`}
                           >
-                            Promote to {next.display_name || next.name} →
+                            Promote to {next.display_name || next.name}
+                            <span className="sr">
+                              : {api} {version.version} from {environment.name}
+                            </span>
                           </Link>
                         )}
                         {next && after?.hash === here.hash && <span className="muted small">the same in {next.display_name || next.name}</span>}

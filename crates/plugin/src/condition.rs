@@ -93,6 +93,9 @@ impl Condition {
             Self::Any(list) => list.iter().any(|condition| condition.holds(exchange)),
             Self::Not(inner) => !inner.holds(exchange),
             Self::Test(variable, test) => {
+                if let Some(holds) = test.holds_for_client(variable, exchange) {
+                    return holds;
+                }
                 let value = variable.find(exchange);
                 let length = match &value {
                     Some(VariableValue::Text(text)) => text.len(),
@@ -138,6 +141,17 @@ impl Condition {
 }
 
 impl Test {
+    /// Whether the client's address passes, without its text.
+    fn holds_for_client(&self, variable: &Variable, exchange: &Exchange) -> Option<bool> {
+        match (variable, self) {
+            (Variable::RemoteAddr, Self::IpIn(networks)) => {
+                let client = exchange.request.client;
+                Some(networks.iter().any(|network| network.contains(&client)))
+            }
+            _ => None,
+        }
+    }
+
     fn compile(comparison: &Comparison) -> Result<Self, String> {
         let value = &comparison.value;
         Ok(match comparison.operator {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
@@ -258,6 +259,51 @@ fn without_escapes(path: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The headers that [`apply`] sets, beside the list of addresses.
+const SET: [&[u8]; 6] = [
+    b"X-Forwarded-Proto",
+    b"X-Forwarded-Host",
+    b"X-Forwarded-Port",
+    b"X-Real-IP",
+    b"X-Forwarded-Path",
+    b"X-Forwarded-Prefix",
+];
+const PROTO: usize = 0;
+const HOST: usize = 1;
+const PORT: usize = 2;
+const REAL_IP: usize = 3;
+const PATH: usize = 4;
+const PREFIX: usize = 5;
+
+/// What the first header of a name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Absent,
+    /// An empty one tells nothing.
+    Empty,
+    Text,
+}
+
+/// What the headers of [`SET`] say, in one pass over the list.
+fn look(headers: &Headers) -> [Said; SET.len()] {
+    let mut said = [Said::Absent; SET.len()];
+    for header in headers.iter() {
+        if header.name.first().is_none_or(|first| first | 0x20 != b'x') {
+            continue;
+        }
+        let found = SET.iter().position(|name| header.name.eq_ignore_ascii_case(name));
+        if let Some(place) = found
+            && said[place] == Said::Absent
+        {
+            said[place] = match header.value.is_empty() {
+                true => Said::Empty,
+                false => Said::Text,
+            };
+        }
+    }
+    said
+}
+
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
 pub fn apply(
     forwarded: &ForwardedHeaderPolicy,
@@ -270,19 +316,20 @@ pub fn apply(
     }
     let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
     let request = &mut exchange.request;
-    let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
+    let said = look(&request.headers);
+    let set = |request: &mut Request, which: usize, value: &[u8]| {
+        let name = SET[which];
         if request.overridden_headers != 0 && is_decided(request, name) {
             return;
         }
-        if has_forwarded {
-            // An empty one tells nothing.
-            if is_trusted && request.headers.get(name).is_some_and(|told| !told.is_empty()) {
-                return;
+        match said[which] {
+            Said::Absent => {}
+            Said::Text if is_trusted => return,
+            _ if has_forwarded => {
+                request.headers.remove(name);
             }
-            request.headers.remove(name);
-        } else if request.headers.contains(name) {
             // Not the client's: a filter has set it.
-            return;
+            _ => return,
         }
         request.headers.append_trusted(name, value);
     };
@@ -295,13 +342,13 @@ pub fn apply(
     if forwarded.standard {
         append_forwarded_for(forwarded, request, has_forwarded);
         let scheme = request.scheme();
-        set(request, b"X-Forwarded-Proto", scheme.as_bytes());
+        set(request, PROTO, scheme.as_bytes());
         set_host(request, forwarded, set);
-        with_address_text(request.client, |address| set(request, b"X-Real-IP", address));
+        with_address_text(request.client, |address| set(request, REAL_IP, address));
     }
     if forwarded.path {
         let path = std::mem::take(&mut request.raw_path);
-        set(request, b"X-Forwarded-Path", &path);
+        set(request, PATH, &path);
         request.raw_path = path;
     }
     if forwarded.prefix {
@@ -309,10 +356,10 @@ pub fn apply(
             Some(matched_len) if matched_len > 1 => {
                 let matched = &request.path[..matched_len.min(request.path.len())];
                 let prefix = prefix_value(matched).into_owned();
-                set(request, b"X-Forwarded-Prefix", &prefix);
+                set(request, PREFIX, &prefix);
             }
-            _ if has_forwarded && !is_trusted => {
-                request.headers.remove(b"X-Forwarded-Prefix");
+            _ if has_forwarded && !is_trusted && said[PREFIX] != Said::Absent => {
+                request.headers.remove(SET[PREFIX]);
             }
             _ => {}
         }
@@ -328,25 +375,31 @@ fn is_decided(request: &Request, name: &[u8]) -> bool {
 fn set_host(
     request: &mut Request,
     forwarded: &ForwardedHeaderPolicy,
-    set: impl Fn(&mut Request, &'static [u8], &[u8]),
+    set: impl Fn(&mut Request, usize, &[u8]),
 ) {
     let as_written = forwarded.host_as_written;
-    let written = if as_written {
-        request.headers.get(b"host").map(<[u8]>::to_vec)
-    } else {
-        None
-    };
     let port = request
         .host_port
         .filter(|_| as_written)
         .unwrap_or(request.local.port());
-    let host = named_host(forwarded, request).to_vec();
-    set(request, b"X-Forwarded-Host", written.as_deref().unwrap_or(&host));
-    set(
-        request,
-        b"X-Forwarded-Port",
-        itoa::Buffer::new().format(port).as_bytes(),
-    );
+    let written = if as_written {
+        request.headers.get(b"host")
+    } else {
+        None
+    };
+    match written.map(<[u8]>::to_vec) {
+        Some(written) => set(request, HOST, &written),
+        // Lent for as long as the list changes.
+        None => {
+            let host = std::mem::take(&mut request.host);
+            match (&forwarded.host_if_none, host.is_empty()) {
+                (Some(other), true) => set(request, HOST, other),
+                _ => set(request, HOST, &host),
+            }
+            request.host = host;
+        }
+    }
+    set(request, PORT, itoa::Buffer::new().format(port).as_bytes());
 }
 
 fn append_forwarded_for(forwarded: &ForwardedHeaderPolicy, request: &mut Request, has_forwarded: bool) {
@@ -361,10 +414,33 @@ fn append_forwarded_for(forwarded: &ForwardedHeaderPolicy, request: &mut Request
     }
 }
 
-/// Formats an address without an allocation for IPv4.
+/// The text of an IPv6 address, of at most 39 bytes, or 45 with an IPv4 address in it.
+struct AddressText {
+    bytes: [u8; 45],
+    len: usize,
+}
+
+impl std::fmt::Write for AddressText {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        let end = self.len + part.len();
+        let space = self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?;
+        space.copy_from_slice(part.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+/// Formats an address without an allocation.
 fn with_address_text(address: IpAddr, take: impl FnOnce(&[u8])) {
     let IpAddr::V4(address) = address.to_canonical() else {
-        return take(address.to_string().as_bytes());
+        let mut text = AddressText {
+            bytes: [0; 45],
+            len: 0,
+        };
+        return match write!(text, "{address}") {
+            Ok(()) => take(&text.bytes[..text.len]),
+            Err(_) => take(address.to_string().as_bytes()),
+        };
     };
     let mut text = [0u8; 15];
     let mut length = 0;

@@ -58,6 +58,7 @@ mod redis_script;
 mod reply;
 mod report;
 mod request_body;
+mod route_infos;
 mod run_worker;
 mod runtime;
 mod serve;

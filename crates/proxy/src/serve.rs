@@ -287,7 +287,7 @@ impl<'c> RequestContext<'c> {
             return Err(RefusalKind::BodyTooLarge.into());
         }
         if self.needs_facts(route) {
-            self.exchange.route = Some(Arc::clone(&route.facts));
+            self.exchange.route = Some(self.serving.route_infos.get(found.route, &route.facts));
             self.exchange.matched_len = found.matched_len;
         }
         if let Some(status) = route.https_only_status

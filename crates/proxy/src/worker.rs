@@ -9,6 +9,7 @@ use crate::h3::alternative::Alternatives;
 use crate::object_pool::ObjectPool;
 use crate::pool::{IdleList, Pool, TaggedPoolKey};
 use crate::redis::Redis;
+use crate::route_infos::RouteInfos;
 use crate::runtime::Runtime;
 use crate::shared::{PublishedSnapshot, Shared};
 use std::cell::{Cell, RefCell};
@@ -77,6 +78,7 @@ pub struct WorkerSnapshot {
     balancers: RefCell<Vec<Option<BalancerState>>>,
     /// For each upstream that was called, the lists of idle connections to its targets.
     idle: RefCell<Vec<IdleLists>>,
+    pub route_infos: RouteInfos,
     seed: u64,
 }
 
@@ -90,6 +92,7 @@ impl WorkerSnapshot {
             published,
             balancers: RefCell::new(balancers),
             idle: RefCell::new(idle),
+            route_infos: RouteInfos::default(),
             seed,
         }
     }

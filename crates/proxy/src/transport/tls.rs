@@ -14,6 +14,16 @@ use tokio::net::TcpStream;
 /// Most plain bytes that become records in one go: as many as a usual buffer has, so that a slow peer holds little.
 const MAX_PENDING: usize = 64 * 1024;
 
+/// Read from the network in one go: a whole record of the largest size (RFC 5246, 6.2.3) with its header.
+const MAX_RECORD: usize = 5 + 16 * 1024 + 2048;
+/// Decrypted bytes that wait from which on rustls takes no further records.
+const MAX_READABLE: usize = 16 * 1024;
+
+thread_local! {
+    /// Where a worker reads records to. Between reads it holds nothing.
+    static RECORDS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A connection under TLS whose handshake is over.
 pub struct TlsStream(RefCell<State>);
 
@@ -22,6 +32,8 @@ struct State {
     tls: Connection,
     /// Decrypted bytes that nobody has read yet.
     readable: usize,
+    /// Bytes from the network for which rustls had no room yet.
+    undecrypted: Vec<u8>,
     /// Plain bytes of the current write whose records are not all written yet.
     accepted: usize,
     /// Dropped without a good-bye.
@@ -36,6 +48,7 @@ impl TlsStream {
             tcp,
             tls,
             readable,
+            undecrypted: Vec::new(),
             accepted: 0,
             is_reset: false,
         }))
@@ -49,7 +62,7 @@ impl TlsStream {
     /// Ready when a read may give something.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let state = self.0.borrow();
-        if state.readable > 0 {
+        if state.readable > 0 || !state.undecrypted.is_empty() {
             return Poll::Ready(Ok(()));
         }
         state.tcp.poll_read_ready(context)
@@ -119,7 +132,13 @@ impl State {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            self.readable = ready!(read_records(&mut self.tcp, &mut self.tls, context))?.unwrap_or_default();
+            self.readable = match self.undecrypted.is_empty() {
+                true => ready!(self.receive(context))?,
+                false => {
+                    let waiting = std::mem::take(&mut self.undecrypted);
+                    self.decrypt(&waiting, context)?
+                }
+            };
             if self.tls.wants_write() && self.accepted == 0 {
                 // An answer of TLS's own, such as to a change of keys. What cannot go now goes with the next write.
                 let _is_flushed = self.poll_flush(context)?;
@@ -127,9 +146,52 @@ impl State {
         }
     }
 
+    /// Reads once from the network, up to a whole record, and decrypts what came; gives the number of decrypted bytes that
+    /// wait. By itself rustls would read 4 KiB at a time.
+    fn receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        RECORDS.with_borrow_mut(|space| {
+            space.resize(MAX_RECORD, 0);
+            let mut space = ReadBuf::new(space);
+            ready!(Pin::new(&mut self.tcp).poll_read(context, &mut space))?;
+            Poll::Ready(match space.filled() {
+                // It has to know that the stream has ended.
+                [] => self.tls.read_tls(&mut io::empty()),
+                came => self.decrypt(came, context),
+            })
+        })
+    }
+
+    /// Decrypts what came from the network, as far as there is room; gives the number of decrypted bytes that wait.
+    fn decrypt(&mut self, mut came: &[u8], context: &mut Context<'_>) -> io::Result<usize> {
+        let mut readable = 0;
+        while !came.is_empty() {
+            if readable > MAX_READABLE {
+                self.undecrypted = came.to_vec();
+                break;
+            }
+            // Nothing is taken any more once the peer has said good-bye.
+            if self.tls.read_tls(&mut came)? == 0 {
+                break;
+            }
+            readable = process(&mut self.tcp, &mut self.tls, context)?;
+        }
+        Ok(readable)
+    }
+
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         give_out(&mut self.tcp, &mut self.tls, context)
     }
+}
+
+/// Decrypts the records that are whole; gives the number of decrypted bytes that wait.
+fn process(tcp: &mut TcpStream, tls: &mut Connection, context: &mut Context<'_>) -> io::Result<usize> {
+    tls.process_new_packets()
+        .map(|state| state.plaintext_bytes_to_read())
+        .map_err(|error| {
+            // The peer should learn why, if it still listens.
+            let _is_told = give_out(tcp, tls, context);
+            io::Error::new(io::ErrorKind::InvalidData, error)
+        })
 }
 
 /// Reads once from the network and decrypts what came; gives the number of decrypted bytes that wait, and `None` at
@@ -145,14 +207,7 @@ pub(super) fn read_records(
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
         Err(error) => return Poll::Ready(Err(error)),
     }
-    match tls.process_new_packets() {
-        Ok(state) => Poll::Ready(Ok(Some(state.plaintext_bytes_to_read()))),
-        Err(error) => {
-            // The peer should learn why, if it still listens.
-            let _is_told = give_out(tcp, tls, context);
-            Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)))
-        }
-    }
+    Poll::Ready(process(tcp, tls, context).map(Some))
 }
 
 /// Writes all records that wait.
@@ -208,5 +263,92 @@ impl Write for Wire<'_, '_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{accept, connect};
+    use rustls::pki_types::{PrivateKeyDer, ServerName};
+    use rustls::{ClientConfig, RootCertStore, ServerConfig};
+    use std::sync::Arc;
+    use tokio::net::TcpListener;
+
+    async fn pair() -> (TlsStream, TlsStream) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
+        let mut roots = RootCertStore::empty();
+        roots.add(made.cert.der().clone()).expect("an authority");
+        let provider = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let server = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .expect("a pair");
+        let client = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let accepting = async {
+            let (tcp, _) = listener.accept().await.expect("accepted");
+            let server = Arc::new(server);
+            accept(tcp, |_, _| Some(server))
+                .await
+                .expect("a handshake")
+                .stream
+        };
+        let connecting = async {
+            let tcp = TcpStream::connect(address).await.expect("connected");
+            let name = ServerName::try_from("localhost").expect("a name");
+            connect(tcp, Arc::new(client), name).await.expect("a handshake")
+        };
+        tokio::join!(accepting, connecting)
+    }
+
+    #[tokio::test]
+    async fn records_of_all_sizes_come_whole_and_in_order() {
+        let (server, client) = pair().await;
+        // Parts that are less than a record, a whole one, and several; many small ones come in one read.
+        let sizes = [1, 16 * 1024, 5_000, 100_000, 16 * 1024 + 1].into_iter();
+        let sizes: Vec<usize> = sizes.chain(std::iter::repeat_n(3_000, 40)).collect();
+        let sent: Vec<u8> = (0..sizes.iter().sum::<usize>())
+            .map(|at| (at % 251) as u8)
+            .collect();
+        let sending = async {
+            let mut rest = sent.as_slice();
+            for size in &sizes {
+                let (mut part, behind) = rest.split_at(*size);
+                rest = behind;
+                while !part.is_empty() {
+                    let written =
+                        std::future::poll_fn(|context| server.poll_write(context, &[IoSlice::new(part)]));
+                    part = &part[written.await.expect("written")..];
+                }
+            }
+            std::future::poll_fn(|context| server.poll_shutdown(context))
+                .await
+                .expect("ended");
+        };
+        let receiving = async {
+            let mut received = Vec::new();
+            // Less than a record at a time, so that decrypted bytes wait.
+            let mut space = [0; 700];
+            loop {
+                let mut space = ReadBuf::new(&mut space);
+                let read = std::future::poll_fn(|context| client.poll_read(context, &mut space));
+                read.await.expect("read");
+                match space.filled() {
+                    [] => return received,
+                    part => received.extend_from_slice(part),
+                }
+            }
+        };
+        let ((), received) = tokio::join!(sending, receiving);
+        assert!(received == sent, "{} of {} bytes", received.len(), sent.len());
     }
 }

@@ -219,7 +219,7 @@ impl IncrementalModel {
         let Value::Object(mut map) = value else {
             return Err("expected a map".to_owned());
         };
-        // Whoever put the whole configuration may have counted its items' changes.
+        // The client that put the whole configuration may have counted its items' changes.
         map.shift_remove("modifiedIndex");
         let id = id_of(kind, key);
         if let Some(lack) = MissingPlugins::of(&map) {

@@ -115,7 +115,7 @@ pub fn get(address: SocketAddr, path: &str, headers: &[Header]) -> Result<Respon
 /// Opens a connection with the client's time-outs.
 ///
 /// # Errors
-/// Nobody listens, or not in time.
+/// Nothing listens, or not in time.
 pub fn connect(address: SocketAddr) -> Result<TcpStream> {
     let stream =
         TcpStream::connect_timeout(&address, TIME_OUT).with_context(|| format!("connecting to {address}"))?;

@@ -11,7 +11,7 @@ use crate::terminal;
 /// Prints what changed from `old` to `new`.
 ///
 /// # Errors
-/// Nobody reads any more.
+/// The reader has gone.
 pub fn print(old: &[Line], new: &[Line]) -> Result<()> {
     for experiment in &EXPERIMENTS {
         let (before, after) = (summary::of(old, experiment.id), summary::of(new, experiment.id));

@@ -21,7 +21,7 @@ pub fn ask(target: SocketAddr, experiment: &Experiment, path: &str, headers: &[H
         return client::get(target, path, headers);
     }
     let scheme = speaks.scheme();
-    // The certificate of this run is known to nobody else.
+    // No other program knows the certificate of this run.
     let mut words: Vec<OsString> = ["-s", "-S", "-m", "5", "-k", "-D", "/dev/stderr"]
         .map(OsString::from)
         .into();

@@ -146,7 +146,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
 /// The configuration files of a gateway: path and text of each.
 ///
 /// # Errors
-/// A template has a placeholder that nobody fills.
+/// A template has an unknown placeholder.
 pub fn configuration(gateway: &Gateway, values: &Values, directory: &Path) -> Result<Vec<(PathBuf, String)>> {
     let fill = |(name, template): &(String, String)| {
         let text = gateway.templates.get(template).map_or("", String::as_str);

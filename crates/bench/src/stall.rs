@@ -83,11 +83,11 @@ fn serve(listener: &TcpListener, stalls: Option<Stalls>, stop: &AtomicBool) {
                 .map(|connection| PollFd::new(connection, PollFlags::IN)),
         );
         // Short enough that a stall begins on time.
-        let patience = Timespec {
+        let timeout = Timespec {
             tv_sec: 0,
             tv_nsec: 200_000,
         };
-        if poll(&mut watched, Some(&patience)).is_err() {
+        if poll(&mut watched, Some(&timeout)).is_err() {
             continue;
         }
         if let Ok((stream, _)) = listener.accept()

@@ -261,7 +261,7 @@ pub fn duration(bench: &Bench, experiments: &[&Experiment]) -> Duration {
 /// Says how long the experiments take at least.
 ///
 /// # Errors
-/// Nobody reads any more.
+/// The reader has gone.
 pub fn announce(bench: &Bench, experiments: &[&Experiment]) -> Result<()> {
     let ids: Vec<&str> = experiments.iter().map(|experiment| experiment.id).collect();
     let minutes = duration(bench, experiments).as_secs().div_ceil(60);

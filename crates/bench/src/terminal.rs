@@ -9,7 +9,7 @@ use crate::table::Table;
 /// Prints one line of the report.
 ///
 /// # Errors
-/// Nobody reads any more.
+/// The reader has gone.
 pub fn note(line: &str) -> Result<()> {
     clear_progress();
     writeln!(std::io::stdout().lock(), "{line}").context("writing the report")
@@ -18,7 +18,7 @@ pub fn note(line: &str) -> Result<()> {
 /// Prints a table.
 ///
 /// # Errors
-/// Nobody reads any more.
+/// The reader has gone.
 pub fn table(table: &Table) -> Result<()> {
     note(&table.to_text())
 }

@@ -36,7 +36,7 @@ const RATE: u32 = 2_000;
 const CONNECTIONS: usize = 50;
 const WRITERS: usize = 16;
 /// How long starting, and serving what was written, may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(2);
 /// Niceness of the load and the API; only root may have it.
 const FIRST: i32 = -10;
@@ -252,8 +252,8 @@ fn first<T>(work: impl FnOnce() -> T) -> T {
 fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let begun = Instant::now();
     while !holds() {
-        if begun.elapsed() > PATIENCE {
-            bail!("{what}: not after {} s", PATIENCE.as_secs());
+        if begun.elapsed() > TIMEOUT {
+            bail!("{what}: not after {} s", TIMEOUT.as_secs());
         }
         thread::sleep(POLL);
     }
@@ -299,7 +299,7 @@ fn bytes(address: SocketAddr, method: &str, path: &str, body: &str) -> Vec<u8> {
 fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
     let mut stream = client::connect(address)?;
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(TIMEOUT))
         .context("setting a time-out")?;
     stream
         .write_all(&bytes(address, method, path, body))

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 /// Until the head of the answer is there, and then until its end, unless the call says otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest body of an answer that is read whole, unless the call says otherwise, in bytes.
 const MAX_BODY: usize = 256 << 20;
 
@@ -79,7 +79,7 @@ pub struct Call {
     /// The body.
     pub body: Vec<u8>,
     /// Until the head of the answer is there, and then until its end.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The largest body of an answer that is read whole, in bytes.
     pub max_body: usize,
     /// Whom a call over TLS trusts; `None`: the system's authorities.
@@ -94,7 +94,7 @@ impl Call {
             url: url.into(),
             headers: Vec::new(),
             body: Vec::new(),
-            patience: PATIENCE,
+            timeout: TIMEOUT,
             max_body: MAX_BODY,
             trust: None,
         }
@@ -132,7 +132,7 @@ impl Call {
     /// Without an answer.
     pub async fn open(self) -> Result<Response<Incoming>, HttpError> {
         let host = host_of(&self.url)?;
-        match tokio::time::timeout(self.patience, self.send(&host)).await {
+        match tokio::time::timeout(self.timeout, self.send(&host)).await {
             Ok(answer) => answer,
             Err(_) => Err(HttpError::Late(host)),
         }
@@ -143,11 +143,11 @@ impl Call {
     /// # Errors
     /// Without an answer, or when it is too long or breaks off.
     pub async fn make(self) -> Result<(StatusCode, Bytes), HttpError> {
-        let (host, patience, max_body) = (host_of(&self.url)?, self.patience, self.max_body);
+        let (host, timeout, max_body) = (host_of(&self.url)?, self.timeout, self.max_body);
         let answer = self.open().await?;
         let status = answer.status();
         let body = http_body_util::Limited::new(answer.into_body(), max_body);
-        match tokio::time::timeout(patience, body.collect()).await {
+        match tokio::time::timeout(timeout, body.collect()).await {
             Ok(Ok(body)) => Ok((status, body.to_bytes())),
             Ok(Err(error)) => Err(HttpError::Connection {
                 host,
@@ -204,7 +204,7 @@ impl Call {
 /// Whom a URL names, as `Host` has it, and as errors and logs tell it.
 ///
 /// # Errors
-/// It is none that can be asked. What stands before an `@` is a secret that nobody is sent: it would only be told.
+/// It is none that can be asked. The part before an `@` is a secret that is never sent: it would only leak.
 pub(crate) fn host_of(url: &str) -> Result<String, HttpError> {
     let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
     match (url.scheme_str(), url.authority()) {

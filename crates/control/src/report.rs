@@ -1,4 +1,4 @@
-//! What a gateway says of itself to whoever lists gateways.
+//! What a gateway reports about itself for the list of gateways.
 
 use crate::api::{Gateways, Report};
 use crate::follow::{Contact, Followed, OpenStore};

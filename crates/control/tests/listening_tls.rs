@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use weir_control::listen::{Bounds, Listener, Tls, TlsFiles, serve};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const CALL: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 /// A certificate and its key, as PEM.
@@ -170,7 +170,7 @@ async fn renewed_certificates_are_shown_and_bad_ones_are_not() {
     write(folder.path(), &latter.sign("localhost"));
     let begun = Instant::now();
     while !is_answered(&ask(address, &connector(&latter, None)).await) {
-        assert!(begun.elapsed() < PATIENCE, "not in time");
+        assert!(begun.elapsed() < TIMEOUT, "not in time");
     }
 }
 
@@ -188,7 +188,7 @@ async fn handshakes_that_take_too_long_are_given_up() {
     // The begin of a record that does not come.
     stream.write_all(&[22, 3, 1, 2]).await.expect("sent");
     let mut answer = Vec::new();
-    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let ended = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
     let _reset = ended.expect("in time");
 }
 

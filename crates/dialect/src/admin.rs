@@ -15,7 +15,7 @@ pub struct AdminContext {
     pub declared: Option<Arc<Declared>>,
     /// The routes that are served, of all dialects.
     pub routes: Arc<dyn OtherRoutes>,
-    /// What clients are told of the process.
+    /// What the Admin API reports about the process.
     pub node: Node,
 }
 

@@ -1,4 +1,4 @@
-//! What Admin APIs are told of the process that serves them.
+//! What Admin APIs know about the process that serves them.
 
 use std::sync::Arc;
 use weir_plugins::prometheus::MetricRegistry;

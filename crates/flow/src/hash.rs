@@ -1,6 +1,6 @@
 //! The stable 64-bit hash and the small generators that the balancers are built on.
 //!
-//! Nothing here withstands an adversary who picks the input: two keys that meet on one target cost nobody anything.
+//! Nothing here withstands an adversary who picks the input: two keys on one target do no harm.
 //! What must withstand one (a caller's identity in a rate limit) is hashed by [`crate::rate_limit::key`].
 
 const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;

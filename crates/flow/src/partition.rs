@@ -51,7 +51,7 @@ pub(crate) struct Partitions<V> {
 #[derive(Debug)]
 struct Known<V> {
     by_name: HashMap<String, Arc<Partition<V>>>,
-    /// So many names, and those that nobody uses are let go.
+    /// So many names, and unused ones are dropped.
     clean_at: usize,
     /// What is yet to be swept in this round, the last one first.
     round: Vec<Weak<Partition<V>>>,

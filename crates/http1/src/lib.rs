@@ -47,7 +47,7 @@ pub fn ends_a_head(bytes: &[u8], from: usize) -> bool {
         || memchr::memmem::find(&bytes[from..], b"\n\n").is_some()
 }
 
-/// Whether a first line of three words ends in one that could be HTTP's version. Whoever sends another protocol does
+/// Whether a first line of three words ends in one that could be HTTP's version. A client of another protocol does
 /// not understand an answer in this one.
 pub fn names_http(bytes: &[u8]) -> bool {
     let Some(end) = memchr::memchr(b'\r', bytes) else {

@@ -80,7 +80,7 @@ pub(crate) fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), Refu
     Ok((method, target, minor_version))
 }
 
-/// Whether what may become a request line begins like one: whoever sends another protocol shall not have to wait.
+/// Whether what may become a request line begins like one: a client of another protocol should not have to wait.
 #[cold]
 fn begins_a_request(bytes: &[u8]) -> Result<Parsed, RefusalKind> {
     let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -157,7 +157,7 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             7 if is(b"Upgrade") => {
-                // A switch to HTTP/2 behind the gateway's back would carry requests that nobody looks at.
+                // A switch to HTTP/2 behind the gateway's back would carry requests that no filter sees.
                 let switches_http =
                     list_items(value).any(|it| it.get(..2).is_some_and(|it| it.eq_ignore_ascii_case(b"h2")));
                 self.upgrade = Some(value).filter(|_| !switches_http);

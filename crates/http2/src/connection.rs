@@ -81,7 +81,7 @@ pub struct ConnectionState<R> {
     is_woken: bool,
     /// Nothing is read any more.
     pub(crate) is_over: bool,
-    /// Why, where the peer is to blame and nobody has counted it yet.
+    /// Why, if the peer is to blame and it was not counted yet.
     failed: Option<Code>,
     /// The peer's settings have come.
     pub(crate) is_greeted: bool,
@@ -94,7 +94,7 @@ pub struct ConnectionState<R> {
     pub(crate) streams: Slab<StreamState>,
     pub(crate) keys: HashMap<u32, usize, foldhash::fast::RandomState>,
     pub(crate) resets: VecDeque<u32>,
-    /// Resets of the peer that came too late to spare any work, and nobody has counted yet.
+    /// Resets of the peer that came too late to save any work and were not counted yet.
     pub(crate) late_resets: u32,
     pub(crate) accepted: Vec<Accepted>,
     /// The last stream that the peer has opened, or for a client that it itself has; and the last that was taken.
@@ -339,7 +339,7 @@ impl<R: Resources> ConnectionState<R> {
         was_in_use
     }
 
-    /// Nothing comes any more: whoever waits is told.
+    /// Nothing comes any more: wakes everything that waits.
     pub fn lose(&mut self) {
         self.is_over = true;
         self.waiting.wake(&mut self.streams, usize::MAX);

@@ -8,9 +8,9 @@ pub const NUMBER_BYTES: usize = HEAD_BYTES + 4;
 pub const MAX_PAYLOAD: usize = 16 * 1024;
 /// The largest window.
 pub const MAX_WINDOW: i64 = (1 << 31) - 1;
-/// The window that a stream, and a connection, has when nobody says otherwise.
+/// The default window of a stream and of a connection.
 pub const USUAL_WINDOW: u32 = 65_535;
-/// Bytes that an HPACK decoder keeps when nobody says otherwise.
+/// The default size of an HPACK decoder's table.
 pub const USUAL_TABLE: u32 = 4096;
 
 /// A piece of a body.
@@ -23,7 +23,7 @@ pub const PRIORITY: u8 = 2;
 pub const RST_STREAM: u8 = 3;
 /// What the sender can take.
 pub const SETTINGS: u8 = 4;
-/// A response that nobody asked for.
+/// A response without a request.
 pub const PUSH_PROMISE: u8 = 5;
 /// To be answered with the same bytes.
 pub const PING: u8 = 6;

@@ -8,7 +8,7 @@ use weir_plugin::headers::{is_value, token_len};
 
 /// What a field adds to a list's size beyond its name and value (RFC 9113, 6.5.2).
 const FIELD_OVERHEAD: usize = 32;
-/// Fields that are kept of a list; whoever sends more is refused for it.
+/// Fields that are kept of a list; a request with more is refused.
 const MAX_KEPT: usize = 256;
 
 /// Reads a field list into `list`, of which no more than `max_bytes` are kept; says whether its fields are well-formed.

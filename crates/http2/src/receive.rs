@@ -11,7 +11,7 @@ use crate::stream::{Receiving, StreamFault, StreamState};
 
 /// Most CONTINUATION frames of one field list.
 const MAX_CONTINUATIONS: usize = 32;
-/// Most interim heads of a response that nobody has read yet.
+/// Most unread interim heads of a response.
 const MAX_HEADS: usize = 16;
 
 impl<R: Resources> ConnectionState<R> {

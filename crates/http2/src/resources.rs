@@ -1,10 +1,10 @@
-//! What a connection needs from whoever runs it. Sockets are not among it.
+//! What a connection needs from its owner. Sockets are not among it.
 
 use crate::buffers::StreamBuffers;
 use crate::field_list::FieldList;
 use std::time::Instant;
 
-/// What a connection takes from whoever runs it: buffers that others used before, and the time. It is a type parameter, so
+/// What a connection takes from its owner: buffers that others used before, and the time. It is a type parameter, so
 /// that this costs no more than a call of a function that is known.
 pub trait Resources {
     /// An empty buffer to write into.

@@ -220,8 +220,8 @@ impl<R: Resources> ConnectionState<R> {
         self.allow_stream(key, count);
     }
 
-    /// Lets the peer send so many bytes more on the connection. It is told of little at a time: what it is not told of
-    /// is missing where bodies that nobody reads have taken the rest.
+    /// Lets the peer send so many bytes more on the connection. It does not announce little at a time: what is not announced
+    /// is missing if unread bodies have taken the rest.
     pub fn allow(&mut self, count: usize) {
         self.unannounced += count;
         if self.unannounced >= self.settings.stream_window as usize && !self.is_over {
@@ -248,7 +248,7 @@ impl<R: Resources> ConnectionState<R> {
         self.wake_driver();
     }
 
-    /// Nobody is interested in a stream any more.
+    /// No one reads or writes a stream any more.
     pub fn forget(&mut self, key: usize) {
         let stream = &self.streams[key];
         let (id, unread) = (stream.id, stream.unread);

@@ -134,7 +134,7 @@ impl StreamState {
         self.wake();
     }
 
-    /// Wakes whoever waits for it.
+    /// Wakes the tasks that wait for it.
     pub fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -159,7 +159,7 @@ impl StreamState {
         self.waiting.as_ref().is_some_and(|queues| queues.has_data())
     }
 
-    /// Adds to what nobody has read yet.
+    /// Adds to the unread data.
     pub fn gather(&mut self, data: &[u8], resources: &impl Resources) {
         self.unread += data.len();
         self.queues(resources).push(data);

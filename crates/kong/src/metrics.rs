@@ -18,7 +18,7 @@ pub struct NodeMetrics {
     pub requests: u64,
     /// Whether the store of the configuration can be reached.
     pub is_store_reachable: bool,
-    /// Targets, where they are to be told of.
+    /// Targets, if they are to be listed.
     pub targets: Vec<Target>,
 }
 

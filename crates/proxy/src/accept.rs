@@ -103,8 +103,8 @@ async fn told(
     entry: ListenerKind,
 ) {
     let worker = &registration.worker;
-    let patience = worker.shared.limits.header_timeout;
-    let told = tokio::time::timeout(patience, proxy_protocol::read(&tcp)).await;
+    let timeout = worker.shared.limits.header_timeout;
+    let told = tokio::time::timeout(timeout, proxy_protocol::read(&tcp)).await;
     match told.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
         // A tool that looks whether the gateway is there may say nothing at all.
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,

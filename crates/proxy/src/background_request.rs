@@ -1,4 +1,4 @@
-//! Sending messages beside a call. Their answers are read and thrown away; their failures concern nobody.
+//! Sending messages beside a call. Their answers are read and dropped; their failures change nothing for the call.
 
 use crate::serve::RequestContext;
 use crate::worker::Worker;

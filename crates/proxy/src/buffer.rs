@@ -64,7 +64,7 @@ impl Buffers {
         }
     }
 
-    /// Lets go of some that nobody has needed for a while.
+    /// Frees some that were not needed for a while.
     pub fn trim(&self) {
         drop((self.usual.trim(), self.large.trim(), self.output.trim()));
     }

@@ -33,7 +33,7 @@ pub struct GatewayOptions {
     pub listen_tls: Vec<SocketAddr>,
     /// Where streams below HTTP are taken.
     pub listen_streams: Vec<StreamListen>,
-    /// Who tells by the PROXY protocol who their clients are; `None`: nobody.
+    /// The peers that report their clients by the PROXY protocol; `None`: none.
     pub proxy_protocol: Option<ProxyProtocolTrust>,
     /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
     pub fallback_tls: Option<Arc<ServerConfig>>,
@@ -163,7 +163,7 @@ impl Gateway {
             });
             match prepared {
                 Ok((runtime, (sockets, bound))) => {
-                    // Whoever started the worker waits for this.
+                    // The thread that started the worker waits for this.
                     let _is_waiting = started.send(Ok(bound));
                     runtime.block_on(run_worker::run(shared, sockets, metrics, access_log, seed));
                 }

@@ -98,7 +98,7 @@ impl ReadHalf {
         inbox.poll_fill(self, context, buffers, limit)
     }
 
-    /// Whether the peer of an idle connection has closed it, or sent what nobody asked for. Costs no system call
+    /// Whether the peer of an idle connection has closed it, or sent data without a request. Costs no system call
     /// unless the runtime has seen an event on it.
     pub fn is_dead(&self) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! Things of a worker that wait for their next use, because making one costs more than keeping it.
 //!
-//! There are never more than were in use at once, nor than a bound; and what nobody has needed for some time is let go,
+//! There are never more than were in use at once, nor than a bound; and objects that were not needed for some time are freed,
 //! so that a burst of calls leaves no memory behind.
 
 use std::cell::{Cell, RefCell};
@@ -47,7 +47,7 @@ impl<T> ObjectPool<T> {
         }
     }
 
-    /// Lets go of half of those that nobody has needed since the last time, and gives them.
+    /// Removes and returns half of those that were not needed since the last time.
     pub fn trim(&self) -> Vec<T> {
         let mut kept = self.kept.borrow_mut();
         let unneeded = self.fewest.get().div_ceil(2);

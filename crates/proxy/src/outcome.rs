@@ -21,7 +21,7 @@ pub enum ShortCircuit {
     Refuse(Box<Refusal>),
     /// As it is.
     Reply(Box<Reply>),
-    /// Nobody is there to be answered.
+    /// The client has gone.
     Gone,
 }
 

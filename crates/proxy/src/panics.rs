@@ -9,7 +9,7 @@ use std::time::Duration;
 /// end the process: its work is not done again.
 pub const WORKER_THREADS: &str = "weir-worker-";
 
-/// Ends the process if a panic unwinds past it. For tasks without which a worker serves nobody: a process that ends is
+/// Ends the process if a panic unwinds past it. For tasks without which a worker serves no client: a process that ends is
 /// started again, one that is deaf is not.
 pub struct AbortOnPanic(
     /// What has ended.

@@ -195,7 +195,7 @@ impl<K: Clone + Eq + std::hash::Hash> Pool<K> {
         IdleList::take(self.lists.borrow().get(key)?, bounds, now)
     }
 
-    /// The list of a key. Whoever holds on to it keeps it in the pool.
+    /// The list of a key. It stays in the pool while it is held.
     pub fn list(&self, key: &K) -> Rc<IdleList> {
         Rc::clone(self.lists.borrow_mut().entry(key.clone()).or_default())
     }

@@ -36,7 +36,7 @@ impl Reader {
         self.half.as_ref().and_then(ReadHalf::stream)
     }
 
-    /// The same, for whoever asks after it while the reader is away.
+    /// The same, while the reader is lent.
     pub fn shared_stream(&self) -> Option<Rc<Stream>> {
         match &self.half {
             Some(ReadHalf::Stream(stream)) => Some(Rc::clone(stream)),

@@ -129,7 +129,7 @@ impl RequestContext<'_> {
             false => self.write_large(&out, body).await,
         };
         self.worker.runtime.buffers.give_output(out);
-        // What is told of the call is what was meant.
+        // The record of the call has the intended status.
         self.exchange.response.status = status;
         if self.client.stream().is_some() {
             return if written.is_ok() {

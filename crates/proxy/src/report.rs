@@ -1,4 +1,4 @@
-//! What is told of a finished call: to metrics, and to the access log where there is one.
+//! The record of a finished call: for metrics, and for the access log if there is one.
 
 use crate::calls::WorkerCalls;
 use crate::serve::RequestContext;

@@ -72,8 +72,8 @@ pub async fn run(
     }
     while accepting.join_next().await.is_some() {}
     worker.drain();
-    let patience = later(Instant::now(), worker.shared.drain_timeout);
-    while worker.has_connections() && Instant::now() < patience {
+    let deadline = later(Instant::now(), worker.shared.drain_timeout);
+    while worker.has_connections() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     endpoint::close(&endpoints).await;

@@ -34,7 +34,7 @@ impl Runtime {
         }
     }
 
-    /// Lets go of some that nobody has needed for a while.
+    /// Frees some that were not needed for a while.
     pub fn trim(&self) {
         self.buffers.trim();
         drop(self.lists.0.trim());

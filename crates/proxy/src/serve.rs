@@ -50,7 +50,7 @@ pub async fn request(
     let mut call = RequestContext::new(worker, &serving, client, exchange, head, started);
     let (after, series) = call.run().await;
     call.emit_log_records(series);
-    // Whoever waits for what the call holds shall not wait for the next one.
+    // Calls that wait for what this one holds should not wait for its successor.
     call.exchange.filter_state.clear();
     call.exchange.response.body_filters.clear();
     call.record(series);
@@ -138,7 +138,7 @@ impl<'c> RequestContext<'c> {
     async fn run(&mut self) -> (ConnectionFate, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
         if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
-            // Whoever comes again shall come over another connection.
+            // The client should use another connection for its next call.
             self.head.keep_alive &= self.client.stream().is_some();
             let dialect = self.worker.shared.error_renderers.get(self.dialect);
             let refusal =

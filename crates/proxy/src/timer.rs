@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
-/// Further ahead than anything lives. Whoever configures a longer wait means "for ever".
+/// Further ahead than anything lives. A longer wait means "for ever".
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// `after` from `now`; whatever was configured, there is such a moment.

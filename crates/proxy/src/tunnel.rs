@@ -31,7 +31,7 @@ pub struct TunnelStats {
 pub enum Content {
     /// Frames; with what a frame to the upstream is masked (RFC 6455, 5.3).
     WebSocket([u8; 4]),
-    /// Nobody knows.
+    /// Unknown.
     Other,
 }
 
@@ -120,7 +120,7 @@ pub async fn run(
 async fn end(client: &mut WriteHalf, upstream: &mut WriteHalf) {
     std::future::poll_fn(|context| {
         for write in [&mut *client, &mut *upstream] {
-            // Nobody is left to be told that it is gone already.
+            // A peer that has gone already needs no notice.
             let _ended = Pin::new(write).poll_shutdown(context);
         }
         Poll::Ready(())

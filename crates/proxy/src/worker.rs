@@ -47,7 +47,7 @@ pub struct Worker {
     pub side_calls: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
-    /// Where analytics are on: who is told of finished calls.
+    /// If analytics are on: receives finished calls.
     pub calls: Option<WorkerCalls<PublishedSnapshot>>,
     serving: RefCell<Rc<WorkerSnapshot>>,
     /// Lent to calls as pointers, and not copied there and back.
@@ -64,7 +64,7 @@ pub struct Worker {
     warned_full: Cell<Option<Instant>>,
     /// QUIC handshakes under way.
     pub handshakes: Cell<usize>,
-    /// What clients are told of HTTP/3.
+    /// What is announced to clients about HTTP/3.
     pub alternatives: Alternatives,
     seeds: Cell<u64>,
 }
@@ -227,7 +227,7 @@ impl Worker {
         !self.connections.borrow().is_empty()
     }
 
-    /// Lets go of exchanges that nobody has needed for a while.
+    /// Frees exchanges that were not needed for a while.
     pub fn trim_exchanges(&self) {
         drop(self.exchanges.trim());
     }

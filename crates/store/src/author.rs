@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Author(pub Arc<str>);
 
 impl Author {
-    /// Whoever calls an Admin API that knows no users.
+    /// The caller of an Admin API without users.
     pub fn anonymous() -> Self {
         Self("anonymous".into())
     }

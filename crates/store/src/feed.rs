@@ -1,7 +1,7 @@
 //! The latest commits of a store, kept for those who watch it.
 //!
 //! There is one log for all watches, and each watch only remembers how far it has read: a slow reader costs nothing.
-//! When the log gets too long its oldest commits go, and whoever had not read them yet is [`Next::Gone`].
+//! When the log gets too long its oldest commits go; readers that had not read them get [`Next::Gone`].
 
 use crate::document::Revision;
 use crate::store::Changes;
@@ -65,7 +65,7 @@ impl Feed {
         self.newest.send_replace(revision);
     }
 
-    /// The newest commit, and to be told of newer ones.
+    /// The newest commit; reports newer ones.
     pub fn subscribe(&self) -> watch::Receiver<Revision> {
         self.newest.subscribe()
     }

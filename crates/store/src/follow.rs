@@ -1,8 +1,8 @@
 //! Following a part of a store through everything that may happen to it.
 //!
 //! A [`Watch`] ends when the store is lost or its reader was too slow. A [`Following`] does not end: it goes on where
-//! the watch was, or, where the store no longer knows that, reads again and tells the difference. Meanwhile whoever
-//! asks its [`Link`] is told how long it has heard nothing.
+//! the watch was, or, where the store no longer knows that, reads again and reports the difference. Meanwhile its
+//! [`ConnectionStatus`] says how long it has heard nothing.
 
 use crate::document::{Document, Key, Revision};
 use crate::store::{Changes, Store, StoreError, Watch, WatchError};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Within this time nobody puts another store in the place of one, or sets it back to what was saved of it. A store that
+/// No one replaces a store, or restores a backup of it, within this time. A store that
 /// was away for longer is read again, whatever its revision is by now.
 const REPLACED: Duration = Duration::from_secs(5);
 
@@ -28,7 +28,7 @@ pub struct Subscription {
     prefix: String,
     /// Everything up to here has been told.
     revision: Revision,
-    /// What has been told of each document that is there.
+    /// What was passed on of each document that is there.
     told: HashMap<Key, SubscriptionEvent>,
     watch: Option<Joined>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
@@ -104,7 +104,7 @@ impl ConnectionStatus {
 /// Reads what is below a prefix and follows it from there.
 ///
 /// # Errors
-/// The store cannot be reached or read. Whoever has something older to go on with does so and calls [`resume`].
+/// The store cannot be reached or read. A caller that has older documents continues with them and calls [`resume`].
 pub async fn start(
     store: Arc<dyn Store>,
     prefix: &str,

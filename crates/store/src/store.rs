@@ -52,7 +52,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// The changes below a prefix that were made before a revision (`None`: up to now), the latest first and those of
     /// one commit in the order of their keys. There are at most `limit` of them, and all others of the last one's
-    /// commit, so that whoever goes on before its revision misses none. Those older than the store keeps are not
+    /// commit, so that a watch from before its revision misses none. Those older than the store keeps are not
     /// among them.
     ///
     /// # Errors

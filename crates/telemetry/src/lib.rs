@@ -2,7 +2,7 @@
 //! makes it wait.
 //!
 //! Both follow one pattern. A worker writes into memory of its own, without a lock and without a
-//! read-modify-write; whoever wants to know (a scrape, the log's writer thread) comes and looks from another
+//! read-modify-write; readers (a scrape, the log's writer thread) look from another
 //! thread. [`metrics`] holds names, counters and the Prometheus exposition, [`access_log`] the JSON lines,
 //! [`calls`] carries finished calls to analytics, [`log_out`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
 //! JSON is written is in [`json`], and its dates in [`calendar`], for plugins that log too.

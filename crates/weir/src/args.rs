@@ -207,7 +207,7 @@ impl RunArgs {
         }
     }
 
-    /// Whoever names one address wants no other.
+    /// A named address replaces the default ones.
     fn listens_by_default(&self) -> bool {
         self.listen.is_empty() && self.listen_tls.is_empty() && self.streams.listen_stream.is_empty()
     }

@@ -34,7 +34,7 @@ impl CommandOutput {
 
     /// Says it.
     pub fn tell(&self) -> ExitCode {
-        // Nobody is left to be told when a reader has gone (`weir convert … | head`).
+        // A reader that has gone needs no error (`weir convert … | head`).
         let _gone = io::stderr().write_all(self.stderr.as_bytes());
         let _gone = io::stdout().write_all(self.stdout.as_bytes());
         ExitCode::from(self.code)

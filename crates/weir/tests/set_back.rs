@@ -17,7 +17,7 @@ use weir_store::{
 };
 
 /// How long anything may take. Much more than it should: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store that another one can take the place of.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl Place {
     async fn until_passed_on(&self, before: usize) {
         let mut passed_on = self.gates.passed_on.subscribe();
         let passed_on = passed_on.wait_for(|count| *count > before);
-        let in_time = tokio::time::timeout(PATIENCE, passed_on).await;
+        let in_time = tokio::time::timeout(TIMEOUT, passed_on).await;
         in_time.expect("in time").map(drop).expect("the gate is there");
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -198,7 +198,7 @@ async fn until(router: &Router, path: &str, status: u16) {
             tokio::task::yield_now().await;
         }
     };
-    let answered = tokio::time::timeout(PATIENCE, answered).await;
+    let answered = tokio::time::timeout(TIMEOUT, answered).await;
     answered.unwrap_or_else(|_| panic!("{path}: not {status} in time"));
 }
 
@@ -236,7 +236,7 @@ async fn a_write_right_after_the_store_was_set_back_is_made() {
         for name in ["1b", "1c", "1d"] {
             assert_eq!(call(&router, "PUT", &of(name)).await, new);
         }
-        // Nobody is told of it.
+        // No watch reports it.
         *place.store.lock().expect("whole") = saved;
         assert_eq!(call(&router, "PUT", &of("1e")).await, new, "{prefix}");
         // The follower may still be reading what was before: reads settle once it has seen the new revision.
@@ -272,7 +272,7 @@ async fn changes_of_before_the_store_was_set_back_are_not_taken_over() {
         });
         let mut reading = place.gates.reading.subscribe();
         let is_read = reading.wait_for(|count| *count > 0);
-        let in_time = tokio::time::timeout(PATIENCE, is_read).await;
+        let in_time = tokio::time::timeout(TIMEOUT, is_read).await;
         in_time.expect("in time").map(drop).expect("the gate is there");
         // While it reads, the follower learns of the changes of the former store.
         let before = *place.gates.passed_on.borrow();

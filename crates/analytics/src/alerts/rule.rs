@@ -242,7 +242,7 @@ impl Rule {
             return Values::default();
         };
         let whole = answer.to.saturating_sub(answer.from);
-        // Nothing can be told of a time in which no gateway was heard of.
+        // Nothing is known about a time in which no gateway reported.
         let is_silent = answer
             .gaps
             .iter()

@@ -93,7 +93,7 @@ pub fn read(state: &State, call: &Call) -> ApiResponse {
     answer
 }
 
-/// Whoever may put the whole sees the private keys in it: clients compare them with what they are about to put.
+/// A client that may put the whole sees the private keys in it: clients compare them with what they are about to put.
 fn whole(state: &State, about: Option<&Value>, role: Role) -> Value {
     let mut whole = Map::new();
     for list in LISTS {
@@ -236,7 +236,7 @@ fn replace(state: &State, list: &str, items: Option<&Value>, changes: &mut BTree
     }
 }
 
-/// What single writes change about the whole: whoever put it last has not put what is there now.
+/// What single writes change about the whole: the last whole that was put is no longer what is there.
 pub fn touched(state: &State, changes: &[(String, Option<Value>)]) -> Option<(String, Option<Value>)> {
     let mut about = state.get(ABOUT)?.value.clone();
     about["digest"] = Value::Null;

@@ -150,7 +150,7 @@ fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
     })
 }
 
-/// What is told of the health of the upstream in a document; `None`: it has no checks.
+/// The health of the upstream in a document; `None`: it has no checks.
 fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
     let checks = ["/checks", "/upstream/checks"]
         .iter()

@@ -78,7 +78,7 @@ impl Keyring {
         }
     }
 
-    /// A document with its secrets encrypted, as it is answered to whoever wrote it.
+    /// A document with its secrets encrypted, as it is returned to the client that wrote it.
     pub fn veiled(&self, kind: Kind, mut value: Value) -> Value {
         let plugins = match kind {
             Kind::PluginMetadata => None,

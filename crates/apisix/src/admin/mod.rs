@@ -63,7 +63,7 @@ pub struct AdminOptions {
     /// The keys that let calls in. None: every call is let in, and [`Rights`] in its extensions tell what its caller
     /// may see.
     pub keys: Vec<Key>,
-    /// The keys by which secrets are encrypted where they are answered to whoever wrote them.
+    /// The keys by which secrets are encrypted in responses to the client that wrote them.
     pub keyring: Keyring,
     /// Whether stream routes may be written.
     pub stream: bool,

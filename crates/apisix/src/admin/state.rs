@@ -48,7 +48,7 @@ impl ReplicaState for State {
         Self::default()
     }
 
-    /// One that is no JSON is passed over here; whoever serves it tells.
+    /// One that is no JSON is skipped here; it is reported when it is to be served.
     fn apply(&mut self, key: &Key, document: Option<&Document>) {
         let Some(key) = key.as_str().strip_prefix(PREFIX) else {
             return;

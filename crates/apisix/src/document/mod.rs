@@ -2,7 +2,7 @@
 //!
 //! Each resource has a file here with its shape and its type. Reading is as strict and as lenient as APISIX in
 //! standalone mode: an item that is wrong is left out with APISIX's own words and the rest is served, of two items
-//! with one id the last counts (in the place of the first), and what nobody asks for is passed over.
+//! with one id the last counts (in the place of the first), and unused documents are ignored.
 
 mod consumer;
 pub mod cost_decoration;

@@ -122,7 +122,7 @@ impl PluginAdapter for ConsumerRestriction {
             ..Config::default()
         };
         if made.allow.is_empty() && made.deny.is_empty() && made.methods.is_empty() {
-            // An empty list of methods restricts nobody, but still asks who calls.
+            // An empty list of methods restricts no consumer, but still requires authentication.
             made.deny.push(Rule {
                 of: fact,
                 values: Vec::new(),

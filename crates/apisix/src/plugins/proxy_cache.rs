@@ -106,7 +106,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<C
             not_kept: None,
             ..Words::default()
         },
-        // The original asks nobody again, and knows nothing of what a change makes old.
+        // The original never asks the upstream again, and knows nothing of what a change makes old.
         revalidate: false,
         invalidate: false,
         ranges: is_disk,

@@ -115,7 +115,7 @@ pub struct RealIpSettings {
     pub from: Vec<IpNet>,
 }
 
-/// How calls are counted and told of.
+/// How calls are counted and reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrometheusSettings {
     /// `export_uri`: the path at which the metrics are told.

@@ -11,7 +11,7 @@ use crate::translate::Router;
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
 
-/// Maps in which Weir looks for what it uses; all else in them is told of by its own name.
+/// Maps in which Weir looks for what it uses; everything else in them is reported by its own name.
 const LOOKED_INTO: [&[&str]; 14] = [
     &["apisix"],
     &["apisix", "data_encryption"],

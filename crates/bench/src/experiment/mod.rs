@@ -27,7 +27,7 @@ pub const FLOOD_HEADER: &str = "X-Bench-Key";
 /// The length of the message that a call of gRPC sends.
 const REQUEST_MESSAGE_BYTES: usize = 32;
 
-/// A message of this length as gRPC frames it. What it says is for nobody to read.
+/// A message of this length as gRPC frames it. Its content does not matter.
 pub fn grpc_message(length: usize) -> Vec<u8> {
     let mut message = vec![0];
     message.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
@@ -146,7 +146,7 @@ pub struct Setup {
     pub jwt: bool,
     /// Routes with paths of their own.
     pub routes: u32,
-    /// Routes more that nobody asks for, for changes of the configuration.
+    /// Further routes without calls, for changes of the configuration.
     pub changes: u32,
     /// Calls come with `X-Forwarded-For` from a balancer that is trusted.
     pub forwarded: bool,

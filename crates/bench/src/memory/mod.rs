@@ -168,7 +168,7 @@ fn with_clients(running: &Running) -> Result<(f64, f64)> {
     Ok((idle, more))
 }
 
-/// Whether nobody has closed a connection, or sent anything on it.
+/// Whether a connection is open and nothing was sent on it.
 fn is_open(client: &TcpStream) -> bool {
     client.set_nonblocking(true).is_ok()
         && client

@@ -26,7 +26,7 @@ use crate::sender::{Plan, send};
 use crate::upstream::Upstream;
 
 /// How long starting, and serving what was written, may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(1);
 /// Memory is read after this long without work.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -237,7 +237,7 @@ impl Fleet {
             self.received(),
         );
         let (changes, record) = thread::scope(|scope| {
-            let load = scope.spawn(|| self.send(size.rate, PATIENCE, &stop));
+            let load = scope.spawn(|| self.send(size.rate, TIMEOUT, &stop));
             let changes: Result<Vec<Change>> =
                 (1..=CHANGES).map(|number| self.change(size, number)).collect();
             stop.store(true, Ordering::Relaxed);
@@ -339,8 +339,8 @@ fn wait_until_served(proxy: SocketAddr, path: &str) -> Result<()> {
 fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {
     let begun = Instant::now();
     while !holds() {
-        if begun.elapsed() > PATIENCE {
-            bail!("{what}: not after {} s", PATIENCE.as_secs());
+        if begun.elapsed() > TIMEOUT {
+            bail!("{what}: not after {} s", TIMEOUT.as_secs());
         }
         thread::sleep(POLL);
     }
@@ -375,7 +375,7 @@ fn configuration(upstream: SocketAddr, size: Size) -> String {
 fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
     let mut stream = client::connect(address)?;
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(TIMEOUT))
         .context("setting a time-out")?;
     let headers = [
         ("Content-Type", "application/json".to_owned()),

@@ -31,7 +31,7 @@ impl Token {
     }
 }
 
-/// The hash of a token. As tokens are random and long, nobody finds a token by trying, and finding a hash takes no
+/// The hash of a token. As tokens are random and long, guessing one is hopeless, and finding a hash takes no
 /// constant time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash([u8; 32]);

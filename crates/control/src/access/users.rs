@@ -153,7 +153,7 @@ impl Users {
         known.by_token = by_token.collect();
     }
 
-    /// Whether there are none, so that nobody can show a token.
+    /// Whether there are none, so that no caller can have a token.
     pub fn is_empty(&self) -> bool {
         self.known().users.is_empty()
     }

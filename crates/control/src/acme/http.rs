@@ -78,10 +78,10 @@ async fn send(
             call = call.header(known, value);
         }
     }
-    let patience = call.patience;
+    let timeout = call.timeout;
     let answer = call.open().await.map_err(|error| Error::Other(Box::new(error)))?;
     let (head, body) = answer.into_parts();
-    let read = tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await;
+    let read = tokio::time::timeout(timeout, Limited::new(body, MAX_BODY).collect()).await;
     let body = match read {
         Ok(body) => body.map_err(Error::Other)?.to_bytes(),
         Err(_) => return Err(Error::Str("no whole answer in time")),

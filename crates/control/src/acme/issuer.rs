@@ -14,7 +14,7 @@ use weir_model::Acme;
 use weir_store::{BadKey, Change, Document, Revision, Store};
 
 /// How long one certificate may take; a lease lasts longer.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 /// How often it is looked what is due, at least: others write into the store too.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 /// After a fault of the store, or while another process gets certificates.
@@ -82,7 +82,7 @@ impl Issuer {
         let Some(lease) = Lease::take(store, holder).await? else {
             return Ok(SHORT_REST);
         };
-        // Whoever had the lease before may have got them.
+        // The previous holder of the lease may have got them.
         let kept = self.look(store, &wanted).await?;
         let worked = self.work(store, &lease, &wanted, &kept).await;
         lease.release().await;
@@ -113,7 +113,7 @@ impl Issuer {
             let mut given = 0;
             let reach = Reach(self);
             let issuing = order::issue(entry, store, lease, &reach, &mut given);
-            let issued = match tokio::time::timeout(PATIENCE, issuing).await {
+            let issued = match tokio::time::timeout(TIMEOUT, issuing).await {
                 Ok(issued) => issued,
                 Err(_) => Err(AcmeError::Late),
             };

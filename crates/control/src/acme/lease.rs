@@ -1,4 +1,4 @@
-//! One at a time: whoever gets certificates holds a lease, and commits only as long as it does.
+//! One process at a time gets certificates: it holds a lease, and commits only while it does.
 
 use super::AcmeError;
 use super::documents::LEASE;

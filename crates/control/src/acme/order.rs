@@ -14,7 +14,7 @@ use weir_model::{Acme, AcmeChallenge, Certificate, KeyPair};
 use weir_snapshot::{PersistentState, ServerIdentity};
 use weir_store::{Change, Store};
 
-/// How long the answers to challenges stay that nobody takes back.
+/// How long answers to challenges stay if they are not taken back.
 const ANSWERS_LIFE: Duration = Duration::from_secs(600);
 /// How an authority is asked how far it is.
 const POLLING: RetryPolicy = RetryPolicy::new()

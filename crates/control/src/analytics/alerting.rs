@@ -116,7 +116,7 @@ async fn call_webhook(url: String, events: Vec<Event>) {
     let mut pause = PAUSE;
     for attempt in 1..=ATTEMPTS {
         let call = Call {
-            patience: TIMEOUT,
+            timeout: TIMEOUT,
             max_body: 64 << 10,
             ..Call::json(Method::POST, url.clone(), &body)
         };

@@ -103,7 +103,7 @@ impl Checker {
     }
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
-        // Nobody serves it, so it needs no hash.
+        // It is not served, so it needs no hash.
         let compiled = weir_snapshot::recompile(model, 0, &self.registry, &self.carry, &mut self.pieces);
         let mut found: Vec<Diagnostic> = match compiled {
             Ok(_) => Vec::new(),

@@ -19,7 +19,7 @@ use weir_store::{Document, Key, Revision, Store, StoreError};
 #[derive(Default)]
 pub struct NativeDocuments {
     all: BTreeMap<Key, Document>,
-    /// What the checker was not told of yet. Locked for moments only.
+    /// Changes that the checker did not get yet. Locked for moments only.
     untold: Mutex<Untold>,
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Debug for NativeDocuments {
 /// What has become of a document; its key is without the prefix.
 type Told = (String, Option<Arc<[u8]>>);
 
-/// What a checker was not told of yet.
+/// Changes that a checker did not get yet.
 #[derive(Default)]
 enum Untold {
     /// Anything.
@@ -52,7 +52,7 @@ impl NativeDocuments {
         self.all.get(key)
     }
 
-    /// What a checker is to be told of: what has changed since this was last asked, or everything.
+    /// What a checker gets: what has changed since this was last asked, or everything.
     fn take_untold(&self) -> (bool, Vec<Told>) {
         let untold = std::mem::replace(&mut *lock(&self.untold), Untold::Some(BTreeSet::new()));
         let told = |key: &Key| {

@@ -234,7 +234,7 @@ impl Writer {
     }
 }
 
-/// All documents that gateways are told of, and the revision that they are of. What others keep in the store may be
+/// All documents that gateways get, and their revision. What others keep in the store may be
 /// many times as much.
 async fn read_told(
     store: &dyn Store,

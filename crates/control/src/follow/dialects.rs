@@ -59,7 +59,7 @@ pub fn is_purge(key: &Key) -> bool {
     key.as_str().starts_with(PURGES)
 }
 
-/// What the keys begin with of the documents that gateways are told of, those that are the most last.
+/// The prefixes of the keys that gateways get, the most frequent last.
 pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
     let others = [PURGES]
         .into_iter()
@@ -70,7 +70,7 @@ pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
     others.chain(of_all).chain(of_environments)
 }
 
-/// Whether gateways are told of a document.
+/// Whether gateways get a document.
 pub fn is_told(dialects: &DialectSet, key: &Key) -> bool {
     is_served(dialects, key) || is_purge(key)
 }

@@ -1,4 +1,4 @@
-//! Documents that go by themselves. The store removes them, but whoever is cut off from it does not hear of that, and a
+//! Documents that go by themselves. The store removes them, but a gateway that is cut off from it does not learn of that, and a
 //! copy on disk knows nothing of time: so their ends are looked at here too.
 
 use super::source::SourceEvent;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use weir_dialect::DialectSet;
 use weir_store::Key;
 
-/// How long the store may take to say so itself. Whoever went before it would have other documents than the others of the
+/// How long the store may take to say so itself. A gateway that went ahead of it would have other documents than the others of the
 /// same revision.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long to wait at most before the clock, which may be set, is looked at again.

@@ -1,4 +1,4 @@
-//! Where documents come from: a store, or whoever passes on what a store holds.
+//! Where documents come from: a store, or a control plane that passes on a store's documents.
 
 use async_trait::async_trait;
 use std::sync::Arc;

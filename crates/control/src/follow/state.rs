@@ -146,7 +146,7 @@ impl Followed {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// To be told of new states.
+    /// Reports new states.
     pub fn subscribe(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

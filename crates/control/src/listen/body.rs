@@ -27,7 +27,7 @@ pub struct BoundedBody {
     body: Incoming,
     /// How many bytes there may still be.
     room: u64,
-    patience: Duration,
+    timeout: Duration,
     /// Begins when the body is first asked for and is not there.
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -38,7 +38,7 @@ impl BoundedBody {
         Self {
             body,
             room: bounds.max_body,
-            patience: bounds.body,
+            timeout: bounds.body,
             deadline: None,
         }
     }
@@ -56,7 +56,7 @@ impl Body for BoundedBody {
         let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) else {
             let deadline = this
                 .deadline
-                .get_or_insert_with(|| Box::pin(tokio::time::sleep(this.patience)));
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(this.timeout)));
             ready!(deadline.as_mut().poll(context));
             return Poll::Ready(Some(Err(BodyError::Late)));
         };

@@ -95,8 +95,8 @@ impl From<TcpListener> for Listener {
     }
 }
 
-/// Serves until `draining` says so, or whoever could say so is gone; then until the calls in progress have ended, or
-/// have taken too long.
+/// Serves until `draining` becomes true or its sender is gone; then until the calls in progress have ended, or have taken
+/// too long.
 pub async fn serve(
     listener: impl Into<Listener>,
     router: Router,
@@ -107,7 +107,7 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(bounds.max_connections));
     loop {
         let accepted = async {
-            // Nobody closes it.
+            // The semaphore is never closed.
             let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
         };
@@ -161,9 +161,9 @@ async fn shake_hands(
     stream: TcpStream,
     peer: SocketAddr,
     tls: &Tls,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<TlsStream<TcpStream>> {
-    match tokio::time::timeout(patience, tls.acceptor().accept(stream)).await {
+    match tokio::time::timeout(timeout, tls.acceptor().accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
             tracing::debug!(%error, %peer, "a TLS handshake with a listener of management has failed");

@@ -138,9 +138,9 @@ impl<S> TimeoutStream<S> {
         }
     }
 
-    fn wait_for(&mut self, wait: Wait, patience: Duration) {
+    fn wait_for(&mut self, wait: Wait, timeout: Duration) {
         self.wait = wait;
-        self.reading.as_mut().reset(Instant::now() + patience);
+        self.reading.as_mut().reset(Instant::now() + timeout);
     }
 
     /// Lets what could not be written in time fail.

@@ -44,7 +44,7 @@ impl std::fmt::Debug for Cache {
 struct Known {
     /// What was last had; `None`: nothing yet.
     value: Option<String>,
-    /// Why it could not be had the last time; `None`: it could, or nobody has answered yet.
+    /// Why it could not be had the last time; `None`: it could, or there is no answer yet.
     fault: Option<String>,
     asked: Instant,
     life: Duration,
@@ -75,7 +75,7 @@ struct Round {
 /// Why a value cannot be had.
 struct Fault {
     reason: String,
-    /// Whether the vault lets its callers wait in vain, which costs each of them its whole patience.
+    /// Whether the vault lets its callers wait in vain, which costs each of them its whole timeout.
     is_silent: bool,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
 //! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
-//! had is left out, for an empty secret would let in whoever guesses it.
+//! had is left out, because everyone can guess an empty secret.
 
 mod cache;
 mod definitions;

@@ -119,7 +119,7 @@ impl<V: Clone> ExpiringMap<V> {
         }
     }
 
-    /// The value, if it may be used, fresh or stale. Nobody is asked to fetch it.
+    /// The value, if it may be used, fresh or stale. No caller becomes the one to fetch it.
     pub fn get(&self, key: &[u8], now_ms: u64) -> Option<V> {
         match self.shard(key).state(key, 0, now_ms) {
             State::Fresh(value) | State::Stale(value) => Some(value),

@@ -1,4 +1,4 @@
-//! Keys: who is counted, as 128 bits that nobody can aim at somebody else's.
+//! Keys: who is counted, as 128 bits that no client can aim at another's.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;

@@ -110,7 +110,7 @@ impl Limiter {
         Self(Partitions::new(max_entries))
     }
 
-    /// The counters of the limit of this name. They stay while they are used, so whoever takes over from another must
+    /// The counters of the limit of this name. They stay while they are used, so an instance that takes over from another must
     /// ask for them before that one is gone.
     #[must_use]
     pub fn counters(&self, limit: &str) -> Counters {

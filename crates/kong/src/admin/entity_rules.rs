@@ -23,7 +23,7 @@ use weir_model::x509::Certificate;
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
 
-/// Whether this field's value is made up where nobody gives one.
+/// Whether this field's value is generated if the client gives none.
 pub fn is_made_up(family: &EntityType, field: &str) -> bool {
     matches!(
         (family.name, field),

@@ -189,7 +189,7 @@ impl Failure {
         refuse(status, 12, "operation unsupported", &message, None)
     }
 
-    /// References by names that nobody has: by field, the name's field, the name and the family.
+    /// References by unknown names: by field, the name's field, the name and the family.
     pub fn unresolved(field: &str, by: &str, name: &str, family: &str) -> Self {
         let key = lua::inline(&json!({ by: name }));
         let why =

@@ -1,4 +1,4 @@
-//! The process that serves the Admin API, as its clients are told of it.
+//! The process that serves the Admin API, as it is reported to clients.
 
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};

@@ -117,7 +117,7 @@ fn owned(given: &RawFields<'_>) -> Map<String, Value> {
         .collect()
 }
 
-/// Makes up what nobody gives: the id, times, and keys of credentials.
+/// Generates what the client leaves out: the id, times, and keys of credentials.
 fn make_up(
     family: &'static EntityType,
     given: &mut Map<String, Value>,
@@ -149,7 +149,7 @@ fn make_up(
     }
 }
 
-/// Makes up what nobody gives in a plugin's configuration.
+/// Generates what the client leaves out in a plugin's configuration.
 fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
     for field in plugin.config.fields.iter().filter(|field| field.auto) {
         let config = given.entry("config").or_insert_with(|| Value::Object(Map::new()));

@@ -1,4 +1,4 @@
-//! Texts that nobody guesses, and the hashes under which secrets are kept, as the original makes them.
+//! Texts that cannot be guessed, and the hashes under which secrets are kept, as the original makes them.
 
 use aws_lc_rs::{digest, pbkdf2, rand};
 use base64::Engine as _;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use data_encoding::HEXLOWER;
 use std::num::NonZeroU32;
 
-/// A text that nobody guesses: 32 letters and digits.
+/// A text that cannot be guessed: 32 letters and digits.
 pub fn random_text() -> String {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut bytes = [0; 32];

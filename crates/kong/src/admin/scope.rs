@@ -1,4 +1,4 @@
-//! Which workspace a path of the Admin API is for. Whoever routes calls and whoever decides what callers may do ask
+//! Which workspace a path of the Admin API is for. The router of calls and the check of rights both ask
 //! here, so that both mean the same.
 
 use super::call::segments;

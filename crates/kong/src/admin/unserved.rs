@@ -1,4 +1,4 @@
-//! What a write is told of plugins that are stored and not served: in a header of its answer, so nobody has to look at
+//! What a write is told of plugins that are stored and not served: in a header of its answer, so that no one has to look at
 //! the gateway's status to learn it.
 
 use super::render_entity::definition;

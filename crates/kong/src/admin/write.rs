@@ -1,4 +1,4 @@
-//! Calls to the Admin API that change entities: what each is to write. The commit is made by whoever asks.
+//! Calls to the Admin API that change entities: what each is to write. The caller makes the commit.
 
 use super::call::{Call, Given};
 use super::entity_rules;

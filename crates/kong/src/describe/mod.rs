@@ -1,4 +1,4 @@
-//! What clients are told of entities and plugins: their schemas, in Kong's form.
+//! Descriptions of entities and plugins for clients: their schemas, in Kong's form.
 
 mod schema_only;
 

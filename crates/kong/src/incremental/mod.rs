@@ -2,7 +2,7 @@
 //!
 //! Each document is read once, when it comes; what is made of it stays until it changes. A document that is none, or
 //! refers to something that is not there, is left out and named; it never stops the rest. **What it is not**: it reads
-//! no store; whoever follows one tells it what changes.
+//! no store; the part that follows one tells it what changes.
 
 mod match_order;
 mod takeovers;
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(model.services[1].name, "team/s");
     }
 
-    /// Whoever writes to one workspace chooses ids: those of another one's plugins and consumers are no way into it.
+    /// A writer of one workspace chooses ids: those of another one's plugins and consumers are no way into it.
     #[test]
     fn what_is_called_alike_in_two_workspaces_is_told_apart() {
         const OTHER: &str = "5f3e1c80-0000-4000-8000-000000000004";

@@ -367,7 +367,7 @@ impl Route {
     }
 }
 
-/// Puts those that were there before in the places of those that are equal to them, so that whoever has made something
+/// Puts those that were there before in the places of those that are equal to them, so that a caller that has made something
 /// of them sees that they are the same.
 fn keep_equal<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>], name: fn(&T) -> &String) {
     let before: HashMap<&str, &Arc<T>> = before.iter().map(|it| (name(it).as_str(), it)).collect();

@@ -106,7 +106,7 @@ pub enum PluginSupport {
     Yes(&'static Definition),
     /// The original or its paid edition has it, Weir does not; the reason.
     Unavailable(&'static str),
-    /// Nobody has it.
+    /// Neither has it.
     No,
 }
 

@@ -26,7 +26,7 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-/// The share of calls that is told of where nothing is said.
+/// The default share of calls that are traced.
 const USUAL_RATE: f64 = 0.01;
 
 const CONFIG: Record = Record {

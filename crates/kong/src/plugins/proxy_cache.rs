@@ -145,7 +145,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             not_kept: Some("Bypass".to_owned()),
             ..Words::default()
         },
-        // The original asks nobody again, and knows neither parts nor what a change makes old.
+        // The original never asks the upstream again, and knows neither parts nor what a change makes old.
         revalidate: false,
         per_authorization: false,
         ranges: false,

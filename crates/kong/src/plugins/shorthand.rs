@@ -47,7 +47,7 @@ impl Definition {
     pub fn tell_former_names(&self, config: &mut Map<String, Value>) {
         for (former, record, field) in self.shorthands {
             let (parent, name) = former.rsplit_once('.').unwrap_or(("", former));
-            // Those of `config` itself went so long ago that nobody is told of them.
+            // Those of `config` itself went so long ago that they are not reported.
             if record.is_empty() {
                 continue;
             }

@@ -171,7 +171,7 @@ struct MetricOptions {
     consumer_identifier: Option<String>,
 }
 
-/// The longest that a server may take to let itself be told of a batch.
+/// The longest that a server may take to accept a batch.
 const TCP_TIMEOUT_MS: u64 = 1_000;
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {

@@ -26,7 +26,7 @@ use weir_plugins_caching::proxy_cache::{Caches, Purged};
 /// The type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long it may take to make the text.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Configuration of `metrics-endpoint`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -199,6 +199,6 @@ impl Filter for EndpointFilter {
             }
         }));
         exchange.filter_state.put(self, making.clone());
-        Outcome::Suspend(Suspend::event(making, PATIENCE))
+        Outcome::Suspend(Suspend::event(making, TIMEOUT))
     }
 }

@@ -36,7 +36,7 @@ pub const USUAL_ROUNDS: u32 = 25;
 /// Rounds that a scripted upstream waits between two pieces.
 const SCRIPT_PAUSE: u32 = 6;
 /// How long a connection may take to end once its client has said all, whatever it waits for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// For how many times as many rounds a script is waited for: nobody may have asked for it.
 const SCRIPT_ROUNDS: u32 = 8;
 
@@ -153,7 +153,7 @@ impl Hops {
         let near = near.into_std().expect("invariant: a socket");
         let _is_open = near.shutdown(Shutdown::Write);
         let near = TcpStream::from_std(near).expect("invariant: a socket");
-        let ended = tokio::time::timeout(PATIENCE, async {
+        let ended = tokio::time::timeout(TIMEOUT, async {
             while near.readable().await.is_ok() && take(&near, &mut heard) != Some(0) {}
             serving.await
         });

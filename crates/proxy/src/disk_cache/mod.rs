@@ -25,7 +25,7 @@ const QUEUE_JOBS: usize = 1024;
 const QUEUE_BYTES: usize = 64 << 20;
 /// While the index is made, so many jobs are done between two folders of it.
 const JOBS_BETWEEN: usize = 16;
-/// How often a cache's failures are told of at most.
+/// How often a cache's failures are logged at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// All caches of the process.
@@ -139,7 +139,7 @@ impl DiskCache for WorkerDiskCache {
     }
 
     fn remove(&self, key: DiskCacheKey) {
-        // Whoever looks from now on finds nothing, whenever the file goes.
+        // Lookups find nothing from now on, whenever the file goes.
         let removal = self.shared.index().will_remove(&key);
         match removal {
             Removal::Nothing => {}
@@ -150,7 +150,7 @@ impl DiskCache for WorkerDiskCache {
 }
 
 impl WorkerDiskCache {
-    /// Where there is no thread, there is nobody who would do anything.
+    /// Without a thread, no job would be done.
     fn put(&self, job: Job) {
         drop(self.queue.send(job));
     }
@@ -162,13 +162,13 @@ struct WriterThread {
     shared: Arc<Shared>,
     /// Files to be removed once the folder is held.
     put_off: Vec<DiskCacheKey>,
-    /// When a failure was told of.
+    /// When a failure was logged.
     told: Option<Instant>,
 }
 
 impl WriterThread {
     fn run(mut self, jobs: &Receiver<Job>) {
-        // What this is about is not known before the first job; nobody else may have the folder by then.
+        // What this is about is not known before the first job; no other process may have the folder by then.
         let mut done = 0;
         loop {
             let is_whole = self.shared.index().is_whole();

@@ -24,7 +24,7 @@ const MIN_TTL: Duration = Duration::from_secs(1);
 const FAILURE_TTL: Duration = Duration::from_secs(1);
 /// How long before its end an answer is renewed: a little more than names are looked after.
 const AHEAD: Duration = Duration::from_millis(1_500);
-/// How long a name is remembered that nobody asks for.
+/// How long an unused name is remembered.
 const UNUSED: Duration = Duration::from_secs(300);
 
 /// A name that has no address now.

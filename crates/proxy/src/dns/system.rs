@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long to wait for a server.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the system's configuration is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Who is asked where nothing is said.
@@ -124,9 +124,9 @@ impl System {
         let mut builder =
             TokioResolver::builder_with_config(config, TokioRuntimeProvider::default()).with_options(options);
         let options = builder.options_mut();
-        options.timeout = PATIENCE;
+        options.timeout = TIMEOUT;
         options.attempts = 1;
-        // Answers are kept by whoever asks.
+        // The caller caches answers.
         options.cache_size = 0;
         let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
         let mut resolver = builder

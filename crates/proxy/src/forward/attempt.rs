@@ -113,7 +113,7 @@ impl RequestContext<'_> {
         }
         self.keep_sticky(plan);
         if self.exchange.response.status == 101 {
-            // In the middle of a body nobody knows which byte belongs to what.
+            // In the middle of a body it is unknown which byte belongs to what.
             return match self.take_back(pump, &mut attempt.connection) {
                 true => self.switch_protocols(plan, &head, attempt.connection).await,
                 false => AttemptResult::Stopped(RefusalKind::UpstreamFailed.into()),
@@ -222,7 +222,7 @@ impl RequestContext<'_> {
         }
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
-            // Whoever cannot be told to go on has gone; the pump will find that out.
+            // A client that cannot be told to go on has gone; the pump will find that out.
             let _told = self.invite_body().await;
         }
         if is_whole {
@@ -324,7 +324,7 @@ impl RequestContext<'_> {
             connection.inbox.consume(connection.inbox.bytes().len());
             connection.inbox.release(&self.worker.runtime.buffers);
         }
-        // What a filter has put in place of a body that nobody read must not leave it to be the next request.
+        // What a filter has put in place of an unread body must not leave that to be the next request.
         let is_read = self.body.cursor.is_done();
         AttemptResult::Done(match (is_sent && is_read, relayed.client_keeps) {
             (false, _) => ConnectionFate::Linger,

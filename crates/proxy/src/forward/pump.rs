@@ -33,7 +33,7 @@ pub enum Background<'w> {
 }
 
 impl Background<'_> {
-    /// Ready when there is nobody to wait for the answer any more, or the request turns out to be bad.
+    /// Ready when no client waits for the answer any more, or the request turns out to be bad.
     pub fn poll_cancelled(&mut self, context: &mut Context<'_>, worker: &Worker) -> Poll<ShortCircuit> {
         match self {
             Self::Nothing => Poll::Pending,

@@ -229,7 +229,7 @@ impl RequestContext<'_> {
             match piece {
                 Piece::End => break,
                 Piece::Skip(0) => {
-                    // Whoever waits for this part should have it before more is awaited. A body of known length is no
+                    // The client should have this part before more is awaited. A body of known length is no
                     // stream of events: it is on its way as a whole, and is compressed better as one.
                     if !matches!(head.framing, Framing::Length(_)) {
                         self.pause_filters(framing, out);

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long a choice is remembered that nobody asks for.
+/// How long an unused choice is remembered.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// The targets that have chosen HTTP/1.1 when they were last asked, and when somebody last wanted to know.
@@ -35,7 +35,7 @@ impl AlpnMemory {
         }
     }
 
-    /// Forgets what nobody has asked for in a while.
+    /// Forgets choices that were not used for a while.
     pub fn prune(&self, now: Instant) {
         self.0.borrow_mut().retain(|_, asked| now < later(*asked, KEPT));
     }

@@ -1,7 +1,7 @@
 //! An HTTP/2 connection: what `weir_http2` knows of it, and the two halves of its transport.
 //!
 //! One task drives a connection: it reads frames until there are no more, and writes what has gathered in one go, that of
-//! many streams together. The calls on its streams run in tasks of their own and share the state with it; nobody holds it
+//! many streams together. The calls on its streams run in tasks of their own and share the state with it; no task holds it
 //! over a wait.
 
 use crate::buffer::Inbox;
@@ -172,7 +172,7 @@ impl Connection {
         self.0.borrow_mut().fail(code);
     }
 
-    /// Nothing comes any more: whoever waits is told.
+    /// Nothing comes any more: wakes everything that waits.
     pub fn lose(&self) {
         self.0.borrow_mut().lose();
     }

@@ -27,7 +27,7 @@ pub async fn greet(wire: &Connection) -> io::Result<()> {
     .await
 }
 
-/// Lets the connection work until it ends, which it does once nobody keeps it and no call is left.
+/// Lets the connection work until it ends, which it does once the pool has dropped it and no call is left.
 pub async fn drive(wire: &Connection, is_kept: impl Fn() -> bool) {
     let mut farewell: Option<Timer> = None;
     let ended = std::future::poll_fn(|context| {
@@ -53,7 +53,7 @@ pub async fn drive(wire: &Connection, is_kept: impl Fn() -> bool) {
         tracing::debug!(%error, "an upstream's HTTP/2 connection has ended");
         return;
     }
-    // Whoever does not take the good-bye will not miss it.
+    // A server that does not read the GOAWAY will not miss it.
     std::future::poll_fn(|context| {
         let _is_told = wire.poll_end(context);
         Poll::Ready(())

@@ -33,7 +33,7 @@ const MAX_SPARES: usize = 1024;
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
 
-/// A connection that is being made; whoever needs it waits for the same one.
+/// A connection that is being opened; all calls that need it wait for the same one.
 #[derive(Default)]
 struct PendingConnect {
     result: Cell<Option<Result<(), io::ErrorKind>>>,

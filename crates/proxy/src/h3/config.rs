@@ -15,7 +15,7 @@ const MAX_SESSIONS: usize = 8192;
 /// How HTTP/3 is served.
 #[derive(Debug, Clone, Default)]
 pub struct Http3 {
-    /// The port that clients are told of in `Alt-Svc`; `None`: that of the listener.
+    /// The port in `Alt-Svc`; `None`: that of the listener.
     pub told_port: Option<u16>,
     /// Whether resumed sessions may begin with requests (0-RTT; RFC 8470).
     pub early_data: bool,
@@ -57,7 +57,7 @@ pub struct TlsBase {
 }
 
 /// Resumption by what is kept here in place of tickets that carry all: whatever a session is resumed by works once,
-/// so that nobody can play its first flight again (RFC 8446, section 8.1).
+/// so that its first flight cannot be replayed (RFC 8446, section 8.1).
 pub(super) struct Early {
     pub(super) sessions: Arc<dyn StoresServerSessions>,
     pub(super) no_tickets: Arc<dyn ProducesTickets>,

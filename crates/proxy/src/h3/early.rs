@@ -72,8 +72,8 @@ pub fn confirm(
 ) -> HandshakeState {
     let (told, confirmed) = watch::channel(false);
     tokio::task::spawn_local(async move {
-        let patience = shaking.0.shared.limits.header_timeout;
-        let rested = tokio::time::timeout(patience, rest).await;
+        let timeout = shaking.0.shared.limits.header_timeout;
+        let rested = tokio::time::timeout(timeout, rest).await;
         match (rested, connection.close_reason()) {
             (Ok(_), None) => {
                 told.send_replace(true);
@@ -90,7 +90,7 @@ pub fn confirm(
 
 impl HandshakeState {
     /// Lets a request that came early go on, marked or once the handshake is over; whether it may.
-    pub async fn admit(&mut self, head: &mut Parts, patience: Duration) -> bool {
+    pub async fn admit(&mut self, head: &mut Parts, timeout: Duration) -> bool {
         if *self.0.borrow() {
             return true;
         }
@@ -98,7 +98,7 @@ impl HandshakeState {
             head.headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
             return true;
         }
-        let waited = tokio::time::timeout(patience, self.0.wait_for(|is_over| *is_over)).await;
+        let waited = tokio::time::timeout(timeout, self.0.wait_for(|is_over| *is_over)).await;
         matches!(waited, Ok(Ok(_)))
     }
 }

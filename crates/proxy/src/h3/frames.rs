@@ -41,7 +41,7 @@ enum Part {
     Data(u64),
     /// What is there of a `HEADERS` frame, and how much is to come.
     Headers(Vec<u8>, usize),
-    /// So much is to come of a frame of a type that nobody knows, which says nothing (RFC 9114, section 9).
+    /// So much is to come of a frame of an unknown type, which says nothing (RFC 9114, section 9).
     Unknown(u64),
 }
 

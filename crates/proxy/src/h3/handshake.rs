@@ -60,7 +60,7 @@ impl TlsAcceptor {
     }
 }
 
-/// What a handshake has told of a client.
+/// What a handshake says about a client.
 #[derive(Clone, Default)]
 pub struct HandshakeFacts {
     /// The server name that it asked for, in lower case.
@@ -153,7 +153,7 @@ pub fn server_name(message: &[u8]) -> Result<Option<Option<String>>, TransportEr
     if body.len() < length {
         return Ok(None);
     }
-    // In TCP it comes in records, and so it does for whoever reads it.
+    // Over TCP it comes in records, and the parser expects them.
     let mut acceptor = Acceptor::default();
     for part in message.chunks(MAX_HELLO) {
         let mut record = vec![22, 3, 1];

@@ -7,5 +7,5 @@ pub fn max_headers(max_head_bytes: usize) -> usize {
     max_head_bytes.saturating_mul(4)
 }
 
-/// The number of streams that nobody reaches: the most that QUIC can count, for what is promised first.
+/// A number of streams that no connection reaches: the most that QUIC can count, for what is promised first.
 pub const BEYOND: usize = VarInt::MAX.into_inner() as usize >> 2;

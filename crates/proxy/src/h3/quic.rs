@@ -43,7 +43,7 @@ pub struct Connection {
     opener: UniOpener,
 }
 
-/// What is told of a connection to whoever runs it.
+/// What the owner of a connection learns about it.
 pub struct Shared {
     /// Largest head, in bytes as it is sent.
     max_headers: usize,

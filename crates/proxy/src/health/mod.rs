@@ -1,4 +1,4 @@
-//! The health of targets: probes, ejection and return, and what is told of them.
+//! The health of targets: probes, ejection and return, and reports of it.
 //!
 //! What a target's health is lies in atomics beside the target ([`weir_snapshot::TargetHealth`]), which outlive
 //! snapshots. Workers read them when they choose a target and note what calls show; a thread of its own probes, brings
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use weir_snapshot::{Checks, Upstream};
 
-/// Where workers and whoever publishes leave word for the thread that looks after health.
+/// Where workers and the publisher notify the thread of the health checks.
 pub struct HealthNotifier {
     changed: Notify,
     published: Notify,

@@ -21,8 +21,8 @@ pub(super) async fn probe(checks: &Checks, address: SocketAddr, host: &[u8]) -> 
     let active = checks.active.as_ref()?;
     let port = active.port.unwrap_or(address.port());
     let address = SocketAddr::new(address.ip(), port);
-    let patience = Duration::from_millis(active.timeout_ms);
-    let asked = tokio::time::timeout(patience, ask(checks, active, address, host)).await;
+    let timeout = Duration::from_millis(active.timeout_ms);
+    let asked = tokio::time::timeout(timeout, ask(checks, active, address, host)).await;
     match asked {
         Err(_) => Some(Signal::Timeout),
         Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut => Some(Signal::Timeout),

@@ -1,4 +1,4 @@
-//! What is told of the health of targets: to admin APIs and to metrics; and how a person puts a target in or out.
+//! Reports of the health of targets, for Admin APIs and metrics; and how a person puts a target in or out.
 
 use super::{healthy_percent, is_enough_healthy};
 use crate::shared::Shared;
@@ -17,7 +17,7 @@ pub enum Status {
     Unhealthy,
     /// Its name cannot be resolved.
     DnsError,
-    /// It gets calls, as nobody finds out how healthy it is.
+    /// It gets calls; its health is not checked.
     ChecksOff,
 }
 
@@ -173,7 +173,7 @@ pub enum SetHealthError {
     /// The upstream has no such target, or the target no such address.
     #[error("there is no such target")]
     NoTarget,
-    /// Nobody finds out how healthy the target is, so it cannot be put out either.
+    /// The target's health is not checked, so it cannot be put out either.
     #[error("the upstream has no health checks")]
     ChecksOff,
 }

@@ -52,7 +52,7 @@ async fn run(shared: Arc<Shared>, seed: u64) {
             }
         };
         tokio::select! {
-            // Whoever drains may also have gone.
+            // The gateway may also have gone.
             _ = drain.wait_for(|draining| *draining) => return,
             () = shared.health.published.notified() => watch.follow(&shared.published.load_full().snapshot),
             () = shared.health.changed.notified() => {}
@@ -118,7 +118,7 @@ impl Watch {
             let checking = check(Rc::clone(&upstream), resolver, shared, self.seed);
             tokio::task::spawn_local(checking).abort_handle()
         });
-        // A target that stays is not told of again, and does not have to wait again.
+        // A target that stays is not announced again, and does not have to wait again.
         let mut out = HashMap::new();
         for ((position, address), until) in old.iter().flat_map(|old| &old.out) {
             let health = old.as_ref().and_then(|old| old.upstream.targets.get(*position));

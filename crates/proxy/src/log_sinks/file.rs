@@ -38,7 +38,7 @@ impl Opened {
     }
 }
 
-/// What a file is called where it is told of.
+/// What a file is called in logs.
 pub fn name(file: &LogFile) -> String {
     match file {
         LogFile::StandardOutput => "/dev/stdout".to_owned(),
@@ -98,7 +98,7 @@ fn open_in(root: &OwnedFd, name: &str) -> io::Result<File> {
     }
 }
 
-/// A pipe that nobody reads is refused, and not waited for.
+/// A pipe without a reader is refused, and not waited for.
 const FLAGS: OFlags = OFlags::WRONLY
     .union(OFlags::APPEND)
     .union(OFlags::NOFOLLOW)

@@ -17,7 +17,7 @@ const MAX_MESSAGE: usize = 4 << 20;
 const MAX_DATAGRAM: usize = 60_000;
 /// The same where a broker takes no larger one, unless it is told to.
 const MAX_RECORD: usize = 900_000;
-/// How often a target's failures are told of at most.
+/// How often a target's failures are logged at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// The entries that wait for one target.

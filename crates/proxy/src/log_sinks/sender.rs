@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// The target as it is told of: no path and no header, which may hold secrets.
+    /// The target as it is logged: no path and no header, which may hold secrets.
     pub fn name(&self) -> String {
         match &self.sink {
             LogSink::File { file, .. } => file::name(file),

@@ -19,7 +19,7 @@ use weir_plugin::{LogEntry, LogTarget};
 const TICK: Duration = Duration::from_millis(20);
 /// After so many looks in vain it sleeps until it is woken.
 const IDLE_TICKS: u32 = 100;
-/// How long a queue that nobody uses is kept.
+/// How long an unused queue is kept.
 const UNUSED: Duration = Duration::from_secs(120);
 /// How long targets have at the end to take what is left.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
@@ -53,7 +53,7 @@ fn run(shared: &Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
     match runtime {
         Ok(runtime) => {
             runtime.block_on(send_all(Arc::clone(shared), entries, seed));
-            // A file may be a pipe that nobody reads; its thread is not waited for.
+            // A file may be a pipe without a reader; its thread is not waited for.
             runtime.shutdown_background();
         }
         Err(error) => tracing::error!(%error, "log entries cannot be sent"),

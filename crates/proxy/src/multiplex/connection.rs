@@ -230,7 +230,7 @@ impl ActiveStream {
         let timer = client.timer;
         drop((client.reader, client.write));
         if !Stream::end_use(&mut stream) {
-            // It is over for whoever still has it, too.
+            // It is over for everything that still holds it, too.
             stream = Rc::default();
         }
         TaskState { timer, stream }

@@ -29,7 +29,7 @@ struct State {
     trailers: Vec<u8>,
     /// The next write that takes all of its bytes is the last.
     ends_with_write: bool,
-    /// When nobody waits for the answer any more.
+    /// When no call waits for the answer any more.
     deadline: Option<Timer>,
     is_late: bool,
 }
@@ -63,7 +63,7 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// Begins another stream, in the place of one that is over where nobody else has that.
+    /// Begins another stream, in the place of one that is over, if nothing else holds that.
     pub fn begin(place: &mut Rc<Self>, ends: StreamHalves, deadline: Option<Timer>) {
         let state = State::new(ends, deadline);
         match Rc::get_mut(place) {
@@ -72,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// Lets go of a stream; its place is kept for another, where nobody else has it.
+    /// Lets go of a stream; its place is kept for another, if nothing else holds it.
     pub fn end_use(place: &mut Rc<Self>) -> bool {
         let Some(stream) = Rc::get_mut(place) else {
             return false;

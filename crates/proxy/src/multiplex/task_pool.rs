@@ -36,7 +36,7 @@ impl Default for TaskState {
     }
 }
 
-/// Where a task that waits is told of its call.
+/// Where a waiting task gets its call.
 #[derive(Default)]
 struct TaskSlot {
     call: RefCell<Option<Call>>,
@@ -79,7 +79,7 @@ impl TaskPool {
         desk.wake();
     }
 
-    /// Ends some tasks that nobody has needed for a while, and lets go of some of the rest.
+    /// Ends some tasks that were not needed for a while, and frees some of the rest.
     pub fn trim(&self) {
         for desk in self.idle.trim() {
             desk.is_closed.set(true);

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use weir_plugin::{RedisCall, RedisPublisher, RedisServer, RedisTopology};
 use weir_telemetry::redis::RedisServerStats;
 
-/// Most calls that wait whose answers nobody awaits.
+/// Most waiting calls whose answers are dropped.
 const MAX_POSTS: usize = 4 * 1024;
 /// How long those wait that could not be sent.
 const POST_PAUSE: Duration = Duration::from_millis(100);
@@ -204,7 +204,7 @@ fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Optio
     })
 }
 
-/// Takes back what a call did whose answer is not known, or concerns nobody.
+/// Takes back what a call did whose answer is unknown or no longer wanted.
 struct Abandoned<'c> {
     client: &'c Rc<Client>,
     undo: Option<Box<RedisCall>>,

@@ -16,7 +16,7 @@ const MAX_NODES: usize = 1_000;
 /// The shortest time between two looks at who has which slots.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// A slot of which it is not known who has it.
-const NOBODY: u16 = u16::MAX;
+const UNASSIGNED: u16 = u16::MAX;
 
 /// A cluster.
 pub struct Cluster {
@@ -60,7 +60,7 @@ impl Cluster {
             server: Arc::clone(server),
             nodes: RefCell::new(seeds.iter().map(start).collect()),
             seeds: seeds.len(),
-            slots: RefCell::new(vec![NOBODY; SLOTS]),
+            slots: RefCell::new(vec![UNASSIGNED; SLOTS]),
             looking: Cell::new(false),
             looked: Cell::new(None),
             done: Notify::new(),
@@ -84,8 +84,8 @@ impl Cluster {
                 self.done.notified().await;
             }
         };
-        let patience = self.server.connect_timeout + self.server.timeout;
-        let _is_told = tokio::time::timeout(patience, told).await;
+        let timeout = self.server.connect_timeout + self.server.timeout;
+        let _is_told = tokio::time::timeout(timeout, told).await;
         self.known(slot)
     }
 
@@ -166,7 +166,7 @@ impl Cluster {
     /// Takes in a list of ranges of slots, each with its first, its last, and its servers, the master first. Says
     /// whether there was anything in it.
     fn take_in(&self, value: &Value, from: &Node) -> bool {
-        let mut slots = vec![NOBODY; SLOTS];
+        let mut slots = vec![UNASSIGNED; SLOTS];
         let mut is_good = false;
         for range in value.list() {
             let [first, last, master, ..] = range.list() else {
@@ -198,7 +198,7 @@ impl Cluster {
         is_good
     }
 
-    /// Lets go of servers that have no slot any more and that nobody has asked for long: those of a cluster may come
+    /// Lets go of servers that have no slot any more and were not asked for long: those of a cluster may come
     /// and go, each at an address of its own.
     fn forget_others(&self, slots: &mut [u16], now: Instant) {
         let mut nodes = self.nodes.borrow_mut();
@@ -227,13 +227,13 @@ fn renumber(keeps: &[bool], places: &mut [u16]) {
     let numbers: Vec<u16> = keeps
         .iter()
         .map(|keeps| {
-            let number = if *keeps { kept } else { NOBODY };
+            let number = if *keeps { kept } else { UNASSIGNED };
             kept += u16::from(*keeps);
             number
         })
         .collect();
     for place in places {
-        *place = numbers.get(usize::from(*place)).copied().unwrap_or(NOBODY);
+        *place = numbers.get(usize::from(*place)).copied().unwrap_or(UNASSIGNED);
     }
 }
 
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn places_follow_what_is_kept() {
         for (keeps, places, expected) in [
-            (&[true, true][..], vec![0, 1, NOBODY], vec![0, 1, NOBODY]),
+            (&[true, true][..], vec![0, 1, UNASSIGNED], vec![0, 1, UNASSIGNED]),
             (
                 &[true, false, true, false, true],
                 vec![4, 2, 0, 2],
                 vec![2, 1, 0, 1],
             ),
-            (&[false, true], vec![0, 1, 7], vec![NOBODY, 0, NOBODY]),
-            (&[], vec![NOBODY, 0], vec![NOBODY, NOBODY]),
+            (&[false, true], vec![0, 1, 7], vec![UNASSIGNED, 0, UNASSIGNED]),
+            (&[], vec![UNASSIGNED, 0], vec![UNASSIGNED, UNASSIGNED]),
         ] {
             let mut numbered = places.clone();
             renumber(keeps, &mut numbered);

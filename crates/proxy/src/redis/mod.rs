@@ -118,7 +118,7 @@ impl Redis {
         });
     }
 
-    /// Forgets servers that nobody uses. To be called now and then.
+    /// Forgets unused servers. To be called now and then.
     pub fn prune(&self, now: Instant) {
         self.clients.borrow_mut().retain(|(_, client)| {
             // One is held here, and one by the task that sends posts.

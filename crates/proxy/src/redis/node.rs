@@ -2,7 +2,7 @@
 //!
 //! Calls are sent as they come, without waiting for the answers to those before. When the server cannot be used, all
 //! that wait fail, and those that come are turned away at once, until a connection could be made again; tries to make
-//! one are made beside the calls, further and further apart. So nobody waits for a server that is known to be away.
+//! one are made beside the calls, further and further apart. So no call waits for a server that is known to be away.
 
 use super::RedisContext;
 use super::connect::{ReadyConnection, connect};
@@ -54,14 +54,14 @@ struct State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// There is no connection, and nobody needs one.
+    /// There is no connection, and none is needed.
     Idle,
     /// One is being made; what is to be sent waits.
     Connecting,
     Up,
     /// The last one failed, or could not be made.
     Down,
-    /// Nobody needs the server any more.
+    /// The server is not needed any more.
     Closed,
 }
 
@@ -72,7 +72,7 @@ struct Waiter {
 
 /// How a connection has ended.
 enum End {
-    /// Nobody needed it.
+    /// It was not needed.
     Idle,
     Failed(io::Error),
 }
@@ -117,7 +117,7 @@ impl Node {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
         state.used = now;
-        let patience = match state.phase {
+        let timeout = match state.phase {
             Phase::Down | Phase::Closed => return None,
             Phase::Up => self.server.timeout,
             Phase::Connecting => self.server.connect_timeout + self.server.timeout,
@@ -132,7 +132,7 @@ impl Node {
         }
         write(&mut state.unsent);
         let (answer, receiver) = oneshot::channel();
-        let deadline = later(now, patience);
+        let deadline = later(now, timeout);
         state.waiting.push_back(Waiter { answer, deadline });
         if let Some(waker) = &state.waker {
             waker.wake_by_ref();
@@ -140,7 +140,7 @@ impl Node {
         Some(receiver)
     }
 
-    /// Whether nobody has sent it anything for long.
+    /// Whether no call has used it for long.
     pub fn is_unused(&self, now: Instant) -> bool {
         let state = self.state.borrow();
         state.waiting.is_empty() && now.saturating_duration_since(state.used) >= UNUSED
@@ -288,7 +288,7 @@ impl Node {
         }
     }
 
-    /// Gives a reply to whoever waits longest.
+    /// Gives a reply to the call that waits longest.
     fn hand_over(&self, value: Value) -> io::Result<()> {
         // A server that is master no more, or not ready yet, is not the one to be asked.
         let is_unfit = matches!(&value, Value::Error(words)

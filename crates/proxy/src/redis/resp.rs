@@ -23,7 +23,7 @@ pub enum Value {
     Null,
     /// A list; a map as its keys and values by turns.
     List(Vec<Value>),
-    /// Something that nobody asked for.
+    /// A message without a request, such as a push.
     Push,
 }
 

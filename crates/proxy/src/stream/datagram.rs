@@ -58,10 +58,10 @@ struct Session {
     target: OnceCell<UdpSocket>,
     /// What came before that.
     early: RefCell<Vec<Vec<u8>>>,
-    /// Datagrams that were sent to the target, and bytes of them that were not told of yet.
+    /// Datagrams that were sent to the target, and bytes of them that were not counted yet.
     sent: Cell<u64>,
     bytes_sent: Cell<u64>,
-    /// The target's host says that nobody listens there.
+    /// The target's host says that nothing listens there.
     is_refused: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -259,7 +259,7 @@ impl Listener {
             idle,
             timer: Timer::new(Instant::now(), idle),
         };
-        // What a target's host says of datagrams that nobody there takes comes as an error, and as nothing to read.
+        // A target's host reports datagrams to a closed port as an error, and as nothing to read.
         let mut failure = std::pin::pin!(target.ready(Interest::ERROR));
         let result = std::future::poll_fn(|context| match failure.as_mut().poll(context) {
             Poll::Ready(_) => Poll::Ready(StreamResult::Connect),
@@ -384,7 +384,7 @@ impl Replies<'_> {
         }
         match self.timer.poll_expired(context) {
             Poll::Pending => Poll::Pending,
-            // Whoever says how many answers there are misses those that did not come.
+            // A route that says how many answers there are waits for those that did not come.
             Poll::Ready(()) if self.responses.is_some() => Poll::Ready(StreamResult::Idle),
             Poll::Ready(()) => Poll::Ready(StreamResult::Done),
         }

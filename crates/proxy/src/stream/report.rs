@@ -1,4 +1,4 @@
-//! What is told of a session: to metrics while it lives, and to the access log when it is over.
+//! Reports of a session: to metrics while it lives, and to the access log when it is over.
 
 use crate::client::Addresses;
 use crate::worker::Worker;

@@ -55,8 +55,8 @@ impl Session<'_> {
         let arrived = match is_tls {
             false => Arrived::Plain(tcp),
             true => {
-                let patience = self.worker.shared.limits.header_timeout;
-                let hello = tokio::time::timeout(patience, transport::read_hello(&mut tcp)).await;
+                let timeout = self.worker.shared.limits.header_timeout;
+                let hello = tokio::time::timeout(timeout, transport::read_hello(&mut tcp)).await;
                 let hello = self.shaken(hello.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
                 report.server_name = hello.server_name();
                 Arrived::Tls(tcp, Box::new(hello))
@@ -128,8 +128,8 @@ impl Session<'_> {
         }
         let config = self.config(serving, hello.server_name().as_deref());
         let config = config.ok_or(StreamResult::Handshake)?;
-        let patience = self.worker.shared.limits.header_timeout;
-        let shaken = tokio::time::timeout(patience, hello.answer(tcp, config)).await;
+        let timeout = self.worker.shared.limits.header_timeout;
+        let shaken = tokio::time::timeout(timeout, hello.answer(tcp, config)).await;
         let shaken = self.shaken(shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
         let (read, write) = crate::halves::secure(shaken.stream);
         Ok((RelaySide { read, write }, Vec::new()))
@@ -150,7 +150,7 @@ impl Session<'_> {
         })
     }
 
-    /// What the target is told of the client.
+    /// What the target learns about the client.
     fn greeting(&self, route: &StreamRoute) -> Vec<u8> {
         let Addresses { peer, local } = self.addresses;
         let header = |version| proxy_protocol::header(version, peer, canonical(local));

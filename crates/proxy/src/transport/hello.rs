@@ -1,4 +1,4 @@
-//! The first message of a TLS handshake, kept as it came: whoever it is for is found out from it, and then it is
+//! The first message of a TLS handshake, kept as it came: it says who it is for, and then it is
 //! answered here or passed on.
 
 use super::handshake::{Handshake, accepted, finish};

@@ -30,7 +30,7 @@ pub struct TlsStream(RefCell<State>);
 struct State {
     tcp: TcpStream,
     tls: Connection,
-    /// Decrypted bytes that nobody has read yet.
+    /// Decrypted bytes that were not read yet.
     readable: usize,
     /// Bytes from the network for which rustls had no room yet.
     undecrypted: Vec<u8>,
@@ -227,7 +227,7 @@ pub(super) fn give_out(
     Poll::Ready(Ok(()))
 }
 
-/// The TCP stream as rustls wants it; whoever would have to wait is woken.
+/// The TCP stream as rustls wants it; a task that would have to wait is woken.
 pub(super) struct Wire<'w, 'c> {
     pub tcp: &'w mut TcpStream,
     pub context: &'w mut Context<'c>,

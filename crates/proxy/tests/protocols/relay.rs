@@ -99,7 +99,7 @@ impl Relay {
     pub fn send_again(&self) {
         let socket = socket();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             for datagram in &self.state.lock().unwrap().from_client {
                 socket.send_to(datagram, self.gateway).unwrap();
@@ -107,7 +107,7 @@ impl Relay {
             if socket.recv(&mut [0; 65_536]).is_ok() {
                 return;
             }
-            assert!(Instant::now() < patience, "nobody answers");
+            assert!(Instant::now() < deadline, "nobody answers");
         }
     }
 }

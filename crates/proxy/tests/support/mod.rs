@@ -44,9 +44,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 #[allow(dead_code, reason = "few tests ask")]
 #[track_caller]
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < patience, "in vain: {what}");
+        assert!(Instant::now() < deadline, "in vain: {what}");
         std::thread::sleep(LOOK_EVERY);
     }
 }

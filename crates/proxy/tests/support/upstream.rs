@@ -41,7 +41,7 @@ impl Upstream {
 
     /// Waits until the gateway has opened a connection to one of `upstreams`; gives its position.
     pub fn first_of(upstreams: &[Self]) -> (usize, Wire) {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             for (position, upstream) in upstreams.iter().enumerate() {
                 upstream.listener.set_nonblocking(true).unwrap();
@@ -50,7 +50,7 @@ impl Upstream {
                     return (position, Wire::new(stream));
                 }
             }
-            assert!(Instant::now() < patience, "the gateway does not connect");
+            assert!(Instant::now() < deadline, "the gateway does not connect");
             std::thread::yield_now();
         }
     }

@@ -207,7 +207,7 @@ impl<'m> Chains<'m> {
         }
         self.check_table_consumers();
         let credential_findings = self.credential_diagnostics.get_mut();
-        // Whoever asked for credentials first is to be asked again, so that what is wrong with them is found again.
+        // The filter that asked for credentials first is built again, so that their errors are reported again.
         if !credential_findings.is_empty() {
             self.shared.clear();
             self.tables.clear();
@@ -322,7 +322,7 @@ impl<'m> Chains<'m> {
                 }))
             }
             Err(found) => {
-                // Nobody else has asked for them.
+                // No other filter has asked for them.
                 self.destinations.borrow_mut().truncate(known);
                 self.diagnostics
                     .extend(within(&place().field("config"), Severity::Error, found));
@@ -332,7 +332,7 @@ impl<'m> Chains<'m> {
     }
 
     /// Checks the destinations behind the first so many, for which a filter has asked. What is wrong is wrong with the
-    /// filter: without it, nobody asks for them.
+    /// filter: without it, no filter asks for them.
     fn check_destinations(&self, known: usize) -> Result<(), Vec<Diagnostic>> {
         let asked = self.destinations.borrow();
         let mut found = Vec::new();

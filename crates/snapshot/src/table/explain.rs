@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 use weir_plugin::Exchange;
 
-/// Candidates that are told of at most.
+/// The most candidates that are listed.
 const MAX_EXPLAINED: usize = 24;
 
 /// A match that took the call, or nearly did.

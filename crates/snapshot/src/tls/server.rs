@@ -264,7 +264,7 @@ fn present(
 }
 
 /// For the handshake with those who check whose a name is. Their certificate has a critical extension (RFC 8737,
-/// section 3) that nobody else knows, so it is not looked at; nothing of it is resumed.
+/// section 3) that no other verifier knows, so the certificate is not checked; nothing of it is resumed.
 fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
     let key = read_pair(certificate.key_pairs.first()?).ok()?;
     let mut config = ServerConfig::builder_with_provider(provider())

@@ -52,7 +52,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// As an error of the store, of whom nobody asked for a certain revision.
+    /// As an error of the store, for a call without a certain revision.
     pub fn into_error(self) -> StoreError {
         match self {
             Self::Compacted => StoreError::Failed("etcd has forgotten the revision that is read".into()),
@@ -127,7 +127,7 @@ impl Client {
         (number, grpc)
     }
 
-    /// Leaves a member that did not answer, if nobody has done so yet.
+    /// Leaves a member that did not answer, if no other call has done so.
     fn leave(&self, number: usize) {
         let next = (number + 1) % self.members.len();
         let _ = self

@@ -193,7 +193,7 @@ impl Shared {
         made
     }
 
-    /// Nobody knows of them yet. What is left of them goes when the store is compacted.
+    /// No reader knows of them yet. What is left of them goes when the store is compacted.
     async fn drop_chunks(&self, name: &str) {
         let delete = TxnRequest {
             success: vec![self.layout.chunks(name).delete()],

@@ -37,7 +37,7 @@ impl Shared {
         compare(self.layout.pending(), CompareResult::Equal, pending.revision)
     }
 
-    /// Writes a part, and its mark, if nobody has. `false`: the whole commit is finished.
+    /// Writes a part and its mark, unless that is done. `false`: the whole commit is finished.
     async fn fold_part(&self, pending: &Pending, mark: &str, part: &[Written]) -> Result<bool, ClientError> {
         let mut left: Vec<&Written> = part.iter().collect();
         let mut leases = Leases::default();
@@ -95,7 +95,7 @@ impl Shared {
     }
 }
 
-/// The changes in the parts in which they are written; the same whoever asks.
+/// The changes in the parts in which they are written; the same for every process.
 fn parts(changes: &[Written]) -> Vec<&[Written]> {
     let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (at, written) in changes.iter().enumerate() {

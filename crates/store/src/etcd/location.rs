@@ -35,7 +35,7 @@ pub struct Tls {
     pub name: Option<String>,
 }
 
-/// The password is nobody's business.
+/// Does not show the password.
 impl fmt::Debug for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -5,7 +5,7 @@
 //! documents, the head, and succeeds only if the head is not newer than its writer expects.
 //!
 //! **Large commits.** etcd makes at most 128 changes and takes about a megabyte in one transaction. A larger commit
-//! first writes its record in chunks that nobody looks at. Then one transaction moves the head and names the record
+//! first writes its record in chunks that no reader looks at. Then one transaction moves the head and names the record
 //! as pending: from that revision on the commit is made, since every reader puts what is pending over what it reads,
 //! and every watch tells it. After that the documents themselves are written, part by part ("folded"); each part
 //! leaves a mark, so that its revisions are known to stand for the commit's. Whoever finds something pending before

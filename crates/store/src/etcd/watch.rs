@@ -161,7 +161,7 @@ impl Watch for EtcdWatch {
             for (revision, commit) in folds {
                 self.folds.add(revision, commit);
             }
-            // It stays in front until it is told: whoever drops this in between loses nothing.
+            // It stays in front until it is told: dropping this in between loses nothing.
             let events = self.waiting.front().map_or(&[][..], Vec::as_slice);
             let changes = self.commit(events, &self.folds).await?;
             self.waiting.pop_front();

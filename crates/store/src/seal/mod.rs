@@ -1,4 +1,4 @@
-//! A store whose values are encrypted where they lie: keys, tokens and passwords are in documents, and whoever copies
+//! A store whose values are encrypted where they lie: keys, tokens and passwords are in documents, and anyone who copies
 //! the store's disk, or may read the etcd, is not to have them.
 //!
 //! A sealed value is [`MAGIC`], which key sealed it (4 bytes), a nonce (12 bytes), and the value encrypted with

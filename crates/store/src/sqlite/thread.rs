@@ -88,14 +88,14 @@ impl Handle {
         Ok(Self(jobs))
     }
 
-    /// Does something on the thread. It is done even if nobody waits for it any more.
+    /// Does something on the thread. It is done even if the caller has gone.
     pub async fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |worker| {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = answer.send(job(worker));
         });
         let gone = || StoreError::Unreachable("its thread has ended".into());

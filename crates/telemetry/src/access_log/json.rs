@@ -1,6 +1,6 @@
 //! An access log line as JSON text, appended to a buffer without any other allocation.
 //!
-//! The result is one line whatever a peer's bytes are: nobody can forge a second one.
+//! The result is one line whatever a peer's bytes are: no peer can forge a second one.
 
 use super::entry::AccessEntry;
 use crate::calendar::{MAX_TIME_MS, civil_date};

@@ -145,10 +145,10 @@ impl AccessLog {
     }
 
     /// Waits until every line handed over is written: drop all handles first. Returns `false` when that took
-    /// longer than `patience`.
-    pub fn close(self, patience: Duration) -> bool {
+    /// longer than `timeout`.
+    pub fn close(self, timeout: Duration) -> bool {
         drop(self.queue);
-        self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+        self.ended.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 }
 

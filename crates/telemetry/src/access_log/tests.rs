@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Keeps what is written.
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ fn lines_of_several_workers_arrive_whole() {
         })
         .collect();
     workers.into_iter().for_each(|worker| worker.join().unwrap());
-    assert!(log.close(PATIENCE));
+    assert!(log.close(TIMEOUT));
     let lines = kept.lines();
     for path in ["/a", "/b", "/c"] {
         assert_eq!(lines.iter().filter(|line| line["path"] == path).count(), 1_000);
@@ -127,7 +127,7 @@ fn a_writer_that_is_stuck_costs_lines_but_never_blocks() {
 
     drop(gate_keeper);
     drop(handle);
-    assert!(log.close(PATIENCE));
+    assert!(log.close(TIMEOUT));
     let logged = 1 + QUEUE_BATCHES as u64 + 5 + many;
     assert_eq!(
         stats.written() + stats.dropped(),
@@ -184,7 +184,7 @@ fn lines_that_cannot_be_written_count_as_dropped() {
     let mut handle = log.handle();
     (0..3).for_each(|_| handle.log(&entry("/")));
     drop(handle);
-    assert!(log.close(PATIENCE));
+    assert!(log.close(TIMEOUT));
     assert_eq!((stats.written(), stats.dropped()), (0, 3));
 }
 
@@ -195,7 +195,7 @@ fn a_file_is_appended_to() {
     for run in ["/one", "/two"] {
         let log = AccessLog::to_file(&path).unwrap();
         log.handle().log(&entry(run));
-        assert!(log.close(PATIENCE));
+        assert!(log.close(TIMEOUT));
     }
     let text = std::fs::read_to_string(&path).unwrap();
     let paths: Vec<_> = text

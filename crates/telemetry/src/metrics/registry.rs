@@ -70,7 +70,7 @@ struct State {
     certificates: Vec<(String, i64)>,
 }
 
-/// Whoever knows how targets stand.
+/// The source of targets' health.
 struct Targets(Arc<dyn TargetSource>);
 
 impl fmt::Debug for Targets {

@@ -2,7 +2,7 @@
 //!
 //! A pair's counters live in a *slot* of a fixed table. When a configuration drops the pair and the table is
 //! full, its slot is given to another pair under a higher *epoch*. The worker that owns the counters notices
-//! the higher epoch on the next request and starts them from zero by itself, so nobody else ever writes them.
+//! the higher epoch on the next request and starts them from zero by itself, so no other thread ever writes them.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 

@@ -1,4 +1,4 @@
-//! The health of upstream targets, read from whoever knows it at each scrape.
+//! The health of upstream targets, read from its source at each scrape.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub struct TargetSample<'s> {
     pub is_healthy: bool,
 }
 
-/// Whoever knows how targets stand.
+/// The source of targets' health.
 pub trait TargetSource: Send + Sync {
     /// Shows every address of every target whose health is checked.
     fn visit(&self, visit: &mut dyn FnMut(TargetSample<'_>));

@@ -82,7 +82,7 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
 
 /// Makes a call and tells what came of it.
 fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) -> CommandOutput {
-    call.patience = PATIENCE;
+    call.timeout = PATIENCE;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let made = match runtime {
         Ok(runtime) => runtime.block_on(call.token(remote.token.as_deref()).make()),

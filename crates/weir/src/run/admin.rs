@@ -200,7 +200,7 @@ pub struct Shared {
     pub history: Duration,
     /// For how long the audit log knows who wrote what.
     pub audit: Duration,
-    /// What clients are told of the process.
+    /// What Admin APIs report about the process.
     pub node: Node,
     /// Where each Admin API listens.
     pub admin_listeners: Vec<(DialectName, Vec<Listener>)>,
@@ -243,7 +243,7 @@ fn listener(address: &SocketAddr, is_tls: bool) -> Listener {
     }
 }
 
-/// What clients of Admin APIs are told of a process that listens at these addresses.
+/// What Admin APIs report about a process that listens at these addresses.
 pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
     let args = starter.args;
     let mut listeners = Vec::new();

@@ -11,7 +11,7 @@ const LOOK: Duration = Duration::from_secs(10);
 /// How often the same is told, in seconds.
 const DAILY: i64 = 86_400;
 
-/// What was told of a certificate: its first name and its end.
+/// A certificate that was logged: its first name and its end.
 type Told = (String, i64);
 
 /// Looks until the process ends.

@@ -1,4 +1,4 @@
-//! What the Admin APIs are told of the health of upstreams: what this process' own gateway knows.
+//! The health of upstreams as Admin APIs report it: what this process' own gateway knows.
 
 use crate::status::Status;
 use std::net::{IpAddr, SocketAddr};

@@ -202,7 +202,7 @@ pub async fn serve(
         tokio::spawn(report(speaker, followed.clone(), sink));
     }
     if !(is_gateway && followed.state().is_last_known_good) {
-        // Whoever waits for the `ready` line may write at once.
+        // A client that waits for the `ready` line may write at once.
         tokio::select! {
             opened = opening => opened??,
             () = control.stop.asked() => return Ok(End::Drained),

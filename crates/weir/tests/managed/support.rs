@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A key that APISIX's documentation has.
 pub const STOCK_KEY: &str = "edd1c9f034335f136f87ad84b625c8f1";
@@ -120,7 +120,7 @@ impl Call {
     /// Makes it; `None`: there was no whole answer.
     pub fn attempt(&self) -> Option<Answer> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         let text = format!(
             "{}Content-Length: {}\r\n\r\n{}",
             self.head,
@@ -170,7 +170,7 @@ pub fn until(what: &str, holds: impl FnMut() -> bool) {
 
 fn holds_soon(mut holds: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < TIMEOUT {
         if holds() {
             return true;
         }

@@ -7,7 +7,7 @@ use weir_control::access::{EVERYWHERE, Role};
 use weir_store::{Change, Key, Transaction};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn put(plane: &Plane, documents: &[(String, Value)]) {
     for some in documents.chunks(1_000) {
@@ -45,7 +45,7 @@ async fn names(plane: &Plane, who: &str, query: &str) -> Vec<String> {
 async fn until_listed(plane: &Plane, count: u64) {
     let begun = Instant::now();
     while page(plane, "reader", "routes", "limit=1").await["total"] != count {
-        assert!(begun.elapsed() < PATIENCE, "{count} routes are not listed");
+        assert!(begun.elapsed() < TIMEOUT, "{count} routes are not listed");
         tokio::task::yield_now().await;
     }
 }

@@ -127,7 +127,7 @@ pub fn check_authenticate(document: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks that nobody else is recognised by the same thing as a consumer, or its credential of an id.
+/// Checks that no other consumer is recognised by the same value as this one, or its credential of an id.
 ///
 /// # Errors
 /// In APISIX's words.

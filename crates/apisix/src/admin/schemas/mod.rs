@@ -164,7 +164,7 @@ fn all(is_stream: bool) -> Map<String, Value> {
         .collect()
 }
 
-/// What is told of a plugin that is served: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
+/// What is answered for a plugin that is served: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
 pub fn plugin_schemas(name: &str) -> Option<Map<String, Value>> {
     mapping(name).map(|_| about(name))
 }

@@ -1,7 +1,7 @@
 //! Plugins of the original that are described here, but not served yet: their instances are checked, kept and
-//! given back as those of others are, so that nobody has to take them out of his documents.
+//! given back as those of others are, so that no one has to take them out of their documents.
 //!
-//! What a document is told of them makes `weir check` fail. A chain runs as if such a plugin was not there. But one
+//! The warning about them makes `weir check` fail. A chain runs as if such a plugin was not there. But one
 //! that decides who gets in, or who answers, must not be missed: where it stands, calls are refused.
 
 mod ai_prompt_decorator;

@@ -294,7 +294,7 @@ async fn try_it(
     let mut request = Call {
         method: Method::from_bytes(described.method.as_bytes())
             .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
-        patience: LONGEST,
+        timeout: LONGEST,
         ..Call::get(format!("{base}{}{mark}{query}", call.path))
     };
     for (name, value) in headers(&call)? {

@@ -100,3 +100,138 @@ fn ids_may_have_any_header() {
     let config = json!({ "header_name": "X.Call.Id" });
     read("correlation-id", &config).expect("accepted");
 }
+
+/// The configuration of the only plugin of a route, as it is translated.
+fn translated(plugin: &str, config: &Value) -> Value {
+    let model = read(plugin, config).unwrap_or_else(|words| panic!("{plugin} {config}: {words:?}"));
+    let step = &model.routes[0].plugins[0];
+    match &step.plugin {
+        Some(weir_model::PluginRef::Inline(instance)) => instance.config.clone(),
+        Some(weir_model::PluginRef::Shared(id)) => {
+            let mut known = model.plugins.iter();
+            known.find(|it| it.id == *id).expect("it is there").config.clone()
+        }
+        None => panic!("{step:?}"),
+    }
+}
+
+#[test]
+fn advanced_limits_are_checked_in_the_words_of_the_original() {
+    let counts = "You must provide the same number of windows and limits";
+    let one = |more: Value| {
+        let mut config = json!({"limit": [5], "window_size": [30]});
+        for (field, value) in more.as_object().expect("an object") {
+            config[field] = value.clone();
+        }
+        config
+    };
+    for (config, words) in [
+        (one(json!({"limit": [1, 2]})), counts),
+        (one(json!({"window_size": []})), counts),
+        (
+            one(json!({"strategy": "redis"})),
+            "sync_rate is required if not using a local strategy",
+        ),
+        (
+            one(json!({"sync_rate": 1})),
+            "sync_rate cannot be configured when using a local strategy",
+        ),
+        (
+            one(json!({"strategy": "redis", "sync_rate": 0.01})),
+            "Config option 'sync_rate' must not be a decimal between 0 and 0.02",
+        ),
+        (
+            one(json!({"strategy": "cluster", "sync_rate": -1})),
+            "Strategy 'cluster' cannot be configured with a sync_rate of -1",
+        ),
+        (
+            one(json!({"window_type": "long"})),
+            "expected one of: fixed, sliding",
+        ),
+        (
+            one(json!({"strategy": "disk"})),
+            "expected one of: cluster, redis, local",
+        ),
+        (json!({"limit": [5]}), "required field missing"),
+    ] {
+        for plugin in ["rate-limiting-advanced", "service-protection"] {
+            let found = read(plugin, &config).expect_err("it is refused");
+            assert!(
+                found.iter().any(|it| it.contains(words)),
+                "{plugin} {config}: {found:?}"
+            );
+        }
+    }
+    let groups = one(json!({"enforce_consumer_groups": true}));
+    let found = read("rate-limiting-advanced", &groups).expect_err("it is refused");
+    assert!(found[0].contains("not available in this version"), "{found:?}");
+    let header = one(json!({"identifier": "header"}));
+    assert!(read("rate-limiting-advanced", &header).is_err());
+}
+
+#[test]
+fn advanced_limits_are_limits_of_the_catalogue() {
+    let config = json!({
+        "limit": [5, 100],
+        "window_size": [60, 90],
+        "identifier": "header",
+        "header_name": "X-Tenant",
+        "namespace": "shop",
+        "retry_after_jitter_max": 3,
+    });
+    let limits = translated("rate-limiting-advanced", &config);
+    let wanted = json!([
+        {
+            "count": 5,
+            "per": {"sliding-seconds": 60},
+            "headers": {"limit": "X-RateLimit-Limit-Minute", "remaining": "X-RateLimit-Remaining-Minute"},
+        },
+        {
+            "count": 100,
+            "per": {"sliding-seconds": 90},
+            "headers": {"limit": "X-RateLimit-Limit-90", "remaining": "X-RateLimit-Remaining-90"},
+        },
+    ]);
+    assert_eq!(limits["limits"], wanted);
+    assert_eq!(limits["by"], json!({"header": "X-Tenant"}));
+    assert_eq!(limits["scope"], "shop");
+    assert_eq!(limits["retry_after_jitter_seconds"], 3);
+    assert_eq!(limits["store"], Value::Null);
+    let config = json!({
+        "limit": [1],
+        "window_size": [10],
+        "window_type": "fixed",
+        "compound_identifier": ["ip", "consumer-group"],
+        "hide_client_headers": true,
+        "strategy": "redis",
+        "sync_rate": 2,
+        "redis": {"host": "127.0.0.1"},
+        "error_code": 430,
+        "error_message": "slow down",
+    });
+    let limits = translated("rate-limiting-advanced", &config);
+    assert_eq!(
+        limits["limits"],
+        json!([{"count": 1, "per": {"clock-seconds": 10}}])
+    );
+    assert_eq!(limits["by"], json!({"all": ["ip", "consumer-group"]}));
+    assert_eq!(limits["store"]["sync_interval_seconds"], 2.0);
+    assert_eq!(
+        (&limits["status"], &limits["message"]),
+        (&json!(430), &json!("slow down"))
+    );
+    let service = translated("service-protection", &json!({"limit": [9], "window_size": [1]}));
+    assert_eq!(service["by"], "service");
+}
+
+#[test]
+fn times_for_upstreams_are_times_of_the_catalogue() {
+    let times = json!({"connect_timeout": 100, "send_timeout": 200, "read_timeout": 300});
+    let wanted = json!({"connect_ms": 100, "write_ms": 200, "read_ms": 300});
+    assert_eq!(translated("upstream-timeout", &times), wanted);
+    let found = read("upstream-timeout", &json!({"read_timeout": 0})).expect_err("it is refused");
+    assert!(
+        found[0].contains("value should be between 1 and 2147483646"),
+        "{found:?}"
+    );
+}

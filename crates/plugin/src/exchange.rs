@@ -51,6 +51,8 @@ pub struct Exchange {
     /// The place in the snapshot's list of destinations to which a filter sends the call, in place of the route's
     /// own; see [`BuildContext::destination`](crate::BuildContext::destination).
     pub destination: Option<u32>,
+    /// Times for the upstream in place of the route's own.
+    pub upstream_timeouts: UpstreamTimeouts,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
@@ -67,6 +69,19 @@ pub struct Exchange {
     unix_ms: u64,
     random: u64,
     request_id: String,
+}
+
+/// Times for an upstream in milliseconds, in place of a route's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UpstreamTimeouts {
+    /// To establish a connection.
+    pub connect_ms: Option<u64>,
+    /// Between two successful writes of the request.
+    pub write_ms: Option<u64>,
+    /// Between two successful reads of the response.
+    pub read_ms: Option<u64>,
+    /// For all tries of the call together; 0: no bound.
+    pub call_ms: Option<u64>,
 }
 
 /// What filters and conditions may know of the matched route.
@@ -122,6 +137,7 @@ impl Exchange {
             upstream_path: None,
             upstream_query: None,
             destination: None,
+            upstream_timeouts: UpstreamTimeouts::default(),
             upstream: None,
             subrequest_response: None,
             redis: None,
@@ -151,6 +167,7 @@ impl Exchange {
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
+        self.upstream_timeouts = UpstreamTimeouts::default();
         self.subrequest_response = None;
         self.redis = None;
         self.background_requests.clear();

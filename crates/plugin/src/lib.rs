@@ -51,7 +51,7 @@ pub use connector::{Connector, HttpProxy};
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};
 pub use conversation::{Conversation, ConversationTls, Dialogue, Received, Step};
 pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
-pub use exchange::{Clock, Exchange, RouteInfo, system_clock};
+pub use exchange::{Clock, Exchange, RouteInfo, UpstreamTimeouts, system_clock};
 pub use filter_state::FilterState;
 pub use headers::{Header, Headers};
 pub use indeterminate::Indeterminate;

@@ -25,6 +25,7 @@ pub mod response_rate_limit;
 pub mod throttle;
 pub mod traffic_label;
 pub mod traffic_split;
+pub mod upstream_timeout;
 pub mod uri_restriction;
 pub mod user_agent_restriction;
 mod weighted_rules;

@@ -19,6 +19,8 @@ pub enum CountBy {
     Consumer,
     /// The credential that was used.
     Credential,
+    /// The group that the consumer belongs to.
+    ConsumerGroup,
     /// The service that the route leads to.
     Service,
     /// The route.
@@ -39,6 +41,9 @@ pub enum CountBy {
     /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
     /// has a value, or when it is empty.
     Template(String),
+    /// All of these together. What the call has none of counts as empty; a call that has none of them has nothing to count
+    /// by.
+    All(#[schemars(length(min = 1, max = 8))] Vec<CountBy>),
 }
 
 fn prefix_length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -150,6 +155,8 @@ enum Key {
     Header(Vec<u8>),
     Path(Vec<u8>),
     Variables(Template),
+    Group,
+    All(Vec<Key>),
 }
 
 impl Key {
@@ -159,6 +166,8 @@ impl Key {
             CountBy::IpNetwork(bits) => Self::Network(!u128::MAX.checked_shr(bits.into()).unwrap_or(0)),
             CountBy::Consumer => Self::Consumer,
             CountBy::Credential => Self::Credential,
+            CountBy::ConsumerGroup => Self::Group,
+            CountBy::All(parts) => Self::All(parts.into_iter().map(Self::new).collect()),
             CountBy::Service => Self::Service,
             CountBy::Route => Self::Route,
             CountBy::Everybody => Self::Everybody,
@@ -167,6 +176,79 @@ impl Key {
             CountBy::Template(text) if text == "$remote_addr" || text == "${remote_addr}" => Self::Ip,
             CountBy::Template(text) => Self::Variables(Template::parse(&text)),
         }
+    }
+
+    fn needs_body(&self) -> bool {
+        match self {
+            Self::Variables(template) => template.needs_body(),
+            Self::All(parts) => parts.iter().any(Self::needs_body),
+            _ => false,
+        }
+    }
+
+    /// Why the value cannot be believed.
+    fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        match self {
+            Self::Variables(template) => template.undecided(exchange),
+            Self::All(parts) => parts.iter().find_map(|part| part.undecided(exchange)),
+            _ => None,
+        }
+    }
+
+    /// Hands the value over with its kind.
+    fn with_value<T>(&self, exchange: &Exchange, make: impl Fn(u8, &[u8]) -> T) -> Option<T> {
+        let request = &exchange.request;
+        let consumer = || exchange.identity.as_ref().map(|identity| &identity.consumer);
+        let of = |kind, value: &[u8]| (!value.is_empty()).then(|| make(kind, value));
+        match self {
+            Self::Ip => Some(with_address(request.client, make)),
+            Self::Network(mask) => {
+                let network = match request.client.to_canonical() {
+                    IpAddr::V6(address) => IpAddr::V6((address.to_bits() & mask).into()),
+                    address => address,
+                };
+                Some(with_address(network, make))
+            }
+            Self::Consumer => of(b'c', consumer()?.id.as_bytes()),
+            Self::Credential => {
+                let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
+                // A credential without a name of its own counts as its consumer.
+                of(b'k', id.as_bytes()).or_else(|| of(b'c', consumer()?.id.as_bytes()))
+            }
+            Self::Service => of(b's', exchange.route.as_ref()?.service.as_bytes()),
+            Self::Route => of(b'r', exchange.route.as_ref()?.name.as_bytes()),
+            Self::Everybody => Some(make(b'e', b"")),
+            Self::Header(name) => of(b'h', request.headers.get(name)?),
+            Self::Path(path) => (request.raw_path == *path).then(|| make(b'p', path)),
+            Self::Variables(template) => {
+                let mut value = Vec::new();
+                let found = template.render(exchange, &mut value);
+                of(b'v', &value).filter(|_| found > 0)
+            }
+            Self::Group => of(b'g', consumer()?.group.as_deref()?.as_bytes()),
+            Self::All(parts) => {
+                let mut value = Vec::new();
+                let found = parts
+                    .iter()
+                    .filter(|part| part.append(exchange, &mut value))
+                    .count();
+                (found > 0).then(|| make(b't', &value))
+            }
+        }
+    }
+
+    /// Appends the value behind others, with its kind and its length, so that they cannot run into each other. Says whether
+    /// there is one.
+    fn append(&self, exchange: &Exchange, out: &mut Vec<u8>) -> bool {
+        let value = self.with_value(exchange, |kind, value| (kind, value.to_vec()));
+        let (kind, bytes) = value
+            .as_ref()
+            .map_or((b'-', &[][..]), |(kind, bytes)| (*kind, bytes.as_slice()));
+        out.push(kind);
+        out.extend_from_slice(bytes.len().to_string().as_bytes());
+        out.push(b':');
+        out.extend_from_slice(bytes);
+        value.is_some()
     }
 }
 
@@ -183,15 +265,12 @@ impl RateKey {
     }
 
     pub(crate) fn needs_body(&self) -> bool {
-        matches!(&self.by, Key::Variables(template) if template.needs_body())
+        self.by.needs_body()
     }
 
     /// Why what the call is counted by cannot be believed.
     pub(crate) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
-        match &self.by {
-            Key::Variables(template) => template.undecided(exchange),
-            _ => None,
-        }
+        self.by.undecided(exchange)
     }
 
     /// The key of the call's counters; `None` where it has nothing to count by.
@@ -207,35 +286,7 @@ impl RateKey {
 
     /// Hands over what the call is counted by, with its kind.
     fn with_value<T>(&self, exchange: &Exchange, make: impl Fn(u8, &[u8]) -> T) -> Option<T> {
-        let request = &exchange.request;
-        let consumer = || exchange.identity.as_ref().map(|identity| &identity.consumer);
-        let of = |kind, value: &[u8]| (!value.is_empty()).then(|| make(kind, value));
-        match &self.by {
-            Key::Ip => Some(with_address(request.client, make)),
-            Key::Network(mask) => {
-                let network = match request.client.to_canonical() {
-                    IpAddr::V6(address) => IpAddr::V6((address.to_bits() & mask).into()),
-                    address => address,
-                };
-                Some(with_address(network, make))
-            }
-            Key::Consumer => of(b'c', consumer()?.id.as_bytes()),
-            Key::Credential => {
-                let id = exchange.identity.as_ref()?.credential_id.as_deref()?;
-                // A credential without a name of its own counts as its consumer.
-                of(b'k', id.as_bytes()).or_else(|| of(b'c', consumer()?.id.as_bytes()))
-            }
-            Key::Service => of(b's', exchange.route.as_ref()?.service.as_bytes()),
-            Key::Route => of(b'r', exchange.route.as_ref()?.name.as_bytes()),
-            Key::Everybody => Some(make(b'e', b"")),
-            Key::Header(name) => of(b'h', request.headers.get(name)?),
-            Key::Path(path) => (request.raw_path == *path).then(|| make(b'p', path)),
-            Key::Variables(template) => {
-                let mut value = Vec::new();
-                let found = template.render(exchange, &mut value);
-                of(b'v', &value).filter(|_| found > 0)
-            }
-        }
+        self.by.with_value(exchange, make)
     }
 
     /// The key of the counters of an address.

@@ -66,6 +66,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::traffic_split::TrafficSplit);
     registry.add(crate::user_agent_restriction::UserAgentRestriction);
     registry.add(crate::uri_restriction::UriRestriction);
+    registry.add(crate::upstream_timeout::UpstreamTimeout);
     registry.add(crate::referer_restriction::RefererRestriction);
     registry.add(crate::ip_restriction::IpRestriction);
     registry.add(crate::consumer_headers::ConsumerHeaders);

@@ -20,6 +20,11 @@ pub enum Window {
     Month,
     /// The calendar year.
     Year,
+    /// A fixed window of the clock: the time since the Unix epoch is divided into windows of this length.
+    Aligned {
+        /// How long it is, in milliseconds. 0 counts as 1.
+        length_ms: u64,
+    },
     /// A fixed window that opens with a key's first call and the first one after its end.
     FromFirst {
         /// How long it stays open, in milliseconds. 0 counts as 1.
@@ -57,7 +62,7 @@ impl Window {
                 first_of_month(year + 1, 1).saturating_mul(DAY_MS)
             }
             Self::FromFirst { length_ms } => now_ms.saturating_add(length_ms.max(1)),
-            Self::Sliding { length_ms } => aligned(length_ms.max(1)),
+            Self::Aligned { length_ms } | Self::Sliding { length_ms } => aligned(length_ms.max(1)),
         }
     }
 
@@ -70,7 +75,9 @@ impl Window {
             Self::Day => DAY_MS,
             Self::Month => 31 * DAY_MS,
             Self::Year => 366 * DAY_MS,
-            Self::FromFirst { length_ms } | Self::Sliding { length_ms } => length_ms.max(1),
+            Self::Aligned { length_ms } | Self::FromFirst { length_ms } | Self::Sliding { length_ms } => {
+                length_ms.max(1)
+            }
         }
     }
 
@@ -85,9 +92,10 @@ impl Window {
             Self::Year => (6, 0),
             Self::FromFirst { length_ms } => (7, length_ms),
             Self::Sliding { length_ms } => (0, length_ms),
+            Self::Aligned { length_ms } => (8, length_ms),
         };
         // Any odd factor keeps different windows different; this one also spreads them over the low bits.
-        key ^ (u128::from(length_ms) << 3 | kind).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+        key ^ (u128::from(length_ms) << 4 | kind).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
     }
 }
 
@@ -188,6 +196,8 @@ mod tests {
             (Window::Day, 1_795_219_200_000),
             (Window::FromFirst { length_ms: 60_000 }, now + 60_000),
             (Window::FromFirst { length_ms: 0 }, now + 1),
+            (Window::Aligned { length_ms: 7_000 }, 1_795_188_668_000),
+            (Window::Aligned { length_ms: 0 }, now + 1),
         ];
         for (window, expected) in cases {
             assert_eq!(window.end_ms(now), expected, "{window:?}");
@@ -248,7 +258,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_time_is_too_much(now: u64, length_ms: u64) {
-            for window in ALL.into_iter().chain([Window::FromFirst { length_ms }]) {
+            let others = [Window::FromFirst { length_ms }, Window::Aligned { length_ms }];
+            for window in ALL.into_iter().chain(others) {
                 let end = window.end_ms(now);
                 prop_assert!(end > now || end == u64::MAX);
                 prop_assert!(end - now <= window.longest_ms());

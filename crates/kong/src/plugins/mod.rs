@@ -5,6 +5,7 @@
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 mod acl;
 pub mod acme;
+mod advanced_limits;
 mod basic_auth;
 mod bot_detection;
 mod correlation_id;
@@ -26,6 +27,7 @@ mod opentelemetry;
 mod prometheus;
 mod proxy_cache;
 mod rate_limiting;
+mod rate_limiting_advanced;
 mod redirect;
 pub mod redis;
 mod request_size_limiting;
@@ -34,6 +36,7 @@ mod request_transformer;
 mod response_ratelimiting;
 mod response_transformer;
 mod scope;
+mod service_protection;
 mod shorthand;
 mod standard_webhooks;
 mod statsd;
@@ -42,6 +45,7 @@ mod tcp_log;
 mod tracing;
 mod udp_log;
 pub mod unserved;
+mod upstream_timeout;
 mod zipkin;
 // End of the modules.
 
@@ -150,17 +154,20 @@ pub static DEFINITIONS: &[Definition] = &[
     prometheus::DEFINITION,
     proxy_cache::DEFINITION,
     rate_limiting::DEFINITION,
+    rate_limiting_advanced::DEFINITION,
     redirect::DEFINITION,
     request_size_limiting::DEFINITION,
     request_termination::DEFINITION,
     request_transformer::DEFINITION,
     response_ratelimiting::DEFINITION,
     response_transformer::DEFINITION,
+    service_protection::DEFINITION,
     standard_webhooks::DEFINITION,
     statsd::DEFINITION,
     syslog::DEFINITION,
     tcp_log::DEFINITION,
     udp_log::DEFINITION,
+    upstream_timeout::DEFINITION,
     zipkin::DEFINITION,
 ];
 

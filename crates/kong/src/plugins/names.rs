@@ -11,6 +11,7 @@ const OF_CODE: &str = "plugins that run users' code are not built yet";
 /// It is planned.
 const NOT_BUILT: &str = "it is not built yet";
 const COUNTS: &str = "`policy: cluster`: each gateway counts for itself, as with `local`; `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md))";
+const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: each gateway counts for itself; at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
@@ -134,7 +135,11 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::refused("proxy-cache-advanced", NOT_BUILT).paid(),
     PluginName::differs("rate-limiting", &[COUNTS]),
-    PluginName::refused("rate-limiting-advanced", NOT_BUILT).paid(),
+    PluginName::differs(
+        "rate-limiting-advanced",
+        &[ADVANCED_COUNTS, "`enforce_consumer_groups` is refused"],
+    )
+    .paid(),
     PluginName::served("redirect"),
     PluginName::refused("request-callout", NOT_BUILT).paid(),
     PluginName::differs(
@@ -162,7 +167,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("route-by-header", NOT_BUILT).paid(),
     PluginName::refused("route-transformer-advanced", NOT_BUILT).paid(),
     PluginName::refused("saml", NOT_BUILT).paid(),
-    PluginName::refused("service-protection", NOT_BUILT).paid(),
+    PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
     PluginName::checked("session", NOT_BUILT),
     PluginName::refused("solace-consume", "it needs the closed client of Solace").paid(),
     PluginName::refused("solace-log", "it needs the closed client of Solace").paid(),
@@ -176,7 +181,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("tls-metadata-headers", NOT_BUILT).paid(),
     PluginName::differs("udp-log", &[LOGS]),
     PluginName::refused("upstream-oauth", NOT_BUILT).paid(),
-    PluginName::refused("upstream-timeout", NOT_BUILT).paid(),
+    PluginName::served("upstream-timeout").paid(),
     PluginName::refused("vault-auth", NOT_BUILT).paid(),
     PluginName::refused("websocket-size-limit", NOT_BUILT).paid(),
     PluginName::refused("websocket-validator", NOT_BUILT).paid(),

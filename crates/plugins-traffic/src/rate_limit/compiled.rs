@@ -51,6 +51,8 @@ enum Span {
     FromFirst(Number),
     /// The last so many seconds.
     Sliding(Number),
+    /// So many seconds of the clock.
+    Aligned(Number),
 }
 
 impl CompiledLimit {
@@ -64,6 +66,7 @@ impl CompiledLimit {
             Per::Year => Span::Fixed(Window::Year),
             Per::Seconds(amount) => Span::FromFirst(Number::new(amount)),
             Per::SlidingSeconds(amount) => Span::Sliding(Number::new(amount)),
+            Per::ClockSeconds(amount) => Span::Aligned(Number::new(amount)),
         };
         Self {
             count: Number::new(limit.count),
@@ -75,7 +78,9 @@ impl CompiledLimit {
     pub(super) fn needs_body(&self) -> bool {
         let span = match &self.window {
             Span::Fixed(_) => false,
-            Span::FromFirst(seconds) | Span::Sliding(seconds) => seconds.needs_body(),
+            Span::FromFirst(seconds) | Span::Sliding(seconds) | Span::Aligned(seconds) => {
+                seconds.needs_body()
+            }
         };
         span || self.count.needs_body()
     }
@@ -84,7 +89,9 @@ impl CompiledLimit {
     pub(super) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let span = match &self.window {
             Span::Fixed(_) => None,
-            Span::FromFirst(seconds) | Span::Sliding(seconds) => seconds.undecided(exchange),
+            Span::FromFirst(seconds) | Span::Sliding(seconds) | Span::Aligned(seconds) => {
+                seconds.undecided(exchange)
+            }
         };
         span.or_else(|| self.count.undecided(exchange))
     }
@@ -100,6 +107,9 @@ impl CompiledLimit {
             window: match &self.window {
                 Span::Fixed(window) => *window,
                 Span::FromFirst(seconds) => Window::FromFirst {
+                    length_ms: milliseconds(seconds)?,
+                },
+                Span::Aligned(seconds) => Window::Aligned {
                     length_ms: milliseconds(seconds)?,
                 },
                 Span::Sliding(seconds) => Window::Sliding {
@@ -120,6 +130,8 @@ pub(super) fn length_ms(window: Window) -> u64 {
         Window::Day => DAY,
         Window::Month => 30 * DAY,
         Window::Year => 365 * DAY,
-        Window::FromFirst { length_ms } | Window::Sliding { length_ms } => length_ms,
+        Window::Aligned { length_ms } | Window::FromFirst { length_ms } | Window::Sliding { length_ms } => {
+            length_ms
+        }
     }
 }

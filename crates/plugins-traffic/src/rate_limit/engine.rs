@@ -18,6 +18,8 @@ pub(super) struct Limits {
     status: u16,
     message: Option<String>,
     summary: Names,
+    /// Seconds that are added to `Retry-After` by chance, at most.
+    jitter_s: u64,
     fractional_reset: bool,
 }
 
@@ -159,6 +161,7 @@ impl Limits {
             status: config.status,
             message: config.message,
             summary: config.headers.into(),
+            jitter_s: config.retry_after_jitter_seconds,
             fractional_reset: config.fractional_reset,
         }
     }
@@ -269,12 +272,16 @@ impl Limits {
         let Some(WindowStatus { state, .. }) = tightest else {
             return;
         };
+        let jitter = match self.jitter_s {
+            0 => 0,
+            most => exchange.random_u64() % most.saturating_add(1),
+        };
         let out = &mut exchange.response_headers;
         set_number(out, self.summary.limit.as_ref(), state.limit);
         set_number(out, self.summary.remaining.as_ref(), state.remaining);
         self.set_reset(out, self.summary.reset.as_ref(), state.reset_ms);
         if !decision.allowed && self.reject {
-            let seconds = state.reset_ms.div_ceil(1_000).max(1);
+            let seconds = state.reset_ms.div_ceil(1_000).max(1).saturating_add(jitter);
             set_number(out, self.summary.retry_after.as_ref(), seconds);
         }
     }

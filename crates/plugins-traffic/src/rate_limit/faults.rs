@@ -36,7 +36,10 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
         .collect();
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
-        if let Per::Seconds(LimitValue::Number(0)) | Per::SlidingSeconds(LimitValue::Number(0)) = limit.per {
+        if let Per::Seconds(LimitValue::Number(0))
+        | Per::SlidingSeconds(LimitValue::Number(0))
+        | Per::ClockSeconds(LimitValue::Number(0)) = limit.per
+        {
             fault(path.field("per"), "expected at least 1 second".to_owned());
         }
         let names = [

@@ -111,6 +111,10 @@ pub struct Config {
     /// (`RateLimit-Limit`, …) and `Retry-After`; where it is given, only those that it names.
     #[serde(default)]
     pub headers: SummaryHeaders,
+    /// On refusals, up to so many seconds are added by chance to what `retry_after` tells, so that callers do not come back
+    /// all at once.
+    #[serde(default)]
+    pub retry_after_jitter_seconds: u64,
     /// Whether the time until a window ends is told in hundredths (`12.34`), rounded down, rather than in whole seconds,
     /// rounded up.
     #[serde(default)]
@@ -136,6 +140,7 @@ impl Default for Config {
             message: None,
             reject: true,
             headers: SummaryHeaders::default(),
+            retry_after_jitter_seconds: 0,
             fractional_reset: false,
             store: None,
             on_failure: OnFailure::default(),
@@ -181,6 +186,8 @@ pub enum Per {
     Month,
     /// The calendar year.
     Year,
+    /// So many seconds of the clock, at least 1: the time since 1970 is divided into windows of this length.
+    ClockSeconds(LimitValue),
     /// So many seconds, beginning with the first call that is counted; at least 1.
     Seconds(LimitValue),
     /// The last so many seconds, at least 1. Calls are counted in windows of the clock; those of the window before count

@@ -399,3 +399,77 @@ fn configurations_are_checked() {
         assert_eq!(refused_at(&plugin, &config), places, "{config}");
     }
 }
+
+fn grouped(exchange: &mut Exchange, name: &str, group: Option<&str>) {
+    let mut known = identity(name, Some("k"));
+    let mut consumer = (*known.consumer).clone();
+    consumer.group = group.map(str::to_owned);
+    known.consumer = Arc::new(consumer);
+    exchange.identity = Some(known);
+}
+
+#[test]
+fn groups_and_several_things_together_are_counted_by() {
+    let by_group: &[Step<'_>] = &[
+        (|it| grouped(it, "alice", Some("gold")), "continue"),
+        (|it| grouped(it, "bob", Some("gold")), "rate_limited 429"),
+        (|it| grouped(it, "bob", Some("silver")), "continue"),
+        // Without a group the address counts.
+        (|it| grouped(it, "alice", None), "continue"),
+        (plain, "rate_limited 429"),
+    ];
+    let limits = json!([{"count": 1, "per": "hour"}]);
+    calls(json!({"limits": limits, "by": "consumer-group"}), by_group);
+    let together: &[Step<'_>] = &[
+        (plain, "continue"),
+        (plain, "rate_limited 429"),
+        (elsewhere, "continue"),
+        (tenant, "continue"),
+        (tenant, "rate_limited 429"),
+        (other_tenant, "continue"),
+    ];
+    let by = json!({"all": ["ip", {"header": "x-tenant"}]});
+    calls(json!({"limits": limits, "by": by}), together);
+}
+
+#[test]
+fn windows_of_the_clock_have_any_length_and_retries_are_spread() {
+    let plugin = RateLimit::default();
+    let config = json!({
+        "limits": [{"count": 1, "per": {"clock-seconds": 7}}],
+        "retry_after_jitter_seconds": 1000,
+    });
+    let filter = build(&plugin, &config).expect("valid");
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /", &[]);
+    let left_ms = 7_000 - exchange.unix_ms() % 7_000;
+    assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+    let told = |exchange: &Exchange, name: &[u8]| -> u64 {
+        let value = exchange.response_headers.get(name).expect("told");
+        std::str::from_utf8(value)
+            .expect("text")
+            .parse()
+            .expect("a number")
+    };
+    assert_eq!(told(&exchange, b"ratelimit-reset"), left_ms.div_ceil(1_000));
+    let mut waits: Vec<u64> = (0..20)
+        .map(|_| {
+            exchange.response_headers.clear();
+            assert_eq!(word(&filter.on_request(&mut exchange)), "rate_limited 429");
+            told(&exchange, b"retry-after")
+        })
+        .collect();
+    waits.sort_unstable();
+    waits.dedup();
+    assert!(
+        waits.len() > 10 && waits.iter().all(|wait| *wait <= 1_007),
+        "{waits:?}"
+    );
+    assert_eq!(
+        refused_at(
+            &plugin,
+            &json!({"limits": [{"count": 1, "per": {"clock-seconds": 0}}]})
+        ),
+        ["limits[0].per"]
+    );
+}

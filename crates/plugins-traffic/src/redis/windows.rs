@@ -20,6 +20,7 @@ fn suffix(window: Window, end_ms: u64, out: &mut Vec<u8>) {
         Window::Day => write!(out, ":d{seconds}"),
         Window::Month => write!(out, ":M{seconds}"),
         Window::Year => write!(out, ":y{seconds}"),
+        Window::Aligned { length_ms } => write!(out, ":a{length_ms}:{}", end_ms / length_ms.max(1)),
         Window::FromFirst { length_ms } => write!(out, ":f{length_ms}"),
         Window::Sliding { length_ms } => write!(out, ":w{length_ms}:{}", end_ms / length_ms.max(1)),
     };

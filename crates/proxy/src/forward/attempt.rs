@@ -61,7 +61,7 @@ impl RequestContext<'_> {
         // The connection's timer may be set for the task that it served last; the client's wakes this one.
         std::mem::swap(&mut self.client.timer, &mut connection.timer);
         let mut busy = InFlightGuard::new(plan.upstream, target);
-        let timeouts = &plan.forward.timeouts;
+        let timeouts = &plan.timeouts;
         let (read_timeout, write_timeout) = (
             plan.within(Duration::from_millis(timeouts.read_ms)),
             plan.within(Duration::from_millis(timeouts.write_ms)),

@@ -194,7 +194,7 @@ impl RequestContext<'_> {
             Some(tls) => Some((tls, tls.name.clone().or_else(|| self.server_name(plan, target))?)),
         };
         let worker = self.worker;
-        let timeout = plan.within(Duration::from_millis(plan.forward.timeouts.connect_ms));
+        let timeout = plan.within(Duration::from_millis(plan.timeouts.connect_ms));
         let mut opening = std::pin::pin!(async move {
             let now = Instant::now();
             let address = match target.address {

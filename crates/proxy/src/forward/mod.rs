@@ -34,9 +34,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_http1::fields::is_forwarded;
-use weir_model::{Scheme, UpstreamHost};
-use weir_plugin::RefusalKind;
+use weir_model::{Scheme, Timeouts, UpstreamHost};
 use weir_plugin::uri::NormalForm;
+use weir_plugin::{RefusalKind, UpstreamTimeouts};
 use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
@@ -107,6 +107,8 @@ struct ForwardPlan<'p> {
     cookie: Option<Box<StickyCookie>>,
     /// The target that the client's cookie names.
     sticky: Option<usize>,
+    /// The route's time-outs, or those that a filter has set.
+    timeouts: Timeouts,
     started: Instant,
     /// When the call must be over.
     deadline: Option<Instant>,
@@ -167,7 +169,8 @@ impl RequestContext<'_> {
             None if self.exchange.request.body.is_some() => Instant::now(),
             None => self.started,
         };
-        let call_ms = forward.timeouts.call_ms;
+        let timeouts = own_timeouts(forward.timeouts, self.exchange.upstream_timeouts);
+        let call_ms = timeouts.call_ms;
         let plan = ForwardPlan {
             stripped,
             tells_plainly,
@@ -180,6 +183,7 @@ impl RequestContext<'_> {
             hash,
             cookie,
             sticky: self.sticky_target(upstream),
+            timeouts,
             started,
             deadline: (call_ms > 0).then(|| later(started, Duration::from_millis(call_ms))),
             slot: OverloadSlot::enter(upstream, route.priority)?,
@@ -389,7 +393,7 @@ impl RequestContext<'_> {
         let rules = plan.forward.tls.as_ref().map(|tls| speaks.config(tls));
         let name = key.tls.as_ref().map(|(_, name)| name.clone());
         let met = rules.cloned().zip(name);
-        let timeouts = &plan.forward.timeouts;
+        let timeouts = &plan.timeouts;
         let timeout = plan.within(Duration::from_millis(timeouts.connect_ms));
         let (client, worker) = (&mut *self.client, self.worker);
         let open = async {
@@ -465,6 +469,17 @@ impl Drop for InFlightGuard<'_> {
         if let Some(target) = self.0 {
             target.state.inflight.fetch_sub(1, Relaxed);
         }
+    }
+}
+
+/// The route's time-outs, but for those that a filter has set.
+#[inline]
+fn own_timeouts(route: Timeouts, own: UpstreamTimeouts) -> Timeouts {
+    Timeouts {
+        connect_ms: own.connect_ms.unwrap_or(route.connect_ms),
+        write_ms: own.write_ms.unwrap_or(route.write_ms),
+        read_ms: own.read_ms.unwrap_or(route.read_ms),
+        call_ms: own.call_ms.unwrap_or(route.call_ms),
     }
 }
 

@@ -70,6 +70,11 @@ impl<V> BoundedMap<V> {
 }
 
 impl<V: Evictable> BoundedMap<V> {
+    /// All keys with their values.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, V)> {
+        self.slots.iter().filter(|(key, _)| *key != EMPTY).copied()
+    }
+
     fn home(&self, key: u128) -> usize {
         let folded = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (folded >> 32) as usize & (self.slots.len() - 1)

@@ -125,6 +125,13 @@ impl<V: Evictable> Partitions<V> {
         partition
     }
 
+    /// All partitions with their names.
+    pub(crate) fn all(&self) -> Vec<(String, Arc<Partition<V>>)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = known.by_name.iter();
+        named.map(|(name, it)| (name.clone(), Arc::clone(it))).collect()
+    }
+
     /// Counters in all partitions, those that are over included.
     pub(crate) fn held(&self) -> usize {
         self.common.held.load(Ordering::Relaxed)
@@ -218,11 +225,30 @@ impl<V: Evictable> Partition<V> {
         if self.common.sweep_at.load(Ordering::Relaxed) > 0 {
             self.sweep();
         }
-        let shards = self.shards.get_or_init(|| {
+        self.lock(&self.shards()[(key >> (u128::BITS - SHARD_BITS)) as usize])
+    }
+
+    /// The shard at this place, if there is one.
+    pub(crate) fn shard_at(&self, place: usize) -> Option<Shard<'_, V>> {
+        self.shards().get(place).map(|shard| self.lock(shard))
+    }
+
+    /// Shows all counters, each with its shard. One shard is locked at a time.
+    pub(crate) fn each(&self, mut visit: impl FnMut(usize, u128, V)) {
+        for (place, shard) in self.shards.get().into_iter().flatten().enumerate() {
+            let shard = self.lock(shard);
+            shard.map.iter().for_each(|(key, value)| visit(place, key, value));
+        }
+    }
+
+    fn shards(&self) -> &[Padded<V>] {
+        self.shards.get_or_init(|| {
             let shard = || Padded(Mutex::new(BoundedMap::default()));
             (0..SHARDS).map(|_| shard()).collect()
-        });
-        let shard = &shards[(key >> (u128::BITS - SHARD_BITS)) as usize];
+        })
+    }
+
+    fn lock<'p>(&'p self, shard: &'p Padded<V>) -> Shard<'p, V> {
         Shard {
             // A panic under the lock leaves whole values only.
             map: shard.0.lock().unwrap_or_else(PoisonError::into_inner),

@@ -62,8 +62,8 @@ pub use log::{
     LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
 pub use plugin::{
-    BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, IndexSlot, Outcome, Phases,
-    Plugin, Registry, parse_config,
+    BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, IndexSlot, KeptCounts, Outcome,
+    Phases, Plugin, Registry, parse_config,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisAnswer, RedisCall, RedisCommand, RedisPublisher, RedisScript,

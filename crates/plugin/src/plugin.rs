@@ -21,6 +21,18 @@ use std::time::Duration;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DialectName, DocPath, UpstreamHost};
 
+/// Counts that outlive a restart, as bytes that only their plugin can read.
+pub trait KeptCounts: Send + Sync {
+    /// What is counted now.
+    fn export(&self, now_ms: u64) -> Vec<u8>;
+
+    /// Goes on from what was counted before.
+    ///
+    /// # Errors
+    /// Why that cannot be read.
+    fn import(&self, bytes: &[u8], now_ms: u64) -> Result<(), &'static str>;
+}
+
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.
 ///
 /// The value lives as long as the process; state that outlives a reload (counters) is its own.
@@ -49,6 +61,11 @@ pub trait Plugin: Send + Sync {
 
     /// How many counters that still counted were evicted to make room for others; `None`: it holds none.
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
+        None
+    }
+
+    /// Counts that outlive a restart, where the operator names a file for them; `None`: it has none.
+    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
         None
     }
 
@@ -328,6 +345,12 @@ impl Registry {
     pub fn evictions(&self) -> impl Iterator<Item = (&'static str, Arc<AtomicU64>)> {
         self.iter()
             .filter_map(|plugin| Some((plugin.name(), plugin.evictions()?)))
+    }
+
+    /// The counts of plugins that outlive a restart.
+    pub fn kept_counts(&self) -> impl Iterator<Item = (&'static str, Arc<dyn KeptCounts>)> {
+        self.iter()
+            .filter_map(|plugin| Some((plugin.name(), plugin.kept_counts()?)))
     }
 
     /// All plugins, by name.

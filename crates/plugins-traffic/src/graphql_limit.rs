@@ -9,6 +9,7 @@
 //! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
 //! pass is counted too, so that who asks for too much has to wait.
 
+use crate::kept_counts::KeptLimiter;
 use crate::rate_key::{CountBy, RateKey};
 use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
 use schemars::JsonSchema;
@@ -19,8 +20,8 @@ use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Indeterminate, Outcome, Phases, Plugin, RedisAccumulator, RedisCommand,
-    Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Indeterminate, KeptCounts, Outcome, Phases, Plugin, RedisAccumulator,
+    RedisCommand, Refusal, RefusalKind, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::graphql::{self, Query};
@@ -92,11 +93,11 @@ const MAX_COUNTERS: usize = 1 << 18;
 const MAX_BODY: usize = 1 << 20;
 
 /// The plugin; it owns the counters.
-pub struct GraphqlLimit(Limiter);
+pub struct GraphqlLimit(Arc<Limiter>);
 
 impl Default for GraphqlLimit {
     fn default() -> Self {
-        Self(Limiter::new(MAX_COUNTERS))
+        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
     }
 }
 
@@ -111,6 +112,10 @@ impl Plugin for GraphqlLimit {
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
         Some(self.0.evictions())
+    }
+
+    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
+        Some(KeptLimiter::new(&self.0))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {

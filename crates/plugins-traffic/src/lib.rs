@@ -10,6 +10,7 @@ pub mod cors;
 pub mod fault_injection;
 pub mod graphql_limit;
 pub mod ip_restriction;
+mod kept_counts;
 pub mod mirror;
 mod networks;
 pub mod rate_key;

@@ -162,6 +162,10 @@ pub struct RunArgs {
     /// it, no files are written].
     #[arg(long, value_name = "DIR", env = "WEIR_LOG_DIR")]
     pub log_dir: Option<PathBuf>,
+    /// The file in which counts of limits outlive a restart, where their windows go on for a minute and more [default:
+    /// DIR/limit-counts of --data DIR; without it, limits begin to count again].
+    #[arg(long, value_name = "FILE", env = "WEIR_LIMIT_COUNTS")]
+    pub limit_counts: Option<PathBuf>,
     /// How long calls in progress may take after SIGTERM before they are cut off.
     #[arg(
         long,

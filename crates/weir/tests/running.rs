@@ -225,3 +225,57 @@ fn calls_are_refused_that_lack_a_plugin_of_their_file() {
         assert_eq!(status_of(&weir, path), status, "{path}");
     }
 }
+
+/// The status that a call is answered with.
+fn status(weir: &Weir) -> u16 {
+    let mut client = std::net::TcpStream::connect(weir.proxy()).expect("a connection");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("read");
+    answer[9..12].parse().expect("a status")
+}
+
+#[test]
+fn quotas_outlive_a_restart() {
+    let route = "{name: a, match: [{}], to: {respond: {status: 204}}, plugins: \
+                 [{rate-limit: {limits: [{count: 5, per: year}], by: ip}}]}";
+    let folder = folder(&format!("weir: 1\nroutes: [{route}]\n"));
+    let flags = ["-c", "weir.yaml", "--limit-counts", "counts"];
+    let counts = folder.path().join("counts");
+    let mut passed = 0;
+    for round in 0..2 {
+        let mut weir = Weir::start(folder.path(), &flags);
+        for _ in 0..2 {
+            assert_ne!(status(&weir), 429, "round {round}");
+            passed += 1;
+        }
+        weir.signal(Signal::TERM);
+        assert_eq!(weir.end(), Some(0));
+        assert!(counts.exists(), "round {round}");
+    }
+    let mut weir = Weir::start(folder.path(), &flags);
+    while status(&weir) != 429 {
+        passed += 1;
+    }
+    assert_eq!(passed, 5);
+    weir.signal(Signal::TERM);
+    assert_eq!(weir.end(), Some(0));
+    // Broken, it is reported, and limits begin again.
+    let mut bytes = std::fs::read(&counts).expect("there");
+    bytes[20] ^= 1;
+    std::fs::write(&counts, bytes).expect("written");
+    let mut weir = Weir::run(Weir::command(folder.path(), &flags).stderr(Stdio::piped()));
+    assert_ne!(status(&weir), 429);
+    weir.signal(Signal::TERM);
+    let log = BufReader::new(weir.child.stderr.take().expect("piped")).lines();
+    let mut log = log.map(|line| line.expect("readable"));
+    assert!(log.any(|line| line.contains("limits begin to count again") && line.contains("not whole")));
+    assert_eq!(weir.end(), Some(0));
+    // Without the flag nothing is kept.
+    let mut weir = Weir::start(folder.path(), &SERVE);
+    assert_ne!(status(&weir), 429);
+    weir.signal(Signal::TERM);
+    assert_eq!(weir.end(), Some(0));
+}

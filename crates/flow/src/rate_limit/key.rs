@@ -14,6 +14,21 @@ pub fn key(parts: &[&[u8]]) -> u128 {
     KeyPrefix::new(parts).key(&[])
 }
 
+static SECRET: OnceLock<[u64; 2]> = OnceLock::new();
+
+/// What the keys of this process are hashed with: of use to nobody but another process that takes over its counters.
+pub fn secret() -> [u64; 2] {
+    *SECRET.get_or_init(|| {
+        let random = RandomState::new();
+        [random.hash_one(0u8), random.hash_one(1u8)]
+    })
+}
+
+/// Hashes keys with this secret from now on; `false`: some were hashed with another one already.
+pub fn use_secret(secret: [u64; 2]) -> bool {
+    *SECRET.get_or_init(|| secret) == secret
+}
+
 /// The first parts of many keys, hashed once.
 #[derive(Clone)]
 pub struct KeyPrefix(SipHash<1, 3>);
@@ -22,12 +37,7 @@ impl KeyPrefix {
     /// What all the keys begin with.
     #[must_use]
     pub fn new(parts: &[&[u8]]) -> Self {
-        static SECRET: OnceLock<[u64; 2]> = OnceLock::new();
-        let secret = SECRET.get_or_init(|| {
-            let random = RandomState::new();
-            [random.hash_one(0u8), random.hash_one(1u8)]
-        });
-        Self::with(*secret, parts)
+        Self::with(secret(), parts)
     }
 
     fn with(secret: [u64; 2], parts: &[&[u8]]) -> Self {

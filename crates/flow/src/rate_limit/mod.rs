@@ -6,6 +6,7 @@
 //! It keeps numbers only: who a caller is (see [`key`]), what a refusal says and which headers announce the limits
 //! belong to the plugins.
 
+mod kept;
 mod key;
 mod shard;
 mod window;
@@ -14,7 +15,8 @@ use crate::partition::{Partition, Partitions, Shard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use key::{KeyPrefix, key};
+pub use kept::NotCounters;
+pub use key::{KeyPrefix, key, secret, use_secret};
 pub use window::Window;
 
 use shard::{Counter, Stored, read, read_sliding, write};

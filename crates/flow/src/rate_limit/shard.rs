@@ -25,6 +25,17 @@ pub(crate) struct Stored {
 
 const EXHAUSTED: u64 = 1 << 63;
 
+impl Stored {
+    /// When the window ends, and what is counted, as they are kept.
+    pub(super) fn parts(self) -> (u64, u64) {
+        (self.end_ms, self.used)
+    }
+
+    pub(super) fn from_parts(end_ms: u64, used: u64) -> Self {
+        Self { end_ms, used }
+    }
+}
+
 impl From<Counter> for Stored {
     fn from(counter: Counter) -> Self {
         let used = counter.used.min(EXHAUSTED - 1);

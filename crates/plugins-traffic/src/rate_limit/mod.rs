@@ -20,6 +20,7 @@ mod engine;
 mod faults;
 mod shared;
 
+use crate::kept_counts::KeptLimiter;
 pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
 use crate::redis::{Accumulator, WindowStore};
 use engine::Limits;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::Limiter;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugin::{BuildContext, Filter, KeptCounts, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
 /// Counters that are held at most, for all instances together.
@@ -58,6 +59,10 @@ impl Plugin for RateLimit {
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
         Some(self.0.evictions())
+    }
+
+    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
+        Some(KeptLimiter::new(&self.0))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {

@@ -10,6 +10,7 @@
 
 mod shared;
 
+use crate::kept_counts::KeptLimiter;
 use crate::rate_key::{CountBy, RateKey};
 use crate::redis::Store;
 use schemars::JsonSchema;
@@ -23,7 +24,8 @@ use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit};
 use weir_model::Diagnostic;
 use weir_plugin::headers::is_name;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Headers, KeptCounts, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -114,11 +116,11 @@ impl Period {
 }
 
 /// The plugin; it owns the counters.
-pub struct ResponseRateLimit(Limiter);
+pub struct ResponseRateLimit(Arc<Limiter>);
 
 impl Default for ResponseRateLimit {
     fn default() -> Self {
-        Self(Limiter::new(MAX_COUNTERS))
+        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
     }
 }
 
@@ -133,6 +135,10 @@ impl Plugin for ResponseRateLimit {
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
         Some(self.0.evictions())
+    }
+
+    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
+        Some(KeptLimiter::new(&self.0))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {

@@ -153,6 +153,9 @@ pub async fn serve(
     let secrets = Secrets::new(&dialects, cache.clone());
     let carry = super::trust::carry(starter.args.upstreams.zone.as_deref());
     let parts = (starter.registry(caches.clone()), carry, secrets);
+    if is_gateway {
+        starter.counts.keep(&parts.0);
+    }
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     control
         .status

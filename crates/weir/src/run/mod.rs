@@ -9,6 +9,7 @@ mod dialect_admin;
 mod file_watch;
 mod files;
 mod health;
+mod limit_counts;
 mod logs;
 mod managed;
 mod metrics_endpoints;
@@ -23,6 +24,7 @@ use crate::dialects::{self, AdminSettings};
 use crate::status::{self, Status};
 use declared::Declarations;
 use files::{LoadedConfig, Loader, Watched};
+use limit_counts::LimitCounts;
 use plan::RunMode;
 pub use plan::UsageError;
 use std::io::{IsTerminal, Write};
@@ -52,6 +54,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         .init();
     panics::install_hook();
     let plan = RunMode::of(&args)?;
+    // Before any limit is built.
+    let counts = LimitCounts::open(&args);
     let caches = Caches::default();
     let log_folder = logs::folder(&args)?;
     let plugin_metrics = Arc::new(MetricRegistry::default());
@@ -99,13 +103,17 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         access_log: access_log.as_ref(),
         log_folder,
         analytics: &analytics,
+        counts: &counts,
     };
     let end = runtime.block_on(async {
         analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         match &plan {
-            RunMode::Files => from_files(&mut control, &starter, (loader, stamps), good, caches).await,
+            RunMode::Files => {
+                counts.keep(&loader.registry);
+                from_files(&mut control, &starter, (loader, stamps), good, caches).await
+            }
             RunMode::Managed(management) => {
                 // The console shows Kong's Admin API, too.
                 let has_console = !management.console.is_empty();
@@ -127,6 +135,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         }
     })?;
     runtime.block_on(analytics.finish());
+    counts.finish();
     // A drain that is cut short goes on in the background until the process ends.
     runtime.shutdown_background();
     if let Some(log) = access_log {

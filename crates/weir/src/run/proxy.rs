@@ -1,5 +1,6 @@
 //! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
 
+use super::limit_counts::LimitCounts;
 use super::{analytics, trust};
 use crate::args::RunArgs;
 use crate::dialects;
@@ -30,6 +31,8 @@ pub struct Starter<'a> {
     pub access_log: Option<&'a AccessLog>,
     pub log_folder: LogFolder,
     pub analytics: &'a analytics::Setup,
+    /// What outlives a restart of what limits count.
+    pub counts: &'a LimitCounts,
 }
 
 impl Starter<'_> {

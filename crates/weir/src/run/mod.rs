@@ -45,13 +45,7 @@ const LOG_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Serves the configuration until it is told to stop.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
-        )
-        .init();
+    log_to_stderr();
     panics::install_hook();
     let plan = RunMode::of(&args)?;
     // Before any limit is built.
@@ -147,6 +141,17 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             "told to stop a second time: calls in progress are cut off"
         )),
     }
+}
+
+/// Tells what happens on standard error, as much as `WEIR_LOG` says.
+fn log_to_stderr() {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
+        )
+        .init();
 }
 
 /// How serving came to its end.

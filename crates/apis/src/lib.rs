@@ -22,15 +22,14 @@ pub mod diff;
 pub mod due;
 pub mod entities;
 pub mod export;
-mod finding;
 pub mod hash;
 pub mod import;
 pub mod lint;
 pub mod naming;
-pub mod openapi;
 pub mod portal;
 pub mod postman;
 pub mod render;
 pub mod states;
 
-pub use finding::{Finding, Level, Position};
+pub use weir_openapi as openapi;
+pub use weir_openapi::{Finding, Level, Position, finding};

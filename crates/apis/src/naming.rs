@@ -1,7 +1,6 @@
 //! Names: which ones entities may have, and which ones the documents of a publication get.
 
-/// The longest name of an entity, in characters.
-pub const MAX_LENGTH: usize = 63;
+pub use weir_openapi::{MAX_LENGTH, slug};
 
 /// Whether a text can name an environment, an API, a component, a plan or an application: lower-case letters,
 /// digits and hyphens, with a letter or a digit at both ends. There is no dot in it, so derived names are unambiguous.
@@ -32,23 +31,6 @@ pub const EXPECTED_VERSION: &str =
 /// The name of the documents of a publication: `ENV.API.VERSION`.
 pub fn publication(environment: &str, api: &str, version: &str) -> String {
     format!("{environment}.{api}.{version}")
-}
-
-/// Lower-case letters and digits, and a hyphen between words: a name for what a text says.
-pub fn slug(text: &str) -> String {
-    let mut slug = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            'a'..='z' | '0'..='9' => slug.push(character),
-            'A'..='Z' => slug.push(character.to_ascii_lowercase()),
-            _ if slug.is_empty() || slug.ends_with('-') => {}
-            _ => slug.push('-'),
-        }
-        if slug.len() >= MAX_LENGTH {
-            break;
-        }
-    }
-    slug.trim_end_matches('-').to_owned()
 }
 
 #[cfg(test)]

@@ -81,6 +81,9 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
             message.map(|message| ("error_msg", message))
         }
         RefusalKind::Forbidden { plugin } => message.map(|message| (field(plugin), message)),
+        RefusalKind::Unacceptable {
+            plugin: "openapi-validation",
+        } => message.map(|message| ("message", message)),
         RefusalKind::Unacceptable { .. } => message.map(|message| ("", message)),
         _ => None,
     }

@@ -40,23 +40,13 @@ fn refusals(model: &Model) -> Vec<u64> {
 #[test]
 fn who_decides_about_access_refuses_and_others_are_passed_by() {
     let ldap = json!({ "ldap_host": "h", "base_dn": "dc=x", "attribute": "cn" });
-    let table: [(&str, Value, &[u64]); 9] = [
+    let table: [(&str, Value, &[u64]); 7] = [
         ("ldap-auth", ldap, &[503]),
         ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
         ("session", json!({}), &[503]),
         ("ai-prompt-guard", json!({ "deny_patterns": ["x"] }), &[503]),
         ("pre-function", json!({ "access": ["return"] }), &[503]),
         ("post-function", json!({ "log": ["return"] }), &[]),
-        (
-            "azure-functions",
-            json!({ "functionname": "f", "appname": "a" }),
-            &[503],
-        ),
-        (
-            "aws-lambda",
-            json!({ "function_name": "f", "aws_region": "eu-west-1" }),
-            &[503],
-        ),
         (
             "ai-prompt-decorator",
             json!({ "prompts": { "append": [{ "role": "user", "content": "x" }] } }),
@@ -80,14 +70,14 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
 fn what_is_kept_in_a_store_is_told_of() {
     let mut stored = IncrementalModel::new(Options::default());
     let keys = [
-        ("azure-functions", "00000000-0000-4000-8000-000000000001", true),
+        ("ai-prompt-guard", "00000000-0000-4000-8000-000000000001", true),
         ("session", "00000000-0000-4000-8000-000000000002", true),
         ("oauth2", "00000000-0000-4000-8000-000000000003", false),
         ("cors", "00000000-0000-4000-8000-000000000004", true),
     ];
     for (name, id, enabled) in keys {
         let config = match name {
-            "azure-functions" => json!({ "functionname": "f", "appname": "a" }),
+            "ai-prompt-guard" => json!({ "deny_patterns": ["x"] }),
             "oauth2" => json!({ "enable_client_credentials": true }),
             _ => json!({}),
         };
@@ -101,7 +91,7 @@ fn what_is_kept_in_a_store_is_told_of() {
     told.sort();
     assert_eq!(told.len(), 2, "{told:?}");
     for (reason, name, end) in [
-        (&told[0], "azure-functions", "are refused"),
+        (&told[0], "ai-prompt-guard", "are refused"),
         (&told[1], "session", "are refused"),
     ] {
         assert!(

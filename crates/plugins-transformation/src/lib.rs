@@ -15,6 +15,7 @@ pub mod grpc_web;
 pub mod mocking;
 pub mod protobuf;
 pub mod redirect;
+pub mod remote_function;
 pub mod request_id;
 pub mod request_rewrite;
 pub mod response_rewrite;

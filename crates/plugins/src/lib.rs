@@ -17,3 +17,4 @@ pub use weir_plugins_observability::*;
 pub use weir_plugins_shared::{field_edits, header_edits, lenient_json, lua_syntax, request_uri};
 pub use weir_plugins_traffic::*;
 pub use weir_plugins_transformation::*;
+pub use weir_plugins_validation::*;

@@ -53,8 +53,14 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::grpc_transcode::GrpcTranscode::default());
     registry.add(crate::grpc_web::GrpcWeb::default());
     registry.add(crate::fault_injection::FaultInjection);
+    registry.add(crate::data_mask::DataMask);
+    registry.add(crate::remote_function::RemoteFunction);
+    registry.add(crate::injection_protection::InjectionProtection);
+    registry.add(crate::json_threat_protection::JsonThreatProtection);
     registry.add(crate::mirror::Mirror);
     registry.add(crate::mocking::Mocking);
+    registry.add(crate::openapi_mock::OpenapiMock);
+    registry.add(crate::openapi_validation::OpenapiValidation::default());
     registry.add(proxy_cache);
     registry.add(crate::redirect::Redirect);
     registry.add(crate::request_buffering::RequestBuffering);
@@ -87,6 +93,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::request_id::RequestId::default());
     registry.add(crate::request_rewrite::RequestRewrite);
     registry.add(crate::request_termination::RequestTermination);
+    registry.add(crate::request_validator::RequestValidator);
     registry.add(crate::response_rewrite::ResponseRewrite);
     registry
 }

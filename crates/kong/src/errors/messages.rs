@@ -109,6 +109,10 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
         RefusalKind::Unauthenticated { plugin, failure } => unauthenticated(plugin, failure),
         RefusalKind::RateLimited => RenderedMessage::router("API rate limit exceeded"),
         RefusalKind::Forbidden { plugin } => forbidden(plugin, exchange),
+        RefusalKind::Unacceptable { plugin } if VALIDATORS.contains(plugin) => {
+            let message = refusal.message.as_deref().unwrap_or("Bad Request");
+            RenderedMessage::own(&json!({ "message": message }))
+        }
         RefusalKind::Unacceptable { .. } => RenderedMessage::router(unacceptable(refusal.status)),
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
             RenderedMessage::router("An unexpected error occurred")
@@ -117,6 +121,16 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
         _ => RenderedMessage::server("An unexpected error occurred"),
     }
 }
+
+/// Plugins that answer with an object of their own.
+const VALIDATORS: [&str; 6] = [
+    "injection-protection",
+    "json-threat-protection",
+    "openapi-mock",
+    "openapi-validation",
+    "request-validator",
+    "xml-threat-protection",
+];
 
 /// What the original's server says about a status by itself.
 fn of_status(status: u16) -> &'static str {

@@ -6,6 +6,8 @@
 mod acl;
 pub mod acme;
 mod advanced_limits;
+mod aws_lambda;
+mod azure_functions;
 mod basic_auth;
 mod bot_detection;
 mod correlation_id;
@@ -17,13 +19,20 @@ mod grpc_web;
 mod header_edits;
 mod hmac_auth;
 mod http_log;
+mod injection_protection;
 mod ip_restriction;
+mod json_threat_protection;
+mod json_types;
 mod jwt;
+mod kafka_log;
 mod key_auth;
 mod logging;
 mod loggly;
+mod mocking;
 pub mod names;
+mod oas_validation;
 mod opentelemetry;
+mod paid;
 mod prometheus;
 mod proxy_cache;
 mod rate_limiting;
@@ -33,13 +42,17 @@ pub mod redis;
 mod request_size_limiting;
 mod request_termination;
 mod request_transformer;
+mod request_transformer_advanced;
+mod request_validator;
 mod response_ratelimiting;
 mod response_transformer;
+mod response_transformer_advanced;
 mod scope;
 mod service_protection;
 mod shorthand;
 mod standard_webhooks;
 mod statsd;
+mod statsd_advanced;
 mod syslog;
 mod tcp_log;
 mod tracing;
@@ -136,6 +149,8 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
 pub static DEFINITIONS: &[Definition] = &[
     acl::DEFINITION,
     acme::DEFINITION,
+    aws_lambda::DEFINITION,
+    azure_functions::DEFINITION,
     basic_auth::DEFINITION,
     bot_detection::DEFINITION,
     correlation_id::DEFINITION,
@@ -146,10 +161,15 @@ pub static DEFINITIONS: &[Definition] = &[
     grpc_web::DEFINITION,
     hmac_auth::DEFINITION,
     http_log::DEFINITION,
+    injection_protection::DEFINITION,
     ip_restriction::DEFINITION,
+    json_threat_protection::DEFINITION,
     jwt::DEFINITION,
+    kafka_log::DEFINITION,
     key_auth::DEFINITION,
     loggly::DEFINITION,
+    mocking::DEFINITION,
+    oas_validation::DEFINITION,
     opentelemetry::DEFINITION,
     prometheus::DEFINITION,
     proxy_cache::DEFINITION,
@@ -159,11 +179,15 @@ pub static DEFINITIONS: &[Definition] = &[
     request_size_limiting::DEFINITION,
     request_termination::DEFINITION,
     request_transformer::DEFINITION,
+    request_transformer_advanced::DEFINITION,
+    request_validator::DEFINITION,
     response_ratelimiting::DEFINITION,
     response_transformer::DEFINITION,
+    response_transformer_advanced::DEFINITION,
     service_protection::DEFINITION,
     standard_webhooks::DEFINITION,
     statsd::DEFINITION,
+    statsd_advanced::DEFINITION,
     syslog::DEFINITION,
     tcp_log::DEFINITION,
     udp_log::DEFINITION,

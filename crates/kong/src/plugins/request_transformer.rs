@@ -40,8 +40,8 @@ static REPLACE: Record = Record::of(&[
     Field::new("uri", Kind::String),
 ]);
 
-const TEXT: Field = Field::element(Kind::String);
-const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(check_pair)]);
+pub const TEXT: Field = Field::element(Kind::String);
+pub const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(check_pair)]);
 
 /// A name with a value, which is a template that can be read.
 fn check_pair(pair: &str) -> Result<(), String> {
@@ -81,6 +81,13 @@ fn with_template(step: HeaderEdit) -> HeaderEdit {
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    let as_text = |_: &str, text: &str, _: usize| (!text.is_empty()).then(|| Value::from(text));
+    Ok(untyped(config_of(config, &as_text)))
+}
+
+/// The catalogue's configuration. `value_of` makes a value of a body's field of its text and its place in the list of an
+/// operation.
+pub fn config_of(config: &Value, value_of: &dyn Fn(&str, &str, usize) -> Option<Value>) -> Config {
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
     let hosts = texts(config, "replace", "headers").map(split);
     let host = hosts
@@ -88,7 +95,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         .last();
     let as_text = |_: &str, text: &str, _: usize| (!text.is_empty()).then(|| Value::from(text));
     let method = config["http_method"].as_str();
-    Ok(untyped(Config {
+    Config {
         path: config["replace"]["uri"]
             .as_str()
             .map(|uri| template(uri).to_owned()),
@@ -96,12 +103,12 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         host: host.map(|(_, value)| template(value).to_owned()),
         headers: steps(config, is_host).into_iter().map(with_template).collect(),
         query: field_steps(config, "querystring", &as_text),
-        body: field_steps(config, "body", &as_text),
+        body: field_steps(config, "body", value_of),
         form_to_query: matches!(method, Some("GET" | "HEAD" | "TRACE")),
         // Kong sets these headers after all plugins.
         about_client: false,
         variables: false,
         expressions: true,
         ..Config::default()
-    }))
+    }
 }

@@ -1,6 +1,7 @@
 //! `response-transformer`: changes headers and JSON bodies of responses.
 
 use super::header_edits::{NEW_NAMES, field_steps, is_pair, list, steps};
+use super::json_types::{JSON_TYPES, typed_value};
 use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{Check, Field, Kind, Record};
 use serde_json::Value;
@@ -28,42 +29,23 @@ const FIELDS: &[Field] = &[
 
 static REMOVE: Record = Record::of(&[list("json", &TEXT), list("headers", &TEXT)]);
 static RENAME: Record = Record::of(&[list("json", &PAIR), NEW_NAMES]);
-static CHANGE: Record = Record::of(&[
-    list("json", &PAIR),
-    list("json_types", &JSON_TYPE),
-    list("headers", &PAIR),
-]);
+static CHANGE: Record = Record::of(&[list("json", &PAIR), JSON_TYPES, list("headers", &PAIR)]);
 
 const TEXT: Field = Field::element(Kind::String);
 const PAIR: Field = Field::element(Kind::String).check(&[Check::Text(is_pair)]);
-const JSON_TYPE: Field =
-    Field::element(Kind::String).check(&[Check::OneOf(&["boolean", "number", "string"])]);
-
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
-    let typed = |operation: &str, text: &str, index: usize| {
-        if text.is_empty() {
-            return None;
-        }
-        match config[operation]["json_types"][index].as_str() {
-            Some("number") => {
-                let number: f64 = text.trim().parse().ok()?;
-                let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
-                Some(if is_whole {
-                    Value::from(number as i64)
-                } else {
-                    Value::from(number)
-                })
-            }
-            Some("boolean") => Some(Value::Bool(text == "true")),
-            _ => Some(Value::from(text)),
-        }
-    };
-    Ok(untyped(Config {
+    Ok(untyped(config_of(config)))
+}
+
+/// The catalogue's configuration.
+pub fn config_of(config: &Value) -> Config {
+    let typed = |operation: &str, text: &str, index: usize| typed_value(config, operation, text, index);
+    Config {
         headers: steps(config, |_| false),
         json: field_steps(config, "json", &typed),
         variables: false,
         // The original has no bound; a larger body is refused, as a part of it would be no JSON.
         max_body_bytes: 64 << 20,
         ..Config::default()
-    }))
+    }
 }

@@ -4,6 +4,7 @@ use super::fields::Fields;
 use super::form::Wrapper;
 use super::layout::{Layout, LogRecord};
 use super::mask::Masks;
+use crate::data_mask::masked_body;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -100,9 +101,11 @@ impl Filter for LoggerFilter {
             return Outcome::Continue;
         }
         match &exchange.request.body {
-            Some(body) => {
-                let part = body[..body.len().min(wanted.bytes)].to_vec();
-                exchange.filter_state.put(self, RequestBody(part));
+            Some(_) => {
+                if let Some(mut body) = masked_body(exchange) {
+                    body.truncate(wanted.bytes);
+                    exchange.filter_state.put(self, RequestBody(body));
+                }
             }
             // One that is too large is forwarded and not logged.
             None if has_asked => {}

@@ -38,6 +38,21 @@ pub enum Form {
     Loki(BTreeMap<String, String>),
     /// Splunk's HTTP event collector; `source` of the entries.
     Splunk(String),
+    /// SkyWalking's logs.
+    Skywalking(SkywalkingForm),
+    /// An object with the list `events`.
+    Events,
+}
+
+/// Who tells SkyWalking of calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkywalkingForm {
+    /// The service.
+    pub service: String,
+    /// The service's instance; absent: the gateway's host name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
 }
 
 /// Entries for the machine's own log.
@@ -108,6 +123,8 @@ pub struct StructuredSyslog {
     pub data_id: String,
     /// The data: names and values.
     pub data: Vec<(String, String)>,
+    /// Entries end with a line feed, as servers over TCP want them.
+    pub line_end: bool,
 }
 
 impl std::fmt::Debug for StructuredSyslog {
@@ -129,6 +146,7 @@ impl Default for StructuredSyslog {
             least: 7,
             data_id: "weir".into(),
             data: Vec::new(),
+            line_end: false,
         }
     }
 }
@@ -196,6 +214,8 @@ pub enum Wrapper {
     Loki(Vec<(String, Template)>),
     /// The source.
     Splunk(String),
+    /// The service and its instance.
+    Skywalking(SkywalkingForm),
 }
 
 impl Form {
@@ -220,7 +240,8 @@ impl Form {
             nesting: Vec::new(),
         };
         match self {
-            Self::Array => joint("[", ",", "]", false),
+            Self::Array | Self::Skywalking(_) => joint("[", ",", "]", false),
+            Self::Events => joint("{\"events\":[", ",", "]}", false),
             Self::ArrayOrObject => joint("[", ",", "]", true),
             Self::Separated => joint("", "\n", "", false),
             Self::Clickhouse(table) => joint(
@@ -238,9 +259,12 @@ impl Form {
     pub fn wrapper(&self) -> Wrapper {
         match self {
             Self::Lines => Wrapper::Fixed("\n"),
-            Self::Bare | Self::Separated | Self::Array | Self::ArrayOrObject | Self::Clickhouse(_) => {
-                Wrapper::Fixed("")
-            }
+            Self::Bare
+            | Self::Separated
+            | Self::Array
+            | Self::ArrayOrObject
+            | Self::Events
+            | Self::Clickhouse(_) => Wrapper::Fixed(""),
             Self::Syslog(name) => Wrapper::Syslog(name.clone()),
             Self::StructuredSyslog(options) => Wrapper::StructuredSyslog(options.clone(), options.element()),
             Self::LocalSyslog(options) => Wrapper::LocalSyslog(options.clone()),
@@ -256,6 +280,7 @@ impl Form {
                     .collect(),
             ),
             Self::Splunk(source) => Wrapper::Splunk(source.clone()),
+            Self::Skywalking(options) => Wrapper::Skywalking(options.clone()),
         }
     }
 }
@@ -289,6 +314,9 @@ impl Wrapper {
                 };
                 out.extend(format!("<{priority}>1 {at} {host} {} - - {data} ", options.name).bytes());
                 write(&mut out);
+                if options.line_end {
+                    out.push(b'\n');
+                }
             }
             Self::LocalSyslog(options) => {
                 let priority = priority(options.facility, options.severities(), record.status)?;
@@ -312,6 +340,20 @@ impl Wrapper {
                 write(&mut line);
                 json::text(&mut out, &line);
                 out.extend_from_slice(b"]]}");
+            }
+            Self::Skywalking(options) => {
+                let mut line = Vec::with_capacity(1024);
+                write(&mut line);
+                out.extend_from_slice(b"{\"body\":{\"json\":{\"json\":");
+                json::text(&mut out, &line);
+                out.extend_from_slice(b"}},\"service\":");
+                json::text(&mut out, options.service.as_bytes());
+                out.extend_from_slice(b",\"serviceInstance\":");
+                let instance = options.instance.as_deref().unwrap_or(record.hostname);
+                json::text(&mut out, instance.as_bytes());
+                out.extend_from_slice(b",\"endpoint\":");
+                json::text(&mut out, &account.exchange.request.raw_path);
+                out.push(b'}');
             }
             Self::Splunk(source) => {
                 out.extend_from_slice(b"{\"time\":");

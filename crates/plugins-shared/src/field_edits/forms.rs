@@ -59,6 +59,11 @@ impl Fields for Pairs {
         self.0.retain(|(known, _)| known != name.as_bytes());
     }
 
+    fn keep(&mut self, names: &[String]) {
+        self.0
+            .retain(|(known, _)| names.iter().any(|name| known == name.as_bytes()));
+    }
+
     fn rename(&mut self, old: &str, new: &str) {
         let is_old = |(name, _): &(Vec<u8>, Option<Vec<u8>>)| name == old.as_bytes();
         let (renamed, mut rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0).into_iter().partition(is_old);
@@ -141,6 +146,11 @@ impl Fields for Multipart {
 
     fn remove(&mut self, name: &str) {
         self.parts.retain(|(known, ..)| known != name.as_bytes());
+    }
+
+    fn keep(&mut self, names: &[String]) {
+        self.parts
+            .retain(|(known, ..)| names.iter().any(|name| known == name.as_bytes()));
     }
 
     fn rename(&mut self, old: &str, new: &str) {

@@ -21,6 +21,8 @@ use weir_plugin::Exchange;
 pub enum FieldEdit {
     /// Takes out all values of these names.
     Remove(Vec<String>),
+    /// Takes out all values of other names than these.
+    Keep(Vec<String>),
     /// Gives values another name: old name to new, whose own values go.
     Rename(BTreeMap<String, String>),
     /// Sets values where there is one of the same name already.
@@ -37,6 +39,8 @@ pub trait Fields {
     fn has(&self, name: &str) -> bool;
     /// Takes all values of this name out.
     fn remove(&mut self, name: &str);
+    /// Takes out the values of all names but these.
+    fn keep(&mut self, names: &[String]);
     /// Gives the values of a name another one; without any, those of the other name go.
     fn rename(&mut self, old: &str, new: &str);
     /// Puts a value in place of all of the same name.
@@ -52,6 +56,7 @@ pub struct FieldEdits(Vec<Step>);
 #[derive(Debug)]
 enum Step {
     Remove(String),
+    Keep(Vec<String>),
     Rename(String, String),
     Replace(String, FieldValue),
     Add(String, FieldValue),
@@ -110,6 +115,7 @@ impl FieldEdits {
                     }
                 };
             match step {
+                FieldEdit::Keep(names) => made.push(Step::Keep(names.clone())),
                 FieldEdit::Remove(names) => made.extend(names.iter().cloned().map(Step::Remove)),
                 FieldEdit::Rename(names) => {
                     made.extend(
@@ -142,7 +148,7 @@ impl FieldEdits {
             Step::Replace(_, value) | Step::Add(_, value) | Step::Append(_, value) => {
                 matches!(value, FieldValue::Text(text) if text.needs_body())
             }
-            Step::Remove(_) | Step::Rename(..) => false,
+            Step::Remove(_) | Step::Keep(_) | Step::Rename(..) => false,
         })
     }
 
@@ -156,6 +162,10 @@ impl FieldEdits {
             changed |= match step {
                 Step::Remove(name) => {
                     fields.remove(name);
+                    true
+                }
+                Step::Keep(names) => {
+                    fields.keep(names);
                     true
                 }
                 Step::Rename(old, new) => {
@@ -185,6 +195,10 @@ impl Fields for Map<String, Value> {
 
     fn remove(&mut self, name: &str) {
         self.shift_remove(name);
+    }
+
+    fn keep(&mut self, names: &[String]) {
+        self.retain(|name, _| names.contains(name));
     }
 
     fn rename(&mut self, old: &str, new: &str) {

@@ -5,10 +5,12 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The layers, lowest first, each with the layers that it may build on. Only lower ones can stand there.
-const LAYERS: [(&str, &[&str]); 29] = [
+const LAYERS: [(&str, &[&str]); 31] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
+    // Documents as values: API management and the validators read them alike.
+    ("weir-openapi", &["weir-model"]),
     ("weir-telemetry", &[]),
     // Its store is a file of its own; what configures gateways is another one.
     ("weir-analytics", &[]),
@@ -25,6 +27,16 @@ const LAYERS: [(&str, &[&str]); 29] = [
         &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
     ),
     ("weir-plugins-transformation", FAMILY),
+    (
+        "weir-plugins-validation",
+        &[
+            "weir-model",
+            "weir-flow",
+            "weir-openapi",
+            "weir-plugin",
+            "weir-plugins-shared",
+        ],
+    ),
     ("weir-plugins-caching", FAMILY),
     // Of telemetry, how the JSON of logs is written. Of caching, what the metrics endpoint purges.
     (
@@ -45,6 +57,7 @@ const LAYERS: [(&str, &[&str]); 29] = [
             "weir-plugins-authentication",
             "weir-plugins-traffic",
             "weir-plugins-transformation",
+            "weir-plugins-validation",
             "weir-plugins-caching",
             "weir-plugins-observability",
         ],
@@ -71,7 +84,7 @@ const LAYERS: [(&str, &[&str]); 29] = [
     ("weir-apisix", DIALECT),
     ("weir-native", DIALECT),
     // Definitions and rendering, without the documents of a gateway: those are values to it.
-    ("weir-apis", &["weir-model"]),
+    ("weir-apis", &["weir-model", "weir-openapi"]),
     ("weir-control", CONTROL),
     ("weir-console", &[]),
     // It acts for developers through Weir's own API, and shows the console's built pages.

@@ -6,10 +6,11 @@ use crate::repository::{files, read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_dialect::{PluginName, Support};
 
-const FAMILIES: [&str; 5] = [
+const FAMILIES: [&str; 6] = [
     "authentication",
     "traffic",
     "transformation",
+    "validation",
     "caching",
     "observability",
 ];
@@ -119,7 +120,7 @@ fn lists_of_sources() -> Vec<List> {
 }
 
 /// Macros that make adapters.
-const MACROS: [&str; 1] = ["idle"];
+const MACROS: [&str; 2] = ["idle", "function"];
 
 /// APISIX's adapters: `&super::MODULE::TYPE,`.
 fn adapters() -> Vec<String> {

@@ -171,8 +171,8 @@ fn plugins_that_are_not_served_fail_a_check() {
     // As the original does, a check accepts a kong.yml with a plugin that is described; a strict one does not.
     for (text, said, code) in [
         (
-            kong("{name: aws-lambda, config: {function_name: f, aws_region: eu-west-1}}"),
-            "plugin \"aws-lambda\" is not served by this version of Weir: calls that come to it are refused",
+            kong("{name: ai-prompt-guard, config: {deny_patterns: [x]}}"),
+            "plugin \"ai-prompt-guard\" is not served by this version of Weir: calls that come to it are refused",
             0,
         ),
         (

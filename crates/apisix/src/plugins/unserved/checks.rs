@@ -2,7 +2,6 @@
 
 use super::models;
 use super::openid;
-use crate::schema::is_secret_reference;
 use crate::translate::vars;
 use serde_json::{Map, Value};
 use weir_plugins::lua_syntax;
@@ -31,8 +30,6 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
         "cas-auth" => cookie(config),
         "ldap-auth-advanced" => directory(config),
-        "oas-validator" => specification(config),
-        "loggly" => tags(config).and_then(|()| logged_bodies(config)),
         "rocketmq-logger" | "tencent-cloud-cls" => logged_bodies(config),
         _ => Ok(()),
     }
@@ -86,28 +83,6 @@ fn directory(config: &Config) -> Result<(), String> {
     match is_set(config, "bind_dn") && !is_set(config, "ldap_password") {
         true => Err("ldap_password is required when bind_dn is set".to_owned()),
         false => Ok(()),
-    }
-}
-
-fn specification(config: &Config) -> Result<(), String> {
-    let spec = text(config, "spec").filter(|spec| !is_secret_reference(spec));
-    match spec.map(serde_json::from_str::<Value>) {
-        Some(Err(error)) => Err(format!("invalid JSON string provided, err: {error}")),
-        _ => Ok(()),
-    }
-}
-
-/// The pattern of tags looks ahead.
-fn tags(config: &Config) -> Result<(), String> {
-    let tags = config.get("tags").and_then(Value::as_array);
-    let mut tags = tags.into_iter().flatten().filter_map(Value::as_str).enumerate();
-    match tags.find(|(_, tag)| tag.starts_with("tag=")) {
-        Some((index, tag)) => Err(format!(
-            "property \"tags\" validation failed: failed to validate item {}: failed to match pattern \
-             \"^(?!tag=)[ -~]*\" with \"{tag}\"",
-            index + 1
-        )),
-        None => Ok(()),
     }
 }
 

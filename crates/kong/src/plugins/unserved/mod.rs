@@ -7,9 +7,11 @@
 mod ai_prompt_decorator;
 mod ai_prompt_guard;
 mod ai_prompt_template;
-mod aws_lambda;
-mod azure_functions;
+mod ai_proxy;
+mod ai_request_transformer;
+mod ai_response_transformer;
 mod ldap_auth;
+mod llm;
 mod oauth2;
 mod post_function;
 mod pre_function;
@@ -26,8 +28,9 @@ pub static DESCRIBED: &[Definition] = &[
     ai_prompt_decorator::DEFINITION,
     ai_prompt_guard::DEFINITION,
     ai_prompt_template::DEFINITION,
-    aws_lambda::DEFINITION,
-    azure_functions::DEFINITION,
+    ai_proxy::DEFINITION,
+    ai_request_transformer::DEFINITION,
+    ai_response_transformer::DEFINITION,
     ldap_auth::DEFINITION,
     oauth2::DEFINITION,
     post_function::DEFINITION,

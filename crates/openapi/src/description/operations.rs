@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::references::{reference_of, resolve};
 use super::{Format, Operation, schemas};
-use crate::naming::slug;
+use crate::slug::slug;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use weir_model::DocPath;

@@ -1,0 +1,14 @@
+//! OpenAPI documents of any version: reading them, and one normal form for all that come after.
+//!
+//! **What it is not**: it knows no gateway, no HTTP and no plugin.
+
+mod description;
+pub mod finding;
+mod slug;
+
+pub use description::{
+    Description, Format, INVALID_REF, MAX_BYTES, MAX_CHAIN, MAX_FINDINGS, MAX_OPERATIONS, Operation,
+    UNREADABLE, from_value, locate, parse, positions, read, resolve,
+};
+pub use finding::{Finding, Level, Position};
+pub use slug::{MAX_LENGTH, slug};

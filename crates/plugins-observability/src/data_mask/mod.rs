@@ -1,0 +1,168 @@
+//! `data-mask`: changes what loggers tell of a call: arguments, headers and fields of the request's body.
+//!
+//! ```yaml
+//! rules:
+//!   - {part: query, name: token, action: remove}
+//!   - {part: header, name: X-Card, action: {replace: "****"}}
+//!   - {part: body_json, name: "$.card.number", action: {regex: {pattern: "^\\d{12}", replacement: "****"}}}
+//! ```
+//!
+//! The upstream gets the call as it is. Loggers that stand behind this plugin in the chain tell of the masked values, also
+//! where a field of theirs names a variable (`$arg_token`, `$request_uri`).
+//!
+//! Security: a body that cannot be read as what a rule says (no JSON, too large, too many fields) is not logged at all.
+
+mod rules;
+
+use rules::Rules;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::Diagnostic;
+use weir_plugin::{
+    BuildContext, CallRecord, Exchange, Filter, LogEntry, Outcome, Phases, Plugin, parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+
+/// Configuration of `data-mask`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What is changed, in this order.
+    pub rules: Vec<Rule>,
+    /// The most bytes of a body in JSON that is changed; a larger one is not logged.
+    pub max_body_bytes: usize,
+    /// The most fields of a form that is changed; one with more is not logged.
+    pub max_form_fields: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            max_body_bytes: 1 << 20,
+            max_form_fields: 100,
+        }
+    }
+}
+
+/// A change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The part of the call: `query`, `header`, `body_json` or `body_form`.
+    pub part: Part,
+    /// The name of an argument, a header or a field; of JSON, a path (`$.user.card`, `$..password`).
+    pub name: String,
+    /// What becomes of the value: `remove`, `{replace: TEXT}` or `{regex: {pattern, replacement}}`.
+    pub action: Masking,
+}
+
+/// A part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// An argument of the query.
+    Query,
+    /// A header.
+    Header,
+    /// A part of a body in JSON.
+    BodyJson,
+    /// A field of an urlencoded body.
+    BodyForm,
+}
+
+/// What becomes of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Masking {
+    /// It is left out.
+    Remove,
+    /// This stands in its place.
+    Replace(String),
+    /// The first place that a regular expression finds is replaced.
+    Regex {
+        /// The expression.
+        pattern: String,
+        /// What stands in place of what it found, with `$1` for its groups.
+        replacement: String,
+    },
+}
+
+/// The plugin.
+pub struct DataMask;
+
+impl Plugin for DataMask {
+    fn name(&self) -> &'static str {
+        "data-mask"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        let rules = Rules::compile(&config).unwrap_or_else(|message| {
+            faults.add("rules", message);
+            Rules::default()
+        });
+        faults.done()?;
+        Ok(Arc::new(MaskFilter(Arc::new(rules))))
+    }
+}
+
+/// An instance of `data-mask`.
+struct MaskFilter(Arc<Rules>);
+
+/// All instances keep their rules for loggers under this address.
+static SHARED: u8 = 0;
+
+/// The rules on bodies of a call.
+struct BodyRules(Vec<Arc<Rules>>);
+
+/// The request's body as loggers may tell it; `None`: not at all.
+pub fn masked_body(exchange: &mut Exchange) -> Option<Vec<u8>> {
+    let rules = match exchange.filter_state.get_mut::<_, BodyRules>(&SHARED) {
+        Some(BodyRules(rules)) => rules.clone(),
+        None => return exchange.request.body.clone(),
+    };
+    let content_type = exchange.request.headers.get(b"content-type").map(<[u8]>::to_vec);
+    let mut body = exchange.request.body.clone()?;
+    for rules in rules {
+        body = rules.mask_body(body, content_type.as_deref())?;
+    }
+    Some(body)
+}
+
+impl Filter for MaskFilter {
+    fn is_observer(&self) -> bool {
+        true
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            request: self.0.has_body_rules(),
+            response: false,
+            log: true,
+        }
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let rules = Arc::clone(&self.0);
+        match exchange.filter_state.get_mut::<_, BodyRules>(&SHARED) {
+            Some(BodyRules(all)) => all.push(rules),
+            None => exchange.filter_state.put(&SHARED, BodyRules(vec![rules])),
+        }
+        Outcome::Continue
+    }
+
+    fn on_log(&self, exchange: &mut Exchange, _: &CallRecord<'_>, _: &mut Vec<LogEntry>) {
+        self.0.mask_head(&mut exchange.request);
+    }
+}
+
+#[cfg(test)]
+mod tests;

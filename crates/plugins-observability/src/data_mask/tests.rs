@@ -1,0 +1,148 @@
+//! Masked parts of calls.
+
+use super::*;
+use serde_json::json;
+use weir_plugins_testkit::*;
+
+fn masked(
+    rules: Value,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) -> (String, Vec<String>, Option<String>) {
+    let filter = build(&DataMask, &json!({ "rules": rules, "max_form_fields": 3 })).expect("valid");
+    let mut exchange = exchange();
+    prepare(&mut exchange, line, headers);
+    exchange.request.body = body.map(|body| body.as_bytes().to_vec());
+    if filter.phases().request {
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+    }
+    let body = masked_body(&mut exchange).map(|body| String::from_utf8_lossy(&body).into_owned());
+    filter.on_log(&mut exchange, &record(), &mut Vec::new());
+    let query = exchange.request.query.clone().unwrap_or_default();
+    (
+        String::from_utf8_lossy(&query).into_owned(),
+        lines(&exchange.request.headers),
+        body,
+    )
+}
+
+#[test]
+fn queries_and_headers_are_masked() {
+    let regex = json!({"regex": {"pattern": "^(..).*", "replacement": "$1***"}});
+    for (rules, query, headers) in [
+        (
+            json!([{"part": "query", "name": "a", "action": "remove"}]),
+            "b=x%20y&c",
+            vec!["X-A: secret", "X-A: other"],
+        ),
+        (
+            json!([{"part": "query", "name": "a", "action": {"replace": "*"}}]),
+            "a=%2A&b=x%20y&c&a=%2A",
+            vec!["X-A: secret", "X-A: other"],
+        ),
+        (
+            json!([{"part": "query", "name": "b", "action": regex}]),
+            "a=1&b=x+%2A%2A%2A&c&a=2",
+            vec!["X-A: secret", "X-A: other"],
+        ),
+        (
+            json!([{"part": "header", "name": "x-a", "action": "remove"}]),
+            "a=1&b=x%20y&c&a=2",
+            vec![],
+        ),
+        (
+            json!([{"part": "header", "name": "x-a", "action": regex}]),
+            "a=1&b=x%20y&c&a=2",
+            vec!["x-a: se***", "x-a: ot***"],
+        ),
+        (
+            json!([{"part": "query", "name": "none", "action": "remove"}]),
+            "a=1&b=x%20y&c&a=2",
+            vec!["X-A: secret", "X-A: other"],
+        ),
+    ] {
+        let call = [("X-A", "secret"), ("X-A", "other")];
+        let found = masked(rules.clone(), "GET /?a=1&b=x%20y&c&a=2", &call, None);
+        let headers: Vec<String> = headers.into_iter().map(str::to_owned).collect();
+        assert_eq!((found.0.as_str(), found.1), (query, headers), "{rules}");
+    }
+}
+
+#[test]
+fn bodies_are_masked_or_not_told() {
+    let json_type = ("Content-Type", "application/json");
+    let form_type = ("Content-Type", "application/x-www-form-urlencoded");
+    let rule =
+        |part: &str, name: &str, action: Value| json!([{"part": part, "name": name, "action": action}]);
+    let body = r#"{"user":{"card":"1234"},"list":[{"k":1},{"k":2}]}"#;
+    for (rules, content_type, body, expected) in [
+        (
+            rule("body_json", "$.user.card", json!({"replace": "*"})),
+            json_type,
+            body,
+            Some(r#"{"user":{"card":"*"},"list":[{"k":1},{"k":2}]}"#),
+        ),
+        (
+            rule("body_json", "$..k", json!("remove")),
+            json_type,
+            body,
+            Some(r#"{"user":{"card":"1234"},"list":[{},{}]}"#),
+        ),
+        (
+            rule("body_json", "$.list[*]", json!("remove")),
+            json_type,
+            body,
+            Some(r#"{"user":{"card":"1234"},"list":[]}"#),
+        ),
+        (
+            rule(
+                "body_json",
+                "$.user.card",
+                json!({"regex": {"pattern": "^..", "replacement": "**"}}),
+            ),
+            json_type,
+            body,
+            Some(r#"{"user":{"card":"**34"},"list":[{"k":1},{"k":2}]}"#),
+        ),
+        (
+            rule("body_json", "$.user.card", json!("remove")),
+            json_type,
+            "no json",
+            None,
+        ),
+        (
+            rule("body_form", "a", json!("remove")),
+            form_type,
+            "a=1&b=2",
+            Some("b=2"),
+        ),
+        (
+            rule("body_form", "a", json!("remove")),
+            form_type,
+            "a=1&b=2&c=3&d=4",
+            None,
+        ),
+        (
+            rule("body_form", "a", json!("remove")),
+            json_type,
+            "{}",
+            Some("{}"),
+        ),
+        (rule("query", "a", json!("remove")), json_type, "x", Some("x")),
+    ] {
+        let found = masked(rules.clone(), "POST /", &[content_type], Some(body));
+        assert_eq!(found.2.as_deref(), expected, "{rules} {body}");
+    }
+}
+
+#[test]
+fn bad_configurations_are_refused_at_their_place() {
+    for rule in [
+        json!({"part": "body_json", "name": "$.[", "action": "remove"}),
+        json!({"part": "query", "name": "a", "action": {"regex": {"pattern": "(", "replacement": ""}}}),
+    ] {
+        assert_eq!(refused_at(&DataMask, &json!({ "rules": [rule] })), ["rules"]);
+    }
+    assert!(build(&DataMask, &example(include_str!("mod.rs"))).is_ok());
+}

@@ -1,0 +1,205 @@
+//! `openapi-mock`: answers calls with the examples of an OpenAPI document, in place of the upstream.
+//!
+//! ```yaml
+//! spec: |
+//!   openapi: 3.1.0
+//!   info: {title: Pets, version: "1"}
+//!   paths:
+//!     /pets:
+//!       get:
+//!         responses: {"200": {description: pets, content: {application/json: {example: [{name: Rex}]}}}}
+//! ```
+//!
+//! Without an example, a value is made of the schema: of its own example, its default, its first allowed value, or its type.
+
+mod example;
+
+use crate::openapi::{Api, Base, Found};
+use crate::openapi_validation::BasePath;
+use crate::refuse::refuse;
+use example::Answer;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_model::Diagnostic;
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, Suspend, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+
+const PLUGIN: &str = "openapi-mock";
+const NO_PATH: &str = "Corresponding path and method spec does not exist in API Specification";
+const NO_EXAMPLE: &str = "No examples exist in API specification for this resource with Accept Header";
+/// The longest answer that waits.
+const MAX_DELAY_MS: u64 = 3_600_000;
+
+/// Configuration of `openapi-mock`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The document, in JSON or YAML: Swagger 2.0, or OpenAPI 3.0 to 3.2.
+    pub spec: String,
+    /// Which base path stands before the document's paths: `none`, `servers` (the paths of its servers), or one of one's
+    /// own.
+    pub base_path: BasePath,
+    /// Statuses that are answered; empty: all that the document has.
+    pub statuses: Vec<u16>,
+    /// Whether any status is answered, rather than the lowest one.
+    pub random_status: bool,
+    /// Whether any of several examples is answered, rather than the first one.
+    pub random_example: bool,
+    /// The range of a random delay before the answer, in milliseconds; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<(u64, u64)>,
+    /// A header that marks answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            spec: String::new(),
+            base_path: BasePath::None,
+            statuses: Vec::new(),
+            random_status: false,
+            random_example: false,
+            delay_ms: None,
+            mark: None,
+        }
+    }
+}
+
+/// The plugin.
+pub struct OpenapiMock;
+
+impl Plugin for OpenapiMock {
+    fn name(&self) -> &'static str {
+        "openapi-mock"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        if config
+            .delay_ms
+            .is_some_and(|(least, most)| least > most || most > MAX_DELAY_MS)
+        {
+            faults.add(
+                "delay_ms",
+                format!("expected two numbers up to {MAX_DELAY_MS}, the smaller one first"),
+            );
+        }
+        if let Some(mark) = &config.mark {
+            faults.check_name("mark", mark);
+        }
+        let base = match &config.base_path {
+            BasePath::None => Base::None,
+            BasePath::Servers => Base::Servers,
+            BasePath::Path(path) => Base::Own(path.clone()),
+        };
+        let made = Api::compile(&config.spec, &base, true);
+        let made = made.map(|api| {
+            let answers = (0..api.len()).map(|number| {
+                let described = &api.operation(number).described;
+                example::answers(described, api.components(), &config.statuses)
+            });
+            let answers = answers.collect();
+            MockFilter {
+                answers,
+                api,
+                random_status: config.random_status,
+                random_example: config.random_example,
+                delay_ms: config.delay_ms,
+                mark: config.mark.clone(),
+            }
+        });
+        match made {
+            Ok(filter) => {
+                faults.done()?;
+                Ok(Arc::new(filter))
+            }
+            Err(message) => {
+                faults.add("spec", message);
+                faults.done()?;
+                Err(Vec::new())
+            }
+        }
+    }
+}
+
+/// An instance of `openapi-mock`.
+struct MockFilter {
+    api: Api,
+    /// By operation, its answers in the order of their statuses.
+    answers: Vec<Vec<Answer>>,
+    random_status: bool,
+    random_example: bool,
+    delay_ms: Option<(u64, u64)>,
+    mark: Option<String>,
+}
+
+/// The answer has waited.
+struct Waited;
+
+impl MockFilter {
+    fn reply(&self, exchange: &mut Exchange) -> Result<Reply, &'static str> {
+        let request = &exchange.request;
+        let path = match request.path_is_decoded {
+            true => &request.raw_path,
+            false => &request.path,
+        };
+        let number = match self.api.find(&request.method, path, &request.work) {
+            Ok(Found::Operation(number, _)) => number,
+            _ => return Err(NO_PATH),
+        };
+        let answers = self.answers.get(number).ok_or(NO_PATH)?;
+        let accept = request.headers.get(b"accept").map(<[u8]>::to_vec);
+        let mut pick = |count: usize, is_random: bool| match (is_random, count) {
+            (true, 2..) => (exchange.random_u64() % count as u64) as usize,
+            _ => 0,
+        };
+        let fitting: Vec<&Answer> = answers.iter().filter(|it| it.fits(accept.as_deref())).collect();
+        let mut statuses: Vec<u16> = fitting.iter().map(|it| it.status).collect();
+        statuses.dedup();
+        let status = *statuses
+            .get(pick(statuses.len(), self.random_status))
+            .ok_or(NO_EXAMPLE)?;
+        let of_status: Vec<&&Answer> = fitting.iter().filter(|it| it.status == status).collect();
+        let answer = of_status.first().ok_or(NO_EXAMPLE)?;
+        let place = pick(answer.bodies.len(), self.random_example);
+        let body = answer.bodies.get(place).cloned().unwrap_or_default();
+        let mut reply = Reply::new(status, answer.media.clone(), body);
+        if let Some(mark) = &self.mark {
+            reply = reply.with_header(mark.as_str(), "true");
+        }
+        Ok(reply)
+    }
+}
+
+impl Filter for MockFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some((least, most)) = self.delay_ms
+            && exchange.filter_state.take::<_, Waited>(self).is_none()
+        {
+            exchange.filter_state.put(self, Waited);
+            let time = least + exchange.random_u64() % (most - least + 1);
+            return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
+        }
+        match self.reply(exchange) {
+            Ok(reply) => Outcome::Reply(Box::new(reply)),
+            Err(message) => refuse(PLUGIN, 404, message, message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! Refusals of this family: what callers are told, and what the log says.
+
+use weir_plugin::{Outcome, Refusal, RefusalKind};
+
+/// Refuses a call with this status and these words. The log says what is wrong.
+pub fn refuse(plugin: &'static str, status: u16, message: impl Into<String>, fault: &str) -> Outcome {
+    tracing::info!(plugin, "a call is refused: {fault}");
+    let mut refusal = Refusal::with_status(RefusalKind::Unacceptable { plugin }, status);
+    refusal.message = Some(message.into());
+    Outcome::Refuse(Box::new(refusal))
+}

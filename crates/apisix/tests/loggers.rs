@@ -259,3 +259,65 @@ fn formats_end_where_they_nest_too_deep() {
     let deepest = &found.extra_fields["in"]["a"]["b"]["c"];
     assert_eq!(*deepest, json!({"d": {}, "x": "$uri"}));
 }
+
+#[test]
+fn logs_of_clouds_and_events() {
+    let sls = json!({"host": "l", "port": 1, "project": "p", "logstore": "l", "access_key_id": "i",
+        "access_key_secret": "s"});
+    let lago = json!({"endpoint_addrs": ["http://l:1/"], "token": "t", "event_transaction_id": "req_$request_id",
+        "event_subscription_id": "c", "event_code": "x", "event_properties": {"s": "$status"}});
+    for (plugin, config, place, expected) in [
+        (
+            "sls-logger",
+            sls.clone(),
+            "/target/tcp",
+            json!({"host": "l", "port": 1, "tls": true, "verify_tls": true, "timeout_ms": 5000}),
+        ),
+        (
+            "sls-logger",
+            sls,
+            "/form/structured_syslog/data/3",
+            json!(["access-key-secret", "s"]),
+        ),
+        (
+            "loggly",
+            json!({"customer_token": "t", "severity": "ERR", "tags": ["a", "b"]}),
+            "/form/structured_syslog/data",
+            json!([["tag", "a"], ["tag", "b"]]),
+        ),
+        (
+            "loggly",
+            json!({"customer_token": "t"}),
+            "/target/udp",
+            json!({"host": "logs-01.loggly.com", "port": 514}),
+        ),
+        (
+            "skywalking-logger",
+            json!({"endpoint_addr": "http://l:1/ignored", "service_instance_name": "$hostname"}),
+            "/target/http/url",
+            json!("http://l:1/v3/logs"),
+        ),
+        (
+            "skywalking-logger",
+            json!({"endpoint_addr": "http://l:1", "service_instance_name": "$hostname"}),
+            "/form/skywalking",
+            json!({"service": "APISIX"}),
+        ),
+        (
+            "lago",
+            lago.clone(),
+            "/target/http/url",
+            json!("http://l:1/api/v1/events/batch"),
+        ),
+        (
+            "lago",
+            lago,
+            "/fields",
+            json!({"transaction_id": "req_$request_id", "external_subscription_id": "c", "code": "x",
+                "timestamp": "$msec", "properties": {"s": "$status"}}),
+        ),
+    ] {
+        let made = serde_json::to_value(catalogue(plugin, &config)).expect("JSON");
+        assert_eq!(made.pointer(place), Some(&expected), "{plugin} {place}");
+    }
+}

@@ -294,6 +294,58 @@ fn plugins_apisix(bencher: Bencher<'_, '_>, name: &str) {
     run_chain(bencher, &Dialect::Apisix.one_route(&json!(plugins)));
 }
 
+/// A body of about 1 KB, beside a schema that says something of each of its values, and beside limits.
+#[divan::bench(args = ["request-validator", "json-threat-protection"])]
+fn bodies_of_1_kb(bencher: Bencher<'_, '_>, name: &str) {
+    let items: Vec<Value> = (0..14)
+        .map(|id| json!({"id": id, "name": "a thing of some length", "tags": ["red", "blue"], "price": 9.5}))
+        .collect();
+    let body = json!({ "items": items }).to_string().into_bytes();
+    let schema = json!({
+        "type": "object",
+        "required": ["items"],
+        "additionalProperties": false,
+        "properties": {"items": {"type": "array", "maxItems": 100, "items": {
+            "type": "object",
+            "required": ["id", "name"],
+            "properties": {
+                "id": {"type": "integer", "minimum": 0},
+                "name": {"type": "string", "minLength": 1, "maxLength": 100},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "price": {"type": "number", "exclusiveMinimum": 0},
+            },
+        }}},
+    });
+    let config = match name {
+        "request-validator" => json!({"version": "draft4", "body_schema": schema.to_string()}),
+        _ => {
+            json!({"max_container_depth": 10, "max_array_element_count": 100, "max_string_value_length": 100})
+        }
+    };
+    let model = Dialect::Kong.one_route(&json!([{"name": name, "config": config}]));
+    let snapshot = compiled(&model);
+    let route = &snapshot.routes[0];
+    let ready = || {
+        let mut exchange = call("/hello1");
+        exchange.route = Some(route.facts.clone());
+        exchange.request.method = "POST".into();
+        exchange
+            .request
+            .headers
+            .append(b"content-type", b"application/json");
+        exchange.request.has_body = true;
+        exchange.request.body = Some(body.clone());
+        exchange
+    };
+    assert!(
+        pass(&route.chain, &mut ready()),
+        "a filter refuses the call of this measurement"
+    );
+    bencher
+        .with_inputs(ready)
+        .bench_local_refs(|exchange| pass(&route.chain, exchange));
+}
+
 /// The request work and the response work of the route's chain, for a call that passes all of it.
 fn run_chain(bencher: Bencher<'_, '_>, model: &Model) {
     let snapshot = compiled(model);

@@ -184,3 +184,33 @@ fn loggly_gets_its_token_and_tags() {
     );
     assert_eq!(found["target"]["udp"]["host"], "logs-01.loggly.com");
 }
+
+#[test]
+fn topics_of_kafka() {
+    let servers = json!([{"host": "k", "port": 9092}]);
+    let user = json!({"strategy": "sasl", "mechanism": "SCRAM-SHA-256", "user": "u", "password": "p"});
+    let made = catalogue(
+        "kafka-log",
+        &json!({"bootstrap_servers": servers, "topic": "t", "authentication": user, "producer_request_acks": -1}),
+    );
+    let target = &made["target"]["kafka"];
+    assert_eq!(target["brokers"], servers);
+    assert_eq!(target["sasl"]["mechanism"], "SCRAM-SHA-256");
+    assert_eq!((&target["acks"], &target["topic"]), (&json!(-1), &json!("t")));
+    assert_eq!(made["batch"]["max_pending"], 50_000);
+    for (config, place) in [
+        (
+            json!({"bootstrap_servers": servers, "topic": "t", "authentication": {"strategy": "sasl"}}),
+            "plugins[0]",
+        ),
+        (json!({"topic": "t"}), "bootstrap_servers"),
+        (
+            json!({"bootstrap_servers": servers, "topic": "t", "producer_request_acks": 2}),
+            "producer_request_acks",
+        ),
+    ] {
+        let found = read("kafka-log", &config).expect_err("is refused");
+        let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+        assert!(paths.iter().any(|path| path.contains(place)), "{paths:?}");
+    }
+}

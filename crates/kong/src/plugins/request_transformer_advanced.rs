@@ -60,3 +60,27 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     }
     Ok(untyped(made))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_have_types_and_bodies_keep_fields() {
+        let config = json!({
+            "add": {"body": ["n:1.5", "b:true", "t:x"], "json_types": ["number", "boolean"]},
+            "replace": {"uri": "/a"},
+            "allow": {"body": ["n", "b"]},
+            "dots_in_keys": true,
+        });
+        let made = translate(&config, &|_| None).expect("it is served");
+        assert_eq!(
+            made["body"],
+            json!([{"add": {"n": 1.5}}, {"add": {"b": true}}, {"add": {"t": "x"}}, {"keep": ["n", "b"]}])
+        );
+        assert_eq!(made["path"], "/a");
+        let dotted = translate(&json!({"dots_in_keys": false}), &|_| None);
+        assert_eq!(dotted.expect_err("it is refused").field, "dots_in_keys");
+    }
+}

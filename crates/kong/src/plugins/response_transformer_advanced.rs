@@ -126,3 +126,38 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     }
     Ok(made)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_and_bodies_are_translated() {
+        let both = json!(["200", "400-499"]);
+        let config = json!({
+            "replace": {"body": "x", "if_status": both},
+            "add": {"headers": ["X-A:1"], "if_status": both},
+            "dots_in_keys": true,
+        });
+        let made = translate(&config, &|_| None).expect("it is served");
+        assert_eq!(made["body"], "x");
+        let of_range = |low: u16, high: u16| json!(["AND", ["status", ">=", low], ["status", "<=", high]]);
+        assert_eq!(
+            made["when"],
+            json!(["OR", of_range(200, 200), of_range(400, 499)])
+        );
+        for (config, field) in [
+            (
+                json!({"add": {"headers": ["X-A:1"], "if_status": ["200"]}, "remove": {"headers": ["X-B"]}}),
+                "replace",
+            ),
+            (json!({"transform": {"functions": ["return"]}}), "transform"),
+        ] {
+            assert_eq!(
+                translate(&config, &|_| None).expect_err("it is refused").field,
+                field
+            );
+        }
+        assert!(check_status("200-299").is_ok() && check_status("2xx").is_err());
+    }
+}

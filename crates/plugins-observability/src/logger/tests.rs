@@ -178,6 +178,17 @@ fn entries_have_forms() {
             r#"{"time":1795188660.012,"host":"gw-1","source":"src","sourcetype":"_json","event":{"m":"GET"}}"#
                 .to_owned(),
         ),
+        (
+            json!({"skywalking": {"service": "s", "instance": "i"}}),
+            r#"{"body":{"json":{"json":"{\"m\":\"GET\"}"}},"service":"s","serviceInstance":"i","endpoint":"/p"}"#
+                .to_owned(),
+        ),
+        (
+            json!({"skywalking": {"service": "s"}}),
+            r#"{"body":{"json":{"json":"{\"m\":\"GET\"}"}},"service":"s","serviceInstance":"gw-1","endpoint":"/p"}"#
+                .to_owned(),
+        ),
+        (json!("events"), r#"{"m":"GET"}"#.to_owned()),
     ] {
         let found = text(json!({"form": form, "fields": {"m": "$request_method"}}));
         assert_eq!(found.replace('\n', "|"), expected, "{form}");
@@ -187,6 +198,11 @@ fn entries_have_forms() {
     let mut table = entries(json!({"form": {"clickhouse": "t"}}), &mut call());
     let joint = &table.pop().expect("an entry").target.joint;
     assert_eq!(joint.before, "INSERT INTO t FORMAT JSONEachRow ");
+    let mut events = entries(json!({"form": "events"}), &mut call());
+    let joint = &events.pop().expect("an entry").target.joint;
+    assert_eq!((joint.before.as_ref(), joint.after), ("{\"events\":[", "]}"));
+    let lined = json!({"form": {"structured_syslog": {"line_end": true}}});
+    assert!(text(lined).ends_with("}\n"));
 }
 
 #[test]

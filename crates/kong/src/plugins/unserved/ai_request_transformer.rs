@@ -14,7 +14,9 @@ pub const DEFINITION: Definition = refusing("ai-request-transformer", 777, CONFI
     ])
     .never_on_consumers();
 
-const CONFIG: Record = Record::of(&[
+const CONFIG: Record = Record::of(FIELDS);
+
+const FIELDS: &[Field] = &[
     Field::new("prompt", Kind::String).required(),
     Field::new("transformation_extract_pattern", Kind::String),
     Field::new("http_timeout", Kind::Integer)
@@ -29,4 +31,4 @@ const CONFIG: Record = Record::of(&[
     Field::new("https_proxy_host", Kind::String).check(&[Check::Text(text::host)]),
     Field::new("https_proxy_port", Kind::Integer).check(PORT),
     Field::new("llm", Kind::Record(&LLM)),
-]);
+];

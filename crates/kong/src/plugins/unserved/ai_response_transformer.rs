@@ -12,7 +12,9 @@ pub const DEFINITION: Definition = refusing("ai-response-transformer", 769, CONF
     EntityCheck::MutuallyRequired(&["config.https_proxy_host", "config.https_proxy_port"]),
 ]);
 
-const CONFIG: Record = Record::of(&[
+const CONFIG: Record = Record::of(FIELDS);
+
+const FIELDS: &[Field] = &[
     Field::new("prompt", Kind::String).required(),
     Field::new("transformation_extract_pattern", Kind::String),
     Field::new("parse_llm_response_json_instructions", Kind::Boolean)
@@ -30,4 +32,4 @@ const CONFIG: Record = Record::of(&[
     Field::new("https_proxy_host", Kind::String).check(&[Check::Text(text::host)]),
     Field::new("https_proxy_port", Kind::Integer).check(PORT),
     Field::new("llm", Kind::Record(&LLM)),
-]);
+];

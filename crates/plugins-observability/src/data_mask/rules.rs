@@ -1,4 +1,4 @@
-//! The rules of an instance, made ready.
+//! The rules of an instance, made ready: what is masked in queries, headers, forms and JSON. Who logs it is no business of this file.
 
 use super::{Config, Masking, Part};
 use regex::Regex;

@@ -1,4 +1,4 @@
-//! What AWS Lambda is told of a call: the forms of Kong, and that of Amazon's own gateway.
+//! What AWS Lambda gets of a call: the forms of Kong, and that of Amazon's own gateway.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -78,7 +78,7 @@ pub struct Config {
     pub response_status: u16,
     /// Whether callers are told what is wrong.
     pub verbose: bool,
-    /// What callers are told of a call; if they are told what is wrong, that stands behind it.
+    /// What callers of such a call read; with `verbose`, what is wrong stands behind it or in its place.
     pub message: String,
     /// The same of a response.
     pub response_message: String,

@@ -3,7 +3,6 @@
 
 use crate::document::{Documents, Item, Plugins, Route};
 use crate::incremental::missing_plugins::MissingPlugins;
-use crate::plugins::{PluginLocation, unserved};
 use std::collections::HashSet;
 use weir_model::{Diagnostic, DocPath};
 
@@ -65,23 +64,7 @@ fn tell(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) ->
     let Some(lack) = MissingPlugins::of_plugins(plugins.iter()) else {
         return false;
     };
-    let mut refuses = lack.refuses;
     for name in lack.names() {
-        let plugin = unserved(name).zip(plugins.get(name.as_str()));
-        let checked =
-            plugin.map(|(plugin, config)| plugin.check(&mut config.clone(), PluginLocation::Request));
-        if let Some(Err(message)) = checked {
-            // As the original, which takes an item with such a plugin for one that is not there.
-            refuses = true;
-            let message = format!(
-                "failed to check the configuration of plugin {name} err: {message}; calls are refused"
-            );
-            diagnostics.push(Diagnostic::dropped(
-                path.field("plugins").field(name.as_str()),
-                message,
-            ));
-            continue;
-        }
         let alone = plugins.get_key_value(name.as_str());
         if let Some(message) = MissingPlugins::of_plugins(alone.into_iter()).map(|alone| alone.to_string()) {
             diagnostics.push(Diagnostic::dropped(
@@ -90,5 +73,5 @@ fn tell(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) ->
             ));
         }
     }
-    refuses
+    lack.refuses
 }

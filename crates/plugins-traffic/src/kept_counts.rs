@@ -22,7 +22,7 @@ struct Waiting {
 }
 
 impl KeptLimiter {
-    pub(crate) fn new(limiter: &Arc<Limiter>) -> Arc<dyn KeptCounts> {
+    pub(crate) fn over(limiter: &Arc<Limiter>) -> Arc<dyn KeptCounts> {
         Arc::new(Self {
             limiter: Arc::clone(limiter),
             waiting: Mutex::default(),

@@ -10,9 +10,12 @@ use weir_plugin::RouteInfo;
 /// Routes of which there are copies, at most.
 const MAX_COPIES: usize = 1024;
 
+/// A worker's copy of the facts about a route, and the route's position in the snapshot.
+type Copied = (u32, Arc<RouteInfo>);
+
 /// Copies of facts, by the routes' positions in the snapshot. A place belongs to the first route that comes.
 #[derive(Default)]
-pub struct RouteInfos(RefCell<Vec<Option<(u32, Arc<RouteInfo>)>>>);
+pub struct RouteInfos(RefCell<Vec<Option<Copied>>>);
 
 impl RouteInfos {
     /// The facts about a route, for a call to hold. A route whose place another one has shares them with other workers.

@@ -148,10 +148,8 @@ mod system {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
     use std::sync::mpsc::channel;
     use std::time::Duration;

@@ -138,7 +138,7 @@ impl Plugin for ResponseRateLimit {
     }
 
     fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::new(&self.0))
+        Some(KeptLimiter::over(&self.0))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {

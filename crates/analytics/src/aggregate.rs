@@ -44,6 +44,16 @@ pub struct Call {
     pub method: NameId,
     /// The protocol.
     pub protocol: NameId,
+    /// The environment of the route; zero: the gateway's own.
+    pub environment: NameId,
+    /// The API that the route belongs to; zero: none.
+    pub api: NameId,
+    /// The version of the API.
+    pub version: NameId,
+    /// The application that called; zero: none.
+    pub application: NameId,
+    /// The plan of its subscription.
+    pub plan: NameId,
     /// The status.
     pub status: u16,
     /// Whether the client left before the end.
@@ -201,13 +211,16 @@ impl Aggregator {
     /// Counts a call.
     pub fn add(&mut self, call: &Call) {
         let (status, class) = self.status_names(call.status);
-        let environment = self.environment;
+        let environment = match call.environment {
+            0 => self.environment,
+            named => named,
+        };
         let times = [
             u64::from(call.total_us),
             u64::from(call.upstream_us),
             u64::from(call.total_us.saturating_sub(call.upstream_us)),
         ];
-        let mut keys = [None; 7];
+        let mut keys = [None; 8];
         keys[0] = Some((Cube::Route, [environment, call.service, call.route, status, 0]));
         keys[1] = Some((Cube::Caller, [environment, call.service, call.consumer, class, 0]));
         if call.consumer != 0 {
@@ -226,6 +239,10 @@ impl Aggregator {
             keys[5] = Some((Cube::Refusal, key));
         }
         keys[6] = Some((Cube::Gateway, [environment, self.gateway_name, class, 0, 0]));
+        if call.api != 0 {
+            let key = [environment, call.api, call.version, call.application, call.plan];
+            keys[7] = Some((Cube::Usage, key));
+        }
         for (cube, key) in keys.into_iter().flatten() {
             let cell = self.cell(cube, call.minute, key, 1);
             note(cell, call);

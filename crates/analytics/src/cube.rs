@@ -72,6 +72,14 @@ named! {
         Network = "network",
         /// The family of the user agent, such as `curl` or `Firefox`.
         Agent = "agent",
+        /// The API that the route belongs to; empty for routes of no API.
+        Api = "api",
+        /// The version of the API.
+        Version = "version",
+        /// The application that called, by its subscription; empty for callers without one.
+        Application = "application",
+        /// The plan of the subscription.
+        Plan = "plan",
     }
 }
 
@@ -98,6 +106,8 @@ named! {
         Network = "network",
         /// The most frequent families of user agents, estimated from the sampled calls.
         Agent = "agent",
+        /// Usage of APIs by applications.
+        Usage = "usage",
     }
 }
 
@@ -122,6 +132,7 @@ impl Cube {
             Self::Path => &[D::Environment, D::Path],
             Self::Network => &[D::Environment, D::Service, D::Network],
             Self::Agent => &[D::Environment, D::Service, D::Agent],
+            Self::Usage => &[D::Environment, D::Api, D::Version, D::Application, D::Plan],
         }
     }
 
@@ -140,7 +151,7 @@ impl Cube {
                 F::ServerErrors,
                 F::Retries,
             ],
-            Self::Caller => &[
+            Self::Caller | Self::Usage => &[
                 F::Calls,
                 F::Total,
                 F::BytesOut,
@@ -165,7 +176,7 @@ impl Cube {
     pub const fn sketches(self) -> [bool; 3] {
         match self {
             Self::Route => [true, true, true],
-            Self::Caller | Self::Gateway => [true, false, false],
+            Self::Caller | Self::Gateway | Self::Usage => [true, false, false],
             Self::Target => [false, true, false],
             _ => [false, false, false],
         }
@@ -180,7 +191,7 @@ impl Cube {
     pub const fn limit(self) -> usize {
         match self {
             Self::CallerRoute => 2_000,
-            Self::Caller => 10_000,
+            Self::Caller | Self::Usage => 10_000,
             Self::Path | Self::Network | Self::Agent => 500,
             _ => MANY,
         }
@@ -190,7 +201,7 @@ impl Cube {
     pub const fn is_unbounded(self) -> bool {
         matches!(
             self,
-            Self::CallerRoute | Self::Caller | Self::Path | Self::Network | Self::Agent
+            Self::CallerRoute | Self::Caller | Self::Usage | Self::Path | Self::Network | Self::Agent
         )
     }
 
@@ -213,7 +224,14 @@ impl Cube {
     pub fn keeps_in_other(dimension: Dimension) -> bool {
         matches!(
             dimension,
-            D::Environment | D::Status | D::Class | D::Gateway | D::Protocol | D::Method
+            D::Environment
+                | D::Api
+                | D::Version
+                | D::Status
+                | D::Class
+                | D::Gateway
+                | D::Protocol
+                | D::Method
         )
     }
 

@@ -9,6 +9,7 @@
 //! | [`entities`] | environments, APIs, versions, revisions, publications, plans, applications, subscriptions, … |
 //! | [`diagnosis`] | which plan takes a caller, and why the others do not |
 //! | [`due`] | what is to be done by time alone |
+//! | [`events`] | what a change of an entity means to people and their programs |
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
 //! | [`portal`] | whether a developer portal and its pages are good |
@@ -21,6 +22,7 @@ pub mod diagnosis;
 pub mod diff;
 pub mod due;
 pub mod entities;
+pub mod events;
 pub mod export;
 pub mod hash;
 pub mod import;

@@ -1,5 +1,6 @@
 //! A small HTTP client, for what management asks of others: control planes, vaults. One connection a call.
 
+use crate::reach::Reach;
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 pub use hyper::Method;
@@ -84,6 +85,8 @@ pub struct Call {
     pub max_body: usize,
     /// Whom a call over TLS trusts; `None`: the system's authorities.
     pub trust: Option<Arc<ClientConfig>>,
+    /// The addresses that it may go to; `None`: all.
+    pub reach: Option<Arc<Reach>>,
 }
 
 impl Call {
@@ -97,6 +100,7 @@ impl Call {
             timeout: TIMEOUT,
             max_body: MAX_BODY,
             trust: None,
+            reach: None,
         }
     }
 
@@ -170,7 +174,22 @@ impl Call {
         let is_tls = url.scheme_str() == Some("https");
         let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let name = url.host().unwrap_or_default().trim_matches(['[', ']']);
-        let stream = TcpStream::connect((name, port)).await.map_err(|it| broken(&it))?;
+        let stream = match &self.reach {
+            None => TcpStream::connect((name, port)).await.map_err(|it| broken(&it))?,
+            Some(reach) => {
+                // What was judged is what is connected to: a second look-up might give another address.
+                let found = tokio::net::lookup_host((name, port))
+                    .await
+                    .map_err(|it| broken(&it))?;
+                let allowed: Vec<_> = found.filter(|it| reach.permits(it.ip())).collect();
+                if allowed.is_empty() {
+                    return Err(broken(
+                        &"its address is not public, and --webhook-allow does not allow it",
+                    ));
+                }
+                TcpStream::connect(&*allowed).await.map_err(|it| broken(&it))?
+            }
+        };
         // Where it cannot be set, calls only take longer.
         let _slower = stream.set_nodelay(true);
         let stream: Box<dyn Stream> = match is_tls {

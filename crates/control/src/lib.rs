@@ -12,8 +12,11 @@ mod commit;
 pub mod explain;
 pub mod follow;
 pub mod http;
+pub mod lease;
 pub mod listen;
 pub mod operational;
+pub mod outbox;
+mod reach;
 pub mod report;
 pub mod secrets;
 

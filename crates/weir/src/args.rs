@@ -1,6 +1,7 @@
 //! The command line: every flag, its environment variable, its default and its help.
 
 mod analytics;
+mod api;
 mod apisix;
 mod http3;
 mod limits;
@@ -8,17 +9,22 @@ mod listen;
 mod look;
 mod management;
 mod manual;
+mod outbox;
 mod remote;
 mod streams;
 mod upstreams;
 
 pub use analytics::{AnalyticsArgs, AnalyticsPlace};
+pub use api::{
+    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationOf, StepArgs,
+};
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;
 pub use limits::LimitArgs;
 pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
+pub use outbox::OutboxArgs;
 pub use remote::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand};
 pub use streams::StreamArgs;
 pub use upstreams::UpstreamArgs;
@@ -82,6 +88,9 @@ pub enum Command {
     Rollback(RollbackArgs),
     /// Make a service with its routes of an OpenAPI document; a second import changes what has changed.
     Import(ImportArgs),
+    /// Define, lint, compare, publish, promote, roll back and deprecate an API of a running Weir.
+    #[command(after_help = api::API_EXAMPLES)]
+    Api(ApiArgs),
     /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
@@ -192,6 +201,9 @@ pub struct RunArgs {
     /// Where the configuration is kept, and who may change it.
     #[command(flatten)]
     pub management: ManagementArgs,
+    /// What sends mails and webhooks.
+    #[command(flatten)]
+    pub outbox: OutboxArgs,
 }
 
 impl RunArgs {

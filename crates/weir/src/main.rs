@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => remote::diff(&args),
         Command::Rollback(args) => remote::rollback(&args),
         Command::Import(args) => remote::import(&args),
+        Command::Api(args) => remote::api(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

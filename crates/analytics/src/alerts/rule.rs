@@ -64,6 +64,11 @@ pub enum Channel {
         /// Its URL.
         url: String,
     },
+    /// A mail.
+    Mail {
+        /// The address.
+        to: String,
+    },
 }
 
 /// How fast the error budget of an objective is used up: 1 uses it up exactly at the end of its time.
@@ -192,6 +197,11 @@ impl Rule {
             }
         }
         for channel in &self.channels {
+            if let Channel::Mail { to } = channel
+                && !to.contains('@')
+            {
+                return Err(QueryError::new("channels", format!("'{to}' is no address")));
+            }
             if let Channel::Webhook { url } = channel
                 && !(url.starts_with("http://") || url.starts_with("https://"))
             {

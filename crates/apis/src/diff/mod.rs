@@ -4,7 +4,10 @@
 //! response code that is gone, a parameter or a field that is required now, a type or an enumeration that is narrower,
 //! stricter security.
 
+mod lines;
 mod schema;
+
+pub use lines::in_lines;
 
 use crate::openapi::{Description, Operation};
 use serde::Serialize;

@@ -154,6 +154,9 @@ pub struct Application {
     /// Whose it is.
     #[serde(skip_serializing_if = "is_default")]
     pub owner: String,
+    /// Addresses that are told what becomes of its subscriptions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mails: Vec<String>,
     /// How many keys it has. Set once.
     pub key_mode: KeyMode,
     /// It takes no new subscriptions.

@@ -7,6 +7,7 @@ mod access;
 mod common;
 mod definition;
 mod environment;
+mod hook;
 mod portal;
 mod publication;
 
@@ -20,6 +21,7 @@ pub use definition::{
     Visibility,
 };
 pub use environment::{Environment, EnvironmentKind};
+pub use hook::Hook;
 pub use portal::{Colours, Font, Link, Page, Portal, SignUp, SignUpMode, Theme};
 pub use publication::{
     Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Product, Publication,

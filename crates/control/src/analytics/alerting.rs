@@ -1,22 +1,15 @@
 //! Evaluating alert rules now and then, and telling what has changed.
 
 use super::{Analytics, Kept, now};
-use crate::http::Call;
-use hyper::Method;
+use crate::outbox::{Mail, Message, Outbox, Webhook};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use weir_analytics::alerts::{Channel, Event, Rule};
 use weir_analytics::{AnalyticsStore, StoreError};
 
 /// The kind of documents that rules are.
 pub const RULES: &str = "alert";
-/// How often a webhook is tried, and the pause before the second time, which doubles.
-const ATTEMPTS: u32 = 3;
-const PAUSE: Duration = Duration::from_secs(1);
-/// Until a webhook has answered.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 impl Kept {
     /// All rules, by id. One that cannot be read is left out.
     ///
@@ -75,26 +68,74 @@ impl Analytics {
         loop {
             tick.tick().await;
             match self.with(|kept| kept.evaluate(now())).await {
-                Ok(told) => tell(told),
+                Ok(told) => tell(told, self.outbox()).await,
                 Err(error) => tracing::warn!(%error, "alert rules are not evaluated"),
             }
         }
     }
 }
 
-/// Tells everybody what concerns them: a webhook everything at once.
-fn tell(told: Vec<(Event, Vec<Channel>)>) {
+/// Tells each channel its events: a webhook and an address get all of them at once.
+async fn tell(told: Vec<(Event, Vec<Channel>)>, outbox: &Outbox) {
     let mut webhooks: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+    let mut mails: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     for (event, channels) in told {
         for channel in channels {
             match channel {
                 Channel::Log => log(&event),
                 Channel::Webhook { url } => webhooks.entry(url).or_default().push(event.clone()),
+                Channel::Mail { to } => mails.entry(to).or_default().push(event.clone()),
             }
         }
     }
-    for (url, events) in webhooks {
-        tokio::spawn(call_webhook(url, events));
+    let webhooks = webhooks.into_iter().map(|(url, events)| {
+        Message::Webhook(Webhook {
+            url,
+            secret: String::new(),
+            body: json!({ "alerts": events }).to_string(),
+        })
+    });
+    let mails = mails
+        .into_iter()
+        .map(|(to, events)| Message::Mail(mail(to, &events)));
+    for message in webhooks.chain(mails) {
+        if let Err(error) = outbox.send("alert", message, SystemTime::now()).await {
+            tracing::warn!(%error, "an alert is not sent");
+        }
+    }
+}
+
+/// One mail for several events.
+fn mail(to: String, events: &[Event]) -> Mail {
+    let line = |event: &Event| {
+        let kind = serde_json::to_value(event.kind).unwrap_or_default();
+        let group: Vec<String> = event
+            .group
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        format!(
+            "{} {}: {} is {} (threshold {}) {}",
+            event.name,
+            kind.as_str().unwrap_or_default(),
+            event.metric,
+            event
+                .value
+                .map_or_else(|| "not known".to_owned(), |it| format!("{it:.4}")),
+            event.threshold,
+            group.join(" ")
+        )
+    };
+    let lines: Vec<String> = events.iter().map(|it| line(it).trim_end().to_owned()).collect();
+    let subject = match lines.as_slice() {
+        [only] => only.clone(),
+        many => format!("{} alerts", many.len()),
+    };
+    Mail {
+        to,
+        subject,
+        text: lines.join("\n") + "\n",
+        ..Mail::default()
     }
 }
 
@@ -109,25 +150,4 @@ fn log(event: &Event) {
         threshold = event.threshold,
         "an alert"
     );
-}
-
-async fn call_webhook(url: String, events: Vec<Event>) {
-    let body = json!({ "alerts": events });
-    let mut pause = PAUSE;
-    for attempt in 1..=ATTEMPTS {
-        let call = Call {
-            timeout: TIMEOUT,
-            max_body: 64 << 10,
-            ..Call::json(Method::POST, url.clone(), &body)
-        };
-        let failure = match call.make().await {
-            Ok((status, _)) if status.is_success() => return,
-            Ok((status, _)) => status.to_string(),
-            Err(error) => error.to_string(),
-        };
-        // The URL may hold a secret; whom it names is in the error.
-        tracing::warn!(failure, attempt, "a webhook for alerts is not reached");
-        tokio::time::sleep(pause).await;
-        pause *= 2;
-    }
 }

@@ -10,8 +10,10 @@ pub mod delivery;
 pub use backlog::Backlog;
 pub use delivery::Delivery;
 
+use crate::operational::OperationalStore;
+use crate::outbox::Outbox;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analytics::alerts::States;
 use weir_analytics::calls::{CallLog, CallLogOptions};
@@ -72,6 +74,8 @@ pub struct Kept {
     pub log: CallLog,
     /// How alert rules stand.
     states: Mutex<States>,
+    /// What sends alerts and reports.
+    outbox: OnceLock<Outbox>,
 }
 
 impl Analytics {
@@ -90,7 +94,19 @@ impl Analytics {
             store,
             log,
             states: Mutex::default(),
+            outbox: OnceLock::new(),
         })))
+    }
+
+    /// From now on alerts are sent by this. Without it there are webhooks to the outside, and no mails.
+    pub fn send_by(&self, outbox: Outbox) {
+        let _is_first = self.0.outbox.set(outbox);
+    }
+
+    fn outbox(&self) -> &Outbox {
+        self.0
+            .outbox
+            .get_or_init(|| Outbox::without_mail(OperationalStore::in_memory()))
     }
 
     /// What is kept. Its functions block.

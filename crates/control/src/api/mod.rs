@@ -60,6 +60,7 @@ use crate::access::{Attempts, Caller, EVERYWHERE, Role, Users};
 use crate::analytics::Analytics;
 use crate::follow::Followed;
 use crate::operational::OperationalStore;
+use crate::outbox::Outbox;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Router};
@@ -92,6 +93,8 @@ pub struct ApiOptions {
     pub health: Option<Arc<dyn health::HealthSource>>,
     /// What is not configuration.
     pub operational: OperationalStore,
+    /// What sends mails and webhooks.
+    pub outbox: Outbox,
     /// Whether changes are refused: files are served, and there is no store that would keep them.
     pub is_read_only: bool,
     /// What hashes passwords.
@@ -111,6 +114,7 @@ impl Default for ApiOptions {
             files: FileTexts::default(),
             health: None,
             operational: OperationalStore::in_memory(),
+            outbox: Outbox::without_mail(OperationalStore::in_memory()),
             is_read_only: false,
             passwords: Passwords::default(),
         }

@@ -263,6 +263,7 @@ impl From<OperationalError> for Problem {
             OperationalError::Exists(_) | OperationalError::Full(_) | OperationalError::Busy => {
                 StatusCode::CONFLICT
             }
+            OperationalError::Name(_) => StatusCode::BAD_REQUEST,
             OperationalError::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
             OperationalError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };

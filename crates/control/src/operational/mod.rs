@@ -76,6 +76,9 @@ pub enum OperationalError {
     /// There are as many as may be.
     #[error("there are {0} of them already, which is the most there may be")]
     Full(usize),
+    /// A text is no name of a document.
+    #[error("not a name: {0}")]
+    Name(weir_store::BadKey),
     /// Others were always faster.
     #[error("others write too fast; try again")]
     Busy,
@@ -103,6 +106,37 @@ struct Written<T> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends: Option<u64>,
     value: T,
+}
+
+/// A document that is written or removed together with others.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// It becomes this.
+    Put {
+        /// Its name.
+        key: Key,
+        /// What it holds.
+        value: serde_json::Value,
+        /// From when on it is no longer there; `None`: it stays.
+        ends: Option<SystemTime>,
+    },
+    /// It is removed.
+    Remove(Key),
+}
+
+impl Write {
+    /// A document becomes this.
+    ///
+    /// # Errors
+    /// The value has no JSON form.
+    pub fn put<T: Serialize>(
+        key: Key,
+        value: &T,
+        ends: Option<SystemTime>,
+    ) -> Result<Self, OperationalError> {
+        let value = serde_json::to_value(value).map_err(OperationalError::Unwritable)?;
+        Ok(Self::Put { key, value, ends })
+    }
 }
 
 impl OperationalStore {
@@ -169,6 +203,20 @@ impl OperationalStore {
     ) -> Result<(), OperationalError> {
         let change = change(key, value, ends, now)?;
         self.0.append(transaction(vec![change], now)).await?;
+        Ok(())
+    }
+
+    /// Writes and removes documents as one change, whatever was there.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn write(&self, writes: Vec<Write>, now: SystemTime) -> Result<(), OperationalError> {
+        let changes = writes.into_iter().map(|write| match write {
+            Write::Put { key, value, ends } => change(&key, &value, ends, now),
+            Write::Remove(key) => Ok(Change::Delete { key }),
+        });
+        let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+        self.0.append(transaction(changes, now)).await?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Flags of the commands that talk to a running Weir.
 
+use crate::outcome::CommandOutput;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ pub struct RemoteArgs {
     /// Where its own API is: the address of its --console.
     #[arg(
         long,
+        visible_alias = "server",
         value_name = "URL",
         env = "WEIR_URL",
         default_value = "http://127.0.0.1:8002"
@@ -19,6 +21,28 @@ pub struct RemoteArgs {
     /// The token of a user; needed as soon as there are users.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+    /// A file with the token.
+    #[arg(long, value_name = "FILE", env = "WEIR_TOKEN_FILE", conflicts_with = "token")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl RemoteArgs {
+    /// The token, from wherever it is given.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read_token(&self) -> Result<Option<String>, CommandOutput> {
+        let Some(file) = &self.token_file else {
+            return Ok(self.token.clone());
+        };
+        match std::fs::read_to_string(file) {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(error) => {
+                let message = format!("--token-file {}: cannot be read: {error}\n", file.display());
+                Err(CommandOutput::failed(2, message))
+            }
+        }
+    }
 }
 
 /// The token is a secret.

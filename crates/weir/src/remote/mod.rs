@@ -1,8 +1,10 @@
-//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`.
+//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`, `api`.
 
+mod api;
 mod text;
 mod users;
 
+pub use api::api;
 pub use users::user;
 
 use crate::args::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs};
@@ -81,25 +83,31 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
 }
 
 /// Makes a call and tells what came of it.
-fn told(remote: &RemoteArgs, mut call: Call, tell: impl Fn(&Value) -> String) -> CommandOutput {
+fn told(remote: &RemoteArgs, call: Call, tell: impl Fn(&Value) -> String) -> CommandOutput {
+    match make(remote, call) {
+        Ok(body) => CommandOutput::succeeded(tell(&serde_json::from_slice(&body).unwrap_or_default())),
+        Err(failed) => failed,
+    }
+}
+
+/// Makes a call. Gives the body of a good answer.
+fn make(remote: &RemoteArgs, mut call: Call) -> Result<Vec<u8>, CommandOutput> {
     call.timeout = PATIENCE;
+    let token = remote.read_token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let made = match runtime {
-        Ok(runtime) => runtime.block_on(call.token(remote.token.as_deref()).make()),
-        Err(error) => return CommandOutput::failed(2, format!("weir: {error}\n")),
+        Ok(runtime) => runtime.block_on(call.token(token.as_deref()).make()),
+        Err(error) => return Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
     };
     let (status, body) = match made {
         Ok(answered) => answered,
-        Err(error) => return CommandOutput::failed(2, format!("weir: {error}\n")),
+        Err(error) => return Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
     };
-    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() {
-        return CommandOutput {
-            stdout: tell(&answer),
-            ..CommandOutput::default()
-        };
+        return Ok(body.to_vec());
     }
-    CommandOutput::failed(1, text::problem(status.as_u16(), &answer))
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    Err(CommandOutput::failed(1, text::problem(status.as_u16(), &answer)))
 }
 
 /// All but unreserved characters (RFC 3986, 2.3).

@@ -25,6 +25,7 @@ use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, Ticker};
 use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
+use weir_control::outbox::{self, Outbox};
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
@@ -149,6 +150,7 @@ pub async fn open_beside_files(
         declared,
         analytics: starter.analytics.kept.clone(),
         files: FileTexts::default(),
+        outbox: super::outbox::open(&starter.args.outbox, OperationalStore::in_memory())?,
         operational: OperationalStore::in_memory(),
         is_read_only: true,
         api: Arc::default(),
@@ -219,6 +221,8 @@ pub struct Shared {
     pub is_read_only: bool,
     /// Weir's own API, once it is open.
     pub api: Arc<tokio::sync::OnceCell<Arc<Api>>>,
+    /// What sends mails and webhooks.
+    pub outbox: Outbox,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -335,12 +339,15 @@ impl Shared {
                 files: shared.files.clone(),
                 operational: shared.operational.clone(),
                 passwords: Passwords::default(),
+                outbox: shared.outbox.clone(),
                 health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                 is_read_only: shared.is_read_only,
             };
             async move {
                 let api = Api::open(Arc::clone(store), options).await?;
-                tokio::spawn(Ticker::new(Arc::clone(&api)).run(crate::run::unix_seconds));
+                let ticker = Ticker::new(Arc::clone(&api), shared.node_name());
+                tokio::spawn(ticker.run(crate::run::unix_seconds));
+                tokio::spawn(outbox::feed::run(Arc::clone(store), shared.outbox.clone()));
                 Ok(api)
             }
         });
@@ -363,6 +370,11 @@ impl Shared {
             whole = whole.nest_service(&dialect_admin::path(dialect.as_ref()), router);
         }
         whole
+    }
+
+    /// What tells this process from other control planes.
+    fn node_name(&self) -> String {
+        format!("{}-{}", self.node.hostname, std::process::id())
     }
 
     fn context(&self, name: DialectName, store: &Arc<dyn Store>) -> AdminContext {

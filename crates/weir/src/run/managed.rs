@@ -21,6 +21,7 @@ use weir_control::follow::{
     Source, StoreSource,
 };
 use weir_control::operational::{self, OperationalStore};
+use weir_control::outbox::Outbox;
 use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_dialect::{DialectName, DialectSet};
@@ -186,6 +187,7 @@ pub async fn serve(
         declared,
         analytics: starter.analytics.kept.clone(),
         files: texts.clone(),
+        outbox: outbox(starter, &opened.operational)?,
         operational: opened.operational,
         is_read_only,
         api: Arc::default(),
@@ -218,6 +220,15 @@ pub async fn serve(
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
+}
+
+/// What sends mails and webhooks, alerts among them.
+fn outbox(starter: &Starter<'_>, store: &OperationalStore) -> anyhow::Result<Outbox> {
+    let outbox = super::outbox::open(&starter.args.outbox, store.clone())?;
+    if let Some(kept) = &starter.analytics.kept {
+        kept.send_by(outbox.clone());
+    }
+    Ok(outbox)
 }
 
 /// Starts the workers once there is something to serve; `None`: it is told to stop before.

@@ -13,6 +13,7 @@ mod limit_counts;
 mod logs;
 mod managed;
 mod metrics_endpoints;
+mod outbox;
 mod panics;
 mod plan;
 mod portal;
@@ -34,6 +35,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_control::api::FileTexts;
 use weir_control::listen::{self, Bounds};
+use weir_control::operational::OperationalStore;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 use weir_telemetry::metrics;
@@ -106,6 +108,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);
+                send_alerts(&analytics, &args)?;
                 from_files(&mut control, &starter, (loader, stamps), good, caches).await
             }
             RunMode::Managed(management) => {
@@ -314,6 +317,14 @@ async fn from_files(
         }
     }
     control.drain().await
+}
+
+/// Alerts of a gateway without a store wait in memory until they are sent.
+fn send_alerts(analytics: &analytics::Setup, args: &RunArgs) -> anyhow::Result<()> {
+    if let Some(kept) = &analytics.kept {
+        kept.send_by(outbox::open(&args.outbox, OperationalStore::in_memory())?);
+    }
+    Ok(())
 }
 
 /// Seconds since the Unix epoch.

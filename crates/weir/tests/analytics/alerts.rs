@@ -46,7 +46,8 @@ fn take(stream: std::net::TcpStream, bodies: &Sender<Value>) -> Option<()> {
 fn an_alert_fires_once_and_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     configure(folder.path(), upstream("a"));
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let flags = [&FLAGS[..], &["--webhook-allow", "127.0.0.0/8"]].concat();
+    let weir = Weir::start(folder.path(), &flags);
     let (hook, bodies) = receiver();
     let rule = json!({
         "name": "Too many errors", "metric": "share_5xx", "operator": ">", "threshold": 0.5, "period": "2m",

@@ -1,11 +1,15 @@
 //! API management with real processes: versions, publications in environments, plans, subscriptions, approvals.
 
+mod commands;
 mod explaining;
 mod lifecycle;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]
 mod support;
+mod telling;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 

@@ -1,6 +1,6 @@
 //! The calls of API management, for the table of all calls.
 
-use super::{approvals, entities, lifecycle, publish, reading, subscriptions, versions};
+use super::{approvals, entities, hooks, lifecycle, publish, reading, subscriptions, versions};
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
@@ -26,6 +26,7 @@ pub fn operations() -> Vec<Operation> {
         of_publications(),
         of_subscribers(),
         of_approvals(),
+        of_hooks(),
         super::portals::operations(),
     ];
     groups.into_iter().flatten().collect()
@@ -357,6 +358,40 @@ fn of_subscribers() -> Vec<Operation> {
         )
         .about("Subscriptions", "Revokes a key at once")
         .headers(DRY_RUN),
+    ]
+}
+
+fn of_hooks() -> Vec<Operation> {
+    const HOOK: &str = "/api/v1/hooks/{hook}";
+    let (see, write) = (Action::DeliveriesRead, Action::AlertsWrite);
+    vec![
+        Operation::get("/api/v1/hooks", "listHooks", see, hooks::list)
+            .about("Deliveries", "Lists the servers that are told of events")
+            .answers::<List<Resource>>(),
+        Operation::get(HOOK, "getHook", see, hooks::read)
+            .about("Deliveries", "Reads a hook, without its secret")
+            .answers::<Resource>(),
+        written(Operation::put(HOOK, "putHook", write, hooks::put))
+            .about("Deliveries", "Makes or changes a hook")
+            .description("The secret of a new one is in the answer, and nowhere else."),
+        Operation::delete(HOOK, "deleteHook", write, hooks::delete)
+            .about("Deliveries", "Removes a hook")
+            .headers(DRY_RUN),
+        Operation::get("/api/v1/deliveries", "listDeliveries", see, hooks::deliveries)
+            .about(
+                "Deliveries",
+                "Lists mails and webhooks with their attempts, the newest first",
+            )
+            .query::<hooks::DeliveryQuery>()
+            .answers::<List<hooks::ShownDelivery>>(),
+        Operation::post(
+            "/api/v1/deliveries/{id}/retry",
+            "retryDelivery",
+            write,
+            hooks::retry,
+        )
+        .about("Deliveries", "Tries a mail or a webhook again at once")
+        .status(StatusCode::ACCEPTED),
     ]
 }
 

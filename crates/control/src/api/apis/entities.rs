@@ -31,7 +31,7 @@ pub fn body_of(text: &str) -> Result<Value, Problem> {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Problem> {
+pub fn check_name(name: &str) -> Result<(), Problem> {
     match naming::is_name(name) {
         true => Ok(()),
         false => Err(Problem::bad(format!(

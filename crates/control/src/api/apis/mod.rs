@@ -12,6 +12,7 @@ mod conflicts;
 mod entities;
 mod explaining;
 mod guards;
+mod hooks;
 mod library;
 mod lifecycle;
 mod owned;

@@ -215,6 +215,7 @@ fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
         "commit": if written.is_dry { Value::Null } else { written.revision.into() },
         "breaking": diff.is_breaking(),
         "diff": { "operations": diff.operations, "documents": written.documents },
+        "text": text_of(&publication, &diff, &conflicts, &written.documents),
         "conflicts": conflicts,
         "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
         "forced": forced,
@@ -223,6 +224,34 @@ fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
         true => tried(Json(body)),
         false => Json(body).into_response(),
     })
+}
+
+/// What a publish changes, in lines: the console and the command line show exactly this.
+fn text_of(publication: &Publication, diff: &Diff, conflicts: &[Conflict], documents: &[Value]) -> String {
+    let mut text = format!(
+        "{} r{}\n{}",
+        publication.id(),
+        publication.revision,
+        diff::in_lines(diff)
+    );
+    for it in conflicts {
+        text.push_str(&format!(
+            "! {} has the route {}, which takes {}\n",
+            it.with, it.route, it.example
+        ));
+    }
+    for document in documents {
+        let sign = match (document["before"].is_null(), document["after"].is_null()) {
+            (true, _) => '+',
+            (_, true) => '-',
+            _ => '~',
+        };
+        text.push_str(&format!(
+            "{sign} {}\n",
+            document["document"].as_str().unwrap_or_default()
+        ));
+    }
+    text
 }
 
 fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<Done<Outcome>, Problem> {

@@ -1,16 +1,17 @@
 //! What acts by time: keys expire, subscriptions end and are announced before, sunsets are enforced, canaries get their
 //! next share or are taken back by a guard. Each change of a publication is one commit in the name of `weir`.
 //!
-//! What is due shows in the documents themselves, and each commit checks it again at the revision that it is made on. So
-//! several control planes over one store may run this: what one has done is not due any more for the others.
+//! One control plane at a time does this, by a lease. What is due shows in the documents themselves, and each commit
+//! checks it again at the revision that it is made on: so nothing is done twice, not even while a lease changes hands.
 
 use super::commit::Done;
 use super::guards;
 use super::library::{self, Library, PREFIX};
 use crate::api::{Api, Problem};
+use crate::lease;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use weir_apis::due::{self, Due};
 use weir_apis::entities::{
     Canary, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,
@@ -21,6 +22,10 @@ use weir_store::StoreError;
 const AUTHOR: &str = "weir";
 /// How long it sleeps at most, and how often guards are judged.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// For how long one control plane acts before it says so again.
+const LEASE: Duration = Duration::from_secs(60);
+/// The lease's name.
+const LEASE_NAME: &str = "ticker";
 /// How long it waits after a failure.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The kinds of documents that it looks at.
@@ -29,6 +34,8 @@ const KINDS: [&str; 4] = ["publications/", "plans/", "subscriptions/", "credenti
 /// What acts by time on a store.
 pub struct Ticker {
     api: Arc<Api>,
+    /// The name of this process among control planes.
+    holder: String,
     /// Up to when what begins and ends was rendered.
     since: Option<u64>,
 }
@@ -70,9 +77,13 @@ impl Entities {
 }
 
 impl Ticker {
-    /// Over the store of an API.
-    pub fn new(api: Arc<Api>) -> Self {
-        Self { api, since: None }
+    /// Over the store of an API, in a process of this name.
+    pub fn new(api: Arc<Api>, holder: impl Into<String>) -> Self {
+        Self {
+            api,
+            holder: holder.into(),
+            since: None,
+        }
     }
 
     /// Does what is due as soon as it is, until the process ends.
@@ -83,7 +94,7 @@ impl Ticker {
         let store = Arc::clone(&self.api.store);
         let (_, _, mut following) = weir_store::follow::start(store, PREFIX).await?;
         loop {
-            let pause = match self.tick(now()).await {
+            let pause = match self.turn(now()).await {
                 Ok(Some(next)) => Duration::from_secs(next.saturating_sub(now())).min(INTERVAL),
                 Ok(None) => INTERVAL,
                 Err(problem) => {
@@ -104,6 +115,16 @@ impl Ticker {
                     }
                 }
             }
+        }
+    }
+
+    /// Does what is due, if no other control plane does.
+    async fn turn(&mut self, now: u64) -> Result<Option<u64>, Problem> {
+        let operational = &self.api.options.operational;
+        let time = UNIX_EPOCH + Duration::from_secs(now);
+        match lease::hold(operational, LEASE_NAME, (&self.holder, LEASE), time).await? {
+            true => self.tick(now).await,
+            false => Ok(None),
         }
     }
 

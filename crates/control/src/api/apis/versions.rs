@@ -289,7 +289,7 @@ pub async fn put(
         .await?;
     let (entity, text, description, difference, merged) = written.answer;
     let mut answer = shown(&entity, &text, &description);
-    answer["diff"] = json!(difference);
+    answer["diff"] = told(&difference);
     answer["gone"] = json!(merged.gone);
     Ok(Json(answer))
 }
@@ -454,9 +454,16 @@ pub async fn compare(
         specs::description(&library, &spec)
     };
     let difference = diff::diff(&*of(between.from)?, &*of(between.to)?);
-    Ok(Json(
-        json!({ "breaking": difference.is_breaking(), "operations": difference.operations }),
-    ))
+    Ok(Json(told(&difference)))
+}
+
+/// A difference as it is answered: whether it breaks callers, each operation, and all of it in lines.
+fn told(difference: &diff::Diff) -> Value {
+    json!({
+        "breaking": difference.is_breaking(),
+        "operations": difference.operations,
+        "text": diff::in_lines(difference),
+    })
 }
 
 /// For which environment.

@@ -168,6 +168,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listApprovals", APPROVING_READERS),
     ("requestApproval", API_OWNERS),
     ("decideApproval", APPROVERS),
+    ("listHooks", DELIVERY_READERS),
+    ("getHook", DELIVERY_READERS),
+    ("putHook", &["write", "admin", "operator"]),
+    ("deleteHook", &["write", "admin", "operator"]),
+    ("listDeliveries", DELIVERY_READERS),
+    ("retryDelivery", &["write", "admin", "operator"]),
     ("listPortals", PORTAL_READERS),
     ("getPortal", PORTAL_READERS),
     ("putPortal", PORTAL_ADMINS),
@@ -213,6 +219,7 @@ const API_READERS: &[&str] = &[
     "operator",
     "portal-admin",
 ];
+const DELIVERY_READERS: &[&str] = &["admin", "operator", "portal-admin"];
 const READERS: &[&str] = &["read", "write", "admin", "viewer", "api-owner", "operator"];
 const ANALYSTS: &[&str] = &[
     "read",

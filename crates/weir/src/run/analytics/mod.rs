@@ -34,6 +34,8 @@ pub struct Setup {
     /// Where they wait for that.
     backlog: Option<Place>,
     interval: Duration,
+    /// The environment of calls whose routes name none; empty: there are several, or none.
+    environment: String,
     stats: Arc<AnalyticsStats>,
     running: Mutex<Option<Running>>,
 }
@@ -83,6 +85,10 @@ impl Setup {
             backlog: place.filter(|_| control.is_some()),
             control,
             interval: args.analytics.analytics_interval.0,
+            environment: match args.management.environment.as_slice() {
+                [only] if only != "default" => only.clone(),
+                _ => String::new(),
+            },
             stats,
             running: Mutex::default(),
         })
@@ -111,7 +117,7 @@ impl Setup {
             }
             (None, None) => return Ok(()),
         };
-        let aggregator = Aggregator::new(gateway, "", super::unix_seconds() * 1_000);
+        let aggregator = Aggregator::new(gateway, &self.environment, super::unix_seconds() * 1_000);
         let collector = Collector::new(
             Arc::clone(calls),
             aggregator,

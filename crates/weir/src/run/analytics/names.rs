@@ -22,14 +22,70 @@ pub struct Names {
     pub plugin: NameId,
     pub method: NameId,
     pub protocol: NameId,
+    pub environment: NameId,
+    pub api: NameId,
+    pub version: NameId,
+    pub application: NameId,
+    pub plan: NameId,
+}
+
+/// What is known of a route.
+#[derive(Debug, Clone, Copy, Default)]
+struct RouteNames {
+    service: NameId,
+    route: NameId,
+    environment: NameId,
+    api: NameId,
+    version: NameId,
+}
+
+/// What is known of a consumer.
+#[derive(Debug, Clone, Copy, Default)]
+struct ConsumerNames {
+    consumer: NameId,
+    application: NameId,
+    plan: NameId,
 }
 
 /// A snapshot with the names that were asked for.
 struct Table {
     published: Arc<PublishedSnapshot>,
-    routes: HashMap<u32, (NameId, NameId)>,
-    consumers: HashMap<u32, NameId>,
+    routes: HashMap<u32, RouteNames>,
+    consumers: HashMap<u32, ConsumerNames>,
     targets: HashMap<(u32, u16), (NameId, NameId)>,
+}
+
+impl RouteNames {
+    /// Routes of publications say in their labels which API they belong to.
+    fn of(route: &weir_snapshot::Route, to: &mut Aggregator) -> Self {
+        let (service, name) = &route.series_names;
+        let labels = &route.facts.labels;
+        let mut label = |label: &str| labels.get(label).map_or(0, |it| to.name(it));
+        let (environment, api, version) = (label("environment"), label("api"), label("version"));
+        Self {
+            service: to.name(service),
+            route: to.name(name),
+            environment,
+            api,
+            version,
+        }
+    }
+}
+
+impl ConsumerNames {
+    /// Consumers of subscriptions say in their labels which application and plan they are of.
+    fn of(consumer: &weir_plugin::ConsumerIdentity, to: &mut Aggregator) -> Self {
+        let mut label = |wanted: &str| {
+            let found = consumer.labels.iter().find(|(name, _)| name == wanted);
+            found.map_or(0, |(_, value)| to.name(value))
+        };
+        let (application, plan) = (label("application"), label("plan"));
+        Self {
+            consumer: to.name(consumer.username.as_deref().unwrap_or(&consumer.id)),
+            application,
+            plan,
+        }
+    }
 }
 
 /// The names of all snapshots of which there may be calls.
@@ -109,16 +165,19 @@ impl Tables {
         };
         let snapshot = &table.published.snapshot;
         if let Some(route) = record.route {
-            (names.service, names.route) = *table.routes.entry(route).or_insert_with(|| {
-                let named = snapshot.routes.get(route as usize).map(|it| &it.series_names);
-                named.map_or((0, 0), |(service, route)| (to.name(service), to.name(route)))
+            let known = *table.routes.entry(route).or_insert_with(|| {
+                let route = snapshot.routes.get(route as usize);
+                route.map_or_else(RouteNames::default, |route| RouteNames::of(route, to))
             });
+            (names.service, names.route) = (known.service, known.route);
+            (names.environment, names.api, names.version) = (known.environment, known.api, known.version);
         }
         if let Some(consumer) = record.consumer {
-            names.consumer = *table.consumers.entry(consumer).or_insert_with(|| {
+            let known = *table.consumers.entry(consumer).or_insert_with(|| {
                 let consumer = snapshot.consumers.get(consumer as usize);
-                consumer.map_or(0, |it| to.name(it.username.as_deref().unwrap_or(&it.id)))
+                consumer.map_or_else(ConsumerNames::default, |it| ConsumerNames::of(it, to))
             });
+            (names.consumer, names.application, names.plan) = (known.consumer, known.application, known.plan);
         }
         if let Some((upstream, target)) = record.target {
             (names.upstream, names.target) = *table.targets.entry((upstream, target)).or_insert_with(|| {

@@ -136,14 +136,14 @@ impl Plane {
 async fn a_subscription_is_announced_before_its_end_and_refused_after() {
     let plane = Plane::new(None).await;
     plane.subscription(|it| it.ends = Some(NOW + 10 * DAY)).await;
-    let mut ticker = Ticker::new(Arc::clone(&plane.api));
+    let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     let mut seen = Vec::new();
     for hour in 0..24 * 12 {
         let now = NOW + hour * 3600;
         let before = plane.revision().await;
         ticker.tick(now).await.expect("ticked");
         // Once is enough, by whichever control plane.
-        Ticker::new(Arc::clone(&plane.api))
+        Ticker::new(Arc::clone(&plane.api), "one")
             .tick(now)
             .await
             .expect("ticked");
@@ -197,7 +197,7 @@ async fn keys_go_when_their_time_is_over_without_another_change() {
             library.put(&library::credential_key("new"), &key("new", None))
         })
         .await;
-    let mut ticker = Ticker::new(Arc::clone(&plane.api));
+    let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     for (after, expected, next) in [
         (0, 2, Some(NOW + 7200)),
         (7199, 2, Some(NOW + 7200)),
@@ -230,7 +230,7 @@ async fn an_enforced_sunset_comes_by_itself() {
             });
         })
         .await;
-    let mut ticker = Ticker::new(Arc::clone(&plane.api));
+    let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     assert_eq!(ticker.tick(NOW).await.expect("ticked"), Some(NOW + 50));
     let gone = "env/test/native/plugins/test.pets.1.gone";
     assert_eq!(plane.read(gone).await, Value::Null);
@@ -262,7 +262,7 @@ fn canary(guards: Vec<Guard>) -> Option<Canary> {
 async fn canaries_get_their_later_shares() {
     let plane = Plane::new(None).await;
     plane.publication(|it| it.canary = canary(Vec::new())).await;
-    let mut ticker = Ticker::new(Arc::clone(&plane.api));
+    let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     for (after, share) in [(599, 1_000), (600, 5_000)] {
         ticker.tick(NOW + after).await.expect("ticked");
         let publication = plane.read("apis/publications/pets/1/test").await;
@@ -308,7 +308,7 @@ async fn a_failing_candidate_goes_back_by_itself() {
     // The stable side fails too, which is no matter of the canary.
     count("test.pets.1.main", 200).await;
     count("test.pets.1.main.canary", 3).await;
-    let mut ticker = Ticker::new(Arc::clone(&plane.api));
+    let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     let at = NOW + 240;
     ticker.tick(at).await.expect("ticked");
     let key = "apis/publications/pets/1/test";

@@ -1,0 +1,181 @@
+//! Hooks, which are told of events, and deliveries: what became of mails and webhooks.
+
+use super::commit::Done;
+use super::entities::{answered, body_of, check_name, parse};
+use super::library::PREFIX;
+use crate::access::Caller;
+use crate::api::shapes::List;
+use crate::api::{Api, Problem};
+use crate::outbox::{Attempt, Delivery, DeliveryState, SECRET_PREFIX};
+use aws_lc_rs::rand;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::{Extension, Json};
+use data_encoding::BASE64;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_apis::entities::Hook;
+
+/// Deliveries that are listed, unless more are asked for.
+const PAGE: usize = 100;
+
+fn hook_key(name: &str) -> String {
+    format!("{PREFIX}hooks/{name}")
+}
+
+/// A hook as it is shown: without its secret.
+fn shown(hook: &Hook) -> Value {
+    let mut value = json!(hook);
+    value["secret"] = (!hook.secret.is_empty()).into();
+    value
+}
+
+pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let hooks: Vec<Hook> = api.library().await?.list(&hook_key(""))?;
+    let items: Vec<Value> = hooks.iter().map(shown).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let hook: Hook = api.library().await?.get(&hook_key(&name))?;
+    Ok(Json(shown(&hook)))
+}
+
+/// Makes or changes a hook. A new one gets a secret, which is in the answer, and nowhere else.
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    check_name(&name)?;
+    let mut body = body_of(&body)?;
+    body["name"] = name.as_str().into();
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("secret");
+    }
+    let wanted: Hook = parse(&body)?;
+    if let Err(error) = crate::http::host_of(&wanted.url) {
+        return Err(Problem::step("read", vec![("url".to_owned(), error.to_string())]));
+    }
+    let secret = secret()?;
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let known: Option<Hook> = library.find(&hook_key(&name))?;
+            let hook = Hook {
+                secret: known
+                    .as_ref()
+                    .map_or_else(|| secret.clone(), |it| it.secret.clone()),
+                ..wanted.clone()
+            };
+            library.put(&hook_key(&name), &hook)?;
+            let mut answer = shown(&hook);
+            if known.is_none() {
+                answer["secret"] = hook.secret.as_str().into();
+            }
+            Ok(Done::quiet(
+                format!("PUT hooks {name}"),
+                (known.is_none(), answer),
+            ))
+        })
+        .await?;
+    Ok(answered(written.answer.0, &written.answer.1))
+}
+
+pub async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let _there: Hook = library.get(&hook_key(&name))?;
+        library.remove(&hook_key(&name));
+        Ok(Done::quiet(format!("DELETE hooks {name}"), ()))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn secret() -> Result<String, Problem> {
+    let mut bits = [0; 24];
+    rand::fill(&mut bits).map_err(|_| Problem::unreadable("the system yields no random bits"))?;
+    Ok(format!("{SECRET_PREFIX}{}", BASE64.encode(&bits)))
+}
+
+/// Which deliveries.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryQuery {
+    /// Only those in this state: `waiting`, `delivered` or `failed`.
+    state: Option<DeliveryState>,
+    /// At most so many; 100 if left out.
+    limit: Option<usize>,
+}
+
+/// A mail or a webhook, and what became of it. What it says is not shown.
+#[derive(Serialize, JsonSchema)]
+pub struct ShownDelivery {
+    /// Its id.
+    id: String,
+    /// What it is about, such as `subscription.accepted`.
+    kind: String,
+    /// `mail` or `webhook`.
+    channel: &'static str,
+    /// The address, or the host of the URL.
+    to: String,
+    /// How far it has come.
+    state: DeliveryState,
+    /// Since when, in seconds since 1970.
+    created: u64,
+    /// When it is tried next, if it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    /// The attempts.
+    attempts: Vec<Attempt>,
+}
+
+impl From<Delivery> for ShownDelivery {
+    fn from(delivery: Delivery) -> Self {
+        Self {
+            channel: delivery.message.channel(),
+            to: delivery.message.receiver(),
+            next: (delivery.state == DeliveryState::Waiting).then_some(delivery.due),
+            id: delivery.id,
+            kind: delivery.kind,
+            state: delivery.state,
+            created: delivery.created,
+            attempts: delivery.attempts,
+        }
+    }
+}
+
+pub async fn deliveries(
+    State(api): State<Arc<Api>>,
+    Query(wanted): Query<DeliveryQuery>,
+) -> Result<Json<List<ShownDelivery>>, Problem> {
+    let all = api.options.outbox.list(SystemTime::now()).await?;
+    let items = all
+        .into_iter()
+        .filter(|it| wanted.state.is_none_or(|state| it.state == state))
+        .take(wanted.limit.unwrap_or(PAGE))
+        .map(ShownDelivery::from);
+    Ok(Json(List {
+        items: items.collect(),
+    }))
+}
+
+/// Tries a delivery again at once.
+pub async fn retry(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    match api.options.outbox.retry(&id, SystemTime::now()).await? {
+        true => Ok(StatusCode::ACCEPTED),
+        false => Err(Problem::not_found(format_args!(
+            "the delivery {id}, waiting or failed,"
+        ))),
+    }
+}

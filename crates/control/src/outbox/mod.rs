@@ -1,0 +1,310 @@
+//! The outbox: mails and webhooks that wait to be delivered, are tried again, and are listed with their attempts.
+//!
+//! A message is a document of the operational store until it has arrived. What the configuration's store records becomes
+//! messages by its history ([`feed`]): each commit is read once, so a message is neither lost nor made twice when a
+//! process is killed. Whoever writes to the operational store itself adds a message to the same transaction
+//! ([`Outbox::entry`]).
+//!
+//! One control plane at a time delivers. A message may still arrive twice, if the process is killed after the receiver
+//! has taken it and before that is written: receivers know it by its id.
+
+mod backoff;
+pub mod feed;
+mod mail;
+mod message;
+mod send;
+mod signature;
+
+pub use crate::reach::Reach;
+pub use backoff::{GIVE_UP, pause};
+pub use mail::{Smtp, SmtpError};
+pub use message::{Attempt, Delivery, DeliveryState, Mail, Message, Webhook};
+pub use send::{Failure, Network, Transport};
+pub use signature::{SECRET_PREFIX, sign};
+
+use crate::lease;
+use crate::operational::{Entry, OperationalError, OperationalStore, Write};
+use aws_lc_rs::rand;
+use data_encoding::HEXLOWER;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use weir_store::Key;
+
+/// Below here are messages that wait.
+const WAITING: &str = "outbox/waiting/";
+/// Below here are messages that were delivered or given up.
+const DONE: &str = "outbox/done/";
+/// For how long it is known what became of a message.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Attempts that a message shows, the latest.
+const MAX_ATTEMPTS: usize = 50;
+/// Messages that are tried at once.
+const AT_ONCE: usize = 8;
+/// How long the loop sleeps at most.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// For how long a control plane delivers before it says so again.
+const LEASE: Duration = Duration::from_secs(60);
+/// The lease's name.
+const LEASE_NAME: &str = "outbox";
+
+/// Messages on their way. Cheap to share.
+#[derive(Clone)]
+pub struct Outbox(Arc<Inner>);
+
+struct Inner {
+    store: OperationalStore,
+    transport: Box<dyn Transport>,
+    holder: String,
+    wake: Notify,
+}
+
+/// The time as documents have it: seconds since 1970.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
+}
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+fn key(prefix: &str, id: &str) -> Result<Key, OperationalError> {
+    Key::new(&format!("{prefix}{id}")).map_err(OperationalError::Name)
+}
+
+/// An id that does not repeat.
+fn random_id() -> String {
+    let mut bits = [0; 16];
+    // Without random bits of the system nothing else would work either.
+    rand::fill(&mut bits).expect("invariant: the system yields random bits");
+    HEXLOWER.encode(&bits)
+}
+
+impl Outbox {
+    /// In a store, with something that sends.
+    pub fn new(store: OperationalStore, transport: impl Transport + 'static) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            transport: Box::new(transport),
+            holder: random_id(),
+            wake: Notify::new(),
+        }))
+    }
+
+    /// Without a mail server, and with webhooks to the outside only.
+    pub fn without_mail(store: OperationalStore) -> Self {
+        Self::new(store, Network::new(None, Reach::default()))
+    }
+
+    /// Whether mails can be sent.
+    pub fn can_mail(&self) -> bool {
+        self.0.transport.can_mail()
+    }
+
+    /// The store that messages wait in.
+    pub fn store(&self) -> &OperationalStore {
+        &self.0.store
+    }
+
+    /// What is written for a message, for a transaction that has a reason to send it. Call [`Outbox::notify`] after the
+    /// commit. With an id of the reason, the same message is written once only.
+    ///
+    /// # Errors
+    /// The id is no name.
+    pub fn entry(
+        &self,
+        id: Option<&str>,
+        (kind, message): (&str, Message),
+        now: SystemTime,
+    ) -> Result<Write, OperationalError> {
+        let id = id.map_or_else(random_id, str::to_owned);
+        let delivery = Delivery {
+            id: id.clone(),
+            kind: kind.to_owned(),
+            message,
+            state: DeliveryState::Waiting,
+            created: seconds(now),
+            due: seconds(now),
+            attempts: Vec::new(),
+        };
+        Write::put(key(WAITING, &id)?, &delivery, None)
+    }
+
+    /// Sends a message as soon as possible. It is stored when this returns.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn send(&self, kind: &str, message: Message, now: SystemTime) -> Result<(), OperationalError> {
+        let write = self.entry(None, (kind, message), now)?;
+        self.0.store.write(vec![write], now).await?;
+        self.notify();
+        Ok(())
+    }
+
+    /// There are new messages.
+    pub fn notify(&self) {
+        self.0.wake.notify_one();
+    }
+
+    /// All messages, the newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn list(&self, now: SystemTime) -> Result<Vec<Delivery>, OperationalError> {
+        let entries: Vec<Entry<Delivery>> = self.0.store.list("outbox/", now).await?;
+        let mut all: Vec<Delivery> = entries.into_iter().map(|it| it.value).collect();
+        all.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
+        Ok(all)
+    }
+
+    /// Tries a message that waits, or was given up, as soon as possible. `false`: there is none.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn retry(&self, id: &str, now: SystemTime) -> Result<bool, OperationalError> {
+        for prefix in [WAITING, DONE] {
+            let from = key(prefix, id)?;
+            let Some(entry) = self.0.store.read::<Delivery>(&from, now).await? else {
+                continue;
+            };
+            if entry.value.state == DeliveryState::Delivered {
+                return Ok(false);
+            }
+            let again = Delivery {
+                state: DeliveryState::Waiting,
+                created: seconds(now),
+                due: seconds(now),
+                ..entry.value
+            };
+            let mut writes = vec![Write::put(key(WAITING, id)?, &again, None)?];
+            if prefix == DONE {
+                writes.push(Write::Remove(from));
+            }
+            self.0.store.write(writes, now).await?;
+            self.notify();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Delivers until the process ends.
+    pub async fn run(self) {
+        loop {
+            let pause = match self.round(SystemTime::now()).await {
+                Ok(next) => next.map_or(INTERVAL, |next| {
+                    at(next)
+                        .duration_since(SystemTime::now())
+                        .unwrap_or_default()
+                        .min(INTERVAL)
+                }),
+                Err(error) => {
+                    tracing::warn!(%error, "messages are not delivered; it is tried again");
+                    INTERVAL
+                }
+            };
+            // A receiver that answers at once does not turn this into a loop without a pause.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.0.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Delivers what is due, if no other control plane does. Gives the time at which something is due next.
+    async fn round(&self, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+        let holder = self.0.holder.as_str();
+        match lease::hold(&self.0.store, LEASE_NAME, (holder, LEASE), now).await? {
+            true => self.deliver(now).await,
+            false => Ok(None),
+        }
+    }
+
+    /// Tries every message that is due. Gives the time at which something is due next.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn deliver(&self, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+        let waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|it| it.value.due <= seconds(now));
+        let mut next: Vec<u64> = later.iter().map(|it| it.value.due).collect();
+        let mut running = JoinSet::new();
+        for entry in due {
+            if running.len() >= AT_ONCE
+                && let Some(done) = running.join_next().await
+            {
+                next.extend(joined(done)?);
+            }
+            let this = self.clone();
+            running.spawn(async move { this.try_one(entry.value, now).await });
+        }
+        while let Some(done) = running.join_next().await {
+            next.extend(joined(done)?);
+        }
+        Ok(next.into_iter().min())
+    }
+
+    /// Tries a message. Gives the time of its next attempt, if there is one.
+    async fn try_one(
+        &self,
+        mut delivery: Delivery,
+        now: SystemTime,
+    ) -> Result<Option<u64>, OperationalError> {
+        let outcome = self.0.transport.send(&delivery.id, &delivery.message, now).await;
+        let age = seconds(now).saturating_sub(delivery.created);
+        let (is_final, text) = match &outcome {
+            Ok(()) => (true, "delivered".to_owned()),
+            Err(failure) => (
+                failure.is_final || age >= GIVE_UP.as_secs(),
+                failure.reason.clone(),
+            ),
+        };
+        delivery.attempts.push(Attempt {
+            at: seconds(now),
+            is_delivered: outcome.is_ok(),
+            outcome: text,
+        });
+        let surplus = delivery.attempts.len().saturating_sub(MAX_ATTEMPTS);
+        delivery.attempts.drain(..surplus);
+        let from = key(WAITING, &delivery.id)?;
+        if !is_final {
+            delivery.due = seconds(now) + pause(delivery.attempts.len()).as_secs();
+            self.0
+                .store
+                .write(vec![Write::put(from, &delivery, None)?], now)
+                .await?;
+            return Ok(Some(delivery.due));
+        }
+        delivery.state = match outcome {
+            Ok(()) => DeliveryState::Delivered,
+            Err(failure) => {
+                tracing::warn!(
+                    id = delivery.id,
+                    to = delivery.message.receiver(),
+                    reason = failure.reason,
+                    "a message is given up"
+                );
+                DeliveryState::Failed
+            }
+        };
+        if delivery.state == DeliveryState::Delivered {
+            delivery.message.forget_contents();
+        }
+        let done = Write::put(key(DONE, &delivery.id)?, &delivery, Some(now + KEPT))?;
+        self.0.store.write(vec![Write::Remove(from), done], now).await?;
+        Ok(None)
+    }
+}
+
+fn joined(
+    done: Result<Result<Option<u64>, OperationalError>, tokio::task::JoinError>,
+) -> Result<Option<u64>, OperationalError> {
+    done.unwrap_or_else(|error| {
+        tracing::error!(%error, "an attempt to deliver a message has panicked");
+        Ok(None)
+    })
+}
+
+#[cfg(test)]
+mod tests;

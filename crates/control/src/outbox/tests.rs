@@ -1,0 +1,236 @@
+//! Messages on their way, with a receiver that is made up and a time that is an argument.
+
+use super::*;
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::sync::Mutex;
+use weir_store::memory::MemoryStore;
+use weir_store::{Change, Store, Transaction};
+
+const NOW: u64 = 1_800_000_000;
+
+/// A receiver: what it got, and until when it is down.
+#[derive(Clone, Default)]
+struct Receiver {
+    got: Arc<Mutex<Vec<(String, String)>>>,
+    down_until: Arc<Mutex<u64>>,
+    refuses: Arc<Mutex<bool>>,
+}
+
+impl Receiver {
+    fn got(&self) -> Vec<(String, String)> {
+        self.got.lock().expect("not poisoned").clone()
+    }
+}
+
+#[async_trait]
+impl Transport for Receiver {
+    async fn send(&self, id: &str, message: &Message, now: SystemTime) -> Result<(), Failure> {
+        let fail = |reason: &str, is_final| {
+            Err(Failure {
+                reason: reason.to_owned(),
+                is_final,
+            })
+        };
+        if *self.refuses.lock().expect("not poisoned") {
+            return fail("never", true);
+        }
+        if seconds(now) < *self.down_until.lock().expect("not poisoned") {
+            return fail("it is down", false);
+        }
+        let text = match message {
+            Message::Mail(mail) => format!("{}: {}", mail.to, mail.subject),
+            Message::Webhook(hook) => {
+                let body: Value = serde_json::from_str(&hook.body).expect("JSON");
+                format!("{} {}", hook.url, body["type"].as_str().unwrap_or_default())
+            }
+        };
+        self.got.lock().expect("not poisoned").push((id.to_owned(), text));
+        Ok(())
+    }
+
+    fn can_mail(&self) -> bool {
+        true
+    }
+}
+
+fn outbox() -> (Outbox, Receiver) {
+    let receiver = Receiver::default();
+    (
+        Outbox::new(OperationalStore::in_memory(), receiver.clone()),
+        receiver,
+    )
+}
+
+fn mail() -> Message {
+    Message::Mail(Mail {
+        to: "ann@example.com".into(),
+        subject: "hello".into(),
+        text: "a secret link".into(),
+        ..Mail::default()
+    })
+}
+
+/// 37
+#[tokio::test]
+async fn a_receiver_that_is_down_for_an_hour_gets_it_once() {
+    let (outbox, receiver) = outbox();
+    *receiver.down_until.lock().expect("not poisoned") = NOW + 3600;
+    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    let mut time = NOW;
+    let mut rounds = 0;
+    while let Some(next) = outbox.deliver(at(time)).await.expect("a store") {
+        assert!(next > time, "the next attempt is later");
+        time = next;
+        rounds += 1;
+        assert!(rounds < 100, "it ends");
+    }
+    assert!((NOW + 3600..NOW + 7200).contains(&time), "{}", time - NOW);
+    assert_eq!(receiver.got().len(), 1);
+    for later in [time + 1, time + 86_400] {
+        assert_eq!(outbox.deliver(at(later)).await.expect("a store"), None);
+    }
+    assert_eq!(receiver.got().len(), 1, "once");
+    let listed = outbox.list(at(time)).await.expect("a store");
+    let [delivery] = listed.as_slice() else {
+        panic!("{listed:?}");
+    };
+    assert_eq!(delivery.state, DeliveryState::Delivered);
+    assert_eq!(delivery.attempts.len(), rounds + 1);
+    assert_eq!(delivery.attempts[0].outcome, "it is down");
+    assert!(
+        !format!("{delivery:?}").contains("secret link"),
+        "what was delivered is forgotten"
+    );
+    assert!(outbox.list(at(time) + KEPT).await.expect("a store").is_empty());
+}
+
+#[tokio::test]
+async fn what_is_given_up_can_be_tried_again() {
+    let (outbox, receiver) = outbox();
+    *receiver.refuses.lock().expect("not poisoned") = true;
+    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
+    let failed = outbox.list(at(NOW)).await.expect("a store").remove(0);
+    assert_eq!(failed.state, DeliveryState::Failed);
+    *receiver.refuses.lock().expect("not poisoned") = false;
+    assert!(outbox.retry(&failed.id, at(NOW + 9)).await.expect("a store"));
+    outbox.deliver(at(NOW + 9)).await.expect("a store");
+    assert_eq!(receiver.got().len(), 1);
+    assert!(
+        !outbox.retry(&failed.id, at(NOW + 9)).await.expect("a store"),
+        "it has arrived"
+    );
+    assert!(!outbox.retry("none", at(NOW + 9)).await.expect("a store"));
+    // A receiver that is down for good is given up after some days.
+    *receiver.down_until.lock().expect("not poisoned") = u64::MAX;
+    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    let mut time = NOW;
+    while let Some(next) = outbox.deliver(at(time)).await.expect("a store") {
+        time = next;
+    }
+    assert!(
+        time - NOW >= GIVE_UP.as_secs() && time - NOW < GIVE_UP.as_secs() + 3601,
+        "{}",
+        time - NOW
+    );
+}
+
+#[tokio::test]
+async fn of_two_control_planes_one_delivers() {
+    let store = OperationalStore::in_memory();
+    let receiver = Receiver::default();
+    let one = Outbox::new(store.clone(), receiver.clone());
+    let other = Outbox::new(store, receiver.clone());
+    one.send("test", mail(), at(NOW)).await.expect("stored");
+    for outbox in [&one, &other, &one] {
+        outbox.round(at(NOW)).await.expect("a store");
+    }
+    assert_eq!(receiver.got().len(), 1);
+}
+
+async fn commit(store: &MemoryStore, author: &str, documents: &[(&str, Value)]) {
+    let put = |(key, value): &(&str, Value)| {
+        Change::put(Key::new(key).expect("a key"), value.to_string().into_bytes())
+    };
+    let transaction = Transaction {
+        author: author.to_owned(),
+        note: String::new(),
+        time: at(NOW),
+        changes: documents.iter().map(put).collect(),
+    };
+    store.append(transaction).await.expect("committed");
+}
+
+fn subscription(state: &str) -> Value {
+    json!({"id": "s", "application": "shop", "publication": "pets/1/test", "plan": "gold", "state": state})
+}
+
+#[tokio::test]
+async fn each_commit_is_told_once_to_hooks_and_people() {
+    let (outbox, receiver) = outbox();
+    let store = MemoryStore::new();
+    commit(
+        &store,
+        "ann",
+        &[
+            (
+                "apis/applications/shop",
+                json!({"name": "shop", "mails": ["shop@example.com"]}),
+            ),
+            (
+                "apis/apis/pets",
+                json!({"name": "pets", "contacts": ["owner@example.com", "https://example.com"]}),
+            ),
+            (
+                "apis/hooks/all",
+                json!({"name": "all", "url": "http://all", "secret": "whsec_AA=="}),
+            ),
+            (
+                "apis/hooks/some",
+                json!({"name": "some", "url": "http://some", "events": ["credential.*"]}),
+            ),
+            ("apis/subscriptions/old", subscription("accepted")),
+        ],
+    )
+    .await;
+    // What was before the first reading is told nobody.
+    feed::read(&store, &outbox, at(NOW)).await.expect("read");
+    commit(
+        &store,
+        "shop",
+        &[("apis/subscriptions/s", subscription("pending"))],
+    )
+    .await;
+    commit(
+        &store,
+        "ann",
+        &[
+            ("apis/subscriptions/s", subscription("accepted")),
+            ("apis/credentials/k", json!({"id": "k", "subscription": "s"})),
+        ],
+    )
+    .await;
+    commit(&store, "ann", &[("native/routes/r", json!({}))]).await;
+    for _ in 0..3 {
+        feed::read(&store, &outbox, at(NOW + 1)).await.expect("read");
+    }
+    outbox.deliver(at(NOW + 1)).await.expect("delivered");
+    let mut got = receiver.got();
+    got.sort();
+    let texts: Vec<&str> = got.iter().map(|(_, text)| text.as_str()).collect();
+    let expected = [
+        "http://all credential.created",
+        "http://all subscription.accepted",
+        "http://all subscription.requested",
+        "http://some credential.created",
+        "owner@example.com: shop asks for a subscription to pets 1",
+        "shop@example.com: Subscription to pets 1 accepted",
+    ];
+    let mut sorted = texts.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    let mut ids: Vec<&String> = got.iter().map(|(id, _)| id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 6, "each has an id of its own");
+}

@@ -1,0 +1,248 @@
+//! Flags of `weir api`: the life of an API, from a terminal or a build server.
+
+use super::RemoteArgs;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+pub const API_EXAMPLES: &str = "\
+Exit status: 0 done, 1 refused (findings, breaking changes, a conflict, no right), 2 wrong usage or no connection.
+
+Examples:
+  weir api new pets petstore.yaml
+  weir api lint petstore.yaml --output junit > lint.xml
+  weir api diff pets 1.0.0 --file petstore.yaml
+  weir api publish pets 1.0.0 test --runtime test.json --dry-run
+  weir api promote pets 1.0.0 test --to prod --note 'release 12'
+  weir api rollback pets 1.0.0 prod
+  weir api deprecate pets 1.0.0 prod --since 2026-12-01 --sunset 2027-06-01 --enforce";
+
+/// Flags of `weir api`.
+#[derive(Debug, Args)]
+pub struct ApiArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ApiCommand,
+}
+
+/// What to do with an API.
+#[derive(Debug, Subcommand)]
+pub enum ApiCommand {
+    /// Make an API and a version of a document, or change the draft of the version.
+    New {
+        /// The API's name.
+        api: String,
+        /// An OpenAPI document or a Postman collection.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The version [default: the document's].
+        #[arg(long = "api-version", id = "api_version", value_name = "VERSION")]
+        version: Option<String>,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Lint a document, without a server.
+    Lint(LintArgs),
+    /// Print what changed between revisions, or what a document would change; 1 if callers would break.
+    Diff {
+        /// The API and its version.
+        #[command(flatten)]
+        of: VersionOf,
+        /// The older revision [default: the newest].
+        #[arg(long, value_name = "N")]
+        from: Option<u32>,
+        /// The newer revision [default: the draft].
+        #[arg(long, value_name = "N")]
+        to: Option<u32>,
+        /// A document that is compared with the draft instead.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to"])]
+        file: Option<PathBuf>,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Publish a revision to an environment.
+    Publish {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationOf,
+        /// The revision [default: one of the draft].
+        #[arg(long, value_name = "N")]
+        revision: Option<u32>,
+        /// A JSON file with what holds in this environment [default: as it is].
+        #[arg(long, value_name = "FILE")]
+        runtime: Option<PathBuf>,
+        /// How a step is made.
+        #[command(flatten)]
+        step: StepArgs,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Publish the same revision in another environment.
+    Promote {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationOf,
+        /// The environment that it goes to.
+        #[arg(long, value_name = "ENVIRONMENT")]
+        to: String,
+        /// A JSON file with what holds there [default: as it is].
+        #[arg(long, value_name = "FILE")]
+        runtime: Option<PathBuf>,
+        /// How a step is made.
+        #[command(flatten)]
+        step: StepArgs,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Publish an older revision.
+    Rollback {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationOf,
+        /// The revision [default: the one before].
+        #[arg(long, value_name = "N")]
+        revision: Option<u32>,
+        /// How a step is made.
+        #[command(flatten)]
+        step: StepArgs,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Tell all callers that a version ends.
+    Deprecate {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationOf,
+        /// Since when: a date such as 2026-12-01, or seconds since 1970.
+        #[arg(long, value_name = "DATE")]
+        since: String,
+        /// When it ends, likewise.
+        #[arg(long, value_name = "DATE")]
+        sunset: Option<String>,
+        /// A page about it.
+        #[arg(long, value_name = "URL")]
+        link: Option<String>,
+        /// Where the version is that takes its place.
+        #[arg(long, value_name = "URL")]
+        successor: Option<String>,
+        /// Answer 410 from --sunset on.
+        #[arg(long, requires = "sunset")]
+        enforce: bool,
+        /// Why.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        note: String,
+        /// Only say what would change.
+        #[arg(long)]
+        dry_run: bool,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+}
+
+/// A version.
+#[derive(Debug, Args)]
+pub struct VersionOf {
+    /// The API.
+    pub api: String,
+    /// The version.
+    #[arg(id = "api_version", value_name = "VERSION")]
+    pub version: String,
+}
+
+/// A publication.
+#[derive(Debug, Args)]
+pub struct PublicationOf {
+    /// The API.
+    pub api: String,
+    /// The version.
+    #[arg(id = "api_version", value_name = "VERSION")]
+    pub version: String,
+    /// The environment.
+    pub environment: String,
+}
+
+/// How a step is made.
+#[derive(Debug, Args)]
+pub struct StepArgs {
+    /// Why.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
+    /// Publish although callers break, or others take the same calls.
+    #[arg(long)]
+    pub force: bool,
+    /// The id of an approval.
+    #[arg(long, value_name = "ID")]
+    pub approval: Option<String>,
+    /// Only say what would change.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Flags of `weir api lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// An OpenAPI document.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// A severities file, as Spectral has them.
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// The path that the API is to be published under.
+    #[arg(long, value_name = "PATH")]
+    pub base_path: Option<String>,
+    /// The exit status is 1 if there is a finding of this level or a graver one.
+    #[arg(long, value_enum, default_value_t = LevelArg::Error)]
+    pub fail_on: LevelArg,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t = LintOutput::Text)]
+    pub output: LintOutput,
+}
+
+/// How grave a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LevelArg {
+    /// The document is wrong.
+    Error,
+    /// It can be used.
+    Warn,
+    /// To be known.
+    Info,
+    /// A matter of taste.
+    Hint,
+}
+
+/// What a lint prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LintOutput {
+    /// A line for each finding.
+    Text,
+    /// JSON.
+    Json,
+    /// A JUnit report.
+    Junit,
+}
+
+/// What a command prints, and which Weir it asks.
+#[derive(Debug, Args)]
+pub struct OnServer {
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which Weir.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+}
+
+/// What a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Text for people.
+    Text,
+    /// The answer of the API, as it came.
+    Json,
+}

@@ -1,0 +1,37 @@
+//! Flags of `weir run` for mails and webhooks.
+
+use clap::Args;
+use ipnet::IpNet;
+
+/// How mails and webhooks are sent.
+#[derive(Clone, Args)]
+#[command(next_help_heading = "Mails and webhooks")]
+pub struct OutboxArgs {
+    /// The mail server: `smtp://HOST:PORT`, `smtps://USER:PASSWORD@HOST`, with `?tls=required` for STARTTLS
+    /// [default: mails are not sent].
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WEIR_SMTP",
+        hide_env_values = true,
+        requires = "mail_from"
+    )]
+    pub smtp: Option<String>,
+    /// The address that mails are from, such as `Weir <weir@example.com>`.
+    #[arg(long, value_name = "ADDRESS", env = "WEIR_MAIL_FROM")]
+    pub mail_from: Option<String>,
+    /// A network that webhooks may be sent to beside public addresses, such as `10.1.0.0/16`; may be given several times,
+    /// in the variable with spaces between.
+    #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]
+    pub webhook_allow: Vec<IpNet>,
+}
+
+/// URLs of mail servers hold passwords.
+impl std::fmt::Debug for OutboxArgs {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("OutboxArgs")
+            .field("webhook_allow", &self.webhook_allow)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,356 @@
+//! `weir api`: the life of an API through a running Weir's own API. `lint` needs no server.
+
+use super::{address, encoded, make};
+use crate::args::{
+    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationOf, RemoteArgs,
+    StepArgs,
+};
+use crate::outcome::CommandOutput;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use weir_apis::lint::{self, Options, Ruleset};
+use weir_apis::{Finding, Level, openapi};
+use weir_control::http::{Call, Method};
+
+/// Runs a command.
+pub fn api(args: &ApiArgs) -> CommandOutput {
+    let done = match &args.command {
+        ApiCommand::New {
+            api,
+            file,
+            version,
+            on,
+        } => new(api, file, version.as_deref(), on),
+        ApiCommand::Lint(args) => lint(args),
+        ApiCommand::Diff {
+            of,
+            from,
+            to,
+            file,
+            on,
+        } => {
+            let version = format!(
+                "/api/v1/apis/{}/versions/{}",
+                encoded(&of.api),
+                encoded(&of.version)
+            );
+            diff(&version, (*from, *to), file.as_deref(), on)
+        }
+        ApiCommand::Publish {
+            of,
+            revision,
+            runtime,
+            step,
+            on,
+        } => step_body(step, *revision, runtime.as_deref())
+            .and_then(|body| publish(of, "", body, step.dry_run, on)),
+        ApiCommand::Promote {
+            of,
+            to,
+            runtime,
+            step,
+            on,
+        } => step_body(step, None, runtime.as_deref()).and_then(|mut body| {
+            body.insert("to".to_owned(), to.as_str().into());
+            publish(of, "/promote", body, step.dry_run, on)
+        }),
+        ApiCommand::Rollback {
+            of,
+            revision,
+            step,
+            on,
+        } => {
+            step_body(step, *revision, None).and_then(|body| publish(of, "/rollback", body, step.dry_run, on))
+        }
+        ApiCommand::Deprecate {
+            of,
+            since,
+            sunset,
+            link,
+            successor,
+            enforce,
+            note,
+            dry_run,
+            on,
+        } => deprecation(since, sunset.as_deref()).and_then(|mut body| {
+            for (name, value) in [("link", link), ("successor", successor)] {
+                if let Some(value) = value {
+                    body.insert(name.to_owned(), value.as_str().into());
+                }
+            }
+            body.insert("enforce".to_owned(), (*enforce).into());
+            body.insert("note".to_owned(), note.as_str().into());
+            deprecate(of, body, *dry_run, on)
+        }),
+    };
+    done.unwrap_or_else(|failed| failed)
+}
+
+type Outcome = Result<CommandOutput, CommandOutput>;
+
+fn read(file: &Path) -> Result<String, CommandOutput> {
+    std::fs::read_to_string(file)
+        .map_err(|error| CommandOutput::failed(2, format!("{}: cannot be read: {error}\n", file.display())))
+}
+
+fn path_of(of: &PublicationOf, step: &str) -> String {
+    format!(
+        "/api/v1/publications/{}/{}/{}{step}",
+        encoded(&of.api),
+        encoded(&of.version),
+        encoded(&of.environment)
+    )
+}
+
+fn call(remote: &RemoteArgs, method: Method, path: &str, body: Option<&Value>, dry_run: bool) -> Call {
+    let url = address(remote, path);
+    let call = match body {
+        Some(body) => Call::json(method, url, body),
+        None => Call {
+            method,
+            ..Call::get(url)
+        },
+    };
+    match dry_run {
+        true => call.header("weir-dry-run", "true"),
+        false => call,
+    }
+}
+
+/// What is printed of a good answer: the answer as it came, or a text made of it.
+fn printed(on: &OnServer, body: &[u8], text: impl Fn(&Value) -> String) -> String {
+    match on.output {
+        Output::Json => String::from_utf8_lossy(body).into_owned() + "\n",
+        Output::Text => text(&serde_json::from_slice(body).unwrap_or_default()),
+    }
+}
+
+/// Makes an API and a version, or changes the draft of a version that exists.
+fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> Outcome {
+    let text = read(file)?;
+    let remote = &on.remote;
+    let known = make(
+        remote,
+        call(
+            remote,
+            Method::GET,
+            &format!("/api/v1/apis/{}", encoded(api)),
+            None,
+            false,
+        ),
+    );
+    if known.is_err() {
+        let path = format!("/api/v1/apis/{}", encoded(api));
+        make(remote, call(remote, Method::PUT, &path, Some(&json!({})), false))?;
+    }
+    let document = openapi::parse(&text)
+        .map_err(|found| CommandOutput::failed(1, format!("{}: {found}\n", file.display())))?;
+    let own = document["info"]["version"].as_str();
+    let Some(version) = version.or(own) else {
+        let message = "the document has no version in info.version: give --api-version";
+        return Err(CommandOutput::failed(2, format!("weir api: {message}\n")));
+    };
+    let versions = format!("/api/v1/apis/{}/versions", encoded(api));
+    let one = format!("{versions}/{}", encoded(version));
+    let exists = make(remote, call(remote, Method::GET, &one, None, false)).is_ok();
+    let (method, path) = match exists {
+        true => (Method::PUT, one),
+        false => (Method::POST, format!("{versions}?version={}", encoded(version))),
+    };
+    let upload = Call {
+        body: text.into_bytes(),
+        ..call(remote, method, &path, None, false)
+    }
+    .header("content-type", "text/plain");
+    let body = make(remote, upload)?;
+    let verb = if exists { "draft of" } else { "new version" };
+    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
+        let count = |field: &str| answer[field].as_array().map_or(0, Vec::len);
+        format!(
+            "{verb} {version} of {api}: {} operations, {} findings\n",
+            count("operations"),
+            count("findings")
+        )
+    })))
+}
+
+fn lint(args: &LintArgs) -> Outcome {
+    let text = read(&args.file)?;
+    let ruleset = match &args.rules {
+        Some(file) => Ruleset::parse(&read(file)?).map_err(|found| unreadable(file, &found))?,
+        None => Ruleset::default(),
+    };
+    let options = Options {
+        base_path: args.base_path.as_deref(),
+    };
+    let findings = match openapi::read(&text) {
+        Ok(description) => lint::run(&text, &description, &ruleset, options),
+        Err(found) => found,
+    };
+    let fails = match args.fail_on {
+        LevelArg::Error => Level::Error,
+        LevelArg::Warn => Level::Warn,
+        LevelArg::Info => Level::Info,
+        LevelArg::Hint => Level::Hint,
+    };
+    let name = args.file.display().to_string();
+    let stdout = match args.output {
+        LintOutput::Text => findings.iter().map(|it| format!("{name}:{it}\n")).collect(),
+        LintOutput::Json => {
+            let value = json!({ "file": name, "findings": findings });
+            serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
+        }
+        LintOutput::Junit => lint::junit(&name, &findings, fails),
+    };
+    Ok(CommandOutput {
+        stdout,
+        code: u8::from(findings.iter().any(|it| it.level <= fails)),
+        ..CommandOutput::default()
+    })
+}
+
+fn unreadable(file: &Path, found: &[Finding]) -> CommandOutput {
+    let lines = found.iter().map(|it| format!("{}:{it}\n", file.display()));
+    CommandOutput::failed(2, lines.collect::<String>())
+}
+
+fn diff(
+    version: &str,
+    (from, to): (Option<u32>, Option<u32>),
+    file: Option<&Path>,
+    on: &OnServer,
+) -> Outcome {
+    let remote = &on.remote;
+    let (body, pointer) = match file {
+        Some(file) => {
+            let upload = Call {
+                body: read(file)?.into_bytes(),
+                ..call(remote, Method::PUT, version, None, true)
+            };
+            (
+                make(remote, upload.header("content-type", "text/plain"))?,
+                "/diff",
+            )
+        }
+        None => {
+            let from = match from {
+                Some(from) => from,
+                None => newest(remote, version)?,
+            };
+            let path = format!("{version}/diff?from={from}&to={}", to.unwrap_or(0));
+            (make(remote, call(remote, Method::GET, &path, None, false))?, "")
+        }
+    };
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let found = answer.pointer(pointer).cloned().unwrap_or_default();
+    let stdout = match on.output {
+        Output::Json => format!("{found}\n"),
+        Output::Text => found["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    Ok(CommandOutput {
+        stdout,
+        code: u8::from(found["breaking"] == true),
+        ..CommandOutput::default()
+    })
+}
+
+fn newest(remote: &RemoteArgs, version: &str) -> Result<u32, CommandOutput> {
+    let body = make(remote, call(remote, Method::GET, version, None, false))?;
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    match answer["last_revision"].as_u64() {
+        Some(number) if number > 0 => Ok(number as u32),
+        _ => Err(CommandOutput::failed(
+            1,
+            "weir api: there is no revision yet: publish one, or give --from\n",
+        )),
+    }
+}
+
+/// The body of a publish, as the console's wizard sends it.
+fn step_body(
+    step: &StepArgs,
+    revision: Option<u32>,
+    runtime: Option<&Path>,
+) -> Result<Map<String, Value>, CommandOutput> {
+    let mut body = Map::new();
+    body.insert("note".to_owned(), step.note.as_str().into());
+    body.insert("force".to_owned(), step.force.into());
+    if let Some(revision) = revision {
+        body.insert("revision".to_owned(), revision.into());
+    }
+    if let Some(approval) = &step.approval {
+        body.insert("approval".to_owned(), approval.as_str().into());
+    }
+    if let Some(file) = runtime {
+        let value: Value = serde_json::from_str(&read(file)?)
+            .map_err(|error| CommandOutput::failed(2, format!("{}: not JSON: {error}\n", file.display())))?;
+        body.insert("runtime".to_owned(), value);
+    }
+    Ok(body)
+}
+
+fn publish(
+    of: &PublicationOf,
+    step: &str,
+    body: Map<String, Value>,
+    dry_run: bool,
+    on: &OnServer,
+) -> Outcome {
+    let path = path_of(of, step);
+    let body = make(
+        &on.remote,
+        call(
+            &on.remote,
+            Method::POST,
+            &path,
+            Some(&Value::Object(body)),
+            dry_run,
+        ),
+    )?;
+    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
+        answer["text"].as_str().unwrap_or_default().to_owned()
+    })))
+}
+
+/// A date such as `2026-12-01`, or seconds since 1970.
+fn time(flag: &str, text: &str) -> Result<u64, CommandOutput> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(seconds);
+    }
+    let when = weir_analytics::query::When::Text(format!("{text}T00:00:00Z"));
+    weir_analytics::query::time::read(flag, &when, 0).map_err(|_| {
+        let message = format!("expected a date such as 2026-12-01 in --{flag}, found '{text}'");
+        CommandOutput::failed(2, format!("weir api: {message}\n"))
+    })
+}
+
+fn deprecation(since: &str, sunset: Option<&str>) -> Result<Map<String, Value>, CommandOutput> {
+    let mut body = Map::new();
+    body.insert("since".to_owned(), time("since", since)?.into());
+    if let Some(sunset) = sunset {
+        body.insert("sunset".to_owned(), time("sunset", sunset)?.into());
+    }
+    Ok(body)
+}
+
+fn deprecate(of: &PublicationOf, body: Map<String, Value>, dry_run: bool, on: &OnServer) -> Outcome {
+    let path = path_of(of, "/deprecation");
+    let body = make(
+        &on.remote,
+        call(
+            &on.remote,
+            Method::PUT,
+            &path,
+            Some(&Value::Object(body)),
+            dry_run,
+        ),
+    )?;
+    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
+        format!(
+            "{}/{}/{} is deprecated\n",
+            answer["api"].as_str().unwrap_or_default(),
+            answer["version"].as_str().unwrap_or_default(),
+            answer["environment"].as_str().unwrap_or_default()
+        )
+    })))
+}

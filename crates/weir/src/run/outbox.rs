@@ -1,0 +1,22 @@
+//! The outbox of `weir run`: what sends mails and webhooks.
+
+use crate::args::OutboxArgs;
+use anyhow::Context;
+use weir_control::operational::OperationalStore;
+use weir_control::outbox::{Network, Outbox, Reach, Smtp};
+
+/// An outbox in a store, as the flags say. It delivers from now on. To be called inside of a tokio runtime.
+pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox> {
+    let mail = args
+        .smtp
+        .as_deref()
+        .map(|url| Smtp::new(url, args.mail_from.as_deref().unwrap_or_default()))
+        .transpose()
+        .context("--smtp, --mail-from")?;
+    let reach = Reach {
+        allowed: args.webhook_allow.clone(),
+    };
+    let outbox = Outbox::new(store, Network::new(mail, reach));
+    tokio::spawn(outbox.clone().run());
+    Ok(outbox)
+}

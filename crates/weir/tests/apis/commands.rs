@@ -1,0 +1,179 @@
+//! `weir api`, as a build server calls it.
+
+use crate::support::{until, upstream};
+use crate::{Plane, petstore, runtime};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+impl Plane {
+    fn file(&self, name: &str, contents: &Value) -> PathBuf {
+        let path = self._folder.path().join(name);
+        std::fs::write(&path, contents.to_string()).expect("written");
+        path
+    }
+
+    /// Its exit status, and what it prints.
+    fn api(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let output = self.weir.ask(None, &[&["api"], arguments].concat());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+fn path(file: &PathBuf) -> &str {
+    file.to_str().expect("a text")
+}
+
+/// 18
+#[test]
+fn the_life_of_an_api_from_a_terminal() {
+    let plane = Plane::start();
+    let spec = plane.file("pets.json", &petstore());
+    let (code, said, complaint) = plane.api(&["new", "pets", path(&spec)]);
+    assert!(
+        code == Some(0) && said.starts_with("new version 1.0.0 of pets: 3 operations, "),
+        "{code:?} {said} {complaint}"
+    );
+    let where_to = plane.file("test.json", &runtime(upstream("pets")));
+    let publish = [
+        "publish",
+        "pets",
+        "1.0.0",
+        "test",
+        "--runtime",
+        path(&where_to),
+        "--note",
+        "first",
+    ];
+
+    // What a dry run prints is what the wizard shows: the answer of the same call.
+    let body = json!({"note": "first", "force": false, "runtime": runtime_of(&where_to)});
+    let wizard = plane
+        .call("POST", "/api/v1/publications/pets/1.0.0/test", &body)
+        .header("Weir-Dry-Run", "true")
+        .make()
+        .expect(200);
+    let (code, said, _) = plane.api(&[&publish[..], &["--dry-run", "--output", "json"]].concat());
+    assert_eq!((code, said), (Some(0), wizard.body.clone() + "\n"));
+    let (_, said, _) = plane.api(&[&publish[..], &["--dry-run"]].concat());
+    assert_eq!(said, wizard.json()["text"].as_str().expect("a text"));
+    assert!(
+        said.starts_with("pets/1.0.0/test r1\n+ GET /pets (listPets)\n"),
+        "{said}"
+    );
+    assert_eq!(plane.status("/v1/pets", None), Some(404), "nothing is published");
+
+    assert_eq!(plane.api(&publish).0, Some(0));
+    until("it is served", || plane.status("/v1/pets", None) == Some(200));
+
+    // A change that breaks callers.
+    let mut broken = petstore();
+    broken["paths"]
+        .as_object_mut()
+        .expect("a map")
+        .remove("/pets/{id}");
+    let spec = plane.file("broken.json", &broken);
+    let (code, said, _) = plane.api(&["diff", "pets", "1.0.0", "--file", path(&spec)]);
+    assert!(
+        code == Some(1) && said.contains("- GET /pets/{id} (getPet)\n    breaking: "),
+        "{code:?} {said}"
+    );
+    let (_, said, _) = plane.api(&["new", "pets", path(&spec)]);
+    assert!(said.starts_with("draft of 1.0.0 of pets: 2 operations"), "{said}");
+    assert_eq!(plane.api(&["diff", "pets", "1.0.0"]).0, Some(1));
+    let (code, _, complaint) = plane.api(&["publish", "pets", "1.0.0", "test"]);
+    assert!(
+        code == Some(1) && complaint.contains("callers would break"),
+        "{code:?} {complaint}"
+    );
+    assert_eq!(
+        plane.api(&["publish", "pets", "1.0.0", "test", "--force"]).0,
+        Some(0)
+    );
+
+    let (code, said, complaint) = plane.api(&["rollback", "pets", "1.0.0", "test"]);
+    assert!(
+        code == Some(0) && said.starts_with("pets/1.0.0/test r1\n"),
+        "{said} {complaint}"
+    );
+    let to = plane.file("prod.json", &runtime(upstream("prod")));
+    let (code, said, complaint) = plane.api(&[
+        "promote",
+        "pets",
+        "1.0.0",
+        "test",
+        "--to",
+        "prod",
+        "--runtime",
+        path(&to),
+        "--output",
+        "json",
+    ]);
+    let promoted: Value = serde_json::from_str(&said).unwrap_or_default();
+    assert_eq!(
+        (code, &promoted["publication"]),
+        (Some(0), &json!("pets/1.0.0/prod")),
+        "{complaint}"
+    );
+    let deprecate = [
+        "deprecate",
+        "pets",
+        "1.0.0",
+        "test",
+        "--since",
+        "2026-01-01",
+        "--sunset",
+        "2999-01-01",
+    ];
+    let (code, said, complaint) = plane.api(&deprecate);
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(0), "pets/1.0.0/test is deprecated\n"),
+        "{complaint}"
+    );
+    until("callers are told", || {
+        let answer = plane.through("/v1/pets", None);
+        answer.and_then(|it| it.header("Deprecation")).as_deref() == Some("@1767225600")
+    });
+}
+
+fn runtime_of(file: &PathBuf) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file).expect("readable")).expect("JSON")
+}
+
+#[test]
+fn build_servers_get_reports_and_exit_statuses() {
+    let plane = Plane::start();
+    let spec = plane.file("pets.json", &petstore());
+    let lint = |more: &[&str]| plane.api(&[&["lint", path(&spec)], more].concat());
+    assert_eq!(lint(&[]).0, Some(0));
+    let (code, said, _) = lint(&["--fail-on", "warn", "--output", "junit"]);
+    assert!(
+        code == Some(1) && said.contains("<failure message=") && said.contains("operation-tags"),
+        "{said}"
+    );
+    let (_, said, _) = lint(&["--output", "json"]);
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    assert!(
+        report["findings"].as_array().is_some_and(|it| !it.is_empty()),
+        "{said}"
+    );
+    let rules = plane._folder.path().join("rules.yaml");
+    std::fs::write(&rules, "extends: [[spectral:oas, off]]\n").expect("written");
+    assert_eq!(lint(&["--fail-on", "hint", "--rules", path(&rules)]).0, Some(0));
+    std::fs::write(&spec, "openapi: [").expect("written");
+    let (code, said, _) = lint(&[]);
+    assert!(code == Some(1) && said.contains(":1:"), "{code:?} {said}");
+    for (arguments, expected) in [
+        (&["lint", "none.yaml"][..], Some(2)),
+        (&["publish", "none", "1", "test"], Some(1)),
+        (
+            &["diff", "pets", "1.0.0", "--server", "http://127.0.0.1:1"],
+            Some(2),
+        ),
+        (&["deprecate", "pets", "1", "test", "--since", "soon"], Some(2)),
+        (&["diff", "pets", "1.0.0", "--token-file", "none"], Some(2)),
+    ] {
+        assert_eq!(plane.api(arguments).0, expected, "{arguments:?}");
+    }
+}

@@ -1,0 +1,336 @@
+//! Mails and webhooks of a started Weir, with a real mail server and a receiver that checks signatures.
+
+use crate::support::{until, upstream};
+use crate::weir::Weir;
+use crate::{Plane, petstore, tools};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A mail server in a process of its own.
+struct Sink {
+    child: Child,
+    port: u16,
+    mails: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Sink {
+    /// `None`: the machine lacks it.
+    fn start() -> Option<Self> {
+        let python = "/usr/bin/python3";
+        let has_it = Command::new(python).args(["-c", "import aiosmtpd"]).output();
+        if !has_it.is_ok_and(|it| it.status.success()) {
+            tools::report_missing("python3-aiosmtpd");
+            return None;
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/apis/smtp_sink.py");
+        let mut child = Command::new(python)
+            .arg(script)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let port = lines
+            .next()
+            .expect("a line")
+            .expect("readable")
+            .parse()
+            .expect("a port");
+        let mails: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let kept = Arc::clone(&mails);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mail = serde_json::from_str(&line).expect("JSON");
+                kept.lock().expect("not poisoned").push(mail);
+            }
+        });
+        Some(Self { child, port, mails })
+    }
+
+    fn subjects(&self) -> Vec<String> {
+        let mails = self.mails.lock().expect("not poisoned");
+        mails
+            .iter()
+            .filter_map(|it| Some(it["subject"].as_str()?.to_owned()))
+            .collect()
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// A webhook as it came: headers in small letters, and the body.
+#[derive(Debug, Clone)]
+struct Hooked {
+    head: String,
+    body: String,
+}
+
+impl Hooked {
+    fn header(&self, name: &str) -> &str {
+        let mut lines = self.head.lines();
+        lines
+            .find_map(|it| it.strip_prefix(&format!("{name}: ")))
+            .unwrap_or_default()
+    }
+}
+
+/// A server that takes webhooks while it is up, and answers 503 else.
+fn receiver() -> (SocketAddr, Arc<Mutex<Vec<Hooked>>>, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (got, is_up): (Arc<Mutex<Vec<Hooked>>>, _) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+    let (kept, up) = (Arc::clone(&got), Arc::clone(&is_up));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _gone = take(stream, &kept, &up);
+        }
+    });
+    (address, got, is_up)
+}
+
+fn take(stream: TcpStream, got: &Mutex<Vec<Hooked>>, up: &AtomicBool) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line == "\r\n" {
+            break;
+        }
+        let (name, value) = line.trim_end().split_once(": ").unwrap_or((line.trim_end(), ""));
+        let name = name.to_ascii_lowercase();
+        if name == "content-length" {
+            length = value.parse().ok()?;
+        }
+        head.push_str(&format!("{name}: {value}\n"));
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let mut writer = stream;
+    let is_up = up.load(Ordering::SeqCst);
+    let status = if is_up { "204 X" } else { "503 X" };
+    writer
+        .write_all(format!("HTTP/1.1 {status}\r\nConnection: close\r\n\r\n").as_bytes())
+        .ok()?;
+    if is_up {
+        let body = String::from_utf8(body).ok()?;
+        got.lock().expect("not poisoned").push(Hooked { head, body });
+    }
+    Some(())
+}
+
+fn offered(plane: &Plane) {
+    plane
+        .put("/api/v1/apis/pets", json!({"contacts": ["owner@example.com"]}))
+        .expect(200);
+    plane.version(&petstore());
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published", "validation": "manual"}),
+        )
+        .expect(201);
+    plane
+        .put(
+            "/api/v1/applications/shop",
+            json!({"mails": ["shop@example.com"]}),
+        )
+        .expect(201);
+    plane.publish("test", upstream("pets"));
+}
+
+#[test]
+fn people_get_mails_about_their_subscriptions() {
+    let Some(sink) = Sink::start() else {
+        return;
+    };
+    let url = format!("smtp://127.0.0.1:{}", sink.port);
+    let plane = Plane::with(&[
+        "--environment",
+        "test",
+        "--smtp",
+        &url,
+        "--mail-from",
+        "Weir <weir@example.com>",
+    ]);
+    offered(&plane);
+    let wanted =
+        json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold", "request": "please"});
+    let id = plane.post("/api/v1/subscriptions", wanted).expect(201).json()["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    until("the owner is told", || {
+        sink.subjects()
+            .iter()
+            .any(|it| it == "shop asks for a subscription to pets 1.0.0")
+    });
+    let state = format!("/api/v1/subscriptions/{id}/state");
+    plane.post(&state, json!({"state": "accepted"})).expect(200);
+    plane
+        .post(
+            &state,
+            json!({"state": "paused", "reason": "the invoice is open"}),
+        )
+        .expect(200);
+    until("the application is told", || {
+        sink.subjects()
+            .iter()
+            .any(|it| it == "Subscription to pets 1.0.0 paused")
+    });
+    let mails = sink.mails.lock().expect("not poisoned").clone();
+    let paused = mails
+        .iter()
+        .find(|it| it["subject"] == "Subscription to pets 1.0.0 paused")
+        .expect("a mail");
+    assert_eq!(paused["to"], json!(["shop@example.com"]));
+    assert!(
+        paused["text"]
+            .as_str()
+            .is_some_and(|it| it.contains("the invoice is open")),
+        "{paused}"
+    );
+    let listed = plane.get("/api/v1/deliveries?state=delivered").expect(200);
+    assert!(
+        listed.body.contains("shop@example.com") && !listed.body.contains("invoice"),
+        "{listed:?}"
+    );
+    let once: Vec<String> = sink.subjects();
+    assert_eq!(
+        once.iter().filter(|it| it.contains("accepted")).count(),
+        1,
+        "{once:?}"
+    );
+}
+
+/// 37
+#[test]
+fn webhooks_are_signed_and_wait_for_their_receiver() {
+    let (address, got, is_up) = receiver();
+    let plane = Plane::with(&["--environment", "test", "--webhook-allow", "127.0.0.0/8"]);
+    let hook = json!({"url": format!("http://{address}/weir"), "events": ["publication.*"]});
+    let made = plane.put("/api/v1/hooks/ci", hook.clone()).expect(201).json();
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let shown = plane.put("/api/v1/hooks/ci", hook).expect(200);
+    assert!(
+        secret.starts_with("whsec_") && !shown.body.contains(&secret),
+        "{shown:?}"
+    );
+    assert!(!plane.get("/api/v1/hooks").body.contains(&secret));
+    is_up.store(false, Ordering::SeqCst);
+    offered(&plane);
+    until("an attempt has failed", || {
+        plane.get("/api/v1/deliveries?state=waiting").body.contains("503")
+    });
+    // Another process goes on with it.
+    is_up.store(true, Ordering::SeqCst);
+    let waiting = plane.get("/api/v1/deliveries?state=waiting").json();
+    let id = waiting["items"][0]["id"].as_str().expect("an id").to_owned();
+    plane
+        .post(&format!("/api/v1/deliveries/{id}/retry"), json!({}))
+        .expect(202);
+    until("it has arrived", || {
+        plane.get("/api/v1/deliveries?state=delivered").body.contains(&id)
+    });
+    let all = got.lock().expect("not poisoned").clone();
+    let [hooked] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    let body: Value = serde_json::from_str(&hooked.body).expect("JSON");
+    assert_eq!(
+        (&body["type"], &body["data"]["about"]["api"]),
+        (&json!("publication.published"), &json!("pets"))
+    );
+    let timestamp: u64 = hooked.header("webhook-timestamp").parse().expect("a time");
+    assert_eq!(hooked.header("webhook-id"), id);
+    let expected = weir_control::outbox::sign(&secret, &id, timestamp, &hooked.body);
+    assert_eq!(hooked.header("webhook-signature"), expected);
+}
+
+#[test]
+fn webhooks_do_not_reach_the_operators_network() {
+    let (address, got, _) = receiver();
+    let plane = Plane::start();
+    plane
+        .put("/api/v1/hooks/ci", json!({"url": format!("http://{address}/")}))
+        .expect(201);
+    offered(&plane);
+    until("it is refused", || {
+        plane.get("/api/v1/deliveries").body.contains("is not public")
+    });
+    assert!(got.lock().expect("not poisoned").is_empty());
+    plane
+        .put("/api/v1/hooks/bad", json!({"url": "ftp://example.com"}))
+        .expect(422);
+}
+
+/// 27: an end that has come is acted on while nothing else changes.
+#[test]
+fn a_subscription_ends_by_itself() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    plane.publish("test", upstream("pets"));
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs();
+    let wanted =
+        json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold", "ends": now + 4});
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let key = made["credential"]["key"].as_str().expect("a key").to_owned();
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    until("it has ended", || {
+        plane.status("/v1/pets", Some(&key)) == Some(403)
+    });
+    let refused = plane.through("/v1/pets", Some(&key)).expect("an answer");
+    assert!(refused.body.contains("has ended"), "{refused:?}");
+    let id = made["id"].as_str().expect("an id");
+    until("its state says so", || {
+        plane.get(&format!("/api/v1/subscriptions/{id}")).json()["state"] == "expired"
+    });
+}
+
+#[test]
+fn wrong_flags_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (flags, part) in [
+        (
+            &["--smtp", "http://localhost", "--mail-from", "a@example.com"][..],
+            "expected smtp://",
+        ),
+        (
+            &["--smtp", "smtp://localhost", "--mail-from", "nobody"],
+            "expected an address",
+        ),
+        (&["--smtp", "smtp://localhost"], "--mail-from"),
+        (&["--webhook-allow", "here"], "--webhook-allow"),
+    ] {
+        let flags = [&["--data", "data", "--console", "127.0.0.1:0"], flags].concat();
+        let output = Weir::command(folder.path(), &flags)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(part),
+            "{flags:?}: {said}"
+        );
+    }
+}

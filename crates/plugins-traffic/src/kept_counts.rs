@@ -7,7 +7,7 @@ use weir_plugin::KeptCounts;
 /// Windows that go on for less are not worth it: they are over before the gateway is back.
 const LEAST_MS: u64 = 60_000;
 /// For how long counts wait for the configuration of their limit.
-const PATIENCE_MS: u64 = 10 * 60_000;
+const LONGEST_WAIT_MS: u64 = 10 * 60_000;
 
 /// The counters of a plugin, as counts that are kept.
 pub(crate) struct KeptLimiter {
@@ -33,7 +33,7 @@ impl KeptLimiter {
 impl KeptCounts for KeptLimiter {
     fn export(&self, now_ms: u64) -> Vec<u8> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |it: &mut Waiting| now_ms.saturating_sub(it.since_ms) > PATIENCE_MS;
+        let is_over = |it: &mut Waiting| now_ms.saturating_sub(it.since_ms) > LONGEST_WAIT_MS;
         drop(waiting.take_if(is_over));
         self.limiter.export(now_ms, LEAST_MS)
     }

@@ -16,7 +16,7 @@ pub fn key(parts: &[&[u8]]) -> u128 {
 
 static SECRET: OnceLock<[u64; 2]> = OnceLock::new();
 
-/// What the keys of this process are hashed with: of use to nobody but another process that takes over its counters.
+/// What the keys of this process are hashed with: of use only to another process that takes over its counters.
 pub fn secret() -> [u64; 2] {
     *SECRET.get_or_init(|| {
         let random = RandomState::new();

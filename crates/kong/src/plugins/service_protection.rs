@@ -1,4 +1,4 @@
-//! `service-protection` of the paid edition: how many calls reach a service, whoever makes them.
+//! `service-protection` of the paid edition: how many calls reach a service from all callers.
 
 use super::advanced_limits::{self, Limits};
 use super::redis::{REDIS, SHORTHANDS};

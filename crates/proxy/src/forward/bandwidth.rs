@@ -42,7 +42,7 @@ impl RequestContext<'_> {
         Ok(())
     }
 
-    /// Waits for a while; an error: nobody waits for the answer any more.
+    /// Waits for a while; an error: the client no longer waits for the answer.
     async fn pause(&mut self, timer: Timer, watch: &mut Background<'_>) -> io::Result<()> {
         match watch {
             Background::Nothing => {

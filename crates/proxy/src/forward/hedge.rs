@@ -155,7 +155,7 @@ impl RequestContext<'_> {
         choose(self.serving, &choice).filter(|index| *index != asked)
     }
 
-    /// Waits until the answer begins, fails, or nobody waits for it any more (all of which the caller sees next), or
+    /// Waits until the answer begins, fails, or the client no longer waits for it (all of which the caller sees next), or
     /// until the timer expires, which is false.
     async fn is_answered_before(&mut self, attempt: &mut Attempt, timer: &mut Timer) -> bool {
         std::future::poll_fn(|context| match self.poll_original(attempt, context) {

@@ -176,7 +176,7 @@ fn encode(secret: [u64; 2], sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Writes the file beside its place and moves it there, so that it is always whole. Nobody else may read it.
+/// Writes the file beside its place and moves it there, so that it is always whole. Other users may not read it.
 fn write(file: &Path, kept: &[(&'static str, Arc<dyn KeptCounts>)]) -> std::io::Result<()> {
     let now_ms = system_clock();
     let sections = kept.iter().map(|(name, counts)| (*name, counts.export(now_ms)));

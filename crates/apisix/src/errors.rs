@@ -102,9 +102,9 @@ fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
         ("acl", _) => "Missing authentication.",
         ("multi-auth", _) => "Authorization Failed",
         (_, AuthFailure::ConsumerMissing) => "Invalid user authorization",
-        ("basic-auth", AuthFailure::Missing) => "Missing authorization in request",
-        ("basic-auth", AuthFailure::Malformed) => "Invalid authorization in request",
-        ("basic-auth", _) => "Invalid user authorization",
+        ("basic-auth" | "ldap-auth", AuthFailure::Missing) => "Missing authorization in request",
+        ("basic-auth" | "ldap-auth", AuthFailure::Malformed) => "Invalid authorization in request",
+        ("basic-auth" | "ldap-auth", _) => "Invalid user authorization",
         ("hmac-auth", AuthFailure::Missing) => {
             "client request can't be validated: missing Authorization header"
         }

@@ -203,6 +203,21 @@ impl Gate {
         Outcome::Continue
     }
 
+    /// The call carries a good credential of somebody who is no consumer. Who that is, is told in the header for the
+    /// credential.
+    pub(crate) fn accept_unknown(&self, exchange: &mut Exchange, name: &str) {
+        self.clear(exchange);
+        let told = |header: &&IdentityHeader| header.value == IdentityValue::CredentialId;
+        if let Some(header) = self.headers.iter().find(told)
+            && is_value(name.as_bytes())
+        {
+            exchange
+                .request
+                .headers
+                .append(header.name.as_bytes(), name.as_bytes());
+        }
+    }
+
     /// The call carries no good credential.
     pub(crate) fn reject(
         &self,

@@ -38,6 +38,11 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::compression::Compression);
     registry.add(crate::cors::Cors);
     registry.add(crate::forward_auth::ForwardAuth);
+    registry.add(crate::ldap_auth::LdapAuth::default());
+    registry.add(crate::opa::Opa);
+    registry.add(crate::session::SessionPlugin::default());
+    registry.add(crate::upstream_oauth::UpstreamOauth::default());
+    registry.add(crate::openid_connect::OpenIdConnect::default());
     registry.add(crate::request_validation::RequestValidation);
     registry.add(crate::webhook_signature::WebhookSignature);
     registry.add(crate::request_size_limit::RequestSizeLimit);

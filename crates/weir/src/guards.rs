@@ -12,7 +12,7 @@ use weir_model::{
 };
 
 /// Plugins that keep callers out.
-const GUARDS: [&str; 11] = [
+const GUARDS: [&str; 14] = [
     "acl",
     "basic-auth",
     "forward-auth",
@@ -21,7 +21,10 @@ const GUARDS: [&str; 11] = [
     "jwe-decrypt",
     "jwt",
     "key-auth",
+    "ldap-auth",
     "multi-auth",
+    "opa",
+    "openid-connect",
     "request-termination",
     "webhook-signature",
 ];

@@ -134,8 +134,16 @@ pub static NAMES: &[PluginName] = &[
             "a variable without a value is empty; the original drops the event",
         ],
     ),
-    PluginName::checked("ldap-auth", NOT_BUILT),
-    PluginName::checked("ldap-auth-advanced", NOT_BUILT),
+    PluginName::differs(
+        "ldap-auth",
+        &[
+            "500 while the directory does not answer, not 401; blanks in names and passwords count ([ldap-auth](plugins/ldap-auth.md))",
+        ],
+    ),
+    PluginName::differs(
+        "ldap-auth-advanced",
+        &["`keepalive_pool_name` is not used ([ldap-auth](plugins/ldap-auth.md))"],
+    ),
     PluginName::differs("limit-conn", &[REDIS]),
     PluginName::differs(
         "limit-count",
@@ -174,9 +182,17 @@ pub static NAMES: &[PluginName] = &[
         ],
     ),
     PluginName::checked("ocsp-stapling", NOT_BUILT),
-    PluginName::checked("opa", NOT_BUILT),
+    PluginName::differs(
+        "opa",
+        &["the agent is told the names and labels of route and service, and not their whole configuration"],
+    ),
     PluginName::served("openfunction"),
-    PluginName::checked("openid-connect", NOT_BUILT),
+    PluginName::differs(
+        "openid-connect",
+        &[
+            "sessions are kept in sealed cookies, also with `storage: redis`; `dpop` and `force_reauthorize` are refused; signatures of identity tokens are always checked; `refresh_session_interval` is not used; 503 while the provider cannot be reached ([openid-connect](plugins/openid-connect.md))",
+        ],
+    ),
     PluginName::differs("opentelemetry", &[TRACES]),
     PluginName::served("openwhisk"),
     PluginName::refused(

@@ -6,7 +6,6 @@
 
 mod checks;
 mod models;
-mod openid;
 
 use super::PluginLocation;
 use crate::schema::Schema;
@@ -74,16 +73,9 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("http-dubbo", include_str!("unserved/http-dubbo.json")),
     ("inspect", include_str!("unserved/inspect.json")),
     ("kafka-proxy", include_str!("unserved/kafka-proxy.json")),
-    ("ldap-auth", include_str!("unserved/ldap-auth.json")),
-    (
-        "ldap-auth-advanced",
-        include_str!("unserved/ldap-auth-advanced.json"),
-    ),
     ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),
     ("node-status", include_str!("unserved/node-status.json")),
     ("ocsp-stapling", include_str!("unserved/ocsp-stapling.json")),
-    ("opa", include_str!("unserved/opa.json")),
-    ("openid-connect", include_str!("unserved/openid-connect.json")),
     ("rocketmq-logger", include_str!("unserved/rocketmq-logger.json")),
     ("saml-auth", include_str!("unserved/saml-auth.json")),
     (
@@ -234,24 +226,6 @@ mod tests {
     fn configurations_are_checked_as_in_the_original() {
         refused([
             (
-                "opa",
-                PluginLocation::Request,
-                json!({"host": "http://127.0.0.1:8181"}),
-                "property \"policy\" is required",
-            ),
-            (
-                "ldap-auth",
-                PluginLocation::Consumer,
-                json!({"user_dn": 1}),
-                "property \"user_dn\" validation failed: wrong type: expected string, got number",
-            ),
-            (
-                "ldap-auth-advanced",
-                PluginLocation::Request,
-                json!({"ldap_uri": "a", "base_dn": "b", "bind_dn": "c"}),
-                "ldap_password is required when bind_dn is set",
-            ),
-            (
                 "ai-prompt-guard",
                 PluginLocation::Request,
                 json!({"deny_patterns": ["("]}),
@@ -287,64 +261,6 @@ mod tests {
                     "instances": [{"name": "a", "provider": "openai", "weight": 1, "auth": {"header": {"a": "b"}}, "examples": ["x"]}]
                 }),
                 "`semantic_opts.fallback` names unknown instance 'no'",
-            ),
-        ]);
-        let mut config = json!({"host": "http://127.0.0.1:8181", "policy": "vars"});
-        let opa = unserved("opa").expect("Weir lacks it");
-        assert_eq!(opa.check(&mut config, PluginLocation::Request), Ok(()));
-        assert_eq!(config["timeout"], json!(3000));
-    }
-
-    #[test]
-    fn openid_connect_is_checked_as_in_the_original() {
-        refused([
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({}),
-                "property \"session.secret\" is required when \"bearer_only\" is false",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"session": {"secret": "s"}}),
-                "property \"client_secret\" is required",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"bearer_only": true, "client_secret": "s"}),
-                "property \"client_id\" is required",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"bearer_only": true, "use_jwks": true, "client_id": 1}),
-                "property \"client_id\" validation failed: wrong type: expected string, got number",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "use_par": true}),
-                "property \"use_par\" is not allowed, use \"par.enabled\" instead",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "client_secret": "b", "discovery": "https://a", "token_endpoint_auth_method": "client_secret_jwt", "client_jwt_assertion_alg": "RS256"}),
-                "property \"client_jwt_assertion_alg\" \"RS256\" is asymmetric and cannot be used with the client_secret_jwt selected by \"token_endpoint_auth_method\"",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "use_pkce": true, "discovery": "https://a", "par": {"enabled": true, "endpoint_auth_method": "client_secret_jwt"}}),
-                "property \"par.endpoint_auth_method\" \"client_secret_jwt\" requires \"client_secret\" when \"par.enabled\" is true",
-            ),
-            (
-                "openid-connect",
-                PluginLocation::Request,
-                json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "dpop": {"enabled": true, "private_key": "k", "public_jwk": {"kty": "RSA"}}}),
-                "property \"dpop.public_jwk\" validation failed: kty \"RSA\" requires e, n",
             ),
         ]);
     }

@@ -26,11 +26,15 @@ mod json_types;
 mod jwt;
 mod kafka_log;
 mod key_auth;
+mod ldap_auth;
 mod logging;
 mod loggly;
 mod mocking;
 pub mod names;
 mod oas_validation;
+mod oauth2_introspection;
+mod opa;
+mod openid_connect;
 mod opentelemetry;
 mod paid;
 mod prometheus;
@@ -49,6 +53,7 @@ mod response_transformer;
 mod response_transformer_advanced;
 mod scope;
 mod service_protection;
+mod session;
 mod shorthand;
 mod standard_webhooks;
 mod statsd;
@@ -58,6 +63,7 @@ mod tcp_log;
 mod tracing;
 mod udp_log;
 pub mod unserved;
+mod upstream_oauth;
 mod upstream_timeout;
 mod zipkin;
 // End of the modules.
@@ -167,9 +173,13 @@ pub static DEFINITIONS: &[Definition] = &[
     jwt::DEFINITION,
     kafka_log::DEFINITION,
     key_auth::DEFINITION,
+    ldap_auth::DEFINITION,
     loggly::DEFINITION,
     mocking::DEFINITION,
     oas_validation::DEFINITION,
+    oauth2_introspection::DEFINITION,
+    opa::DEFINITION,
+    openid_connect::DEFINITION,
     opentelemetry::DEFINITION,
     prometheus::DEFINITION,
     proxy_cache::DEFINITION,
@@ -185,12 +195,14 @@ pub static DEFINITIONS: &[Definition] = &[
     response_transformer::DEFINITION,
     response_transformer_advanced::DEFINITION,
     service_protection::DEFINITION,
+    session::DEFINITION,
     standard_webhooks::DEFINITION,
     statsd::DEFINITION,
     statsd_advanced::DEFINITION,
     syslog::DEFINITION,
     tcp_log::DEFINITION,
     udp_log::DEFINITION,
+    upstream_oauth::DEFINITION,
     upstream_timeout::DEFINITION,
     zipkin::DEFINITION,
 ];

@@ -109,7 +109,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("key-auth"),
     PluginName::refused("key-auth-enc", NOT_BUILT).paid(),
     PluginName::refused("konnect-application-auth", "it works only with Konnect").paid(),
-    PluginName::checked("ldap-auth", NOT_BUILT),
+    PluginName::differs(
+        "ldap-auth",
+        &["names are escaped, so that they cannot lead to another entry ([ldap-auth](plugins/ldap-auth.md))"],
+    ),
     PluginName::refused("ldap-auth-advanced", NOT_BUILT).paid(),
     PluginName::differs("loggly", &[LOGS]),
     PluginName::refused("metering-and-billing", "it works only with Konnect").paid(),
@@ -125,9 +128,23 @@ pub static NAMES: &[PluginName] = &[
     )
     .paid(),
     PluginName::checked("oauth2", NOT_BUILT),
-    PluginName::refused("oauth2-introspection", NOT_BUILT).paid(),
-    PluginName::refused("opa", NOT_BUILT).paid(),
-    PluginName::refused("openid-connect", NOT_BUILT).paid(),
+    PluginName::differs(
+        "oauth2-introspection",
+        &["`hide_credentials`, `introspect_request` and `custom_…` are refused ([openid-connect](plugins/openid-connect.md))"],
+    )
+    .paid(),
+    PluginName::differs(
+        "opa",
+        &["the agent is told the names of route and service, and not their whole configuration"],
+    )
+    .paid(),
+    PluginName::differs(
+        "openid-connect",
+        &[
+            "about 90 of its fields, others are refused by name; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known ([openid-connect](plugins/openid-connect.md))",
+        ],
+    )
+    .paid(),
     PluginName::differs("opentelemetry", &[TRACES]),
     PluginName::checked("post-function", OF_CODE),
     PluginName::checked("pre-function", OF_CODE),
@@ -184,7 +201,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("route-transformer-advanced", NOT_BUILT).paid(),
     PluginName::refused("saml", NOT_BUILT).paid(),
     PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
-    PluginName::checked("session", NOT_BUILT),
+    PluginName::differs(
+        "session",
+        &["sessions are kept in sealed cookies, also with `storage: kong`; a `secret` must be given; `remember` uses the session's own cookie; only `id` of `request_headers` and `response_headers` ([session](plugins/session.md))"],
+    ),
     PluginName::refused("solace-consume", "it needs the closed client of Solace").paid(),
     PluginName::refused("solace-log", "it needs the closed client of Solace").paid(),
     PluginName::refused("solace-upstream", "it needs the closed client of Solace").paid(),
@@ -196,7 +216,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("tls-handshake-modifier", NOT_BUILT).paid(),
     PluginName::refused("tls-metadata-headers", NOT_BUILT).paid(),
     PluginName::differs("udp-log", &[LOGS]),
-    PluginName::refused("upstream-oauth", NOT_BUILT).paid(),
+    PluginName::differs(
+        "upstream-oauth",
+        &["tokens are kept in memory, also with `strategy: redis`; a call whose token the upstream refuses is not repeated ([upstream-oauth](plugins/upstream-oauth.md))"],
+    )
+    .paid(),
     PluginName::served("upstream-timeout").paid(),
     PluginName::refused("vault-auth", NOT_BUILT).paid(),
     PluginName::refused("websocket-size-limit", NOT_BUILT).paid(),

@@ -14,10 +14,10 @@
 //! credential. Encrypted tokens (JWE) are not read. A token is good until it expires: keep `exp` near, and require it.
 
 mod filter;
-mod pem;
+pub(crate) mod pem;
 mod short_rsa;
 mod token;
-mod verifier;
+pub(crate) mod verifier;
 
 use crate::identity::{self, Gate};
 use schemars::JsonSchema;

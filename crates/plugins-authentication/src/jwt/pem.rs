@@ -10,7 +10,7 @@ const VERSION: u8 = 0xA0;
 
 /// The DER bytes of the first public key in the text: a `PUBLIC KEY`, an `RSA PUBLIC KEY`, or the key of a
 /// `CERTIFICATE` (which is trusted because it is configured; its signature and times are not looked at).
-pub(super) fn public_key(pem: &str) -> Option<Vec<u8>> {
+pub(crate) fn public_key(pem: &str) -> Option<Vec<u8>> {
     let (_, rest) = pem.split_once("-----BEGIN ")?;
     let (label, rest) = rest.split_once("-----")?;
     let (body, _) = rest.split_once("-----END ")?;
@@ -66,7 +66,7 @@ pub(super) fn rsa_numbers(der: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The length of an RSA key's modulus in bits.
-pub(super) fn rsa_bits(der: &[u8]) -> Option<usize> {
+pub(crate) fn rsa_bits(der: &[u8]) -> Option<usize> {
     let (modulus, _) = rsa_numbers(der)?;
     let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
     let first = modulus.get(zeros)?;

@@ -163,14 +163,15 @@ impl SecretKey {
     }
 }
 
-enum Work {
+/// How an algorithm checks.
+pub(crate) enum Work {
     Hmac(hmac::Algorithm),
     Signature(&'static dyn VerificationAlgorithm),
 }
 
 impl Algorithm {
     /// The algorithm with this registered name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "HS256" => Self::HS256,
             "HS384" => Self::HS384,
@@ -189,14 +190,14 @@ impl Algorithm {
         })
     }
 
-    fn is_rsa(self) -> bool {
+    pub(crate) fn is_rsa(self) -> bool {
         matches!(
             self,
             Self::RS256 | Self::RS384 | Self::RS512 | Self::PS256 | Self::PS384 | Self::PS512
         )
     }
 
-    fn work(self) -> Work {
+    pub(crate) fn work(self) -> Work {
         match self {
             Self::HS256 => Work::Hmac(hmac::HMAC_SHA256),
             Self::HS384 => Work::Hmac(hmac::HMAC_SHA384),

@@ -1,7 +1,6 @@
 //! What APISIX checks in plugins that Weir lacks, and their schemas do not say.
 
 use super::models;
-use super::openid;
 use crate::translate::vars;
 use serde_json::{Map, Value};
 use weir_plugins::lua_syntax;
@@ -12,7 +11,6 @@ pub(super) type Config = Map<String, Value>;
 /// What is checked before the schema is.
 pub(super) fn before_schema(name: &str, config: &Config) -> Result<(), String> {
     match name {
-        "openid-connect" => openid::before_schema(config),
         "ai-request-rewrite" => models::rewriting_endpoint(config),
         _ => Ok(()),
     }
@@ -21,7 +19,6 @@ pub(super) fn before_schema(name: &str, config: &Config) -> Result<(), String> {
 /// What is checked once the schema has been, with defaults filled in.
 pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
     match name {
-        "openid-connect" => openid::after_schema(config),
         "ai-proxy" => models::provider(config),
         "ai-proxy-multi" => models::instances(config),
         "ai-prompt-guard" => models::prompt_patterns(config),
@@ -29,15 +26,9 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "exit-transformer" => functions(config).find_map(lua_syntax::error).map_or(Ok(()), Err),
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
         "cas-auth" => cookie(config),
-        "ldap-auth-advanced" => directory(config),
         "rocketmq-logger" | "tencent-cloud-cls" => logged_bodies(config),
         _ => Ok(()),
     }
-}
-
-/// Whether a field is there and neither `null` nor `false`.
-pub(super) fn is_set(config: &Config, field: &str) -> bool {
-    !matches!(config.get(field), None | Some(Value::Null | Value::Bool(false)))
 }
 
 pub(super) fn text<'c>(config: &'c Config, field: &str) -> Option<&'c str> {
@@ -72,16 +63,6 @@ fn cookie(config: &Config) -> Result<(), String> {
         part("samesite") == Some(&Value::from("None")) && part("secure") == Some(&Value::from(false));
     match is_open {
         true => Err("cookie.secure must be true when cookie.samesite is \"None\"".to_owned()),
-        false => Ok(()),
-    }
-}
-
-fn directory(config: &Config) -> Result<(), String> {
-    if is_set(config, "use_ldaps") && is_set(config, "use_starttls") {
-        return Err("use_ldaps and use_starttls are mutually exclusive".to_owned());
-    }
-    match is_set(config, "bind_dn") && !is_set(config, "ldap_password") {
-        true => Err("ldap_password is required when bind_dn is set".to_owned()),
         false => Ok(()),
     }
 }

@@ -10,15 +10,13 @@ mod ai_prompt_template;
 mod ai_proxy;
 mod ai_request_transformer;
 mod ai_response_transformer;
-mod ldap_auth;
 mod llm;
 mod oauth2;
 mod post_function;
 mod pre_function;
-mod session;
 pub(super) mod shared;
 
-use super::{Consumers, Definition, Shorthand, UnsupportedOption, untyped};
+use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{EntityCheck, Record};
 use serde_json::{Value, json};
 use weir_plugins::request_termination;
@@ -31,11 +29,9 @@ pub static DESCRIBED: &[Definition] = &[
     ai_proxy::DEFINITION,
     ai_request_transformer::DEFINITION,
     ai_response_transformer::DEFINITION,
-    ldap_auth::DEFINITION,
     oauth2::DEFINITION,
     post_function::DEFINITION,
     pre_function::DEFINITION,
-    session::DEFINITION,
 ];
 
 /// What a document is told about an instance: whether calls pass it by, or are refused.
@@ -79,11 +75,6 @@ const fn described(
 impl Definition {
     const fn with_checks(mut self, checks: &'static [EntityCheck]) -> Self {
         self.checks = checks;
-        self
-    }
-
-    const fn with_shorthands(mut self, shorthands: &'static [Shorthand]) -> Self {
-        self.shorthands = shorthands;
         self
     }
 

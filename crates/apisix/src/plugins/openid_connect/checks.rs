@@ -1,7 +1,18 @@
 //! What APISIX checks in `openid-connect`, and its schema does not say.
 
-use super::checks::{Config, is_set, text};
 use serde_json::{Map, Value};
+
+/// A plugin's configuration.
+type Config = Map<String, Value>;
+
+/// Whether a field is there and neither `null` nor `false`.
+fn is_set(config: &Config, field: &str) -> bool {
+    !matches!(config.get(field), None | Some(Value::Null | Value::Bool(false)))
+}
+
+fn text<'c>(config: &'c Config, field: &str) -> Option<&'c str> {
+    config.get(field).and_then(Value::as_str)
+}
 
 /// Options of the library underneath, and what says the same.
 const FLAT: [(&str, &str); 7] = [

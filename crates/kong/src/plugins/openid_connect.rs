@@ -1,0 +1,396 @@
+//! `openid-connect`: callers log in at an OpenID provider, or bring one of its tokens.
+
+mod fields;
+
+use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
+use crate::schema::Record;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use weir_plugins::consumer_names::ConsumerName;
+use weir_plugins::cookie::SameSite;
+use weir_plugins::http_rules::HttpRules;
+use weir_plugins::openid_connect::{
+    ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims, TokenHeader,
+    TokenPlace, TokenValue, Unauthenticated,
+};
+use weir_plugins::session_cookie::SessionConfig;
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "openid-connect",
+    priority: 1050,
+    config: Record::of(fields::FIELDS),
+    checks: &[],
+    shorthands: &[],
+    on_consumers: false,
+    catalogue_name: "openid-connect",
+    translate,
+};
+
+#[derive(Deserialize)]
+struct Options {
+    issuer: String,
+    auth_methods: Vec<String>,
+    client_id: Option<Vec<String>>,
+    client_secret: Option<Vec<String>>,
+    client_auth: Option<Vec<String>>,
+    scopes: Option<Vec<String>>,
+    audience: Option<Vec<String>>,
+    redirect_uri: Option<Vec<String>>,
+    issuers_allowed: Option<Vec<String>>,
+    scopes_required: Option<Vec<String>>,
+    scopes_claim: Vec<String>,
+    audience_required: Option<Vec<String>>,
+    audience_claim: Vec<String>,
+    groups_required: Option<Vec<String>>,
+    groups_claim: Vec<String>,
+    roles_required: Option<Vec<String>>,
+    roles_claim: Vec<String>,
+    claims_forbidden: Option<Vec<String>>,
+    consumer_claim: Option<Vec<String>>,
+    consumer_by: Vec<String>,
+    consumer_optional: bool,
+    anonymous: Option<String>,
+    run_on_preflight: bool,
+    bearer_token_param_type: Vec<String>,
+    bearer_token_cookie_name: Option<String>,
+    upstream_access_token_header: Option<String>,
+    upstream_id_token_header: Option<String>,
+    upstream_refresh_token_header: Option<String>,
+    upstream_user_info_header: Option<String>,
+    upstream_introspection_header: Option<String>,
+    upstream_session_id_header: Option<String>,
+    upstream_headers_claims: Option<Vec<String>>,
+    upstream_headers_names: Option<Vec<String>>,
+    downstream_access_token_header: Option<String>,
+    downstream_id_token_header: Option<String>,
+    downstream_refresh_token_header: Option<String>,
+    downstream_user_info_header: Option<String>,
+    downstream_introspection_header: Option<String>,
+    downstream_session_id_header: Option<String>,
+    downstream_headers_claims: Option<Vec<String>>,
+    downstream_headers_names: Option<Vec<String>>,
+    introspection_endpoint: Option<String>,
+    introspection_endpoint_auth_method: Option<String>,
+    authorization_query_args_names: Option<Vec<String>>,
+    authorization_query_args_values: Option<Vec<String>>,
+    token_post_args_names: Option<Vec<String>>,
+    token_post_args_values: Option<Vec<String>>,
+    pushed_authorization_request_endpoint: Option<String>,
+    require_pushed_authorization_requests: Option<bool>,
+    require_proof_key_for_code_exchange: Option<bool>,
+    logout_methods: Vec<String>,
+    logout_query_arg: Option<String>,
+    logout_uri_suffix: Option<String>,
+    logout_revoke: bool,
+    logout_redirect_uri: Option<Vec<String>>,
+    refresh_tokens: bool,
+    verify_nonce: bool,
+    leeway: u64,
+    cache_ttl: u64,
+    timeout: u64,
+    keepalive: bool,
+    ssl_verify: bool,
+    http_proxy: Option<String>,
+    http_proxy_authorization: Option<String>,
+    https_proxy: Option<String>,
+    https_proxy_authorization: Option<String>,
+    display_errors: bool,
+    session_secret: Option<String>,
+    session_audience: String,
+    session_cookie_name: String,
+    session_cookie_path: String,
+    session_cookie_domain: Option<String>,
+    session_cookie_same_site: SameSite,
+    session_cookie_http_only: bool,
+    session_cookie_secure: Option<bool>,
+    session_remember: bool,
+    session_idling_timeout: u64,
+    session_rolling_timeout: u64,
+    session_absolute_timeout: u64,
+}
+
+fn first(values: Option<&Vec<String>>) -> Option<String> {
+    values.and_then(|values| values.first()).cloned()
+}
+
+fn auth(name: &str) -> Result<ClientAuth, UnsupportedOption> {
+    Ok(match name {
+        "client_secret_basic" => ClientAuth::Basic,
+        "client_secret_post" => ClientAuth::Post,
+        "client_secret_jwt" => ClientAuth::SecretJwt,
+        "none" => ClientAuth::None,
+        other => {
+            return Err(UnsupportedOption {
+                field: "client_auth",
+                what: format!("the client authentication \"{other}\""),
+            });
+        }
+    })
+}
+
+/// The original tries methods in this order, whatever the order of the list.
+const METHODS: [(&str, Method); 7] = [
+    ("session", Method::Session),
+    ("bearer", Method::Bearer),
+    ("introspection", Method::Introspection),
+    ("userinfo", Method::Userinfo),
+    ("password", Method::Password),
+    ("client_credentials", Method::ClientCredentials),
+    ("authorization_code", Method::AuthorizationCode),
+];
+
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    let options: Options = typed(config)?;
+    let several = |values: Option<&Vec<String>>| values.is_some_and(|values| values.len() > 1);
+    if several(options.client_id.as_ref()) {
+        return Err(UnsupportedOption {
+            field: "client_id",
+            what: "more than one client".to_owned(),
+        });
+    }
+    let made = options.config(consumers)?;
+    Ok(untyped(made))
+}
+
+impl Options {
+    fn config(self, consumers: &Consumers<'_>) -> Result<Config, UnsupportedOption> {
+        let secret = first(self.client_secret.as_ref());
+        let named = first(self.client_auth.as_ref());
+        let client_auth = match (&named, &secret) {
+            (Some(name), _) => auth(name)?,
+            (None, Some(_)) => ClientAuth::Basic,
+            (None, None) => ClientAuth::None,
+        };
+        let introspection_auth = self.introspection_endpoint_auth_method.as_deref().map(auth);
+        let methods = METHODS
+            .iter()
+            .filter(|(name, _)| self.auth_methods.iter().any(|it| it == name));
+        let methods: Vec<Method> = methods.map(|(_, method)| *method).collect();
+        let suffix = "/.well-known/openid-configuration";
+        let issuer = self.issuer.trim_end_matches(suffix).to_owned();
+        // Tokens of further issuers are taken besides the provider's own.
+        let issuers = self.issuers_allowed.clone().map(|mut issuers| {
+            issuers.push(issuer.clone());
+            issuers
+        });
+        let pushed = self.pushed_authorization_request_endpoint.clone();
+        let is_pushed = pushed.is_some() || self.require_pushed_authorization_requests == Some(true);
+        Ok(Config {
+            issuer: Some(issuer),
+            introspection_auth: introspection_auth.transpose()?,
+            client_auth,
+            methods,
+            unauthenticated: Unauthenticated::Login,
+            session: self.session(secret.as_deref()),
+            scopes: self.scopes.clone().unwrap_or_default(),
+            redirect_uri: first(self.redirect_uri.as_ref()),
+            // Without an address of its own, the provider leads back to the path of the call; the state tells them apart.
+            redirect_suffix: "/.weir/redirect".into(),
+            pkce: match self.require_proof_key_for_code_exchange {
+                Some(true) => Pkce::Always,
+                Some(false) => Pkce::Never,
+                None => Pkce::Auto,
+            },
+            nonce: self.verify_nonce,
+            pushed_requests: is_pushed.then_some(PushedRequests {
+                endpoint: pushed,
+                auth: None,
+            }),
+            authorization_arguments: self.authorization_arguments(),
+            token_arguments: pairs(
+                self.token_post_args_names.as_ref(),
+                self.token_post_args_values.as_ref(),
+            ),
+            logout: self.logout(),
+            bearer_places: self.bearer_places(),
+            introspection_seconds: self.cache_ttl,
+            issuers: issuers.unwrap_or_default(),
+            required: self.required(),
+            leeway_seconds: self.leeway,
+            refresh: self.refresh_tokens,
+            cache_seconds: self.cache_ttl.max(1),
+            upstream_headers: self.upstream_headers(),
+            client_headers: self.client_headers(),
+            consumer: self.consumer(),
+            identity: identity(self.anonymous.as_deref(), self.run_on_preflight, consumers),
+            explain: self.display_errors,
+            http: self.http(),
+            introspection_endpoint: self.introspection_endpoint,
+            client_secret: secret,
+            ..Config::new(self.issuer, first(self.client_id.as_ref()).unwrap_or_default())
+        })
+    }
+
+    /// The original makes a secret up where none is given. Here all gateways must have the same, so it is the client's.
+    fn session(&self, client_secret: Option<&str>) -> Option<SessionConfig> {
+        let own = self.session_secret.clone();
+        let secret = own.or_else(|| client_secret.map(|secret| format!("session of {secret}")))?;
+        Some(SessionConfig {
+            audience: self.session_audience.clone(),
+            cookie_name: self.session_cookie_name.clone(),
+            cookie_path: self.session_cookie_path.clone(),
+            cookie_domain: self.session_cookie_domain.clone(),
+            cookie_same_site: self.session_cookie_same_site,
+            cookie_http_only: self.session_cookie_http_only,
+            cookie_secure: self.session_cookie_secure.unwrap_or(false),
+            persistent: self.session_remember,
+            idling_timeout_seconds: self.session_idling_timeout,
+            rolling_timeout_seconds: self.session_rolling_timeout,
+            absolute_timeout_seconds: self.session_absolute_timeout,
+            ..SessionConfig::new(secret)
+        })
+    }
+
+    fn authorization_arguments(&self) -> BTreeMap<String, String> {
+        let mut arguments = pairs(
+            self.authorization_query_args_names.as_ref(),
+            self.authorization_query_args_values.as_ref(),
+        );
+        if let Some(audience) = &self.audience {
+            arguments.insert("audience".to_owned(), audience.join(" "));
+        }
+        arguments
+    }
+
+    fn logout(&self) -> Logout {
+        Logout {
+            path: None,
+            path_suffix: self.logout_uri_suffix.clone(),
+            query_argument: self.logout_query_arg.clone(),
+            methods: self.logout_methods.clone(),
+            revoke: self.logout_revoke,
+            redirect_uri: first(self.logout_redirect_uri.as_ref()),
+            at_provider: true,
+        }
+    }
+
+    fn bearer_places(&self) -> Vec<TokenPlace> {
+        let mut places = Vec::new();
+        for kind in &self.bearer_token_param_type {
+            match kind.as_str() {
+                "header" => places.extend([
+                    TokenPlace::Bearer,
+                    TokenPlace::Header("access-token".into()),
+                    TokenPlace::Header("x-access-token".into()),
+                ]),
+                "query" => places.push(TokenPlace::Query("access_token".into())),
+                "cookie" => places.extend(self.bearer_token_cookie_name.clone().map(TokenPlace::Cookie)),
+                _ => {}
+            }
+        }
+        places
+    }
+
+    fn required(&self) -> RequiredClaims {
+        RequiredClaims {
+            scopes: self.scopes_required.clone().unwrap_or_default(),
+            scopes_claim: self.scopes_claim.clone(),
+            audiences: self.audience_required.clone().unwrap_or_default(),
+            audiences_claim: self.audience_claim.clone(),
+            audience_present: false,
+            groups: self.groups_required.clone().unwrap_or_default(),
+            groups_claim: self.groups_claim.clone(),
+            roles: self.roles_required.clone().unwrap_or_default(),
+            roles_claim: self.roles_claim.clone(),
+            forbidden: self.claims_forbidden.clone().unwrap_or_default(),
+            schema: None,
+        }
+    }
+
+    fn upstream_headers(&self) -> Vec<TokenHeader> {
+        let mut headers = headers([
+            (&self.upstream_access_token_header, TokenValue::AccessToken),
+            (&self.upstream_id_token_header, TokenValue::IdToken),
+            (&self.upstream_refresh_token_header, TokenValue::RefreshToken),
+            (&self.upstream_user_info_header, TokenValue::Userinfo),
+            (&self.upstream_introspection_header, TokenValue::Introspection),
+            (&self.upstream_session_id_header, TokenValue::SessionId),
+        ]);
+        let names = pairs(
+            self.upstream_headers_names.as_ref(),
+            self.upstream_headers_claims.as_ref(),
+        );
+        headers.extend(names.into_iter().map(claim));
+        headers
+    }
+
+    fn client_headers(&self) -> Vec<TokenHeader> {
+        let mut headers = headers([
+            (&self.downstream_access_token_header, TokenValue::AccessToken),
+            (&self.downstream_id_token_header, TokenValue::IdToken),
+            (&self.downstream_refresh_token_header, TokenValue::RefreshToken),
+            (&self.downstream_user_info_header, TokenValue::Userinfo),
+            (&self.downstream_introspection_header, TokenValue::Introspection),
+            (&self.downstream_session_id_header, TokenValue::SessionId),
+        ]);
+        let names = pairs(
+            self.downstream_headers_names.as_ref(),
+            self.downstream_headers_claims.as_ref(),
+        );
+        headers.extend(names.into_iter().map(claim));
+        headers
+    }
+
+    fn consumer(&self) -> Option<ConsumerRules> {
+        let by = self.consumer_by.iter().map(|name| match name.as_str() {
+            "username" => ConsumerName::Username,
+            "custom_id" => ConsumerName::CustomId,
+            _ => ConsumerName::Id,
+        });
+        Some(ConsumerRules {
+            claim: self.consumer_claim.clone()?,
+            by: by.collect(),
+            optional: self.consumer_optional,
+        })
+    }
+
+    fn http(&self) -> HttpRules {
+        let is_https = self.issuer.starts_with("https://");
+        let (proxy, authorization) = match is_https {
+            true => (&self.https_proxy, &self.https_proxy_authorization),
+            false => (&self.http_proxy, &self.http_proxy_authorization),
+        };
+        HttpRules {
+            timeout_ms: self.timeout.max(1),
+            verify_tls: self.ssl_verify,
+            pool_size: if self.keepalive { 16 } else { 0 },
+            proxy: proxy.clone(),
+            proxy_authorization: authorization.clone(),
+            ..HttpRules::default()
+        }
+    }
+}
+
+/// Names with their values.
+fn pairs(names: Option<&Vec<String>>, values: Option<&Vec<String>>) -> BTreeMap<String, String> {
+    let names = names.into_iter().flatten().cloned();
+    names.zip(values.into_iter().flatten().cloned()).collect()
+}
+
+fn claim((name, claim): (String, String)) -> TokenHeader {
+    TokenHeader {
+        name,
+        value: TokenValue::Claim(vec![claim]),
+    }
+}
+
+/// `authorization:bearer` puts the word before the token; `authorization` stands for that, too.
+fn headers<const N: usize>(all: [(&Option<String>, TokenValue); N]) -> Vec<TokenHeader> {
+    let set = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.as_ref()?, value)));
+    let header = |(name, value): (&String, TokenValue)| {
+        let (name, form) = name.split_once(':').unwrap_or((name, ""));
+        let is_bearer = form == "bearer" || name.eq_ignore_ascii_case("authorization");
+        TokenHeader {
+            name: name.to_owned(),
+            value: match value {
+                TokenValue::AccessToken if is_bearer => TokenValue::BearerToken,
+                value => value,
+            },
+        }
+    };
+    set.map(header).collect()
+}

@@ -1,0 +1,13 @@
+//! Signed tokens (RFC 7515) of other servers: their key sets (RFC 7517), checking what they have signed, and signing what
+//! they are sent. Which claims are good is for those who ask.
+//!
+//! Security: the key decides which algorithms are good, so that a public key is never taken for a secret. There is no
+//! `none`, and tokens with critical extensions are refused.
+
+mod keys;
+mod sign;
+mod token;
+
+pub(crate) use keys::KeySet;
+pub(crate) use sign::SigningKey;
+pub(crate) use token::{Jws, JwsFault};

@@ -1,0 +1,144 @@
+//! Signing tokens: what a client shows a provider in place of a password (RFC 7523).
+
+use crate::jwt::Algorithm;
+use aws_lc_rs::hmac;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    self, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RsaEncoding, RsaKeyPair,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// A key that signs with one algorithm. `Debug` does not show it.
+pub(crate) struct SigningKey {
+    algorithm: Algorithm,
+    id: Option<String>,
+    key: Key,
+}
+
+enum Key {
+    Secret(hmac::Key),
+    Rsa(Box<RsaKeyPair>, &'static dyn RsaEncoding),
+    Ecdsa(Box<EcdsaKeyPair>),
+    Ed25519(Box<Ed25519KeyPair>),
+}
+
+/// Why a key cannot sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a private key in PEM (not encrypted) that fits the algorithm {0}")]
+pub(crate) struct BadKey(&'static str);
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SigningKey({:?})", self.algorithm)
+    }
+}
+
+impl SigningKey {
+    /// A key of a secret, for the `HS…` algorithms, or of a private key in PEM.
+    pub(crate) fn new(algorithm: Algorithm, text: &str, id: Option<&str>) -> Result<Self, BadKey> {
+        use Algorithm::{
+            ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, PS256, PS384, PS512, RS256, RS384, RS512,
+        };
+        let name = name(algorithm);
+        let secret = |work| Ok(Key::Secret(hmac::Key::new(work, text.as_bytes())));
+        let key = match algorithm {
+            HS256 => secret(hmac::HMAC_SHA256),
+            HS384 => secret(hmac::HMAC_SHA384),
+            HS512 => secret(hmac::HMAC_SHA512),
+            RS256 => rsa(text, &signature::RSA_PKCS1_SHA256),
+            RS384 => rsa(text, &signature::RSA_PKCS1_SHA384),
+            RS512 => rsa(text, &signature::RSA_PKCS1_SHA512),
+            PS256 => rsa(text, &signature::RSA_PSS_SHA256),
+            PS384 => rsa(text, &signature::RSA_PSS_SHA384),
+            PS512 => rsa(text, &signature::RSA_PSS_SHA512),
+            ES256 => ecdsa(text, &signature::ECDSA_P256_SHA256_FIXED_SIGNING),
+            ES384 => ecdsa(text, &signature::ECDSA_P384_SHA384_FIXED_SIGNING),
+            ES512 => ecdsa(text, &signature::ECDSA_P521_SHA512_FIXED_SIGNING),
+            EdDSA => {
+                let pair = der(text).and_then(|(_, der)| Ed25519KeyPair::from_pkcs8(&der).ok());
+                pair.map(|pair| Key::Ed25519(Box::new(pair))).ok_or(())
+            }
+        };
+        Ok(Self {
+            algorithm,
+            id: id.map(str::to_owned),
+            key: key.map_err(|()| BadKey(name))?,
+        })
+    }
+
+    /// A signed token with these claims.
+    pub(crate) fn sign(&self, claims: &Value) -> Option<String> {
+        let mut head = json!({"alg": name(self.algorithm), "typ": "JWT"});
+        if let Some(id) = &self.id {
+            head["kid"] = Value::from(id.as_str());
+        }
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(&head), part(claims));
+        let bytes = message.as_bytes();
+        let random = SystemRandom::new();
+        let signature = match &self.key {
+            Key::Secret(key) => hmac::sign(key, bytes).as_ref().to_vec(),
+            Key::Rsa(pair, encoding) => {
+                let mut out = vec![0; pair.public_modulus_len()];
+                pair.sign(*encoding, &random, bytes, &mut out).ok()?;
+                out
+            }
+            Key::Ecdsa(pair) => pair.sign(&random, bytes).ok()?.as_ref().to_vec(),
+            Key::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+        };
+        Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+}
+
+fn name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::HS256 => "HS256",
+        Algorithm::HS384 => "HS384",
+        Algorithm::HS512 => "HS512",
+        Algorithm::RS256 => "RS256",
+        Algorithm::RS384 => "RS384",
+        Algorithm::RS512 => "RS512",
+        Algorithm::ES256 => "ES256",
+        Algorithm::ES384 => "ES384",
+        Algorithm::ES512 => "ES512",
+        Algorithm::PS256 => "PS256",
+        Algorithm::PS384 => "PS384",
+        Algorithm::PS512 => "PS512",
+        Algorithm::EdDSA => "EdDSA",
+    }
+}
+
+/// The first key of a PEM text: its label and its bytes.
+fn der(pem: &str) -> Option<(&str, Vec<u8>)> {
+    let at = pem.find("PRIVATE KEY-----")?;
+    let begin = pem[..at].rfind("-----BEGIN ")?;
+    let (_, rest) = pem[begin..].split_once("-----BEGIN ")?;
+    let (label, rest) = rest.split_once("-----")?;
+    let (body, _) = rest.split_once("-----END ")?;
+    let body: String = body.chars().filter(|it| !it.is_ascii_whitespace()).collect();
+    Some((label, STANDARD.decode(body).ok()?))
+}
+
+fn rsa(pem: &str, encoding: &'static dyn RsaEncoding) -> Result<Key, ()> {
+    let (label, der) = der(pem).ok_or(())?;
+    let pair = match label {
+        "RSA PRIVATE KEY" => RsaKeyPair::from_der(&der),
+        _ => RsaKeyPair::from_pkcs8(&der),
+    };
+    Ok(Key::Rsa(Box::new(pair.map_err(|_| ())?), encoding))
+}
+
+fn ecdsa(pem: &str, algorithm: &'static EcdsaSigningAlgorithm) -> Result<Key, ()> {
+    let (label, der) = der(pem).ok_or(())?;
+    let pair = match label {
+        "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(algorithm, &der),
+        _ => EcdsaKeyPair::from_pkcs8(algorithm, &der),
+    };
+    let pair = pair.map_err(|_| ())?;
+    // A key of another curve would sign with numbers of another size.
+    let has_point = !pair.public_key().as_ref().is_empty();
+    has_point.then(|| Key::Ecdsa(Box::new(pair))).ok_or(())
+}

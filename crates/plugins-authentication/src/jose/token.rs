@@ -1,0 +1,105 @@
+//! A signed token: its parts, and whether a key has signed it.
+
+use super::keys::KeySet;
+use crate::jwt::Algorithm;
+use crate::jwt::verifier::Work;
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Longer tokens are not read.
+const MAX_TOKEN: usize = 64 * 1024;
+
+/// A token whose signature has not been checked yet.
+pub(crate) struct Jws<'t> {
+    /// The algorithm that it names.
+    pub(crate) algorithm: String,
+    key_id: Option<String>,
+    message: &'t [u8],
+    claims: &'t str,
+    signature: Vec<u8>,
+}
+
+/// What is wrong with a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JwsFault {
+    /// It is no signed token.
+    Malformed,
+    /// Its algorithm is not known, or may not be used.
+    Algorithm,
+    /// There is no key of its id. A newer key set may have it.
+    UnknownKey,
+    /// The key has not signed it.
+    Signature,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    alg: String,
+    #[serde(default)]
+    kid: Option<String>,
+    #[serde(default)]
+    crit: Option<Value>,
+}
+
+impl<'t> Jws<'t> {
+    /// Takes a token apart.
+    pub(crate) fn parse(token: &'t str) -> Result<Self, JwsFault> {
+        let mut parts = token.split('.');
+        let (Some(head), Some(claims), Some(signature), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(JwsFault::Malformed);
+        };
+        if token.len() > MAX_TOKEN {
+            return Err(JwsFault::Malformed);
+        }
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| JwsFault::Malformed);
+        let parsed: Head = serde_json::from_slice(&decode(head)?).map_err(|_| JwsFault::Malformed)?;
+        if parsed.crit.is_some() {
+            return Err(JwsFault::Algorithm);
+        }
+        Ok(Self {
+            algorithm: parsed.alg,
+            key_id: parsed.kid,
+            message: &token.as_bytes()[..head.len() + 1 + claims.len()],
+            claims,
+            signature: decode(signature)?,
+        })
+    }
+
+    /// What it claims. That is only true once the signature has been checked.
+    pub(crate) fn claims(&self) -> Result<Map<String, Value>, JwsFault> {
+        let json = URL_SAFE_NO_PAD
+            .decode(self.claims)
+            .map_err(|_| JwsFault::Malformed)?;
+        serde_json::from_slice(&json).map_err(|_| JwsFault::Malformed)
+    }
+
+    /// Checks the signature by a public key of the set.
+    pub(crate) fn verify(&self, keys: &KeySet) -> Result<(), JwsFault> {
+        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsFault::Algorithm)?;
+        if matches!(algorithm.work(), Work::Hmac(_)) {
+            return Err(JwsFault::Algorithm);
+        }
+        let id = self.key_id.as_deref();
+        match keys.verify(id, algorithm, self.message, &self.signature) {
+            None => Err(JwsFault::UnknownKey),
+            Some(false) => Err(JwsFault::Signature),
+            Some(true) => Ok(()),
+        }
+    }
+
+    /// Checks the signature by a secret that both sides share.
+    pub(crate) fn verify_secret(&self, secret: &[u8]) -> Result<(), JwsFault> {
+        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsFault::Algorithm)?;
+        let Work::Hmac(work) = algorithm.work() else {
+            return Err(JwsFault::Algorithm);
+        };
+        let key = hmac::Key::new(work, secret);
+        let checked = hmac::verify(&key, self.message, &self.signature);
+        checked.map_err(|_| JwsFault::Signature)
+    }
+}

@@ -1,0 +1,274 @@
+//! LDAP messages (RFC 4511) in BER, as far as recognising users needs them: binds, one search, StartTLS.
+
+use thiserror::Error;
+
+const INTEGER: u8 = 0x02;
+const OCTETS: u8 = 0x04;
+const BOOLEAN: u8 = 0x01;
+const ENUMERATED: u8 = 0x0a;
+const SEQUENCE: u8 = 0x30;
+/// An answer to a bind.
+pub(super) const BIND_ANSWER: u8 = 0x61;
+/// An entry that a search has found.
+pub(super) const ENTRY: u8 = 0x64;
+/// The end of a search.
+pub(super) const SEARCH_DONE: u8 = 0x65;
+/// Where else a search could go on. It is not followed.
+pub(super) const REFERENCE: u8 = 0x73;
+/// An answer to an extended operation.
+pub(super) const EXTENDED_ANSWER: u8 = 0x78;
+/// Most bytes of one message.
+const MAX_MESSAGE: usize = 1 << 20;
+/// StartTLS (RFC 4511, 4.14.1).
+const START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
+
+/// A message of a directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Message<'b> {
+    pub(super) id: u32,
+    /// Its kind.
+    pub(super) operation: u8,
+    /// What it says.
+    pub(super) content: &'b [u8],
+    /// The bytes of the whole.
+    pub(super) length: usize,
+}
+
+/// That what a directory sends is no LDAP, or too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the directory's message cannot be read")]
+pub(super) struct Invalid;
+
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + 6);
+    out.push(tag);
+    match content.len() {
+        short @ 0..=0x7f => out.push(short as u8),
+        long => {
+            let digits = (long as u32).to_be_bytes();
+            out.push(0x84);
+            out.extend_from_slice(&digits);
+        }
+    }
+    out.extend_from_slice(content);
+    out
+}
+
+fn number(tag: u8, value: u32) -> Vec<u8> {
+    let digits = value.to_be_bytes();
+    let zeros = digits.iter().take_while(|digit| **digit == 0).count().min(3);
+    let mut content = digits[zeros..].to_vec();
+    // A first bit that is set would make it negative.
+    if content[0] & 0x80 != 0 {
+        content.insert(0, 0);
+    }
+    element(tag, &content)
+}
+
+fn message(id: u32, operation: u8, content: &[u8]) -> Vec<u8> {
+    let parts = [number(INTEGER, id), element(operation, content)].concat();
+    element(SEQUENCE, &parts)
+}
+
+/// A request to prove who this is.
+pub(super) fn bind(id: u32, name: &str, password: &str) -> Vec<u8> {
+    let content = [
+        number(INTEGER, 3),
+        element(OCTETS, name.as_bytes()),
+        element(0x80, password.as_bytes()),
+    ];
+    message(id, 0x60, &content.concat())
+}
+
+/// A request for the entries below a place in which an attribute has this value. The value is a field of its own, so that
+/// nothing in it can be taken for a part of the filter.
+pub(super) fn search(id: u32, base: &str, (attribute, value): (&str, &str), limits: (u32, u32)) -> Vec<u8> {
+    const WHOLE_SUBTREE: u32 = 2;
+    const FOLLOW_ALIASES: u32 = 3;
+    let filter = [
+        element(OCTETS, attribute.as_bytes()),
+        element(OCTETS, value.as_bytes()),
+    ];
+    let content = [
+        element(OCTETS, base.as_bytes()),
+        number(ENUMERATED, WHOLE_SUBTREE),
+        number(ENUMERATED, FOLLOW_ALIASES),
+        number(INTEGER, limits.0),
+        number(INTEGER, limits.1),
+        element(BOOLEAN, &[0]),
+        element(0xa3, &filter.concat()),
+        // `1.1` asks for no attributes (RFC 4511, 4.5.1.8).
+        element(SEQUENCE, &element(OCTETS, b"1.1")),
+    ];
+    message(id, 0x63, &content.concat())
+}
+
+/// A request to go on under TLS.
+pub(super) fn start_tls(id: u32) -> Vec<u8> {
+    message(id, 0x77, &element(0x80, START_TLS))
+}
+
+/// That this is the end.
+pub(super) fn unbind(id: u32) -> Vec<u8> {
+    message(id, 0x42, &[])
+}
+
+/// The tag of an element, its content, and the bytes of the whole; `None`: it is not whole yet.
+fn read(bytes: &[u8]) -> Result<Option<(u8, &[u8], usize)>, Invalid> {
+    let [tag, first, rest @ ..] = bytes else {
+        return Ok(None);
+    };
+    let (head, length) = match usize::from(*first) {
+        short @ 0..=0x7f => (2, short),
+        long @ 0x81..=0x84 => {
+            let count = long & 0x7f;
+            let Some(digits) = rest.get(..count) else {
+                return Ok(None);
+            };
+            let length = digits
+                .iter()
+                .fold(0, |length, digit| length << 8 | usize::from(*digit));
+            (2 + count, length)
+        }
+        _ => return Err(Invalid),
+    };
+    if length > MAX_MESSAGE {
+        return Err(Invalid);
+    }
+    Ok(bytes
+        .get(head..head + length)
+        .map(|content| (*tag, content, head + length)))
+}
+
+/// An element that must be whole.
+fn whole(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), Invalid> {
+    let (tag, content, length) = read(bytes)?.ok_or(Invalid)?;
+    Ok((tag, content, &bytes[length..]))
+}
+
+/// Reads the first message; `None`: it is not whole yet.
+pub(super) fn next(bytes: &[u8]) -> Result<Option<Message<'_>>, Invalid> {
+    let Some((tag, content, length)) = read(bytes)? else {
+        return Ok(None);
+    };
+    if tag != SEQUENCE {
+        return Err(Invalid);
+    }
+    let (tag, id, rest) = whole(content)?;
+    if tag != INTEGER || id.is_empty() || id.len() > 4 {
+        return Err(Invalid);
+    }
+    let id = id.iter().fold(0, |id, digit| id << 8 | u32::from(*digit));
+    let (operation, content, _controls) = whole(rest)?;
+    Ok(Some(Message {
+        id,
+        operation,
+        content,
+        length,
+    }))
+}
+
+/// The result of an operation (RFC 4511, 4.1.9).
+pub(super) fn result_code(content: &[u8]) -> Result<u32, Invalid> {
+    let (tag, code, _) = whole(content)?;
+    if tag != ENUMERATED || code.is_empty() || code.len() > 4 {
+        return Err(Invalid);
+    }
+    Ok(code.iter().fold(0, |code, digit| code << 8 | u32::from(*digit)))
+}
+
+/// The name of an entry.
+pub(super) fn entry_name(content: &[u8]) -> Result<String, Invalid> {
+    let (tag, name, _) = whole(content)?;
+    match tag {
+        OCTETS => String::from_utf8(name.to_vec()).map_err(|_| Invalid),
+        _ => Err(Invalid),
+    }
+}
+
+/// A value as it stands in a distinguished name (RFC 4514, 2.4).
+pub(super) fn escape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 8);
+    let last = value.chars().count().saturating_sub(1);
+    for (place, letter) in value.chars().enumerate() {
+        match letter {
+            ',' | '+' | '"' | '\\' | '<' | '>' | ';' | '=' => out.extend(['\\', letter]),
+            '#' if place == 0 => out.push_str("\\#"),
+            ' ' if place == 0 || place == last => out.push_str("\\ "),
+            control if control.is_ascii_control() => out.push_str(&format!("\\{:02x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_written_as_the_standard_has_them() {
+        for (written, expected) in [
+            (bind(1, "", ""), "300c020101600702010304008000"),
+            (
+                bind(2, "cn=a", "pw"),
+                "301202010260 0d020103 0404636e3d61 80027077",
+            ),
+            (unbind(3), "30050201034200"),
+            (
+                start_tls(1),
+                "301d02010177188016 312e332e362e312e342e312e313436362e3230303337",
+            ),
+            (
+                search(2, "o=x", ("uid", "a*)(uid=*"), (2, 5)),
+                "3032020102632d 04036f3d78 0a0102 0a0103 020102 020105 010100 a310 0403756964 0409612a29287569643d2a 3005 0403312e31",
+            ),
+        ] {
+            let expected = expected.replace(' ', "");
+            assert_eq!(data_encoding::HEXLOWER.encode(&written), expected);
+        }
+    }
+
+    #[test]
+    fn answers_are_read_whatever_the_split() {
+        let answer = data_encoding::HEXLOWER
+            .decode(b"300c02010161070a013104000400")
+            .expect("hex");
+        for end in 0..answer.len() {
+            assert_eq!(next(&answer[..end]), Ok(None), "{end}");
+        }
+        let read = next(&answer).expect("valid").expect("whole");
+        assert_eq!((read.id, read.operation, read.length), (1, BIND_ANSWER, 14));
+        assert_eq!(result_code(read.content), Ok(49));
+        for broken in [
+            "0400",
+            "300502010061",
+            "30800000",
+            "3085ffffffffff",
+            "30847fffffff",
+            "3003020500",
+        ] {
+            let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(broken.as_bytes());
+            let read = bytes.map(|bytes| next(&bytes).map(|it| it.map(|it| it.id)));
+            assert!(!matches!(read, Ok(Ok(Some(_)))), "{broken}");
+        }
+        let entry = element(OCTETS, b"cn=a,o=x");
+        assert_eq!(entry_name(&entry).as_deref(), Ok("cn=a,o=x"));
+    }
+
+    #[test]
+    fn names_cannot_leave_their_place() {
+        for (name, escaped) in [
+            ("alice", "alice"),
+            ("a,o=evil", "a\\,o\\=evil"),
+            ("a+cn=b", "a\\+cn\\=b"),
+            ("\"<>;\\", "\\\"\\<\\>\\;\\\\"),
+            (" #a ", "\\ #a\\ "),
+            ("#a", "\\#a"),
+            ("a\0b\n", "a\\00b\\0a"),
+            ("ä b", "ä b"),
+        ] {
+            assert_eq!(escape(name), escaped);
+        }
+    }
+}

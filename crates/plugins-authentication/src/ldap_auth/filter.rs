@@ -1,0 +1,228 @@
+//! An instance of `ldap-auth` at work: reads credentials, asks the directory about them, and says who calls.
+
+use super::ber::escape;
+use super::config::{Config, DirectoryTls};
+use super::dialogue::{Claim, Entry, Talk, Verdict};
+use crate::identity::Gate;
+use crate::shared_fetch::{Found, Wanted};
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_plugin::{
+    AuthFailure, Conversation, ConversationTls, CredentialIndex, Exchange, Filter, Outcome, Phases,
+    RefusalKind, Verify,
+};
+
+/// How long a directory that has failed is not asked about the same user.
+const RETRY_MS: u64 = 500;
+/// The headers with credentials.
+const PLACES: [&[u8]; 2] = [b"proxy-authorization", b"authorization"];
+
+/// What is kept of directories' answers, by a hash of all that they were asked.
+pub(super) type Verdicts = ExpiringMap<Arc<Verdict>>;
+
+/// An instance of `ldap-auth`.
+pub(super) struct DirectoryFilter {
+    pub(super) config: Config,
+    pub(super) gate: Gate,
+    pub(super) index: Arc<CredentialIndex<()>>,
+    pub(super) verdicts: Arc<Verdicts>,
+}
+
+/// A user's name and password.
+struct Credentials {
+    user: String,
+    password: String,
+}
+
+impl DirectoryFilter {
+    /// The credentials of a call. An empty password is none: a directory takes it for an anonymous bind, and accepts it
+    /// (RFC 4513, 5.1.2).
+    fn credentials(&self, exchange: &Exchange) -> Result<Credentials, AuthFailure> {
+        let mut failure = AuthFailure::Missing;
+        let places = if self.config.proxy_authorization {
+            &PLACES[..]
+        } else {
+            &PLACES[1..]
+        };
+        for place in places {
+            let Some(value) = exchange.request.headers.get(place) else {
+                continue;
+            };
+            match self.read(value) {
+                Some(credentials) => return Ok(credentials),
+                None => failure = AuthFailure::Malformed,
+            }
+        }
+        Err(failure)
+    }
+
+    fn read(&self, value: &[u8]) -> Option<Credentials> {
+        let value = value.trim_ascii();
+        let end = value.iter().position(u8::is_ascii_whitespace)?;
+        let (scheme, rest) = value.split_at(end);
+        let schemes = &self.config.schemes;
+        if !schemes
+            .iter()
+            .any(|it| it.as_bytes().eq_ignore_ascii_case(scheme))
+        {
+            return None;
+        }
+        let pair = String::from_utf8(STANDARD.decode(rest.trim_ascii()).ok()?).ok()?;
+        let (user, password) = pair.split_once(':')?;
+        (!user.is_empty() && !password.is_empty()).then(|| Credentials {
+            user: user.to_owned(),
+            password: password.to_owned(),
+        })
+    }
+
+    /// What the directory was asked, as a key that shows no password.
+    fn key(&self, credentials: &Credentials) -> Vec<u8> {
+        let config = &self.config;
+        let port = config.port.unwrap_or(0).to_string();
+        let search = format!("{}{:?}", config.search.is_some(), config.tls);
+        let mut context = digest::Context::new(&digest::SHA256);
+        for part in [
+            config.host.as_str(),
+            &port,
+            &search,
+            &config.base_dn,
+            &config.attribute,
+            &credentials.user,
+            &credentials.password,
+        ] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        context.finish().as_ref().to_vec()
+    }
+
+    fn conversation(&self, credentials: &Credentials) -> Conversation {
+        let config = &self.config;
+        let verify = if config.verify_tls {
+            Verify::Yes
+        } else {
+            Verify::No
+        };
+        let entry = match &config.search {
+            None => {
+                let user = escape(&credentials.user);
+                Entry::Known(format!("{}={user},{}", config.attribute, config.base_dn))
+            }
+            Some(search) => Entry::Searched {
+                bind_dn: search.bind_dn.clone().unwrap_or_default(),
+                bind_password: search.password.clone().unwrap_or_default(),
+                base: config.base_dn.clone(),
+                attribute: config.attribute.clone(),
+                user: credentials.user.clone(),
+                limits: (search.size_limit, search.time_limit_seconds),
+            },
+        };
+        Conversation {
+            host: config.host.clone(),
+            port: config.port.unwrap_or(match config.tls {
+                DirectoryTls::Ldaps => 636,
+                DirectoryTls::None | DirectoryTls::StartTls => 389,
+            }),
+            tls: match config.tls {
+                DirectoryTls::None => ConversationTls::None,
+                DirectoryTls::Ldaps => ConversationTls::AtOnce(verify),
+                DirectoryTls::StartTls => ConversationTls::OnRequest(verify),
+            },
+            connector: None,
+            tag: "ldap".to_owned(),
+            timeout: Duration::from_millis(config.timeout_ms),
+            keep: (config.pool_size > 0).then(|| {
+                (
+                    config.pool_size,
+                    Duration::from_millis(config.pool_idle_timeout_ms),
+                )
+            }),
+            dialogue: Box::new(Talk::new(Claim {
+                entry,
+                password: credentials.password.clone(),
+                start_tls: config.tls == DirectoryTls::StartTls,
+            })),
+        }
+    }
+
+    fn reject(&self, exchange: &mut Exchange, failure: AuthFailure) -> Outcome {
+        let mut outcome = self
+            .gate
+            .reject(exchange, failure, self.config.challenge.as_ref());
+        if let Outcome::Refuse(refusal) = &mut outcome {
+            refusal.message.clone_from(&self.config.message);
+        }
+        outcome
+    }
+
+    fn accept(&self, exchange: &mut Exchange, user: &str, entry: &str) -> Outcome {
+        match self.index.get(entry.as_bytes()) {
+            Some(found) => {
+                self.gate.accept(exchange, &found.identity);
+            }
+            None if self.config.consumer_required => {
+                return self.reject(exchange, AuthFailure::ConsumerMissing);
+            }
+            None => self.gate.accept_unknown(exchange, user),
+        }
+        exchange.add_fingerprint(entry.as_bytes());
+        if self.config.strip {
+            for place in PLACES {
+                exchange.request.headers.remove(place);
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+impl Filter for DirectoryFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        for name in &self.config.cleared_headers {
+            exchange.request.headers.remove_owned(name.as_bytes());
+        }
+        let credentials = match self.credentials(exchange) {
+            Ok(credentials) => credentials,
+            Err(failure) => return self.reject(exchange, failure),
+        };
+        let wanted = Wanted {
+            map: &self.verdicts,
+            key: &self.key(&credentials),
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: Duration::from_millis(self.config.timeout_ms),
+        };
+        let lifetime = Lifetime::fresh((self.config.cache_seconds * 1_000).max(1));
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| Outcome::Converse(Box::new(self.conversation(&credentials))),
+            |exchange| {
+                let verdict = exchange.filter_state.take_answer::<Option<Verdict>>()??;
+                let verdict = (*verdict)?;
+                Some((Arc::new(verdict), 256, lifetime))
+            },
+        );
+        match found {
+            Found::Wait(outcome) => outcome,
+            Found::Nothing => Outcome::refuse(RefusalKind::PluginFailed {
+                plugin: "ldap-auth",
+                reason: "the directory gives no answer that can be used",
+            }),
+            Found::Value(verdict) => match &*verdict {
+                Verdict::Accepted(entry) => self.accept(exchange, &credentials.user, entry),
+                Verdict::Refused => self.reject(exchange, AuthFailure::Invalid),
+            },
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What an agent is sent of a call: the document `input` in both of its forms.
+
+use super::{BodyForm, Config, InputForm};
+use serde_json::{Map, Value, json};
+use weir_plugin::Exchange;
+use weir_plugin::uri::{decode_form, query_pairs};
+
+/// The document for a call.
+pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
+    let seconds = exchange.unix_ms() / 1_000;
+    let mut input = match config.input {
+        InputForm::Flat => flat(exchange, seconds),
+        InputForm::Nested => nested(exchange),
+    };
+    let request = match config.input {
+        InputForm::Flat => &mut input["request"],
+        InputForm::Nested => &mut input["request"]["http"],
+    };
+    let body = exchange.request.body.as_deref();
+    match config.body {
+        BodyForm::None => {}
+        BodyForm::Text => request["body"] = body.map(text).into(),
+        BodyForm::Json => {
+            request["parsed_body"] = body
+                .and_then(|body| serde_json::from_slice(body).ok())
+                .unwrap_or_default();
+        }
+    }
+    if let Some(route) = exchange.route.as_deref() {
+        if config.route {
+            let labels = route
+                .labels
+                .iter()
+                .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+            let mut told: Map<String, Value> = labels.collect();
+            told.insert("name".to_owned(), route.name.as_str().into());
+            input["route"] = told.into();
+        }
+        if config.service && !route.service.is_empty() {
+            input["service"] = json!({"name": route.service});
+        }
+    }
+    if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
+        let consumer = &identity.consumer;
+        input["consumer"] = json!({
+            "id": consumer.id,
+            "username": consumer.username,
+            "custom_id": consumer.custom_id,
+            "group": consumer.group,
+        });
+    }
+    json!({ "input": input })
+}
+
+fn flat(exchange: &Exchange, seconds: u64) -> Value {
+    let request = &exchange.request;
+    json!({
+        "type": "http",
+        "request": {
+            "scheme": request.scheme(),
+            "method": text(&request.method),
+            "host": text(&request.host),
+            "port": request.host_port.unwrap_or(request.local.port()),
+            "path": text(&request.path),
+            "headers": headers(exchange),
+            "query": query(exchange),
+        },
+        "var": {
+            "server_addr": request.local.ip().to_canonical().to_string(),
+            "server_port": request.local.port().to_string(),
+            "remote_addr": request.client.to_canonical().to_string(),
+            "remote_port": request.client_port.unwrap_or(request.peer.port()).to_string(),
+            "timestamp": seconds,
+        },
+    })
+}
+
+fn nested(exchange: &Exchange) -> Value {
+    let request = &exchange.request;
+    json!({
+        "request": {
+            "http": {
+                "scheme": request.scheme(),
+                "method": text(&request.method),
+                "host": text(&request.host),
+                "port": request.host_port.unwrap_or(request.local.port()),
+                "path": text(&request.path),
+                "headers": headers(exchange),
+                "querystring": query(exchange),
+                "tls": if request.is_tls { json!({}) } else { Value::Null },
+            },
+        },
+        "client_ip": request.client.to_canonical().to_string(),
+    })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Values by name in lower case; several values are a list.
+fn headers(exchange: &Exchange) -> Map<String, Value> {
+    let mut found = Map::new();
+    for header in exchange.request.headers.iter() {
+        add(
+            &mut found,
+            text(header.name).to_ascii_lowercase(),
+            text(header.value).into(),
+        );
+    }
+    found
+}
+
+/// Values by name; several values are a list. An argument without `=` is `true`.
+fn query(exchange: &Exchange) -> Map<String, Value> {
+    let mut found = Map::new();
+    for (name, value) in query_pairs(exchange.request.query.as_deref().unwrap_or_default()) {
+        let value = match value {
+            Some(value) => text(&decode_form(value)).into(),
+            None => Value::Bool(true),
+        };
+        if !name.is_empty() {
+            add(&mut found, text(&decode_form(name)), value);
+        }
+    }
+    found
+}
+
+fn add(found: &mut Map<String, Value>, name: String, value: Value) {
+    match found.get_mut(&name) {
+        None => {
+            found.insert(name, value);
+        }
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) => *first = Value::Array(vec![first.take(), value]),
+    }
+}

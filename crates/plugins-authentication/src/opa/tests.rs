@@ -1,0 +1,159 @@
+//! `opa` as its users see it.
+
+use super::*;
+use serde_json::json;
+use weir_plugin::SubrequestResponse;
+use weir_plugins_testkit::*;
+
+fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
+    let mut config = Config::new("http://opa:8181/v1/data/p".into());
+    change(&mut config);
+    build(&Opa, &serde_json::to_value(config).expect("JSON")).expect("valid")
+}
+
+fn sent(filter: &Arc<dyn Filter>, exchange: &mut Exchange) -> Value {
+    let Outcome::Subrequest(question) = filter.on_request(exchange) else {
+        panic!("the agent is asked");
+    };
+    assert_eq!((question.host.as_str(), question.port), ("opa", 8181));
+    let text = String::from_utf8(question.message).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a body");
+    assert!(head.starts_with("POST /v1/data/p HTTP/1.1\r\n"), "{head}");
+    serde_json::from_str(body).expect("JSON")
+}
+
+#[test]
+fn the_agent_is_told_about_the_call() {
+    let mut call = exchange();
+    let headers = [("X-A", "1"), ("X-A", "2"), ("B", "c")];
+    prepare(&mut call, "PUT /a?x=1&x=%202&y", &headers);
+    let input = sent(&filter(|_| {}), &mut call);
+    assert_eq!(
+        input,
+        json!({"input": {
+            "type": "http",
+            "request": {
+                "scheme": "http", "method": "PUT", "host": "api.example", "port": 8000, "path": "/a",
+                "headers": {"x-a": ["1", "2"], "b": "c"},
+                "query": {"x": ["1", " 2"], "y": true},
+            },
+            "var": {
+                "server_addr": "10.0.0.2", "server_port": "8000", "remote_addr": "10.0.0.1",
+                "remote_port": "4711", "timestamp": NOW_MS / 1_000,
+            },
+        }})
+    );
+    let nested = filter(|config| {
+        config.input = InputForm::Nested;
+        config.consumer = true;
+        config.body = BodyForm::Json;
+    });
+    prepare(&mut call, "POST /", &[]);
+    call.request.has_body = true;
+    assert_eq!(word(&nested.on_request(&mut call)), "body");
+    call.request.body = Some(b"{\"a\":1}".to_vec());
+    call.identity = Some(identity("alice", None));
+    let input = sent(&nested, &mut call);
+    assert_eq!(input["input"]["request"]["http"]["parsed_body"], json!({"a": 1}));
+    assert_eq!(input["input"]["consumer"]["id"], json!("alice"));
+    assert_eq!(input["input"]["client_ip"], json!("10.0.0.1"));
+}
+
+#[test]
+fn answers_decide() {
+    let filter = filter(|config| {
+        config.upstream_headers = vec!["X-User".into()];
+        (config.failure_status, config.invalid_status) = (403, 503);
+    });
+    for (status, answer, expected) in [
+        (200, r#"{"result": true}"#, "continue"),
+        (200, r#"{"result": {"allow": true}}"#, "continue"),
+        (200, r#"{"result": false}"#, "forbidden 403"),
+        (200, r#"{"result": {}}"#, "forbidden 403"),
+        (200, r#"{"result": {"allow": "true"}}"#, "forbidden 403"),
+        (
+            200,
+            r#"{"result": {"allow": false, "status_code": 302, "headers": {"Location": "/l"}}}"#,
+            "reply 302",
+        ),
+        (
+            200,
+            r#"{"result": {"allow": false, "reason": "no"}}"#,
+            "reply 403",
+        ),
+        (
+            200,
+            r#"{"result": {"allow": false, "status_code": 99}}"#,
+            "forbidden 403",
+        ),
+        (200, r#"{"result": 7}"#, "forbidden 503"),
+        (200, "{}", "forbidden 503"),
+        (200, "no JSON", "forbidden 503"),
+        (500, r#"{"result": true}"#, "forbidden 503"),
+    ] {
+        let mut call = exchange();
+        call.subrequest_response = Some(Some(SubrequestResponse {
+            status,
+            body: answer.as_bytes().to_vec(),
+            ..SubrequestResponse::default()
+        }));
+        assert_eq!(word(&filter.on_request(&mut call)), expected, "{answer}");
+    }
+    let mut call = exchange();
+    call.subrequest_response = Some(None);
+    assert_eq!(word(&filter.on_request(&mut call)), "forbidden 403");
+}
+
+#[test]
+fn headers_of_callers_are_replaced() {
+    let forged = [("X-User", "admin"), ("x_user", "admin"), ("X-Other", "own")];
+    for (answer, all, expected) in [
+        (
+            r#"{"result": {"allow": true, "headers": {"X-User": "bob", "X-More": "1"}}}"#,
+            false,
+            vec!["X-Other: own", "X-User: bob"],
+        ),
+        (r#"{"result": {"allow": true}}"#, false, vec!["X-Other: own"]),
+        (
+            r#"{"result": {"allow": true, "headers": {"X-User": "a\r\nX-B: c", "X-More": "1"}}}"#,
+            true,
+            vec!["X-Other: own", "X-More: 1"],
+        ),
+    ] {
+        let filter = filter(|config| {
+            config.upstream_headers = vec!["X-User".into()];
+            config.all_headers = all;
+        });
+        let mut call = exchange();
+        prepare(&mut call, "GET /", &forged);
+        call.subrequest_response = Some(Some(SubrequestResponse {
+            status: 200,
+            body: answer.as_bytes().to_vec(),
+            ..SubrequestResponse::default()
+        }));
+        assert_eq!(word(&filter.on_request(&mut call)), "continue");
+        assert_eq!(lines(&call.request.headers), expected, "{answer}");
+    }
+}
+
+#[test]
+fn bad_configurations_are_refused_at_their_place() {
+    for (config, places) in [
+        (json!({"url": "opa:8181"}), ["url"]),
+        (
+            json!({"url": "http://opa", "upstream_headers": ["a b"]}),
+            ["upstream_headers[0]"],
+        ),
+        (
+            json!({"url": "http://opa", "failure_status": 99}),
+            ["failure_status"],
+        ),
+        (
+            json!({"url": "http://opa", "http": {"timeout_ms": 0}}),
+            ["http.timeout_ms"],
+        ),
+    ] {
+        assert_eq!(refused_at(&Opa, &config), places, "{config}");
+    }
+    assert!(build(&Opa, &example(include_str!("mod.rs"))).is_ok());
+}

@@ -1,0 +1,410 @@
+//! Calls that bring a token: a signed one, an opaque one that the provider explains, or credentials for one.
+
+use super::client;
+use super::config::{ClientAuth, Method, TokenPlace};
+use super::engine::Engine;
+use super::provider::{Provider, Step, TokenSet, good, settled};
+use super::recognised::Recognised;
+use crate::jose::{Jws, JwsFault, KeySet};
+use crate::shared_fetch::Wanted;
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use weir_flow::expiring::Lifetime;
+use weir_plugin::{Exchange, Outcome};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
+
+/// How long nothing is asked about a token after a failure.
+const RETRY_MS: u64 = 1_000;
+/// Tokens of other grants are renewed so long before they expire.
+const EARLY_S: u64 = 5;
+
+/// What a token is, or why it is not good.
+pub(super) type Judged = Result<Recognised, (&'static str, &'static str)>;
+
+/// A token that a call brings.
+pub(super) enum Brought {
+    None,
+    Token(String),
+    /// The header cannot be read.
+    Malformed,
+}
+
+impl Engine {
+    /// The token that a call brings.
+    pub(super) fn brought(&self, exchange: &Exchange) -> Brought {
+        let request = &exchange.request;
+        for place in &self.config.bearer_places {
+            let found = match place {
+                TokenPlace::Bearer => {
+                    let Some(value) = request.headers.get(b"authorization") else {
+                        continue;
+                    };
+                    let mut words = value.splitn(2, |byte| *byte == b' ');
+                    let scheme = words.next().unwrap_or_default();
+                    match words.next() {
+                        None => return Brought::Malformed,
+                        Some(token) if scheme.eq_ignore_ascii_case(b"bearer") => {
+                            Some(token.trim_ascii().to_vec())
+                        }
+                        Some(_) => None,
+                    }
+                }
+                TokenPlace::Header(name) => request.headers.get(name.as_bytes()).map(<[u8]>::to_vec),
+                TokenPlace::Query(name) => request.query_arg(name.as_bytes()).map(|it| it.into_owned()),
+                TokenPlace::Cookie(name) => request.cookie(name.as_bytes()).map(<[u8]>::to_vec),
+            };
+            if let Some(token) = found.and_then(|token| String::from_utf8(token).ok())
+                && !token.is_empty()
+            {
+                return Brought::Token(token);
+            }
+        }
+        Brought::None
+    }
+
+    /// Judges a signed token. `None`: it is none, and another method may know it.
+    pub(super) fn signed(&self, exchange: &mut Exchange, token: &str) -> Step<Option<Judged>> {
+        let jws = match Jws::parse(token) {
+            Ok(jws) => jws,
+            Err(JwsFault::Malformed) if self.has_opaque_tokens() => return Ok(None),
+            Err(_) => return Ok(Some(Err(("invalid_token", "invalid jwt")))),
+        };
+        let provider = match self.own_key().is_some() && !self.config.issuers.is_empty() {
+            true => None,
+            false => match self.directory.provider(exchange)? {
+                Some(provider) => Some(provider),
+                None => return Ok(Some(Err(("invalid_token", "issuer validation unavailable")))),
+            },
+        };
+        match self.verify(exchange, provider.as_deref(), &jws)? {
+            Ok(()) => {}
+            Err(JwsFault::UnknownKey) => {
+                return Ok(Some(Err(("invalid_token", "the token's key is not known"))));
+            }
+            Err(JwsFault::Algorithm) => {
+                return Ok(Some(Err((
+                    "invalid_token",
+                    "the token's algorithm is not accepted",
+                ))));
+            }
+            Err(_) => return Ok(Some(Err(("invalid_token", "the token's signature is not good")))),
+        }
+        let Ok(claims) = jws.claims() else {
+            return Ok(Some(Err(("invalid_token", "invalid jwt"))));
+        };
+        let now_s = exchange.unix_ms() / 1_000;
+        if let Err(words) = self.times(&claims, now_s) {
+            return Ok(Some(Err(("invalid_token", words))));
+        }
+        let issuer = claims.get("iss").and_then(Value::as_str);
+        let is_own = |known: &str| issuer == Some(known);
+        let is_good = match (&self.config.issuers, &provider) {
+            (issuers, _) if !issuers.is_empty() => issuers.iter().any(|it| is_own(it)),
+            (_, Some(provider)) => is_own(&provider.issuer),
+            _ => false,
+        };
+        if !is_good {
+            return Ok(Some(Err(("invalid_token", "the token's issuer is not accepted"))));
+        }
+        Ok(Some(Ok(Recognised {
+            access_token: Some(token.to_owned()),
+            access_claims: Some(Arc::new(claims)),
+            ..Recognised::default()
+        })))
+    }
+
+    fn has_opaque_tokens(&self) -> bool {
+        let methods = &self.config.methods;
+        methods.contains(&Method::Introspection) || methods.contains(&Method::Userinfo)
+    }
+
+    /// The key of the configuration.
+    fn own_key(&self) -> Option<&KeySet> {
+        self.own_keys.as_ref()
+    }
+
+    /// Checks a signature by the configured key or the provider's. An unknown key fetches the provider's again.
+    pub(super) fn verify(
+        &self,
+        exchange: &mut Exchange,
+        provider: Option<&Provider>,
+        jws: &Jws<'_>,
+    ) -> Step<Result<(), JwsFault>> {
+        if let Some(keys) = self.own_key() {
+            return Ok(jws.verify(keys));
+        }
+        let Some(provider) = provider else {
+            return Ok(Err(JwsFault::UnknownKey));
+        };
+        let Some(keys) = self.directory.keys(provider, exchange, false)? else {
+            return Ok(Err(JwsFault::UnknownKey));
+        };
+        match jws.verify(&keys) {
+            Err(JwsFault::UnknownKey) => {}
+            verified => return Ok(verified),
+        }
+        let renewed = self.directory.keys(provider, exchange, true)?;
+        Ok(renewed.map_or(Err(JwsFault::UnknownKey), |keys| jws.verify(&keys)))
+    }
+
+    /// Whether a token is good now.
+    pub(super) fn times(&self, claims: &Map<String, Value>, now_s: u64) -> Result<(), &'static str> {
+        let leeway = self.config.leeway_seconds as f64;
+        let now = now_s as f64;
+        let time = |name: &str| match claims.get(name) {
+            None => Ok(None),
+            Some(value) => value.as_f64().map(Some).ok_or("the token's times cannot be read"),
+        };
+        if time("exp")?.is_some_and(|at| at + leeway <= now) {
+            return Err("the token has expired");
+        }
+        if time("nbf")?.is_some_and(|at| at - leeway > now) {
+            return Err("the token is not good yet");
+        }
+        Ok(())
+    }
+
+    /// Asks the provider about a token (RFC 7662). Its answer is used for all calls with the same token.
+    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &str) -> Step<Judged> {
+        let endpoint = match &self.config.introspection_endpoint {
+            Some(endpoint) => Some(endpoint.clone()),
+            None => self
+                .directory
+                .provider(exchange)?
+                .and_then(|it| it.introspection_endpoint.clone()),
+        };
+        let Some(endpoint) = endpoint else {
+            return Ok(Err(("invalid_token", "introspection is not available")));
+        };
+        let key = self.key("introspection", &[&endpoint, token]);
+        let longest_s = self.config.introspection_seconds;
+        let wanted = Wanted {
+            map: &self.caches.answers,
+            key: &key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.directory.rules.timeout,
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |exchange| {
+                let headers: Vec<(String, String)> = self
+                    .config
+                    .introspection_headers
+                    .iter()
+                    .filter_map(|name| {
+                        let value = exchange.request.headers.get(name.as_bytes())?;
+                        Some((name.clone(), String::from_utf8(value.to_vec()).ok()?))
+                    })
+                    .collect();
+                let headers: Vec<(&str, &str)> = headers
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                let mut headers = headers;
+                let auth = match &self.config.introspection_authorization {
+                    Some(value) => {
+                        headers.push(("Authorization", value));
+                        ClientAuth::None
+                    }
+                    None => self.config.introspection_auth.unwrap_or(self.config.client_auth),
+                };
+                let arguments = [("token", token), ("token_type_hint", "access_token")];
+                let asked = self.post(exchange, &endpoint, auth, &arguments, &headers);
+                asked.map_or_else(no_way, |asked| Outcome::Subrequest(Box::new(asked)))
+            },
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
+                claims.get("active")?.as_bool()?;
+                let now_s = exchange.unix_ms() / 1_000;
+                let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);
+                let left_s = until_s.map(|at| at.saturating_sub(now_s));
+                let seconds = match (longest_s, left_s) {
+                    (0, left) => left.unwrap_or(0),
+                    (longest, left) => left.map_or(longest, |left| left.min(longest)),
+                };
+                // Even what is not kept serves the calls that wait for it.
+                let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
+                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
+            },
+        );
+        let Some(claims) = settled(found)? else {
+            return Ok(Err(("invalid_token", "introspection is not available")));
+        };
+        let now_s = exchange.unix_ms() / 1_000;
+        if claims.get("active") != Some(&Value::Bool(true)) {
+            return Ok(Err(("invalid_token", "the token is not active")));
+        }
+        if let Err(words) = self.times(&claims, now_s) {
+            return Ok(Err(("invalid_token", words)));
+        }
+        Ok(Ok(Recognised {
+            access_token: Some(token.to_owned()),
+            introspection: Some(claims),
+            ..Recognised::default()
+        }))
+    }
+
+    /// Asks the userinfo endpoint with a token.
+    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &str) -> Step<Judged> {
+        let provider = self.directory.provider(exchange)?;
+        let server = provider.and_then(|it| HttpServer::parse(it.userinfo_endpoint.as_deref()?));
+        let Some(server) = server else {
+            return Ok(Err(("invalid_token", "the userinfo endpoint is not available")));
+        };
+        let key = self.key("userinfo", &[&server.authority, &server.target, token]);
+        let wanted = Wanted {
+            map: &self.caches.answers,
+            key: &key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.directory.rules.timeout,
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| {
+                let authorization = format!("Bearer {token}");
+                let headers = [("Authorization", authorization.as_str())];
+                let request = HttpRequest {
+                    headers: &headers,
+                    ..HttpRequest::GET
+                };
+                Outcome::Subrequest(Box::new(server.request(request, &self.directory.rules)))
+            },
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
+                claims.get("sub")?.as_str()?;
+                let seconds = self.config.introspection_seconds;
+                let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
+                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
+            },
+        );
+        Ok(match settled(found)? {
+            Some(claims) => Ok(Recognised {
+                access_token: Some(token.to_owned()),
+                userinfo: Some(claims),
+                ..Recognised::default()
+            }),
+            None => Err(("invalid_token", "the userinfo endpoint does not accept the token")),
+        })
+    }
+
+    /// Exchanges `Authorization: Basic` for a token. `None`: the call has no such header.
+    pub(super) fn granted(&self, exchange: &mut Exchange, method: Method) -> Step<Option<Judged>> {
+        let Some((name, password)) = basic(exchange) else {
+            return Ok(None);
+        };
+        let provider = self.provider(exchange)?;
+        let Some(endpoint) = provider.token_endpoint.clone() else {
+            return Ok(Some(Err(("invalid_token", "the provider has no token endpoint"))));
+        };
+        let kind = if method == Method::Password {
+            "password"
+        } else {
+            "client_credentials"
+        };
+        let key = self.key(kind, &[&endpoint, &name, &password]);
+        let scope = self.config.scopes.join(" ");
+        let wanted = Wanted {
+            map: &self.caches.tokens,
+            key: &key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.directory.rules.timeout,
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |exchange| {
+                let mut arguments = vec![("grant_type", kind), ("scope", scope.as_str())];
+                let more = &self.config.token_arguments;
+                arguments.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+                let asked = if method == Method::Password {
+                    arguments.extend([("username", name.as_str()), ("password", password.as_str())]);
+                    self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[])
+                } else {
+                    arguments.extend([("client_id", name.as_str()), ("client_secret", password.as_str())]);
+                    HttpServer::parse(&endpoint).map(|server| {
+                        let body = weir_plugins_shared::http_request::form(arguments);
+                        let request = HttpRequest {
+                            method: "POST",
+                            headers: &[("Content-Type", "application/x-www-form-urlencoded")],
+                            body: Some(body.as_bytes()),
+                            ..HttpRequest::GET
+                        };
+                        server.request(request, &self.directory.rules)
+                    })
+                };
+                asked.map_or_else(no_way, |asked| Outcome::Subrequest(Box::new(asked)))
+            },
+            |exchange| {
+                let now_s = exchange.unix_ms() / 1_000;
+                let tokens = client::tokens(exchange.subrequest_response.take()?, now_s).ok()?;
+                Some(kept(tokens, now_s))
+            },
+        );
+        let Some(tokens) = settled(found)? else {
+            return Ok(Some(Err(("invalid_token", "the provider has given no token"))));
+        };
+        let mut recognised = Recognised {
+            access_token: Some(tokens.access_token.clone()),
+            id_token: tokens.id_token.clone(),
+            scope: tokens.scope.clone(),
+            ..Recognised::default()
+        };
+        recognised.read_access_token();
+        if recognised.access_claims.is_none() && method == Method::ClientCredentials {
+            // An opaque token says nothing; the provider has accepted this client.
+            let claims = Map::from_iter([("sub".to_owned(), Value::from(name))]);
+            recognised.access_claims = Some(Arc::new(claims));
+        }
+        Ok(Some(Ok(recognised)))
+    }
+
+    /// What is asked of the provider with a secret, as a key that does not show it.
+    pub(super) fn key(&self, what: &str, parts: &[&str]) -> Vec<u8> {
+        let mut context = digest::Context::new(&digest::SHA256);
+        let own = [what, &self.config.discovery, &self.config.client_id];
+        for part in own.iter().chain(parts) {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        context.finish().as_ref().to_vec()
+    }
+}
+
+/// How long tokens of a grant are used.
+fn kept(tokens: TokenSet, now_s: u64) -> (Arc<TokenSet>, usize, Lifetime) {
+    let until_s = tokens.expires_at_s.unwrap_or(now_s + 60);
+    let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
+    let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
+    (Arc::new(tokens), bytes, Lifetime::fresh((seconds * 1_000).max(1)))
+}
+
+/// What stands for a request that cannot be made: the call sees that it has no answer.
+pub(super) fn no_way() -> Outcome {
+    Outcome::Suspend(weir_plugin::Suspend::time(std::time::Duration::ZERO))
+}
+
+fn basic(exchange: &Exchange) -> Option<(String, String)> {
+    let value = exchange.request.headers.get(b"authorization")?;
+    let (scheme, rest) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"basic ") {
+        return None;
+    }
+    let pair = String::from_utf8(STANDARD.decode(rest.trim_ascii()).ok()?).ok()?;
+    let (name, password) = pair.split_once(':')?;
+    (!name.is_empty() && !password.is_empty()).then(|| (name.to_owned(), password.to_owned()))
+}
+
+/// How a public client is told from one that has to prove who it is.
+pub(super) fn needs_secret(auth: ClientAuth) -> bool {
+    matches!(auth, ClientAuth::Basic | ClientAuth::Post | ClientAuth::SecretJwt)
+}

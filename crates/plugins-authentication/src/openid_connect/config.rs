@@ -1,0 +1,506 @@
+//! The configuration of `openid-connect`, with all defaults. What is wrong with one is told where it is built.
+
+use crate::consumer_names::ConsumerName;
+use crate::identity;
+use crate::jwt::Algorithm;
+use crate::session_cookie::SessionConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Configuration of `openid-connect`.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The address of the provider's discovery document, or the issuer: without `/.well-known/` it is added.
+    pub discovery: String,
+    /// The issuer that the document must name; absent: the one that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// The client's id.
+    pub client_id: String,
+    /// The client's secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    /// How the client proves who it is at the token endpoint.
+    #[serde(default)]
+    pub client_auth: ClientAuth,
+    /// How it proves that at the introspection endpoint; absent: as at the token endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection_auth: Option<ClientAuth>,
+    /// What signs assertions of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_assertion: Option<ClientAssertion>,
+    /// How callers may be recognised, in the order in which that is tried.
+    #[serde(default = "standard_methods")]
+    pub methods: Vec<Method>,
+    /// What becomes of calls that none of the methods recognises.
+    #[serde(default)]
+    pub unauthenticated: Unauthenticated,
+    /// Sessions; needed by the methods `session` and `authorization-code`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionConfig>,
+    /// The scopes that are asked for.
+    #[serde(default = "standard_scopes")]
+    pub scopes: Vec<String>,
+    /// Where the provider sends browsers back to: an address, or a path of the same host; absent: the path of the call with
+    /// `redirect_suffix` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect_uri: Option<String>,
+    /// What is put behind the path of a call to make the address to which the provider sends browsers back.
+    #[serde(default = "standard_suffix")]
+    pub redirect_suffix: String,
+    /// Whether logins use PKCE (RFC 7636).
+    #[serde(default)]
+    pub pkce: Pkce,
+    /// Whether logins have a nonce, which the identity token must have too.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub nonce: bool,
+    /// Whether what logins ask for is pushed to the provider (RFC 9126), and where; absent: it is in the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pushed_requests: Option<PushedRequests>,
+    /// Further arguments of the authorization endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub authorization_arguments: BTreeMap<String, String>,
+    /// Further arguments of the token endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub token_arguments: BTreeMap<String, String>,
+    /// Where calls log out.
+    #[serde(default)]
+    pub logout: Logout,
+    /// Where a bearer token may stand.
+    #[serde(default = "standard_places")]
+    pub bearer_places: Vec<TokenPlace>,
+    /// A public key in PEM by which bearer tokens are checked, in place of the provider's key set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+    /// The introspection endpoint; absent: the one that the document names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection_endpoint: Option<String>,
+    /// Headers of the call that the introspection endpoint gets too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub introspection_headers: Vec<String>,
+    /// How long the answer of an introspection is used, in seconds, but not after the token's `exp`; 0: until then.
+    #[serde(default = "one_minute")]
+    pub introspection_seconds: u64,
+    /// Whether the claims of the userinfo endpoint are fetched when a browser has logged in.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub userinfo: bool,
+    /// Issuers whose tokens are taken besides the document's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issuers: Vec<String>,
+    /// What a token must say.
+    #[serde(default)]
+    pub required: RequiredClaims,
+    /// How far clocks may differ, in seconds.
+    #[serde(default)]
+    pub leeway_seconds: u64,
+    /// Whether identity tokens may be unsigned (`alg: none`), as the provider has sent them over TLS.
+    #[serde(default)]
+    pub accept_unsigned_id_tokens: bool,
+    /// Whether access tokens of sessions that have expired are renewed.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub refresh: bool,
+    /// So long before they expire, access tokens of sessions are renewed, in seconds.
+    #[serde(default)]
+    pub refresh_leeway_seconds: u64,
+    /// How long documents and key sets are used, in seconds. An unknown key fetches the key set again, at most every 30
+    /// seconds.
+    #[serde(default = "one_hour")]
+    pub cache_seconds: u64,
+    /// Headers that upstreams get. Copies that callers send never get through.
+    #[serde(default = "standard_headers")]
+    pub upstream_headers: Vec<TokenHeader>,
+    /// Further headers that callers may not send.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleared_headers: Vec<String>,
+    /// The value of `Authorization` at the introspection endpoint, in place of what proves who the client is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection_authorization: Option<String>,
+    /// Headers that callers get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_headers: Vec<TokenHeader>,
+    /// Which consumer calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<ConsumerRules>,
+    /// What upstreams are told about the consumer, and the anonymous one.
+    #[serde(default)]
+    pub identity: identity::Config,
+    /// The realm of `WWW-Authenticate`; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub realm: Option<String>,
+    /// Whether a refusal says in JSON what is wrong: `{"error": …}`.
+    #[serde(default)]
+    pub explain: bool,
+    /// Status of the answer to browsers that come back from the provider without a good login, 200 to 599.
+    #[serde(default = "unauthorized")]
+    #[schemars(range(min = 200, max = 599))]
+    pub login_failure_status: u16,
+    /// How the provider is asked.
+    #[serde(default)]
+    pub http: crate::http_rules::HttpRules,
+}
+
+/// Secrets are left out.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Config")
+            .field("discovery", &self.discovery)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// The defaults of all options, for this provider and client.
+    pub fn new(discovery: String, client_id: String) -> Self {
+        Self {
+            discovery,
+            issuer: None,
+            client_id,
+            client_secret: None,
+            client_auth: ClientAuth::default(),
+            introspection_auth: None,
+            client_assertion: None,
+            methods: standard_methods(),
+            unauthenticated: Unauthenticated::default(),
+            session: None,
+            scopes: standard_scopes(),
+            redirect_uri: None,
+            redirect_suffix: standard_suffix(),
+            pkce: Pkce::default(),
+            nonce: true,
+            pushed_requests: None,
+            authorization_arguments: BTreeMap::new(),
+            token_arguments: BTreeMap::new(),
+            logout: Logout::default(),
+            bearer_places: standard_places(),
+            public_key: None,
+            introspection_endpoint: None,
+            introspection_headers: Vec::new(),
+            introspection_seconds: one_minute(),
+            userinfo: true,
+            issuers: Vec::new(),
+            required: RequiredClaims::default(),
+            leeway_seconds: 0,
+            accept_unsigned_id_tokens: false,
+            refresh: true,
+            refresh_leeway_seconds: 0,
+            cache_seconds: one_hour(),
+            upstream_headers: standard_headers(),
+            cleared_headers: Vec::new(),
+            introspection_authorization: None,
+            client_headers: Vec::new(),
+            consumer: None,
+            identity: identity::Config::default(),
+            realm: None,
+            explain: false,
+            login_failure_status: unauthorized(),
+            http: crate::http_rules::HttpRules::default(),
+        }
+    }
+}
+
+fn standard_methods() -> Vec<Method> {
+    vec![Method::Session, Method::Bearer, Method::AuthorizationCode]
+}
+
+fn standard_scopes() -> Vec<String> {
+    vec!["openid".into()]
+}
+
+fn standard_suffix() -> String {
+    "/.weir/redirect".into()
+}
+
+fn standard_places() -> Vec<TokenPlace> {
+    vec![TokenPlace::Bearer]
+}
+
+fn unauthorized() -> u16 {
+    401
+}
+
+fn one_minute() -> u64 {
+    60
+}
+
+fn one_hour() -> u64 {
+    3_600
+}
+
+fn standard_headers() -> Vec<TokenHeader> {
+    [
+        ("X-Access-Token", TokenValue::AccessToken),
+        ("X-ID-Token", TokenValue::IdClaims),
+        ("X-Userinfo", TokenValue::Userinfo),
+    ]
+    .map(|(name, value)| TokenHeader {
+        name: name.into(),
+        value,
+    })
+    .into()
+}
+
+/// How a client proves who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientAuth {
+    /// With its secret in `Authorization: Basic`.
+    #[default]
+    Basic,
+    /// With its secret in the form.
+    Post,
+    /// With a token that its secret signs.
+    SecretJwt,
+    /// With a token that its private key signs.
+    PrivateKeyJwt,
+    /// Not at all: it is a public client.
+    None,
+}
+
+/// What signs assertions of a client (RFC 7523).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientAssertion {
+    /// The private key in PEM, for `private-key-jwt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_key: Option<String>,
+    /// The key's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_id: Option<String>,
+    /// The algorithm; absent: `HS256` for a secret, `RS256` for a private key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// How long an assertion is good, in seconds.
+    #[serde(default = "one_minute")]
+    pub seconds: u64,
+    /// Its audience; absent: the endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+}
+
+impl std::fmt::Debug for ClientAssertion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ClientAssertion").finish_non_exhaustive()
+    }
+}
+
+/// How a caller may be recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// By a session of an earlier login.
+    Session,
+    /// By a signed bearer token.
+    Bearer,
+    /// By a bearer token of which the provider says whether it is good.
+    Introspection,
+    /// By a bearer token with which the userinfo endpoint answers.
+    Userinfo,
+    /// By name and password of a user (`Authorization: Basic`), exchanged for a token.
+    Password,
+    /// By id and secret of a client (`Authorization: Basic`), exchanged for a token.
+    ClientCredentials,
+    /// By a login at the provider, to which the browser is sent.
+    AuthorizationCode,
+}
+
+/// What becomes of calls that no method recognises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unauthenticated {
+    /// Browsers are sent to the provider, if that is one of the methods; others are refused.
+    #[default]
+    Login,
+    /// They are refused.
+    Refuse,
+    /// They go on without an identity.
+    Pass,
+}
+
+/// When logins use PKCE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pkce {
+    /// When the provider's document says that it knows `S256`.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Pushed authorization requests.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PushedRequests {
+    /// The endpoint; absent: the one that the document names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// How the client proves who it is there; absent: as at the token endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<ClientAuth>,
+}
+
+/// Which calls log out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Logout {
+    /// The path that logs out; absent: none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Paths that end so log out; absent: none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_suffix: Option<String>,
+    /// A query argument that logs out; absent: none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_argument: Option<String>,
+    /// The methods with which a call logs out; empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Whether the provider is told that the tokens are not needed any more (RFC 7009).
+    pub revoke: bool,
+    /// Where browsers go when they are logged out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_uri: Option<String>,
+    /// Whether browsers are sent to the provider, to log out there too, if its document says where.
+    pub at_provider: bool,
+}
+
+impl Default for Logout {
+    fn default() -> Self {
+        Self {
+            path: Some("/logout".into()),
+            path_suffix: None,
+            query_argument: None,
+            methods: Vec::new(),
+            revoke: false,
+            redirect_uri: None,
+            at_provider: true,
+        }
+    }
+}
+
+/// A place where a token may stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenPlace {
+    /// `Authorization: Bearer`.
+    Bearer,
+    /// A request header.
+    Header(String),
+    /// A query argument.
+    Query(String),
+    /// A cookie.
+    Cookie(String),
+}
+
+/// What a token must say. Each list has alternatives, of which one must hold; an alternative with blanks in it names several
+/// values, which must all be there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequiredClaims {
+    /// The scopes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The claim with the scopes, as a path.
+    pub scopes_claim: Vec<String>,
+    /// The audiences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub audiences: Vec<String>,
+    /// The claim with the audiences, as a path.
+    pub audiences_claim: Vec<String>,
+    /// Whether a bearer token must have that claim.
+    pub audience_present: bool,
+    /// The groups.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// The claim with the groups, as a path.
+    pub groups_claim: Vec<String>,
+    /// The roles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+    /// The claim with the roles, as a path.
+    pub roles_claim: Vec<String>,
+    /// Claims that a token must not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<String>,
+    /// A JSON Schema for the claims of a bearer token; in a session, for `{user, access_token, id_token}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Map<String, Value>>,
+}
+
+impl Default for RequiredClaims {
+    fn default() -> Self {
+        let claim = |name: &str| vec![name.to_owned()];
+        Self {
+            scopes: Vec::new(),
+            scopes_claim: claim("scope"),
+            audiences: Vec::new(),
+            audiences_claim: claim("aud"),
+            audience_present: false,
+            groups: Vec::new(),
+            groups_claim: claim("groups"),
+            roles: Vec::new(),
+            roles_claim: claim("roles"),
+            forbidden: Vec::new(),
+            schema: None,
+        }
+    }
+}
+
+/// A header, and what it says of the tokens. It is left out if they do not have that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenHeader {
+    /// The header's name.
+    pub name: String,
+    /// Its value.
+    pub value: TokenValue,
+}
+
+/// What a header says of the tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenValue {
+    /// The access token.
+    AccessToken,
+    /// The access token behind `Bearer`.
+    BearerToken,
+    /// The identity token, as it was signed.
+    IdToken,
+    /// The refresh token.
+    RefreshToken,
+    /// The claims of the identity token: Base64 of JSON.
+    IdClaims,
+    /// The claims of the userinfo endpoint, or those of a bearer token: Base64 of JSON.
+    Userinfo,
+    /// The claims of an introspection: Base64 of JSON.
+    Introspection,
+    /// The session's id.
+    SessionId,
+    /// A claim, as a path.
+    Claim(Vec<String>),
+}
+
+/// Which consumer calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsumerRules {
+    /// The claim that names the consumer, as a path.
+    pub claim: Vec<String>,
+    /// By what consumers are found.
+    #[serde(default = "standard_names")]
+    pub by: Vec<ConsumerName>,
+    /// Whether calls of others go on without a consumer.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+fn standard_names() -> Vec<ConsumerName> {
+    vec![ConsumerName::Username, ConsumerName::CustomId]
+}

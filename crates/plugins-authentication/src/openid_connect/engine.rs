@@ -1,0 +1,143 @@
+//! What all parts of an instance have in common: the configuration made ready, requests that belong to one call, and
+//! answers to callers.
+
+use super::client::Client;
+use super::config::{ClientAuth, Config};
+use super::provider::{Caches, Directory, Provider, Step};
+use crate::jose::KeySet;
+use crate::session_cookie::Sessions;
+use std::sync::Arc;
+use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Subrequest, SubrequestResponse};
+use weir_plugins_shared::random::Random;
+
+/// The plugin's name.
+pub(super) const NAME: &str = "openid-connect";
+
+/// The parts of an instance.
+pub(super) struct Engine {
+    pub(super) config: Config,
+    pub(super) directory: Directory,
+    pub(super) client: Client,
+    pub(super) caches: Arc<Caches>,
+    pub(super) sessions: Option<Sessions>,
+    /// The key of the configuration, in place of the provider's.
+    pub(super) own_keys: Option<KeySet>,
+    /// Whether what access tokens of sessions say is needed.
+    pub(super) reads_access_tokens: bool,
+    pub(super) random: Random,
+}
+
+/// A request that belongs to one call only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    Push,
+    Code,
+    Userinfo,
+    Revoke,
+}
+
+/// What one call has asked, and the answers.
+#[derive(Default)]
+struct Asked {
+    waiting: Option<Ask>,
+    answers: Vec<(Ask, Option<SubrequestResponse>)>,
+}
+
+impl Engine {
+    /// Asks once in a call; the answer is kept until the call is over.
+    pub(super) fn once(
+        &self,
+        exchange: &mut Exchange,
+        ask: Ask,
+        request: impl FnOnce() -> Option<Subrequest>,
+    ) -> Step<Option<SubrequestResponse>> {
+        let mut asked = exchange.filter_state.take::<_, Asked>(self).unwrap_or_default();
+        if asked.waiting == Some(ask) {
+            asked.waiting = None;
+            asked
+                .answers
+                .push((ask, exchange.subrequest_response.take().flatten()));
+        }
+        let known = asked.answers.iter().find(|(it, _)| *it == ask);
+        let known = known.map(|(_, answer)| answer.clone());
+        let request = match known {
+            Some(_) => None,
+            None => request(),
+        };
+        if request.is_some() {
+            asked.waiting = Some(ask);
+        }
+        exchange.filter_state.put(self, asked);
+        match request {
+            Some(request) => Err(Box::new(Outcome::Subrequest(Box::new(request)))),
+            None => Ok(known.flatten()),
+        }
+    }
+
+    /// The provider's document, or an answer that says that it cannot be had.
+    pub(super) fn provider(&self, exchange: &mut Exchange) -> Step<Arc<Provider>> {
+        let provider = self.directory.provider(exchange)?;
+        provider.ok_or_else(|| unavailable("the provider's discovery document cannot be had"))
+    }
+
+    /// A form for one of the provider's endpoints.
+    pub(super) fn post(
+        &self,
+        exchange: &mut Exchange,
+        endpoint: &str,
+        auth: ClientAuth,
+        arguments: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Option<Subrequest> {
+        let now_s = exchange.unix_ms() / 1_000;
+        let rules = &self.directory.rules;
+        self.client
+            .post(endpoint, auth, arguments, headers, (rules, now_s))
+    }
+
+    /// An answer for calls whose token is not good, or that have none.
+    pub(super) fn unauthorized(&self, error: Option<(&str, &str)>) -> Box<Outcome> {
+        let mut challenge = match &self.config.realm {
+            Some(realm) => format!("Bearer realm=\"{realm}\""),
+            None => "Bearer".to_owned(),
+        };
+        if let Some((error, description)) = error {
+            let separator = if challenge == "Bearer" { " " } else { ", " };
+            challenge.push_str(&format!("{separator}error=\"{error}\""));
+            if self.config.explain {
+                challenge.push_str(&format!(", error_description=\"{description}\""));
+            }
+        }
+        let mut refusal = Refusal::with_status(RefusalKind::Answered { plugin: NAME }, 401);
+        refusal.challenge = Some(challenge);
+        Box::new(Outcome::Refuse(Box::new(refusal)))
+    }
+
+    /// An answer for callers who lack a right.
+    pub(super) fn forbidden(&self, words: &str) -> Box<Outcome> {
+        if self.config.explain {
+            let body = serde_json::json!({ "error": words }).to_string();
+            return Box::new(Outcome::Reply(Box::new(Reply::new(
+                403,
+                "application/json",
+                body,
+            ))));
+        }
+        let kind = RefusalKind::Answered { plugin: NAME };
+        Box::new(Outcome::Refuse(Box::new(Refusal::with_status(kind, 403))))
+    }
+}
+
+/// An answer while the provider does not give what is needed.
+pub(super) fn unavailable(reason: &'static str) -> Box<Outcome> {
+    let kind = RefusalKind::PluginFailed { plugin: NAME, reason };
+    Box::new(Outcome::Refuse(Box::new(Refusal::with_status(kind, 503))))
+}
+
+/// Sends a browser elsewhere. The answer is not kept by caches.
+pub(super) fn redirect(location: &str) -> Box<Outcome> {
+    let reply = Reply::new(302, "", Vec::new())
+        .with_header("Location", location)
+        .with_header("Cache-Control", "no-cache, no-store, max-age=0");
+    Box::new(Outcome::Reply(Box::new(reply)))
+}

@@ -1,0 +1,209 @@
+//! An instance of `openid-connect` at work: which method recognises the caller, and what becomes of the call.
+
+use super::bearer::{Brought, Judged};
+use super::config::{ConsumerRules, Method, Unauthenticated};
+use super::engine::{Engine, NAME, unavailable};
+use super::provider::Step;
+use super::recognised::{Insufficient, Recognised};
+use crate::consumer_names::ConsumerNames;
+use crate::identity::Gate;
+use std::sync::Arc;
+use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases};
+use weir_plugins_shared::json_schema::Schema;
+
+/// How often the engine may call this filter for one call.
+const MAX_ROUNDS: u8 = 40;
+
+/// An instance of `openid-connect`.
+pub(super) struct OpenIdFilter {
+    pub(super) engine: Engine,
+    pub(super) gate: Gate,
+    pub(super) schema: Option<Schema>,
+    pub(super) consumers: Option<(ConsumerRules, Arc<ConsumerNames>)>,
+}
+
+/// What is known of a call from its first round on.
+struct Call {
+    rounds: u8,
+    /// The token that it brings, read before headers are removed.
+    token: Option<String>,
+    is_malformed: bool,
+}
+
+impl Filter for OpenIdFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let mut call = match exchange.filter_state.take::<_, Call>(self) {
+            Some(call) => call,
+            None => {
+                if self.gate.skips(exchange) {
+                    return Outcome::Continue;
+                }
+                self.first(exchange)
+            }
+        };
+        call.rounds += 1;
+        if call.rounds > MAX_ROUNDS {
+            return *unavailable("the provider's answers lead nowhere");
+        }
+        let outcome = self.run(exchange, &call).unwrap_or_else(|outcome| outcome);
+        exchange.filter_state.put(self, call);
+        *outcome
+    }
+}
+
+impl OpenIdFilter {
+    /// Reads what the caller brings, and removes what only this plugin may say.
+    fn first(&self, exchange: &mut Exchange) -> Call {
+        let (token, is_malformed) = match self.engine.brought(exchange) {
+            Brought::Token(token) => (Some(token), false),
+            Brought::Malformed => (None, true),
+            Brought::None => (None, false),
+        };
+        for header in &self.engine.config.upstream_headers {
+            if !header.name.eq_ignore_ascii_case("authorization") {
+                exchange.request.headers.remove_owned(header.name.as_bytes());
+            }
+        }
+        for name in &self.engine.config.cleared_headers {
+            exchange.request.headers.remove_owned(name.as_bytes());
+        }
+        Call {
+            rounds: 0,
+            token,
+            is_malformed,
+        }
+    }
+
+    fn run(&self, exchange: &mut Exchange, call: &Call) -> Step<Box<Outcome>> {
+        let engine = &self.engine;
+        let has_sessions = engine.sessions.is_some();
+        if has_sessions && engine.is_logout(exchange) {
+            return engine.log_out(exchange);
+        }
+        let methods = &engine.config.methods;
+        if has_sessions && methods.contains(&Method::AuthorizationCode) && engine.is_callback(exchange) {
+            return engine.end_login(exchange);
+        }
+        let mut fault = None;
+        for method in methods {
+            let judged = match self.try_method(exchange, call, *method)? {
+                None => continue,
+                Some(Err(words)) => {
+                    fault = fault.or(Some(words));
+                    continue;
+                }
+                Some(Ok(recognised)) => recognised,
+            };
+            return Ok(self.accept(exchange, judged));
+        }
+        self.unrecognised(exchange, call, fault)
+    }
+
+    fn try_method(&self, exchange: &mut Exchange, call: &Call, method: Method) -> Step<Option<Judged>> {
+        let engine = &self.engine;
+        match (method, &call.token) {
+            (Method::Session, _) => Ok(engine.by_session(exchange)?.map(Ok)),
+            (Method::Bearer, Some(token)) => engine.signed(exchange, token),
+            (Method::Introspection, Some(token)) => engine.introspect(exchange, token).map(Some),
+            (Method::Userinfo, Some(token)) => engine.by_userinfo(exchange, token).map(Some),
+            (Method::Password | Method::ClientCredentials, _) => engine.granted(exchange, method),
+            _ => Ok(None),
+        }
+    }
+
+    /// None of the methods recognises the caller.
+    fn unrecognised(
+        &self,
+        exchange: &mut Exchange,
+        call: &Call,
+        fault: Option<(&str, &str)>,
+    ) -> Step<Box<Outcome>> {
+        let engine = &self.engine;
+        if self.gate.takes_anybody() {
+            return Ok(Box::new(self.gate.reject(exchange, AuthFailure::Missing, None)));
+        }
+        if let Some(fault) = fault {
+            return Ok(engine.unauthorized(Some(fault)));
+        }
+        let logs_in = engine.config.methods.contains(&Method::AuthorizationCode);
+        if call.is_malformed && engine.config.methods.iter().any(|it| is_bearer(*it)) {
+            let kind = weir_plugin::RefusalKind::Unacceptable { plugin: NAME };
+            return Ok(Box::new(Outcome::refuse(kind)));
+        }
+        match engine.config.unauthenticated {
+            Unauthenticated::Login if logs_in => engine.begin_login(exchange),
+            Unauthenticated::Login | Unauthenticated::Refuse => Ok(engine.unauthorized(None)),
+            Unauthenticated::Pass => {
+                self.strip(exchange);
+                Ok(Box::new(Outcome::Continue))
+            }
+        }
+    }
+
+    fn accept(&self, exchange: &mut Exchange, recognised: Recognised) -> Box<Outcome> {
+        let engine = &self.engine;
+        let required = &engine.config.required;
+        match recognised.suffices(required, self.schema.as_ref(), exchange) {
+            Ok(()) => {}
+            Err(Insufficient::Forbidden(words)) => return engine.forbidden(&words),
+            Err(Insufficient::Schema(_)) => {
+                return engine.unauthorized(Some(("invalid_token", "the claims do not fit the schema")));
+            }
+        }
+        let subject = ["sub".to_owned()];
+        if let Some((rules, names)) = &self.consumers {
+            let name = recognised.text(&rules.claim);
+            match name.and_then(|name| names.find(&name, &rules.by).cloned()) {
+                Some(consumer) => {
+                    let id = recognised.text(&subject).map(|it| Arc::from(&*it));
+                    let identity = Identity {
+                        consumer,
+                        credential_id: id,
+                    };
+                    self.gate.accept(exchange, &identity);
+                }
+                None if rules.optional => {}
+                None => return engine.forbidden("consumer not found"),
+            }
+        }
+        let mark = recognised.text(&subject);
+        let mark = mark.or_else(|| recognised.access_token.as_deref().map(Into::into));
+        exchange.add_fingerprint(mark.unwrap_or_default().as_bytes());
+        for header in &engine.config.upstream_headers {
+            if let Some(value) = recognised.header(header)
+                && weir_plugin::headers::is_value(value.as_bytes())
+            {
+                exchange
+                    .request
+                    .headers
+                    .set_owned(header.name.as_bytes(), value.as_bytes());
+            }
+        }
+        for header in &engine.config.client_headers {
+            if let Some(value) = recognised.header(header)
+                && weir_plugin::headers::is_value(value.as_bytes())
+            {
+                exchange
+                    .response_headers
+                    .set(header.name.as_bytes(), value.as_bytes());
+            }
+        }
+        self.strip(exchange);
+        Box::new(Outcome::Continue)
+    }
+
+    /// Takes the cookies of sessions out of the request: upstreams do not need them.
+    fn strip(&self, exchange: &mut Exchange) {
+        if let Some(sessions) = &self.engine.sessions {
+            sessions.strip(&mut exchange.request);
+        }
+    }
+}
+
+fn is_bearer(method: Method) -> bool {
+    matches!(method, Method::Bearer | Method::Introspection | Method::Userinfo)
+}

@@ -1,0 +1,222 @@
+//! What is known of a provider: its discovery document and its keys, fetched once for all calls.
+
+use super::config::Config;
+use crate::jose::KeySet;
+use crate::shared_fetch::{Found, Wanted};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_plugin::{Exchange, Outcome, SubrequestResponse};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+
+/// How long nothing is fetched after a failure.
+const RETRY_MS: u64 = 2_000;
+/// An unknown key fetches the key set again, at most so often.
+const ROTATION_MS: u64 = 30_000;
+/// How long documents are used when the provider does not answer.
+const STALE_MS: u64 = 86_400_000;
+/// The most bytes of each cache.
+const CACHE_BYTES: usize = 32 << 20;
+
+/// What a call needs from the engine, or answers, before it can go on.
+pub(super) type Step<T> = Result<T, Box<Outcome>>;
+
+/// A provider's discovery document (OpenID Connect Discovery 1.0, 3), as far as it is used.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Provider {
+    pub(super) issuer: String,
+    #[serde(default)]
+    pub(super) authorization_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) token_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) jwks_uri: Option<String>,
+    #[serde(default)]
+    pub(super) userinfo_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) introspection_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) revocation_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) end_session_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) pushed_authorization_request_endpoint: Option<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+impl Provider {
+    /// Whether it knows the PKCE method `S256`.
+    pub(super) fn knows_pkce(&self) -> bool {
+        self.code_challenge_methods_supported
+            .iter()
+            .any(|it| it == "S256")
+    }
+}
+
+/// What a token endpoint has answered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct TokenSet {
+    pub(crate) access_token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id_token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refresh_token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at_s: Option<u64>,
+}
+
+/// What all instances share. It outlives reloads.
+#[derive(Debug)]
+pub(super) struct Caches {
+    providers: Arc<ExpiringMap<Arc<Provider>>>,
+    keys: Arc<ExpiringMap<Arc<KeySet>>>,
+    pub(super) answers: Arc<ExpiringMap<Arc<Map<String, Value>>>>,
+    pub(super) tokens: Arc<ExpiringMap<Arc<TokenSet>>>,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self {
+            providers: ExpiringMap::new(CACHE_BYTES),
+            keys: ExpiringMap::new(CACHE_BYTES),
+            answers: ExpiringMap::new(CACHE_BYTES),
+            tokens: ExpiringMap::new(CACHE_BYTES),
+        }
+    }
+}
+
+/// Where the provider is, and how it is asked.
+pub(super) struct Directory {
+    pub(super) server: HttpServer,
+    pub(super) rules: AskRules,
+    issuer: Option<String>,
+    cache_ms: u64,
+    caches: Arc<Caches>,
+}
+
+impl Directory {
+    pub(super) fn new(server: HttpServer, rules: AskRules, config: &Config, caches: &Arc<Caches>) -> Self {
+        Self {
+            server,
+            rules,
+            issuer: config.issuer.clone(),
+            cache_ms: config.cache_seconds.saturating_mul(1_000),
+            caches: Arc::clone(caches),
+        }
+    }
+
+    /// The address of the discovery document.
+    pub(super) fn address(discovery: &str) -> String {
+        match discovery.contains("/.well-known/") {
+            true => discovery.to_owned(),
+            false => format!(
+                "{}/.well-known/openid-configuration",
+                discovery.trim_end_matches('/')
+            ),
+        }
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        Lifetime {
+            fresh_ms: self.cache_ms,
+            stale_ms: STALE_MS,
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        self.rules.timeout
+    }
+
+    /// The discovery document; `None`: it cannot be had.
+    pub(super) fn provider(&self, exchange: &mut Exchange) -> Step<Option<Arc<Provider>>> {
+        let key = format!("{}{}", self.server.authority, self.server.target);
+        let key = format!(
+            "{key} {} {}",
+            self.rules.verify_tls,
+            self.issuer.as_deref().unwrap_or_default()
+        );
+        let wanted = Wanted {
+            map: &self.caches.providers,
+            key: key.as_bytes(),
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.timeout(),
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| Outcome::Subrequest(Box::new(self.server.request(HttpRequest::GET, &self.rules))),
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let provider: Provider = serde_json::from_slice(&answer.body).ok()?;
+                if !self.is_issuer(&provider.issuer) {
+                    return None;
+                }
+                Some((Arc::new(provider), answer.body.len() * 2, self.lifetime()))
+            },
+        );
+        settled(found)
+    }
+
+    /// Whether the document is that of the configured issuer. Some name themselves with a `/` at the end, and some without.
+    fn is_issuer(&self, found: &str) -> bool {
+        let wanted = self.issuer.as_deref().unwrap_or(found);
+        wanted.trim_end_matches('/') == found.trim_end_matches('/')
+    }
+
+    /// The key set. With `renewed` it is fetched again unless that was done a short time ago.
+    pub(super) fn keys(
+        &self,
+        provider: &Provider,
+        exchange: &mut Exchange,
+        renewed: bool,
+    ) -> Step<Option<Arc<KeySet>>> {
+        let Some(address) = &provider.jwks_uri else {
+            return Ok(None);
+        };
+        let Some(server) = HttpServer::parse(address) else {
+            return Ok(None);
+        };
+        let key = format!("{address} {}", self.rules.verify_tls);
+        let since_ms = exchange.unix_ms().saturating_sub(ROTATION_MS);
+        let wanted = Wanted {
+            map: &self.caches.keys,
+            key: key.as_bytes(),
+            since_ms: if renewed { since_ms } else { 0 },
+            retry_ms: if renewed { ROTATION_MS } else { RETRY_MS },
+            timeout: self.timeout(),
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| Outcome::Subrequest(Box::new(server.request(HttpRequest::GET, &self.rules))),
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let keys = KeySet::parse(&answer.body)?;
+                Some((Arc::new(keys), answer.body.len() * 4, self.lifetime()))
+            },
+        );
+        settled(found)
+    }
+}
+
+/// An answer with status 200.
+pub(super) fn good(answer: Option<SubrequestResponse>) -> Option<SubrequestResponse> {
+    answer.filter(|answer| answer.status == 200)
+}
+
+/// What was found, or what the engine has to do first.
+pub(super) fn settled<V>(found: Found<V>) -> Step<Option<V>> {
+    match found {
+        Found::Value(value) => Ok(Some(value)),
+        Found::Nothing => Ok(None),
+        Found::Wait(outcome) => Err(Box::new(outcome)),
+    }
+}

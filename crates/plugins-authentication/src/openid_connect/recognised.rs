@@ -1,0 +1,212 @@
+//! Who calls, as the tokens say: claims, whether they suffice, and the headers that tell them.
+
+use super::config::{RequiredClaims, TokenHeader, TokenValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+use weir_plugin::Exchange;
+use weir_plugins_shared::json_schema::Schema;
+
+/// What the tokens of a call say.
+#[derive(Debug, Default)]
+pub(super) struct Recognised {
+    /// By a session, not by a token of the call.
+    pub(super) by_session: bool,
+    pub(super) access_token: Option<String>,
+    pub(super) id_token: Option<String>,
+    pub(super) refresh_token: Option<String>,
+    pub(super) session_id: Option<String>,
+    /// What the token endpoint has said.
+    pub(super) scope: Option<String>,
+    pub(super) access_claims: Option<Arc<Map<String, Value>>>,
+    pub(super) introspection: Option<Arc<Map<String, Value>>>,
+    pub(super) id_claims: Option<Arc<Map<String, Value>>>,
+    pub(super) userinfo: Option<Arc<Map<String, Value>>>,
+}
+
+/// Why a token does not suffice.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Insufficient {
+    /// It lacks a right; the words for that.
+    Forbidden(String),
+    /// Its claims do not fit the schema.
+    Schema(String),
+}
+
+impl Recognised {
+    /// A claim, of the first token that has it.
+    pub(super) fn claim(&self, path: &[String]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let all = [
+            &self.access_claims,
+            &self.introspection,
+            &self.id_claims,
+            &self.userinfo,
+        ];
+        all.into_iter().flatten().find_map(|claims| {
+            let start = claims.get(first)?;
+            rest.iter().try_fold(start, |value, step| value.get(step))
+        })
+    }
+
+    /// A claim as a text; numbers and truth values are written out.
+    pub(super) fn text(&self, path: &[String]) -> Option<Cow<'_, str>> {
+        match self.claim(path)? {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            Value::Null => None,
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+
+    /// Reads the claims of an access token that the provider itself has sent; it came over a connection to the provider.
+    pub(super) fn read_access_token(&mut self) {
+        let Some(token) = self.access_token.as_deref() else {
+            return;
+        };
+        let claims = token
+            .split('.')
+            .nth(1)
+            .and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
+        let claims = claims.and_then(|json| serde_json::from_slice(&json).ok());
+        self.access_claims = claims.map(Arc::new);
+    }
+
+    /// Whether the tokens say what is required.
+    pub(super) fn suffices(
+        &self,
+        required: &RequiredClaims,
+        schema: Option<&Schema>,
+        exchange: &Exchange,
+    ) -> Result<(), Insufficient> {
+        let forbid = |words: String| Err(Insufficient::Forbidden(words));
+        if !required.scopes.is_empty() {
+            let claimed = self.claim(&required.scopes_claim).map(words);
+            let own = || {
+                self.scope
+                    .as_deref()
+                    .map(|scope| blanks(scope).map(str::to_owned).collect())
+            };
+            match claimed.or_else(own) {
+                None if self.by_session => return forbid("required scopes not present".into()),
+                held => {
+                    if !holds(&required.scopes, &held.unwrap_or_default()) {
+                        let names: Vec<&str> = required.scopes.iter().flat_map(|it| blanks(it)).collect();
+                        return forbid(format!("required scopes {} not present", names.join(", ")));
+                    }
+                }
+            }
+        }
+        let audience = self.claim(&required.audiences_claim);
+        if !self.by_session
+            && audience.is_none()
+            && (required.audience_present || !required.audiences.is_empty())
+        {
+            return forbid("required audience claim not present".into());
+        }
+        for (wanted, claim, words_of_it) in [
+            (
+                &required.audiences,
+                &required.audiences_claim,
+                "mismatched audience",
+            ),
+            (
+                &required.groups,
+                &required.groups_claim,
+                "required groups not present",
+            ),
+            (
+                &required.roles,
+                &required.roles_claim,
+                "required roles not present",
+            ),
+        ] {
+            let is_own_audience = self.by_session && std::ptr::eq(wanted, &required.audiences);
+            let held = || self.claim(claim).map(words).unwrap_or_default();
+            if !wanted.is_empty() && !is_own_audience && !holds(wanted, &held()) {
+                return forbid(words_of_it.into());
+            }
+        }
+        let is_there = |name: &&String| self.claim(std::slice::from_ref(name)).is_some();
+        if required.forbidden.iter().any(|name| is_there(&name)) {
+            return forbid("forbidden claims are present".into());
+        }
+        match schema {
+            Some(schema) => {
+                let mut claims = self.for_schema();
+                let checked = schema.check(&mut claims, &exchange.request.work);
+                checked.map_err(Insufficient::Schema)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The claims as schemas see them.
+    fn for_schema(&self) -> Value {
+        let value = |claims: &Option<Arc<Map<String, Value>>>| match claims {
+            Some(claims) => Value::Object((**claims).clone()),
+            None => Value::Null,
+        };
+        if !self.by_session {
+            let own = self.access_claims.as_ref().or(self.introspection.as_ref());
+            return own.map_or(Value::Null, |claims| Value::Object((**claims).clone()));
+        }
+        let mut all = Map::new();
+        let token = self.access_token.clone().map_or(Value::Null, Value::String);
+        for (name, value) in [
+            ("user", value(&self.userinfo)),
+            ("access_token", token),
+            ("id_token", value(&self.id_claims)),
+        ] {
+            if !value.is_null() {
+                all.insert(name.to_owned(), value);
+            }
+        }
+        Value::Object(all)
+    }
+
+    /// Sets a header of the list wherever the tokens have its value; all others of the list are gone already.
+    pub(super) fn header(&self, header: &TokenHeader) -> Option<String> {
+        let json = |claims: &Option<Arc<Map<String, Value>>>| {
+            let text = serde_json::to_string(&**claims.as_ref()?).ok()?;
+            Some(STANDARD.encode(text))
+        };
+        match &header.value {
+            TokenValue::AccessToken => self.access_token.clone(),
+            TokenValue::BearerToken => self.access_token.as_ref().map(|token| format!("Bearer {token}")),
+            TokenValue::IdToken => self.id_token.clone(),
+            TokenValue::RefreshToken => self.refresh_token.clone(),
+            TokenValue::IdClaims => json(&self.id_claims),
+            TokenValue::Userinfo => json(&self.userinfo)
+                .or_else(|| json(&self.access_claims).filter(|_| !self.by_session))
+                .or_else(|| json(&self.introspection)),
+            TokenValue::Introspection => json(&self.introspection),
+            TokenValue::SessionId => self.session_id.clone(),
+            TokenValue::Claim(path) => self.text(path).map(Cow::into_owned),
+        }
+    }
+}
+
+/// The words of a claim: a list of texts, or a text with blanks.
+fn words(claim: &Value) -> Vec<String> {
+    match claim {
+        Value::String(text) => blanks(text).map(str::to_owned).collect(),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn blanks(text: &str) -> impl Iterator<Item = &str> {
+    text.split_ascii_whitespace()
+}
+
+/// Whether one of the alternatives is held, with all of its words.
+fn holds(alternatives: &[String], held: &[String]) -> bool {
+    let mut alternatives = alternatives.iter();
+    alternatives.any(|all| blanks(all).all(|word| held.iter().any(|it| it == word)))
+}

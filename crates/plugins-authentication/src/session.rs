@@ -1,0 +1,346 @@
+//! `session`: remembers callers that another plugin has recognised.
+//!
+//! ```yaml
+//! session: {secret: 0123456789abcdef}
+//! ```
+//!
+//! It stands before the plugins that recognise callers, and these let calls without credentials pass (`anonymous`, with
+//! `skip_authenticated`). A call that one of them has recognised begins a session in a sealed cookie; from then on the cookie
+//! is enough. The session ends with the time, when its consumer is deleted, or when the caller logs out.
+//!
+//! Security: a session is a new one each time, whatever the caller sends. All gateways with the same secret know it. A copy of
+//! its cookie is good until its time is up.
+
+use crate::consumer_names::{ConsumerName, ConsumerNames};
+use crate::identity::{self, Gate};
+use crate::session_cookie::{Session, SessionConfig, Sessions};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BuildContext, Exchange, Filter, Identity, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugins_shared::random::{Random, system_random};
+
+/// Configuration of `session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The session and its cookie.
+    pub session: SessionConfig,
+    /// The query argument that logs out; absent: none does.
+    #[serde(default = "logout_argument", skip_serializing_if = "Option::is_none")]
+    pub logout_query_argument: Option<String>,
+    /// The methods with which a call logs out.
+    #[serde(default = "logout_methods")]
+    pub logout_methods: Vec<String>,
+    /// Whether upstreams get the session's id, in `Session-Id`.
+    #[serde(default)]
+    pub upstream_id: bool,
+    /// Whether callers get the session's id, in `Session-Id`.
+    #[serde(default)]
+    pub client_id: bool,
+    /// What upstreams are told about the caller.
+    #[serde(default)]
+    pub identity: identity::Config,
+}
+
+impl Config {
+    /// The defaults of all options, with this session.
+    pub fn new(session: SessionConfig) -> Self {
+        Self {
+            session,
+            logout_query_argument: logout_argument(),
+            logout_methods: logout_methods(),
+            upstream_id: false,
+            client_id: false,
+            identity: identity::Config::default(),
+        }
+    }
+}
+
+fn logout_argument() -> Option<String> {
+    Some("session_logout".into())
+}
+
+fn logout_methods() -> Vec<String> {
+    ["POST", "DELETE"].map(str::to_owned).to_vec()
+}
+
+/// The header with a session's id.
+const ID: &[u8] = b"Session-Id";
+
+/// The plugin.
+pub struct SessionPlugin(Random);
+
+impl Default for SessionPlugin {
+    fn default() -> Self {
+        Self(system_random)
+    }
+}
+
+impl Plugin for SessionPlugin {
+    fn name(&self) -> &'static str {
+        "session"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let faults = config.session.faults(&DocPath::root().field("session"));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Arc::new(SessionFilter {
+            gate: Gate::build("session", config.identity.clone(), context)?,
+            sessions: Sessions::new(config.session.clone(), self.0),
+            consumers: ConsumerNames::of(context),
+            config,
+        }))
+    }
+}
+
+/// An instance of `session`.
+struct SessionFilter {
+    config: Config,
+    gate: Gate,
+    sessions: Sessions,
+    consumers: Arc<ConsumerNames>,
+}
+
+/// Who a session is for.
+#[derive(Debug, Serialize, Deserialize)]
+struct Remembered {
+    consumer: String,
+    credential: String,
+}
+
+/// That the call has a session already, or has just ended it.
+struct Decided;
+
+impl SessionFilter {
+    fn is_logout(&self, exchange: &Exchange) -> bool {
+        let request = &exchange.request;
+        let argument = self.config.logout_query_argument.as_ref();
+        let is_method = |method: &String| method.as_bytes() == request.method;
+        argument.is_some_and(|name| request.query_arg(name.as_bytes()).is_some())
+            && self.config.logout_methods.iter().any(is_method)
+    }
+
+    /// Who a session is for, if its consumer still exists.
+    fn identity(&self, session: &Session) -> Option<Identity> {
+        let remembered: Remembered = serde_json::from_slice(&session.data).ok()?;
+        let consumer = self.consumers.find(&remembered.consumer, &[ConsumerName::Id])?;
+        Some(Identity {
+            consumer: Arc::clone(consumer),
+            credential_id: Some(remembered.credential.into()),
+        })
+    }
+}
+
+impl Filter for SessionFilter {
+    fn phases(&self) -> Phases {
+        Phases::BOTH
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        exchange.request.headers.remove_owned(ID);
+        let now_s = exchange.unix_ms() / 1_000;
+        let Some(mut session) = self.sessions.open(&exchange.request, now_s) else {
+            return Outcome::Continue;
+        };
+        let identity = self.identity(&session);
+        let is_logout = self.is_logout(exchange);
+        let Exchange {
+            request,
+            response_headers,
+            filter_state,
+            ..
+        } = &mut *exchange;
+        if is_logout {
+            self.sessions.close(request, response_headers);
+            filter_state.put(self, Decided);
+            return Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())));
+        }
+        let Some(identity) = identity else {
+            self.sessions.close(request, response_headers);
+            return Outcome::Continue;
+        };
+        self.sessions
+            .touch(&mut session, request, response_headers, now_s);
+        filter_state.put(self, Decided);
+        let id = session.id_text();
+        if self.config.client_id {
+            response_headers.set(ID, id.as_bytes());
+        }
+        self.sessions.strip(request);
+        self.gate.accept(exchange, &identity);
+        if self.config.upstream_id {
+            exchange.request.headers.set_owned(ID, id.as_bytes());
+        }
+        Outcome::Continue
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        if exchange.filter_state.get_mut::<_, Decided>(self).is_some() {
+            return;
+        }
+        let Some(identity) = &exchange.identity else {
+            return;
+        };
+        // The anonymous consumer has no credential.
+        let Some(credential) = &identity.credential_id else {
+            return;
+        };
+        let remembered = Remembered {
+            consumer: identity.consumer.id.clone(),
+            credential: credential.to_string(),
+        };
+        let now_s = exchange.unix_ms() / 1_000;
+        let data = serde_json::to_vec(&remembered).unwrap_or_default();
+        let mut session = self.sessions.begin(data, now_s);
+        let Exchange {
+            request, response, ..
+        } = exchange;
+        self.sessions
+            .write(&mut session, request, &mut response.headers, now_s);
+        if self.config.client_id {
+            response.headers.set(ID, session.id_text().as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugins_testkit::*;
+
+    fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
+        let mut config = Config::new(SessionConfig::new("0123456789abcdef".into()));
+        change(&mut config);
+        build(
+            &SessionPlugin::default(),
+            &serde_json::to_value(config).expect("JSON"),
+        )
+        .expect("valid")
+    }
+
+    /// The cookie that a response sets.
+    fn cookie(call: &Exchange) -> Option<String> {
+        let all = lines(&call.response.headers)
+            .into_iter()
+            .chain(lines(&call.response_headers));
+        let mut cookies = all.filter_map(|line| line.strip_prefix("Set-Cookie: ").map(str::to_owned));
+        cookies
+            .next()
+            .map(|line| line.split(';').next().unwrap_or_default().to_owned())
+    }
+
+    fn recognised(filter: &Arc<dyn Filter>, who: &str, credential: Option<&str>) -> Option<String> {
+        let mut call = exchange();
+        assert_eq!(word(&filter.on_request(&mut call)), "continue");
+        call.identity = Some(identity(who, credential));
+        filter.on_response(&mut call);
+        cookie(&call)
+    }
+
+    #[test]
+    fn callers_that_were_recognised_are_remembered() {
+        let filter = filter(|_| {});
+        let cookie = recognised(&filter, "alice", Some("c1")).expect("a session");
+        let mut call = exchange();
+        prepare(
+            &mut call,
+            "GET /",
+            &[("Cookie", &cookie), ("X-Consumer-ID", "forged")],
+        );
+        assert_eq!(word(&filter.on_request(&mut call)), "continue");
+        let found = call.identity.clone().expect("a caller");
+        assert_eq!(
+            (found.consumer.id.as_str(), found.credential_id.as_deref()),
+            ("alice", Some("c1"))
+        );
+        assert_eq!(call.request.headers.get(b"x-consumer-id"), Some(&b"alice"[..]));
+        assert!(call.request.headers.get(b"cookie").is_none());
+        filter.on_response(&mut call);
+        assert_eq!(self::cookie(&call), None, "a session is begun once");
+        // Each login begins another session.
+        assert_ne!(recognised(&filter, "alice", Some("c1")), Some(cookie));
+        assert_eq!(
+            recognised(&filter, "guest", None),
+            None,
+            "the caller was not recognised"
+        );
+    }
+
+    #[test]
+    fn cookies_of_others_are_nothing() {
+        let cookie = recognised(
+            &filter(|config| config.session.audience = "a".into()),
+            "alice",
+            Some("c1"),
+        );
+        let cookie = cookie.expect("a session");
+        for other in [
+            filter(|config| config.session.audience = "b".into()),
+            filter(|config| config.session.secret = "another".into()),
+            filter(|config| {
+                config.session.audience = "a".into();
+                config.session.cookie_name = "other".into();
+            }),
+        ] {
+            let mut call = exchange();
+            let renamed = cookie.replacen("session=", "other=", 1);
+            prepare(&mut call, "GET /", &[("Cookie", &cookie), ("Cookie", &renamed)]);
+            assert_eq!(word(&other.on_request(&mut call)), "continue");
+            assert!(call.identity.is_none());
+        }
+    }
+
+    #[test]
+    fn logging_out_removes_the_cookie() {
+        let filter = filter(|_| {});
+        let cookie = recognised(&filter, "alice", Some("c1")).expect("a session");
+        for (line, expected) in [
+            ("GET /?session_logout", "continue"),
+            ("DELETE /?session_logout=1", "reply 200"),
+            ("POST /?session_logout", "reply 200"),
+            ("DELETE /", "continue"),
+        ] {
+            let mut call = exchange();
+            prepare(&mut call, line, &[("Cookie", &cookie)]);
+            assert_eq!(word(&filter.on_request(&mut call)), expected, "{line}");
+            let removed = lines(&call.response_headers)
+                .iter()
+                .any(|line| line.contains("Max-Age=0"));
+            assert_eq!(removed, expected == "reply 200", "{line}");
+        }
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (config, place) in [
+            (json!({"session": {"secret": ""}}), "session.secret"),
+            (
+                json!({"session": {"secret": "a", "cookie_name": "a b"}}),
+                "session.cookie_name",
+            ),
+            (
+                json!({"session": {"secret": "a", "cookie_path": "x"}}),
+                "session.cookie_path",
+            ),
+        ] {
+            assert_eq!(
+                refused_at(&SessionPlugin::default(), &config),
+                [place],
+                "{config}"
+            );
+        }
+        let example = example(include_str!("session.rs"));
+        assert!(build(&SessionPlugin::default(), &example).is_ok());
+    }
+}

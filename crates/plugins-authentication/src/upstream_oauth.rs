@@ -1,0 +1,443 @@
+//! `upstream-oauth`: shows upstreams a token that the gateway gets for itself.
+//!
+//! ```yaml
+//! token_endpoint: https://id.example.com/token
+//! client_id: gateway
+//! client_secret: TEXT
+//! scopes: [orders]
+//! ```
+//!
+//! One request gets the token for all calls, until shortly before it expires. An upstream that answers 401 makes the gateway
+//! get another one with the next call.
+//!
+//! Security: what callers send in the token's header never reaches the upstream. Calls are refused while there is no token.
+
+use crate::http_rules::HttpRules;
+use crate::openid_connect::client::{self, Client};
+use crate::openid_connect::{ClientAuth, Config as ClientConfig};
+use crate::shared_fetch::{Found, Wanted};
+use aws_lc_rs::digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_model::Diagnostic;
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Suspend, parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::http_request::{AskRules, HttpServer};
+use weir_plugins_shared::random::system_random;
+
+/// Configuration of `upstream-oauth`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The token endpoint.
+    pub token_endpoint: String,
+    /// The gateway's id there.
+    pub client_id: String,
+    /// Its secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    /// How the gateway proves who it is.
+    #[serde(default)]
+    pub client_auth: ClientAuth,
+    /// The user whose token it gets (`grant_type=password`); absent: its own (`client_credentials`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// The user's password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// The scopes that are asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// Further arguments of the token endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
+    /// Further headers for the token endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The header with the token, behind `Bearer`.
+    #[serde(default = "standard_header")]
+    pub upstream_header: String,
+    /// How long a token is used that does not say it, in seconds.
+    #[serde(default = "one_hour")]
+    pub default_seconds: u64,
+    /// So long before it expires, a token is not used any more, in seconds.
+    #[serde(default = "five")]
+    pub early_seconds: u64,
+    /// Statuses of upstreams that say that the token is not good.
+    #[serde(default = "unauthorized")]
+    pub purge_on: Vec<u16>,
+    /// Status of the answer to callers while there is no token, 200 to 599.
+    #[serde(default = "bad_gateway")]
+    #[schemars(range(min = 200, max = 599))]
+    pub failure_status: u16,
+    /// How the endpoint is asked.
+    #[serde(default)]
+    pub http: HttpRules,
+}
+
+/// Secrets are left out.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Config")
+            .field("token_endpoint", &self.token_endpoint)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// The defaults of all options, for this endpoint and client.
+    pub fn new(token_endpoint: String, client_id: String) -> Self {
+        Self {
+            token_endpoint,
+            client_id,
+            client_secret: None,
+            client_auth: ClientAuth::default(),
+            username: None,
+            password: None,
+            scopes: Vec::new(),
+            arguments: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            upstream_header: standard_header(),
+            default_seconds: one_hour(),
+            early_seconds: five(),
+            purge_on: unauthorized(),
+            failure_status: bad_gateway(),
+            http: HttpRules::default(),
+        }
+    }
+}
+
+fn standard_header() -> String {
+    "Authorization".into()
+}
+
+fn one_hour() -> u64 {
+    3_600
+}
+
+fn five() -> u64 {
+    5
+}
+
+fn unauthorized() -> Vec<u16> {
+    vec![401]
+}
+
+fn bad_gateway() -> u16 {
+    502
+}
+
+/// How long no token is asked for after a failure.
+const RETRY_MS: u64 = 1_000;
+/// The most bytes of the cache.
+const CACHE_BYTES: usize = 16 << 20;
+
+type Tokens = ExpiringMap<Arc<str>>;
+
+/// The plugin.
+pub struct UpstreamOauth(Arc<Tokens>);
+
+impl Default for UpstreamOauth {
+    fn default() -> Self {
+        Self(ExpiringMap::new(CACHE_BYTES))
+    }
+}
+
+impl Plugin for UpstreamOauth {
+    fn name(&self) -> &'static str {
+        "upstream-oauth"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        if HttpServer::parse(&config.token_endpoint).is_none() {
+            faults.add(
+                "token_endpoint",
+                "expected an address that begins with http:// or https://",
+            );
+        }
+        if config.client_id.is_empty() {
+            faults.add("client_id", "expected the client's id");
+        }
+        if config.username.is_some() != config.password.is_some() {
+            faults.add("password", "expected a name and a password, or neither");
+        }
+        faults.check_name("upstream_header", &config.upstream_header);
+        faults.check_names("headers", &config.headers.keys().cloned().collect::<Vec<_>>());
+        faults.check_status("failure_status", config.failure_status);
+        config.http.check(&mut faults);
+        let client = Client::new(
+            &ClientConfig {
+                client_secret: config.client_secret.clone(),
+                client_auth: config.client_auth,
+                ..ClientConfig::new(config.token_endpoint.clone(), config.client_id.clone())
+            },
+            system_random,
+        );
+        if let Err((field, words)) = &client {
+            faults.add(field, words.clone());
+        }
+        faults.done()?;
+        let key = key(&config);
+        let client = client.expect("invariant: a fault has been told");
+        Ok(Arc::new(TokenFilter {
+            tokens: Arc::clone(&self.0),
+            rules: config.http.rules(),
+            client,
+            key,
+            config,
+        }))
+    }
+}
+
+/// What a token is asked for with, as a key that shows no secret.
+fn key(config: &Config) -> Vec<u8> {
+    let asked = serde_json::to_vec(config).unwrap_or_default();
+    digest::digest(&digest::SHA256, &asked).as_ref().to_vec()
+}
+
+/// An instance of `upstream-oauth`.
+struct TokenFilter {
+    config: Config,
+    tokens: Arc<Tokens>,
+    rules: AskRules,
+    client: Client,
+    key: Vec<u8>,
+}
+
+impl TokenFilter {
+    fn ask(&self, exchange: &mut Exchange) -> Outcome {
+        let config = &self.config;
+        let now_s = exchange.unix_ms() / 1_000;
+        let scope = config.scopes.join(" ");
+        let mut arguments = match (&config.username, &config.password) {
+            (Some(name), Some(password)) => vec![
+                ("grant_type", "password"),
+                ("username", name.as_str()),
+                ("password", password.as_str()),
+            ],
+            _ => vec![("grant_type", "client_credentials")],
+        };
+        if !scope.is_empty() {
+            arguments.push(("scope", &scope));
+        }
+        arguments.extend(
+            config
+                .arguments
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+        let headers: Vec<(&str, &str)> = config
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let rules = (&self.rules, now_s);
+        let asked = self.client.post(
+            &config.token_endpoint,
+            config.client_auth,
+            &arguments,
+            &headers,
+            rules,
+        );
+        match asked {
+            Some(asked) => Outcome::Subrequest(Box::new(asked)),
+            None => Outcome::Suspend(Suspend::time(std::time::Duration::ZERO)),
+        }
+    }
+
+    fn read(&self, exchange: &mut Exchange) -> Option<(Arc<str>, usize, Lifetime)> {
+        let now_s = exchange.unix_ms() / 1_000;
+        let tokens = client::tokens(exchange.subrequest_response.take()?, now_s).ok()?;
+        let left_s = tokens
+            .expires_at_s
+            .map_or(self.config.default_seconds, |at| at.saturating_sub(now_s));
+        let seconds = left_s.saturating_sub(self.config.early_seconds);
+        let token: Arc<str> = tokens.access_token.into();
+        let bytes = token.len();
+        Some((token, bytes, Lifetime::fresh((seconds * 1_000).max(1))))
+    }
+}
+
+impl Filter for TokenFilter {
+    fn phases(&self) -> Phases {
+        Phases::BOTH
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        let wanted = Wanted {
+            map: &self.tokens,
+            key: &self.key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.rules.timeout,
+        };
+        match wanted.find(self, exchange, |it| self.ask(it), |it| self.read(it)) {
+            Found::Wait(outcome) => outcome,
+            Found::Value(token) => {
+                let value = format!("Bearer {token}");
+                let name = self.config.upstream_header.as_bytes();
+                exchange.request.headers.remove_owned(name);
+                exchange.request.headers.set_owned(name, value.as_bytes());
+                Outcome::Continue
+            }
+            Found::Nothing => {
+                let kind = RefusalKind::PluginFailed {
+                    plugin: "upstream-oauth",
+                    reason: "the token endpoint gives no token",
+                };
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, self.config.failure_status)))
+            }
+        }
+    }
+
+    fn on_response(&self, exchange: &mut Exchange) {
+        let response = &exchange.response;
+        if !response.is_gateway && self.config.purge_on.contains(&response.status) {
+            self.tokens.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugin::SubrequestResponse;
+    use weir_plugins_testkit::*;
+
+    fn filter(plugin: &UpstreamOauth, change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
+        let mut config = Config::new("https://id.example/token".into(), "gw".into());
+        config.client_secret = Some("s".into());
+        change(&mut config);
+        build(plugin, &serde_json::to_value(config).expect("JSON")).expect("valid")
+    }
+
+    /// A call; gives what the endpoint was sent.
+    fn run(filter: &Arc<dyn Filter>, call: &mut Exchange, answer: Option<&str>) -> (String, Vec<String>) {
+        let mut asked = Vec::new();
+        loop {
+            match filter.on_request(call) {
+                Outcome::Subrequest(sent) => {
+                    asked.push(String::from_utf8(sent.message).expect("text"));
+                    call.subrequest_response = Some(answer.map(|body| SubrequestResponse {
+                        status: 200,
+                        body: body.as_bytes().to_vec(),
+                        ..SubrequestResponse::default()
+                    }));
+                }
+                outcome => return (word(&outcome), asked),
+            }
+        }
+    }
+
+    #[test]
+    fn one_token_serves_all_calls_until_the_upstream_refuses_it() {
+        let plugin = UpstreamOauth::default();
+        let filter = filter(&plugin, |config| config.scopes = vec!["a".into(), "b".into()]);
+        let answer = r#"{"access_token": "t1", "expires_in": 60}"#;
+        let mut call = exchange();
+        prepare(
+            &mut call,
+            "GET /",
+            &[("Authorization", "Bearer forged"), ("authorization", "x")],
+        );
+        let (found, asked) = run(&filter, &mut call, Some(answer));
+        assert_eq!((found.as_str(), asked.len()), ("continue", 1));
+        assert!(
+            asked[0].contains("Authorization: Basic Z3c6cw==\r\n"),
+            "{}",
+            asked[0]
+        );
+        assert!(
+            asked[0].ends_with("\r\n\r\ngrant_type=client_credentials&scope=a%20b"),
+            "{}",
+            asked[0]
+        );
+        assert_eq!(lines(&call.request.headers), ["Authorization: Bearer t1"]);
+        for (status, asks) in [(200, 0), (401, 0), (200, 1)] {
+            let mut call = exchange();
+            let (found, asked) = run(&filter, &mut call, Some(answer));
+            assert_eq!((found.as_str(), asked.len()), ("continue", asks), "{status}");
+            call.response.status = status;
+            filter.on_response(&mut call);
+        }
+    }
+
+    #[test]
+    fn fifty_first_calls_cause_one_request() {
+        let filter = filter(&UpstreamOauth::default(), |_| {});
+        let mut calls: Vec<Exchange> = (0..50).map(|_| exchange()).collect();
+        let begun: Vec<String> = calls
+            .iter_mut()
+            .map(|call| word(&filter.on_request(call)))
+            .collect();
+        assert_eq!(begun.iter().filter(|it| *it == "ask").count(), 1);
+        assert_eq!(begun.iter().filter(|it| *it == "wait").count(), 49);
+        calls[0].subrequest_response = Some(Some(SubrequestResponse {
+            status: 200,
+            body: br#"{"access_token": "t"}"#.to_vec(),
+            ..SubrequestResponse::default()
+        }));
+        for call in &mut calls {
+            assert_eq!(word(&filter.on_request(call)), "continue");
+        }
+    }
+
+    #[test]
+    fn without_a_token_no_call_goes_on() {
+        for (answer, what) in [
+            (None, "down"),
+            (Some("no JSON"), "rubbish"),
+            (Some(r#"{"access_token": ""}"#), "empty"),
+        ] {
+            let filter = filter(&UpstreamOauth::default(), |_| {});
+            let (found, asked) = run(&filter, &mut exchange(), answer);
+            assert_eq!((found.as_str(), asked.len()), ("plugin_failed 502", 1), "{what}");
+            // It is not asked again at once.
+            let (found, asked) = run(&filter, &mut exchange(), answer);
+            assert_eq!((found.as_str(), asked.len()), ("plugin_failed 502", 0), "{what}");
+        }
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        let good = json!({"token_endpoint": "http://a", "client_id": "b"});
+        for (field, value, place) in [
+            ("token_endpoint", json!("a"), "token_endpoint"),
+            ("client_id", json!(""), "client_id"),
+            ("username", json!("a"), "password"),
+            ("upstream_header", json!("a b"), "upstream_header"),
+            ("client_auth", json!("secret-jwt"), "client_secret"),
+            ("failure_status", json!(99), "failure_status"),
+        ] {
+            let mut config = good.clone();
+            config[field] = value;
+            assert_eq!(
+                refused_at(&UpstreamOauth::default(), &config),
+                [place],
+                "{config}"
+            );
+        }
+        assert!(
+            build(
+                &UpstreamOauth::default(),
+                &example(include_str!("upstream_oauth.rs"))
+            )
+            .is_ok()
+        );
+    }
+}

@@ -1,4 +1,4 @@
-//! What has happened, as people and their programs are told of it: found by comparing an entity before and after a
+//! What has happened, for people and their programs: found by comparing an entity before and after a
 //! commit. So nothing that changes an entity can forget to say so.
 
 use crate::entities::{
@@ -63,8 +63,8 @@ impl Event {
     }
 }
 
-/// What a change of a document means. Documents that are no entities, and changes that nobody outside is to be told,
-/// mean nothing.
+/// What a change of a document means. Documents that are no entities, and changes that
+/// only concern the inside, mean nothing.
 pub fn of(key: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<Event> {
     let kind = key.strip_prefix(PREFIX).and_then(|it| it.split('/').next());
     match kind {
@@ -229,7 +229,7 @@ fn of_plan(before: Option<&Plan>, after: Option<&Plan>) -> Vec<Event> {
     vec![event]
 }
 
-/// A mail to the people behind an application: its subject and its text; `None`: they are not told of this.
+/// A mail to the people behind an application: its subject and its text; `None`: they get no mail about this.
 pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
     let api = format!("{} {}", event.get("api"), event.get("version"));
     let what = format!(
@@ -295,7 +295,7 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
     Some((subject, with_note(text, &event.note)))
 }
 
-/// A mail to the people behind an API; `None`: they are not told of this.
+/// A mail to the people behind an API; `None`: they get no mail about this.
 pub fn mail_to_owner(event: &Event) -> Option<(String, String)> {
     let api = format!("{} {}", event.get("api"), event.get("version"));
     let (subject, text) = match event.kind.as_str() {
@@ -370,15 +370,6 @@ mod tests {
                 .extend(more.as_object().cloned().unwrap_or_default());
             value
         };
-        let approval = |state: &str| json!({"id": "a", "publication": "pets/1/test", "state": state});
-        let publication = |actions: &[&str]| {
-            let history: Vec<Value> = actions
-                .iter()
-                .enumerate()
-                .map(|(at, it)| json!({"action": it, "at": at}))
-                .collect();
-            json!({"api": "pets", "version": "1", "environment": "test", "history": history})
-        };
         let of_subscriptions = "apis/subscriptions/s";
         for (key, before, after, expected) in [
             (
@@ -417,6 +408,23 @@ mod tests {
                 subscription("accepted", json!({"request": "x"})),
                 vec![],
             ),
+        ] {
+            assert_eq!(kinds(key, before, after), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn changes_of_keys_approvals_plans_and_publications_become_events() {
+        let approval = |state: &str| json!({"id": "a", "publication": "pets/1/test", "state": state});
+        let publication = |actions: &[&str]| {
+            let history: Vec<Value> = actions
+                .iter()
+                .enumerate()
+                .map(|(at, it)| json!({"action": it, "at": at}))
+                .collect();
+            json!({"api": "pets", "version": "1", "environment": "test", "history": history})
+        };
+        for (key, before, after, expected) in [
             (
                 "apis/credentials/c",
                 Value::Null,

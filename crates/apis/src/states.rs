@@ -18,7 +18,7 @@ pub enum Refusal {
         /// What it can become.
         expected: String,
     },
-    /// The step is somebody else's.
+    /// Another side decides this step.
     #[error("{0}")]
     NotYours(&'static str),
     /// Something else forbids it.

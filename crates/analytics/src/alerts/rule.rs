@@ -125,7 +125,7 @@ pub struct Rule {
     /// Who is told.
     #[serde(default)]
     pub channels: Vec<Channel>,
-    /// Nobody is told until then, in seconds since the Unix epoch.
+    /// No channel is used until then, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub muted_until: Option<u64>,
     /// Whether it is evaluated.

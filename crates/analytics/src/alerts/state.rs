@@ -161,7 +161,7 @@ impl States {
     }
 }
 
-/// Whether two rules watch the same. Who is told of it, and whether, does not matter.
+/// Whether two rules watch the same. Their channels do not matter.
 fn is_same(a: &Rule, b: &Rule) -> bool {
     let plain = |rule: &Rule| Rule {
         channels: Vec::new(),

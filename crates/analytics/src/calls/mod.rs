@@ -33,7 +33,7 @@ pub struct CallLine {
     pub bytes_out: u64,
     /// Upstream calls beyond the first.
     pub retries: u8,
-    /// Its id, as in `X-Request-Id` and the access log; empty, where nobody has asked for one.
+    /// Its id, as in `X-Request-Id` and the access log; empty if no plugin makes one.
     pub request_id: Arc<str>,
     /// The gateway.
     pub gateway: Arc<str>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanSecurity {
-    /// Not at all: everybody may call.
+    /// Not at all: calls need no key.
     Keyless,
     /// By an API key.
     #[default]
@@ -104,7 +104,7 @@ pub struct Plan {
     /// Grows with each change of the conditions.
     #[serde(skip_serializing_if = "is_default")]
     pub conditions_revision: u32,
-    /// Groups that see it; empty: everybody.
+    /// Groups that see it; empty: all people.
     #[serde(skip_serializing_if = "is_default")]
     pub visible_to: Vec<String>,
     /// Which plan goes first for a call that could use several, lowest first.

@@ -1,10 +1,10 @@
-//! Hooks: servers that are told of events.
+//! Hooks: servers that get events by a POST with JSON, chosen by kind and by API.
 
 use super::is_default;
 use crate::events::Event;
 use serde::{Deserialize, Serialize};
 
-/// A server that is told of events by a POST with JSON.
+/// A server that gets events by a POST with JSON.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hook {
@@ -24,7 +24,7 @@ pub struct Hook {
     /// Only events about these APIs; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub apis: Vec<String>,
-    /// It is told nothing for the time being.
+    /// It gets nothing for the time being.
     #[serde(skip_serializing_if = "is_default")]
     pub disabled: bool,
 }
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Hook {
 }
 
 impl Hook {
-    /// Whether it is to be told of an event.
+    /// Whether it gets an event.
     pub fn wants(&self, event: &Event) -> bool {
         let is_kind = |wanted: &String| match wanted.strip_suffix('*') {
             Some(beginning) => event.kind.starts_with(beginning),

@@ -1,4 +1,4 @@
-//! The functions of severities files: what a rule of one's own demands of a value.
+//! The functions of severities files: what a custom rule demands of a value.
 
 use super::check_schema::{check, regex};
 use regex::Regex;

@@ -1,4 +1,4 @@
-//! Severities files (`.spectral.yaml`): which rules count, how much, and rules of one's own.
+//! Severities files (`.spectral.yaml`): which rules count, how much, and custom rules.
 //!
 //! Read are `extends: spectral:oas` (with `recommended`, `all` or `off`), `rules` with `off`, `error`, `warn`, `info`,
 //! `hint`, `true` or `false`, and rules with `given` (a JSONPath of RFC 9535), `then`, `severity`, `message` and
@@ -38,7 +38,7 @@ pub struct Ruleset {
     custom: Vec<CustomRule>,
 }
 
-/// A rule of one's own.
+/// A custom rule.
 #[derive(Debug, Clone)]
 struct CustomRule {
     name: String,
@@ -94,7 +94,7 @@ impl Ruleset {
         }
     }
 
-    /// Applies the rules of one's own.
+    /// Applies the custom rules.
     pub(super) fn run_custom(&self, description: &Description, findings: &mut Vec<Finding>) {
         for rule in &self.custom {
             for given in &rule.given {

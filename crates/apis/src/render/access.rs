@@ -110,7 +110,7 @@ impl Renderer<'_> {
     }
 
     /// Keys may stand where the document says, and in the common places.
-    fn identify(&mut self, head: &mut Head, everybody_may_call: bool) {
+    fn identify(&mut self, head: &mut Head, is_keyless: bool) {
         let mut places: Vec<Value> = Vec::new();
         for scheme in self.input.stable.description.security_schemes.values() {
             let text = |field: &str| scheme.get(field).and_then(Value::as_str);
@@ -131,7 +131,7 @@ impl Renderer<'_> {
             }
         }
         let mut config = json!({ "locations": places, "strip": "found" });
-        if everybody_may_call {
+        if is_keyless {
             let id = format!("{}.anonymous", self.name);
             config["identity"] = json!({ "anonymous": id });
             self.document(

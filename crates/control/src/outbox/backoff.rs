@@ -1,4 +1,4 @@
-//! When a message is tried again.
+//! When a message that has not arrived is tried again, and when it is given up.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ const PREFIX: &str = "apis/";
 const CURSOR: &str = "outbox/cursor";
 /// Changes that are read at once.
 const BATCH: usize = 500;
-/// Commits that are read in one go. What is older was missed for a long time; its messages are told nobody any more.
+/// Commits that are read in one go. What is older was missed for a long time; its messages are not sent any more.
 const MAX_CHANGES: usize = 50_000;
 /// How long the reader sleeps at most.
 const INTERVAL: Duration = Duration::from_secs(10);

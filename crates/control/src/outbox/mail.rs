@@ -1,4 +1,4 @@
-//! Mails over SMTP.
+//! Mails over SMTP: the connection to the operator's server, and the parts of a mail.
 
 use super::message::{Attachment, Mail};
 use super::send::Failure;
@@ -107,7 +107,7 @@ mod tests {
     fn what_is_no_server_or_address_is_refused() {
         for (url, from, part) in [
             ("http://localhost", "a@example.com", "expected smtp://"),
-            ("smtp://localhost", "nobody", "found 'nobody'"),
+            ("smtp://localhost", "no address", "found 'no address'"),
         ] {
             let refused = Smtp::new(url, from).err().expect(part).to_string();
             assert!(refused.contains(part), "{refused}");

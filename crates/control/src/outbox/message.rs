@@ -1,4 +1,4 @@
-//! What is sent, and what is known of it.
+//! Messages: mails and webhooks, and what became of each of them. Values alone; nothing is sent here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

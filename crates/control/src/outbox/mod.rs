@@ -2,7 +2,7 @@
 //!
 //! A message is a document of the operational store until it has arrived. What the configuration's store records becomes
 //! messages by its history ([`feed`]): each commit is read once, so a message is neither lost nor made twice when a
-//! process is killed. Whoever writes to the operational store itself adds a message to the same transaction
+//! process is killed. Code that writes to the operational store adds a message to the same transaction
 //! ([`Outbox::entry`]).
 //!
 //! One control plane at a time delivers. A message may still arrive twice, if the process is killed after the receiver

@@ -194,7 +194,7 @@ async fn each_commit_is_told_once_to_hooks_and_people() {
         ],
     )
     .await;
-    // What was before the first reading is told nobody.
+    // What was before the first reading is not sent.
     feed::read(&store, &outbox, at(NOW)).await.expect("read");
     commit(
         &store,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use weir_control::http::{Call, Method};
 
 /// Validating and committing a large configuration takes its time.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Prints what was changed.
 pub fn history(args: &HistoryArgs) -> CommandOutput {
@@ -92,7 +92,7 @@ fn told(remote: &RemoteArgs, call: Call, tell: impl Fn(&Value) -> String) -> Com
 
 /// Makes a call. Gives the body of a good answer.
 fn make(remote: &RemoteArgs, mut call: Call) -> Result<Vec<u8>, CommandOutput> {
-    call.timeout = PATIENCE;
+    call.timeout = TIMEOUT;
     let token = remote.read_token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let made = match runtime {

@@ -325,7 +325,7 @@ impl AdminApis {
 }
 
 impl Shared {
-    /// Weir's own API. It is opened once, whoever asks for it.
+    /// Weir's own API. It is opened once and shared.
     pub async fn api(&self, store: &Arc<dyn Store>, users: &Users) -> Result<Arc<Api>, StoreError> {
         let shared = self;
         let opened = self.api.get_or_try_init(|| {

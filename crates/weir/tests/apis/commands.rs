@@ -65,8 +65,16 @@ fn the_life_of_an_api_from_a_terminal() {
 
     assert_eq!(plane.api(&publish).0, Some(0));
     until("it is served", || plane.status("/v1/pets", None) == Some(200));
+}
 
-    // A change that breaks callers.
+#[test]
+fn changes_that_break_callers_fail_a_build_and_can_be_taken_back() {
+    let plane = Plane::start();
+    let spec = plane.file("pets.json", &petstore());
+    let where_to = plane.file("test.json", &runtime(upstream("pets")));
+    assert_eq!(plane.api(&["new", "pets", path(&spec)]).0, Some(0));
+    let publish = ["publish", "pets", "1.0.0", "test", "--runtime", path(&where_to)];
+    assert_eq!(plane.api(&publish).0, Some(0));
     let mut broken = petstore();
     broken["paths"]
         .as_object_mut()

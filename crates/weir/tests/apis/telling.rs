@@ -316,7 +316,7 @@ fn wrong_flags_are_refused() {
             "expected smtp://",
         ),
         (
-            &["--smtp", "smtp://localhost", "--mail-from", "nobody"],
+            &["--smtp", "smtp://localhost", "--mail-from", "no address"],
             "expected an address",
         ),
         (&["--smtp", "smtp://localhost"], "--mail-from"),

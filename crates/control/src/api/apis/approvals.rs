@@ -1,4 +1,4 @@
-//! Approvals: somebody else's agreement to one exact revision.
+//! Approvals: the agreement of a second person to one exact revision.
 
 use super::commit::{Done, now};
 use super::entities::{body_of, parse};

@@ -366,7 +366,7 @@ fn of_hooks() -> Vec<Operation> {
     let (see, write) = (Action::DeliveriesRead, Action::AlertsWrite);
     vec![
         Operation::get("/api/v1/hooks", "listHooks", see, hooks::list)
-            .about("Deliveries", "Lists the servers that are told of events")
+            .about("Deliveries", "Lists the servers that get events")
             .answers::<List<Resource>>(),
         Operation::get(HOOK, "getHook", see, hooks::read)
             .about("Deliveries", "Reads a hook, without its secret")

@@ -1,4 +1,4 @@
-//! Hooks, which are told of events, and deliveries: what became of mails and webhooks.
+//! Hooks, which get events, and deliveries: what became of mails and webhooks.
 
 use super::commit::Done;
 use super::entities::{answered, body_of, check_name, parse};

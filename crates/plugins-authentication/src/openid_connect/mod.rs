@@ -142,7 +142,8 @@ impl Plugin for OpenIdConnect {
         let mut found = Vec::new();
         let root = DocPath::root();
         if config.discovery.starts_with("http://") || !config.http.verify_tls {
-            let message = "others on the way to the provider can pretend to be it: use https, and check certificates";
+            let message =
+                "others on the way to the provider can pretend to be it: use https, and check certificates";
             found.push(Diagnostic::warning(root.field("discovery"), message));
         }
         if config

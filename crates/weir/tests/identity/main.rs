@@ -1,0 +1,8 @@
+//! Plugins that recognise callers, with real partners: each test starts the partner and a gateway, on ports that the kernel
+//! gave.
+
+mod directory;
+#[path = "../support/tools.rs"]
+mod tools;
+#[path = "../support/weir.rs"]
+mod weir;

@@ -10,7 +10,6 @@ pub mod delivery;
 pub use backlog::Backlog;
 pub use delivery::Delivery;
 
-use crate::operational::OperationalStore;
 use crate::outbox::Outbox;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -98,15 +97,13 @@ impl Analytics {
         })))
     }
 
-    /// From now on alerts are sent by this. Without it there are webhooks to the outside, and no mails.
+    /// From now on alerts are sent by this. Until then they are only logged.
     pub fn send_by(&self, outbox: Outbox) {
         let _is_first = self.0.outbox.set(outbox);
     }
 
-    fn outbox(&self) -> &Outbox {
-        self.0
-            .outbox
-            .get_or_init(|| Outbox::without_mail(OperationalStore::in_memory()))
+    fn outbox(&self) -> Option<&Outbox> {
+        self.0.outbox.get()
     }
 
     /// What is kept. Its functions block.

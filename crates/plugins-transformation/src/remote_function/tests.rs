@@ -33,7 +33,10 @@ fn asked(
     (lines.next().unwrap_or_default(), lines.collect(), body.to_owned())
 }
 
-fn answered(config: &Value, answer: Option<(u16, &[(&str, &str)], &str)>) -> Result<Reply, String> {
+/// A status, headers and a body.
+type Answer<'a> = (u16, &'a [(&'a str, &'a str)], &'a str);
+
+fn answered(config: &Value, answer: Option<Answer<'_>>) -> Result<Reply, String> {
     let filter = build(&RemoteFunction, config).expect("valid");
     let mut exchange = exchange();
     exchange.subrequest_response = Some(answer.map(|(status, headers, body)| SubrequestResponse {

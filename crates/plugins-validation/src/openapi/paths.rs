@@ -133,10 +133,10 @@ impl Paths {
             parts: Vec::new(),
             other_method: false,
         };
-        if !self.nodes.is_empty() {
-            if let Some(found) = search.at(0, &segments)? {
-                return Ok(Some(found));
-            }
+        if !self.nodes.is_empty()
+            && let Some(found) = search.at(0, &segments)?
+        {
+            return Ok(Some(found));
         }
         Ok(search.other_method.then_some((None, Vec::new())))
     }

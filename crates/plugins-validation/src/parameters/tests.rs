@@ -4,6 +4,9 @@ use super::*;
 use serde_json::json;
 use weir_plugins_testkit::*;
 
+/// Names and their texts.
+type Texts<'t> = Vec<(&'t str, &'t str)>;
+
 /// What is said of a parameter in a call.
 fn told(parameter: &Value, call: &str, headers: &[(&str, &str)], path: &[(&str, &str)]) -> String {
     let document = json!({"components": {"schemas": {"Id": {"type": "integer"}}}});
@@ -63,7 +66,7 @@ fn every_style_is_read() {
             _ => "GET /".to_owned(),
         };
         let cookie = format!("p={text}");
-        let (headers, path): (Vec<(&str, &str)>, Vec<(&str, &str)>) = match place {
+        let (headers, path): (Texts<'_>, Texts<'_>) = match place {
             "header" => (vec![("P", text)], vec![]),
             "cookie" => (vec![("Cookie", &cookie)], vec![]),
             "path" => (vec![], vec![("p", text)]),

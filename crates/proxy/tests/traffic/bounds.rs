@@ -29,7 +29,7 @@ fn a_call_ends_in_time_however_it_goes_on() {
     server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     let dripping = std::thread::spawn(move || {
         let began = Instant::now();
-        while server.try_send(b"1\r\nx\r\n".to_vec()).is_ok() {
+        while server.try_send(b"1\r\nx\r\n").is_ok() {
             std::thread::yield_now();
         }
         began.elapsed()

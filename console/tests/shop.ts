@@ -1,4 +1,5 @@
 // A Weir with a portal that shows a shop's API, for the tests of the portal.
+import { mailbox } from './mailbox'
 import { test as base } from './weir'
 import { type Weir, upstream } from './weir'
 
@@ -35,6 +36,7 @@ export const specification = (title: string): Record<string, unknown> => ({
 export class Shop {
   /** Where the portal is. */
   portal = ''
+  mail: Awaited<ReturnType<typeof mailbox>> | null = null
 
   constructor(
     readonly weir: Weir,
@@ -72,14 +74,17 @@ export class Shop {
 export const portalTest = base.extend<{ shop: Shop }>({
   shop: async ({ weir }, use) => {
     await weir.stop()
-    await weir.start(['--data', weir.folder, '--analytics-interval', '1', '--portal', '127.0.0.1:0'])
+    const mail = await mailbox()
+    await weir.start(['--data', `${weir.folder}/portal`, '--analytics-interval', '1', '--portal', '127.0.0.1:0', '--smtp', mail.url, '--mail-from', 'portal@example.com'])
     const backend = await upstream('{"orders":[]}')
     const shop = new Shop(weir, backend.url)
+    shop.mail = mail
     await shop.good('PUT', '/api/v1/environments/default', { display_name: 'Production', kind: 'production' })
     await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Shop developers' })
     await shop.api('shop', specification('Shop'))
     await shop.plan('shop', 'gold', { display_name: 'Gold', state: 'published', limits: [{ count: 5, per: 'hour' }], price: '10 € a month', conditions: 'Be kind.' })
     await use(shop)
     await backend.close()
+    await mail.close()
   },
 })

@@ -12,10 +12,12 @@ use axum::Router;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::SystemTime;
 use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
-use weir_portal::{GatewayOf, Options, Portals};
+use weir_control::outbox;
+use weir_portal::{GatewayOf, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
 
 /// The listeners, bound.
@@ -125,7 +127,7 @@ impl OpenPortal {
                 gateway: self.gateway(),
                 is_tls: *is_tls,
                 operational: shared.operational.clone(),
-                post: None,
+                post: post(shared),
             };
             // Nothing else fills it in.
             let portals = Portals::open(options).await?;
@@ -156,4 +158,24 @@ impl OpenPortal {
             }
         })
     }
+}
+
+/// Mails go through the outbox: they are stored when this returns, and sent as soon as possible. `None`: there is no mail
+/// server.
+fn post(shared: &Shared) -> Option<Post> {
+    let outbox = shared.outbox.clone();
+    outbox.can_mail().then(|| -> Post {
+        Arc::new(move |mail: Mail| {
+            let outbox = outbox.clone();
+            Box::pin(async move {
+                let message = outbox::Message::Mail(outbox::Mail {
+                    to: mail.to,
+                    subject: mail.subject,
+                    text: mail.text,
+                    ..outbox::Mail::default()
+                });
+                outbox.send("portal", message, SystemTime::now()).await
+            })
+        })
+    })
 }

@@ -1,0 +1,134 @@
+// Developers in a browser: from signing up to a key that works, usage, refused calls, and teams.
+import { expect, findings } from './weir'
+import { type Shop, portalTest } from './shop'
+import type { Page } from '@playwright/test'
+
+async function linkFor(shop: Shop, to: string): Promise<string> {
+  let link: string | undefined
+  await expect.poll(() => (link = shop.mail?.mails.filter((it) => it.to === to).map((it) => /http\S+#\S+/.exec(it.text)?.[0]).at(-1)), { timeout: 20_000 }).toBeTruthy()
+  return link ?? ''
+}
+
+async function join(page: Page, shop: Shop, name: string) {
+  await page.goto(`${shop.portal}/sign-up`)
+  await page.getByLabel('Mail address').fill(`${name}@example.com`)
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await page.getByLabel('Password').fill('correct horse battery')
+  await page.getByRole('button', { name: 'Make an account' }).click()
+  await expect(page.getByRole('status')).toContainText('a mail is on its way')
+  const link = await linkFor(shop, `${name}@example.com`)
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await expect(page.getByRole('status')).toContainText('You can sign in now.')
+  await page.goto('about:blank')
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await expect(page.getByRole('alert')).toContainText('used already')
+  await signIn(page, shop, name)
+}
+
+async function signIn(page: Page, shop: Shop, name: string) {
+  await page.goto(`${shop.portal}/login`)
+  await page.getByLabel('Mail address').fill(`${name}@example.com`)
+  await page.getByLabel('Password').fill('correct horse battery')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
+}
+
+portalTest('29, 33, 34: from signing up to calls, usage and refusals', async ({ page, shop }) => {
+  portalTest.setTimeout(120_000)
+  await join(page, shop, 'ann')
+  await page.goto(`${shop.portal}/apis/shop/1.0.0/plans`)
+  await page.getByRole('link', { name: 'Subscribe to Gold' }).click()
+  await page.getByLabel('Title').fill('Till')
+  await page.getByRole('button', { name: 'Make it' }).click()
+  await page.getByRole('button', { name: 'Subscribe' }).click()
+  await expect(page.getByRole('alert')).toContainText('conditions')
+  await page.getByLabel('I agree to these conditions').check()
+  await page.getByRole('button', { name: 'Subscribe' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Your key' })
+  const key = await dialog.getByLabel('Key').innerText()
+  expect(key).toMatch(/^[0-9a-f]{64}$/)
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  const call = (with_: string) => fetch(`${shop.weir.proxy}/shop/orders`, { headers: { 'x-api-key': with_ } })
+  await expect.poll(async () => (await call(key)).status).toBe(200)
+  let passed = 1
+  let limited = 0
+  for (let count = 0; count < 8; count += 1) {
+    const { status } = await call(key)
+    if (status === 200) passed += 1
+    if (status === 429) limited += 1
+  }
+  expect([passed, limited]).toEqual([5, 4])
+  await page.getByRole('link', { name: 'To the application' }).click()
+  await page.getByRole('link', { name: 'Usage' }).click()
+  const figure = (name: string) => page.locator('.figure', { hasText: name }).locator('dd')
+  await expect(async () => {
+    await page.reload()
+    await expect(figure('Calls')).toHaveText('9', { timeout: 1_500 })
+  }).toPass({ timeout: 40_000 })
+  await expect(figure('Refused')).toHaveText('4')
+  await expect(page.getByRole('region', { name: 'Quota' })).toContainText('0 of 5 left')
+  expect(await findings(page)).toEqual([])
+  await page.getByRole('link', { name: 'Calls', exact: true }).click()
+  await page.getByRole('button', { name: 'Refused' }).click()
+  const row = page.getByRole('row', { name: /The limit of the plan is used up/ }).first()
+  await expect(async () => {
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await expect(row).toBeVisible({ timeout: 1_500 })
+  }).toPass({ timeout: 30_000 })
+  await expect(row).toContainText('GET /shop/orders')
+  await expect(row).toContainText('429')
+  // Rotation: the old key goes on for a while, a revoked one does not.
+  await page.getByRole('link', { name: 'Subscriptions' }).click()
+  await page.getByRole('button', { name: 'Rotate' }).click()
+  const second = await dialog.getByLabel('Key').innerText()
+  expect(second).not.toBe(key)
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await expect(page.getByText(key.slice(0, 8))).toBeVisible()
+  await expect(page.locator('body')).not.toContainText(key)
+  expect(await findings(page)).toEqual([])
+})
+
+portalTest('38: the session of the portal is worth nothing to the console, and the other way round', async ({ page, shop }) => {
+  await join(page, shop, 'ann')
+  const [cookie] = (await page.context().cookies()).filter((it) => it.name === 'weir-portal')
+  expect(cookie?.httpOnly).toBe(true)
+  await shop.good('POST', '/api/v1/users/root', { rights: [{ role: 'admin', workspace: '*' }] })
+  const asConsole = await fetch(`${shop.weir.url}/api/v1/users`, { headers: { cookie: `weir=${cookie?.value}; weir-portal=${cookie?.value}` } })
+  expect(asConsole.status).toBe(401)
+  const asPortal = await fetch(`${shop.portal}/portal/v1/apps`, { headers: { cookie: `weir=${cookie?.value}` } })
+  expect(asPortal.status).toBe(401)
+})
+
+portalTest('35: who leaves a team loses its applications', async ({ page, shop, browser }) => {
+  portalTest.setTimeout(120_000)
+  await join(page, shop, 'ann')
+  await page.goto(`${shop.portal}/teams`)
+  await page.getByLabel('Name').fill('Shop')
+  await page.getByRole('button', { name: 'Make a team' }).click()
+  await page.getByLabel('Invite by mail').fill('bob@example.com')
+  await page.getByRole('button', { name: 'Invite' }).click()
+  await expect(page.getByRole('status').filter({ hasText: 'on its way' })).toBeVisible()
+  const invitation = await linkFor(shop, 'bob@example.com')
+  const other = await (await browser.newContext()).newPage()
+  await join(other, shop, 'bob')
+  await other.goto(invitation)
+  await other.getByRole('button', { name: 'Join the team' }).click()
+  await other.goto(`${shop.portal}/apps`)
+  await other.getByRole('button', { name: 'New application' }).click()
+  await other.getByLabel('Title').fill('Till')
+  await other.getByLabel('Belongs to').selectOption({ label: 'Team Shop' })
+  await other.getByRole('button', { name: 'Make it' }).click()
+  await other.getByRole('link', { name: 'Till' }).click()
+  await expect(other.getByRole('heading', { level: 1, name: 'Till' })).toBeVisible()
+  const address = other.url()
+  await other.goto(`${shop.portal}/teams`)
+  await other.getByRole('button', { name: 'Leave' }).click()
+  await expect(other.getByRole('button', { name: 'Leave' })).toHaveCount(0)
+  await other.goto(address)
+  await expect(other.getByRole('heading', { level: 1, name: 'Nothing here' })).toBeVisible()
+  await page.goto(`${shop.portal}/apps`)
+  await expect(page.getByRole('link', { name: 'Till' })).toBeVisible()
+  await other.context().close()
+})

@@ -9,6 +9,7 @@ pub mod analytics;
 pub mod api;
 pub mod catalogue;
 mod commit;
+pub(crate) mod events;
 pub mod explain;
 pub mod follow;
 pub mod http;

@@ -6,38 +6,55 @@
 use axum::http::HeaderMap;
 use std::time::Duration;
 
-const OVER_TLS: &str = "__Host-weir";
-const OVER_CLEARTEXT: &str = "weir";
+/// A cookie, under two names.
+#[derive(Debug, Clone, Copy)]
+pub struct Cookie {
+    over_tls: &'static str,
+    over_cleartext: &'static str,
+}
 
-fn name(is_secure: bool) -> &'static str {
-    match is_secure {
-        true => OVER_TLS,
-        false => OVER_CLEARTEXT,
+/// The cookie of a session.
+pub const SESSION: Cookie = Cookie {
+    over_tls: "__Host-weir",
+    over_cleartext: "weir",
+};
+/// What a browser keeps while its user logs in at an identity provider.
+pub const LOGIN: Cookie = Cookie {
+    over_tls: "__Host-weir-login",
+    over_cleartext: "weir-login",
+};
+
+impl Cookie {
+    fn name(self, is_secure: bool) -> &'static str {
+        match is_secure {
+            true => self.over_tls,
+            false => self.over_cleartext,
+        }
     }
-}
 
-/// The value of the cookie that a call shows.
-pub fn shown(headers: &HeaderMap, is_secure: bool) -> Option<&str> {
-    let lines = headers.get_all("cookie").iter();
-    let pairs = lines
-        .filter_map(|it| it.to_str().ok())
-        .flat_map(|it| it.split(';'));
-    let mut named = pairs.filter_map(|it| it.trim().split_once('='));
-    let (_, value) = named.find(|(known, _)| *known == name(is_secure))?;
-    Some(value)
-}
+    /// The value that a call shows.
+    pub fn shown(self, headers: &HeaderMap, is_secure: bool) -> Option<&str> {
+        let lines = headers.get_all("cookie").iter();
+        let pairs = lines
+            .filter_map(|it| it.to_str().ok())
+            .flat_map(|it| it.split(';'));
+        let mut named = pairs.filter_map(|it| it.trim().split_once('='));
+        let (_, value) = named.find(|(known, _)| *known == self.name(is_secure))?;
+        Some(value)
+    }
 
-/// What makes a browser keep the cookie. Pages cannot read it. It comes with links from elsewhere, as from mails and
-/// identity providers, but not with other requests of other sites.
-pub fn set(value: &str, is_secure: bool, lasts: Duration) -> String {
-    let (name, secure) = (name(is_secure), if is_secure { "; Secure" } else { "" });
-    let seconds = lasts.as_secs();
-    format!("{name}={value}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}")
-}
+    /// What makes a browser keep it. Pages cannot read it. It comes with links from elsewhere, as from mails and identity
+    /// providers, but not with other requests of other sites.
+    pub fn set(self, value: &str, is_secure: bool, lasts: Duration) -> String {
+        let (name, secure) = (self.name(is_secure), if is_secure { "; Secure" } else { "" });
+        let seconds = lasts.as_secs();
+        format!("{name}={value}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}")
+    }
 
-/// What makes a browser forget it.
-pub fn clear(is_secure: bool) -> String {
-    set("", is_secure, Duration::ZERO)
+    /// What makes a browser forget it.
+    pub fn clear(self, is_secure: bool) -> String {
+        self.set("", is_secure, Duration::ZERO)
+    }
 }
 
 /// Whether a page of this server has sent this, as far as the browser says: by `Sec-Fetch-Site`, and by an `Origin`
@@ -121,10 +138,13 @@ mod tests {
     #[test]
     fn cookies_are_written_and_found() {
         assert_eq!(
-            set("x", true, Duration::from_secs(60)),
+            SESSION.set("x", true, Duration::from_secs(60)),
             "__Host-weir=x; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=60"
         );
-        assert_eq!(clear(false), "weir=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+        assert_eq!(
+            SESSION.clear(false),
+            "weir=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
+        );
         for (lines, is_secure, expected) in [
             (&[("cookie", "a=b; weir=x; __Host-weir=y")][..], false, Some("x")),
             (&[("cookie", "a=b; weir=x; __Host-weir=y")], true, Some("y")),
@@ -132,7 +152,7 @@ mod tests {
             (&[("cookie", "xweir=x; weir")], false, None),
             (&[], false, None),
         ] {
-            assert_eq!(shown(&headers(lines), is_secure), expected, "{lines:?}");
+            assert_eq!(SESSION.shown(&headers(lines), is_secure), expected, "{lines:?}");
         }
     }
 }

@@ -85,6 +85,10 @@ pub struct NotAllowed;
 #[derive(Debug, Clone)]
 pub struct AuditedAs(pub String);
 
+/// In the extensions of an answer: the call is recorded as a write is, such as a login that is a GET.
+#[derive(Debug, Clone, Copy)]
+pub struct Audited;
+
 /// Whether only the caller and this server know what is sent: over TLS, or from a server on this machine that says that
 /// it has taken the call over TLS.
 pub fn is_secure(extensions: &Extensions, headers: &HeaderMap, peer: SocketAddr) -> bool {
@@ -142,7 +146,10 @@ async fn check(
                 entry.who = name;
                 entry.status = answer.status().as_u16();
                 guard.audit.note_refused(entry);
-            } else if is_write && !is_unrecorded && !crate::api::is_dry_run(answer.headers()) {
+            } else if (is_write || answer.extensions().get::<Audited>().is_some())
+                && !is_unrecorded
+                && !crate::api::is_dry_run(answer.headers())
+            {
                 entry.who = name;
                 entry.status = answer.status().as_u16();
                 guard.audit.note(entry);
@@ -251,7 +258,7 @@ impl Guard {
 
     fn by_cookie(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
         let (headers, extensions) = (request.headers(), request.extensions());
-        let shown = cookie::shown(headers, is_secure(extensions, headers, peer));
+        let shown = cookie::SESSION.shown(headers, is_secure(extensions, headers, peer));
         let caller = shown.and_then(|it| self.users.caller_of_cookie(it, SystemTime::now()));
         let caller = caller.ok_or(Refused::NoToken)?;
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);

@@ -38,6 +38,9 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'@');
 
+/// What the method of a session begins with whose user an identity provider keeps.
+pub const OPENID: &str = "openid:";
+
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -47,9 +50,9 @@ pub struct Session {
     pub user: String,
     /// How the user has logged in: `password`, `token`, or `openid:PROVIDER`.
     pub method: String,
-    /// What the user may do, if an identity provider says so; `None`: what the rights of the user are at the time.
+    /// The groups of the user, if an identity provider keeps the user; `None`: the user is kept here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rights: Option<Vec<Right>>,
+    pub groups: Option<Vec<String>>,
     /// When it was begun, in milliseconds since the Unix epoch.
     pub created: u64,
     /// When it was last used, to the minute.
@@ -80,6 +83,11 @@ pub struct PersonalToken {
 }
 
 impl Session {
+    /// The identity provider that keeps its user.
+    pub fn provider(&self) -> Option<&str> {
+        self.method.strip_prefix(OPENID)
+    }
+
     /// Whether its use is to be written down.
     pub(super) fn is_due(&self, now: SystemTime) -> bool {
         is_due(self.last_used, SESSION_TOUCH, now).is_some()
@@ -100,8 +108,8 @@ pub struct Login {
     pub user: String,
     /// How.
     pub method: String,
-    /// What an identity provider says.
-    pub rights: Option<Vec<Right>>,
+    /// In which groups, if an identity provider keeps the user.
+    pub groups: Option<Vec<String>>,
     /// From which address.
     pub address: String,
     /// With which program.
@@ -342,7 +350,7 @@ impl Sessions {
         let session = Session {
             id: random_id()?,
             method: login.method,
-            rights: login.rights,
+            groups: login.groups,
             created: millis(now),
             last_used: millis(now),
             address: login.address,
@@ -423,7 +431,7 @@ mod tests {
         Login {
             user: user.to_owned(),
             method: "password".to_owned(),
-            rights: None,
+            groups: None,
             address: "192.0.2.1".to_owned(),
             agent: "a".repeat(1000),
         }

@@ -2,6 +2,7 @@
 
 use super::action::Action;
 use super::caller::Caller;
+use super::openid::Providers;
 use super::password::PasswordHash;
 use super::role::Role;
 use super::scope::{Right, Scope};
@@ -82,6 +83,7 @@ pub struct Users {
     known: Arc<Mutex<Known>>,
     sessions: Sessions,
     tokens: PersonalTokens,
+    providers: Providers,
 }
 
 #[derive(Debug, Default)]
@@ -97,8 +99,10 @@ impl Users {
     /// # Errors
     /// A store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, operational: &OperationalStore) -> Result<Self, StoreError> {
+        let providers = Providers::open(Arc::clone(&store)).await?;
         let (documents, _, following) = weir_store::follow::start(store, PREFIX).await?;
         let users = Self {
+            providers,
             known: Arc::default(),
             sessions: Sessions::open(operational).await?,
             tokens: PersonalTokens::open(operational).await?,
@@ -128,6 +132,11 @@ impl Users {
         &self.sessions
     }
 
+    /// The identity providers.
+    pub fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
     /// The personal tokens.
     pub fn personal_tokens(&self) -> &PersonalTokens {
         &self.tokens
@@ -153,9 +162,9 @@ impl Users {
         known.by_token = by_token.collect();
     }
 
-    /// Whether there are none, so that no caller can have a token.
+    /// Whether there are none, neither here nor at an identity provider.
     pub fn is_empty(&self) -> bool {
-        self.known().users.is_empty()
+        self.known().users.is_empty() && self.providers.is_empty()
     }
 
     /// Whose token this is.
@@ -188,14 +197,16 @@ impl Users {
 
     /// The user of a session. An identity provider may say what the user may do; else it is what the store says now.
     pub(super) fn of_session(&self, session: &Entry<Session>) -> Option<Arc<User>> {
-        let Some(rights) = &session.value.rights else {
+        let Some(groups) = &session.value.groups else {
             return self.of_name_since(&session.value.user, session.value.created);
         };
+        // What its groups may do is what is said of them now. They themselves are those of the login.
+        let rights = self.providers.get(session.value.provider()?)?.rights_of(groups);
         Some(Arc::new(User {
             name: session.value.user.clone(),
             token_hash: None,
             password_hash: None,
-            rights: rights.clone(),
+            rights,
             created: session.value.created / 1_000,
         }))
     }

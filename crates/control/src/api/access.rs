@@ -69,7 +69,7 @@ pub async fn add_user(
     let is_dry = is_dry_run(&parts.headers);
     let note = format!("add user {name}");
     commit(&api, &caller, (note, is_dry), |known| {
-        leaves_an_admin(known, &key, Some(&user))?;
+        leaves_an_admin(&api, known, &key, Some(&user))?;
         Ok(Write {
             change: Change::put(key.clone(), value.clone()),
             outcome: (),
@@ -97,7 +97,7 @@ pub async fn remove_user(
     let is_dry = is_dry_run(&headers);
     commit(&api, &caller, (format!("remove user {name}"), is_dry), |known| {
         match known.iter().any(|it| it.key == key) {
-            true => leaves_an_admin(known, &key, None)?,
+            true => leaves_an_admin(&api, known, &key, None)?,
             false => return Err(Problem::not_found(format_args!("the user '{name}'"))),
         }
         Ok(Write {

@@ -30,7 +30,27 @@ pub struct RightsRequest {
 
 /// Whether a user may be what it is `after` (`None`: gone): as long as there are users, one of them is an admin, since
 /// no other user may create users.
-pub fn leaves_an_admin(known: &[Document], key: &Key, after: Option<&User>) -> Result<(), Problem> {
+pub fn leaves_an_admin(
+    api: &Api,
+    known: &[Document],
+    key: &Key,
+    after: Option<&User>,
+) -> Result<(), Problem> {
+    // Members of a group may be admins, too.
+    match api
+        .options
+        .users
+        .providers()
+        .list()
+        .iter()
+        .any(|it| it.has_admin())
+    {
+        true => Ok(()),
+        false => has_admin_left(known, key, after),
+    }
+}
+
+fn has_admin_left(known: &[Document], key: &Key, after: Option<&User>) -> Result<(), Problem> {
     let is_admin = |user: &User| user.may(Role::Admin, EVERYWHERE);
     let read = |document: &Document| serde_json::from_slice::<User>(&document.value).ok();
     let mut others = known.iter().filter(|it| it.key != *key);
@@ -122,7 +142,7 @@ pub async fn change(
         let mut user: User = serde_json::from_slice(&document.value)
             .map_err(|error| Problem::unreadable(format!("the user '{name}': {error}")))?;
         edit(&mut user)?;
-        leaves_an_admin(known, &key, Some(&user))?;
+        leaves_an_admin(api, known, &key, Some(&user))?;
         let value = serde_json::to_vec(&user).map_err(|error| Problem::unreadable(error.to_string()))?;
         Ok(Write {
             change: Change::put(key.clone(), value),
@@ -264,7 +284,7 @@ mod tests {
         ] {
             let documents: Vec<Document> = known.iter().map(document).collect();
             let after = after.map(|role| user("a", role));
-            let may = leaves_an_admin(&documents, &key, after.as_ref()).is_ok();
+            let may = has_admin_left(&documents, &key, after.as_ref()).is_ok();
             assert_eq!(may, expected, "{known:?} {after:?}");
         }
     }

@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::NoAudit;
+use crate::events::Commits;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -116,23 +117,25 @@ impl Gateways {
         known.commits.push_back((revision, now));
     }
 
-    /// Follows the store for reports, and for commits of documents whose keys begin so.
+    /// Follows the store for reports, and for commits of documents whose keys begin so. All commits are told on.
     pub(super) async fn open(
         &self,
         store: Arc<dyn Store>,
         prefixes: Vec<&'static str>,
+        commits: Commits,
     ) -> Result<(), StoreError> {
         let (documents, _, following) = weir_store::follow::start(store, "").await?;
         for document in documents {
             self.take(&document.key, Some(&document.value));
         }
-        tokio::spawn(self.clone().follow(following, prefixes));
+        tokio::spawn(self.clone().follow(following, prefixes, commits));
         Ok(())
     }
 
-    async fn follow(self, mut following: Subscription, prefixes: Vec<&'static str>) {
+    async fn follow(self, mut following: Subscription, prefixes: Vec<&'static str>, commits: Commits) {
         loop {
             let changes = following.next().await;
+            commits.tell(&changes);
             let is_configuration = |key: &Key| prefixes.iter().any(|prefix| key.as_str().starts_with(prefix));
             if changes.documents.iter().any(|(key, _)| is_configuration(key)) {
                 self.commit(changes.revision, SystemTime::now());

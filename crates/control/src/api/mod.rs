@@ -8,6 +8,7 @@
 //! | `/api/v1/history`, `/api/v1/diff`, `/api/v1/rollback` | what was changed, in all dialects |
 //! | `/api/v1/import/openapi` | a service with its routes from an OpenAPI document |
 //! | `/api/v1/schema` | the JSON Schema of native documents |
+//! | `/api/v1/events` | what happens, as server-sent events |
 //! | `/api/v1/session`, `/api/v1/me` | logging in and out, and what callers may see and change of themselves |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
@@ -28,6 +29,7 @@ mod changes;
 mod checking;
 mod delegate;
 mod describe;
+mod events;
 mod explain;
 mod gateways;
 pub mod health;
@@ -36,7 +38,9 @@ mod import;
 mod known;
 mod me;
 mod openapi;
+mod openid_login;
 mod operation;
+mod people;
 mod plugins;
 mod problem;
 mod resources;
@@ -56,8 +60,9 @@ pub use problem::Problem;
 pub use view::{FileText, FileTexts};
 
 use crate::access::password::Passwords;
-use crate::access::{Attempts, Caller, EVERYWHERE, Role, Users};
+use crate::access::{Attempts, Caller, EVERYWHERE, Role, Token, TokenHash, Users};
 use crate::analytics::Analytics;
+use crate::events::Events;
 use crate::follow::Followed;
 use crate::operational::OperationalStore;
 use crate::outbox::Outbox;
@@ -138,6 +143,10 @@ pub struct Api {
     reading: Semaphore,
     /// Logins of the last minutes.
     attempts: Attempts,
+    /// What asks identity providers.
+    openid: crate::access::openid::client::Client,
+    /// What happens, for browsers.
+    events: Events,
 }
 
 impl Api {
@@ -150,10 +159,14 @@ impl Api {
             known::Resources::open(Arc::clone(&store), (options.registry)(), options.dialects.clone())
                 .await?;
         let prefixes = options.dialects.prefixes().collect();
-        options.gateways.open(Arc::clone(&store), prefixes).await?;
+        let (commits, waiting) = crate::events::commits();
+        options
+            .gateways
+            .open(Arc::clone(&store), prefixes, commits)
+            .await?;
         let (files, dialects) = (options.files.clone(), options.dialects.clone());
         let index = view::Index::open(Arc::clone(&store), files, dialects).await?;
-        Ok(Arc::new(Self {
+        let api = Arc::new(Self {
             store,
             options,
             resources,
@@ -161,7 +174,11 @@ impl Api {
             catalogue: std::sync::OnceLock::new(),
             reading: Semaphore::new(sync::MAX_READING),
             attempts: Attempts::default(),
-        }))
+            openid: crate::access::openid::client::Client::default(),
+            events: Events::new(epoch()),
+        });
+        tokio::spawn(events::watch(Arc::downgrade(&api), waiting));
+        Ok(api)
     }
 
     /// Its paths. Callers are expected in the calls' extensions ([`crate::access::protect`]).
@@ -175,6 +192,12 @@ impl Api {
             false => router,
         }
     }
+}
+
+/// What tells this process from others.
+fn epoch() -> String {
+    let random = Token::random().map(|it| TokenHash::of(it.as_str()).to_string());
+    random.unwrap_or_default().chars().take(8).collect()
 }
 
 /// Whether the caller may do everywhere what the role may.

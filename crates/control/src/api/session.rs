@@ -2,10 +2,11 @@
 
 use super::Api;
 use super::problem::Problem;
-use super::shapes::{LoggedIn, LoggedOut, LoginOptions};
+use super::shapes::{LoggedIn, LoggedOut, LoginOptions, LoginProvider};
 use crate::access::cookie;
+use crate::access::openid::engine::logout_url;
 use crate::access::password::PasswordError;
-use crate::access::session::{LONGEST, Login};
+use crate::access::session::{LONGEST, Login, Session};
 use crate::access::{AuditedAs, Caller, NotAllowed, User, WrittenRight, is_secure};
 use crate::operational::OperationalError;
 use axum::extract::{ConnectInfo, State};
@@ -97,7 +98,7 @@ pub async fn log_in(
     let login = Login {
         user: user.name.clone(),
         method: method.to_owned(),
-        rights: None,
+        groups: None,
         address: from.address.to_string(),
         agent: from.agent.clone(),
     };
@@ -125,7 +126,7 @@ pub(super) async fn begin(
     login: Login,
 ) -> Result<(HeaderValue, u64), Problem> {
     let (now, sessions) = (SystemTime::now(), api.options.users.sessions());
-    let before = cookie::shown(headers, from.is_secure);
+    let before = cookie::SESSION.shown(headers, from.is_secure);
     let before = before.and_then(|it| api.options.users.caller_of_cookie(it, now));
     let (token, session) = sessions.log_in(login, now).await?;
     if let Some(Caller::Session(_, before)) = before {
@@ -133,7 +134,7 @@ pub(super) async fn begin(
             .end_one(&before.value.user, &before.value.id, now)
             .await?;
     }
-    let set = cookie::set(token.as_str(), from.is_secure, LONGEST);
+    let set = cookie::SESSION.set(token.as_str(), from.is_secure, LONGEST);
     let set = HeaderValue::from_str(&set).map_err(|error| Problem::unreadable(error.to_string()))?;
     Ok((set, session.value.created / 1_000 + LONGEST.as_secs()))
 }
@@ -242,10 +243,35 @@ pub async fn log_out(
     sessions
         .end_one(&session.value.user, &session.value.id, SystemTime::now())
         .await?;
-    let clear = HeaderValue::from_str(&cookie::clear(Origin::of(&parts).is_secure));
+    let from = Origin::of(&parts);
+    let clear = HeaderValue::from_str(&cookie::SESSION.clear(from.is_secure));
     let clear = clear.map_err(|error| Problem::unreadable(error.to_string()))?;
     let head = [(header::SET_COOKIE, clear), (header::CACHE_CONTROL, no_store())];
-    Ok((head, Json(LoggedOut { provider: None })).into_response())
+    let provider = provider_logout(&api, &session.value, (&parts.headers, &from));
+    Ok((head, Json(LoggedOut { provider })).into_response())
+}
+
+/// Where to log out of the identity provider of a session.
+fn provider_logout(api: &Api, session: &Session, (headers, from): (&HeaderMap, &Origin)) -> Option<String> {
+    let provider = api.options.users.providers().get(session.provider()?)?;
+    let metadata = api.openid.known_metadata(&provider)?;
+    let base = base_url(provider.base_url.as_deref(), headers, from).ok()?;
+    logout_url(&provider, &metadata, &format!("{base}/ui/"))
+}
+
+/// Where browsers reach this server: as is configured, or as the browser says.
+pub(super) fn base_url(
+    configured: Option<&str>,
+    headers: &HeaderMap,
+    from: &Origin,
+) -> Result<String, Problem> {
+    if let Some(url) = configured {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+    let host = host.ok_or_else(|| Problem::bad("the call has no Host"))?;
+    let scheme = if from.is_secure { "https" } else { "http" };
+    Ok(format!("{scheme}://{host}"))
 }
 
 pub async fn options(State(api): State<Arc<Api>>) -> Json<LoginOptions> {
@@ -253,7 +279,15 @@ pub async fn options(State(api): State<Arc<Api>>) -> Json<LoginOptions> {
     Json(LoginOptions {
         has_users: !users.is_empty(),
         password: users.list().iter().any(|it| it.password_hash.is_some()),
-        providers: Vec::new(),
+        providers: users
+            .providers()
+            .list()
+            .iter()
+            .map(|it| LoginProvider {
+                name: it.name.clone(),
+                display_name: it.display_name.clone(),
+            })
+            .collect(),
     })
 }
 

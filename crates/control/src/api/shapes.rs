@@ -186,6 +186,40 @@ pub struct LoginProvider {
     pub display_name: String,
 }
 
+/// An identity provider, without its secret.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct IdentityProvider {
+    /// Its name in paths.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// Its issuer.
+    pub issuer: String,
+    /// What this Weir is called there.
+    pub client_id: String,
+    /// Whether there is a secret for it.
+    pub has_client_secret: bool,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// Where browsers reach this Weir; `null`: as the browser says.
+    pub base_url: Option<String>,
+    /// The claim that holds the name of the user.
+    pub name_claim: String,
+    /// The claim that holds the groups.
+    pub groups_claim: String,
+    /// What members of groups may do.
+    pub mappings: Vec<RightsOfGroup>,
+}
+
+/// What members of a group may do.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RightsOfGroup {
+    /// The group.
+    pub group: String,
+    /// The rights.
+    pub rights: Vec<WrittenRight>,
+}
+
 /// Who calls.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Me {

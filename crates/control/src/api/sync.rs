@@ -12,13 +12,17 @@
 //!
 //! With `hash=true` a line that says that the stream goes on tells as well what the control plane would serve:
 //! `{"served":{"revision":…,"hash":…}}`. A gateway that has other documents of that revision has followed another
-//! store, or this one before it was set back, and asks for everything.
+//! store, or this one before it was set back, and asks for everything. A gateway of other environments than the control
+//! plane's has other documents: it is told the hash of its own once, when its stream was resumed and has caught up.
+//!
+//! A caller with the right to follow in some environments follows no others. What is in no environment is for all.
 
 use super::Api;
+use super::operation::refusal;
 use super::problem::Problem;
-use crate::access::{Caller, EVERYWHERE, Role};
+use crate::access::{Action, Caller, Scope};
 use crate::follow::skew::Head;
-use crate::follow::{is_told, told_prefixes};
+use crate::follow::{Documents, is_served, is_told, told_prefixes};
 use crate::listen::Unending;
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -90,6 +94,15 @@ pub async fn sync(
             .in_environments(names.split(',').map(str::to_owned).collect()),
         None => own.clone().in_environments(vec![DEFAULT_ENVIRONMENT.to_owned()]),
     };
+    let refused = dialects.environments().iter().find(|it| !may_follow(&caller, it));
+    if let Some(environment) = refused {
+        let scope = [Scope::Environment(environment.clone())];
+        return Err(Problem::forbidden(refusal(
+            &caller,
+            Action::ConfigurationFollow,
+            &scope,
+        )));
+    }
     // What is served here tells nothing about a gateway of other environments.
     let is_alike = dialects.environments() == own.environments();
     let writer = Writer {
@@ -97,6 +110,7 @@ pub async fn sync(
         caller,
         dialects,
         wants_hash: from.hash && is_alike,
+        wants_own_hash: from.hash && !is_alike,
         wants_head: from.version.is_some(),
         lines,
         beats,
@@ -112,6 +126,14 @@ pub async fn sync(
     let body = Body::from_stream(Lines(taken));
     let head = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((Extension(Unending), head, body).into_response())
+}
+
+/// Whether a caller may follow the configuration as a gateway of an environment does.
+fn may_follow(caller: &Caller, environment: &str) -> bool {
+    caller.can(
+        Action::ConfigurationFollow,
+        &Scope::Environment(environment.to_owned()),
+    )
 }
 
 /// Why a stream is over.
@@ -136,6 +158,8 @@ struct Writer {
     /// With the environments of the gateway.
     dialects: DialectSet,
     wants_hash: bool,
+    /// Whether the gateway is told the hash of what it has, since it is not that of what is served here.
+    wants_own_hash: bool,
     wants_head: bool,
     lines: mpsc::Sender<String>,
     beats: Interval,
@@ -155,14 +179,40 @@ impl Writer {
             },
             None => None,
         };
+        // Only what was resumed may be of another store, or of this one before it was set back.
+        let mut own = match (&resumed, self.wants_own_hash) {
+            (Some(_), true) => Some(self.own_hash(&*store).await?),
+            _ => None,
+        };
         let mut watch = match resumed {
             Some(watch) => watch,
             None => self.begin(&*store).await?,
         };
+        let mut at = after.unwrap_or_default();
         loop {
+            if let Some((_, hash)) = own.take_if(|(revision, _)| *revision <= at) {
+                self.say(json!({ "served": { "revision": at.0, "hash": hash } }))
+                    .await?;
+            }
             let changes = self.meanwhile(watch.next()).await??;
+            at = changes.revision;
             self.say_changes(&changes).await?;
         }
+    }
+
+    /// The hash of what this gateway has to have, and the revision of that.
+    async fn own_hash(&mut self, store: &dyn Store) -> Result<(Revision, String), Ended> {
+        let (api, dialects) = (Arc::clone(&self.api), self.dialects.clone());
+        let reading = async {
+            let _turn = api.reading.acquire().await;
+            read_told(store, &dialects).await
+        };
+        let (told, revision) = self.meanwhile(reading).await??;
+        let mut documents = Documents::default();
+        for document in told.into_iter().filter(|it| is_served(&self.dialects, &it.key)) {
+            documents.apply(&document.key, Some(document.value));
+        }
+        Ok((revision, documents.hash()))
     }
 
     /// Everything that is there, and a watch of what comes after.
@@ -206,7 +256,8 @@ impl Writer {
     /// Says that the stream goes on, if the caller may still follow it.
     async fn beat(&self) -> Result<(), Ended> {
         let caller = self.caller.by_now(&self.api.options.users);
-        if !caller.is_some_and(|it| it.may(Role::Gateway, EVERYWHERE)) {
+        let environments = self.dialects.environments();
+        if !caller.is_some_and(|it| environments.iter().all(|name| may_follow(&it, name))) {
             return Err(Ended::Refused);
         }
         let state = self.api.options.followed.state();

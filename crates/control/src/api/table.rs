@@ -3,13 +3,12 @@
 
 use super::operation::Operation;
 use super::shapes::{
-    AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, LoggedIn, LoggedOut,
-    LoginOptions, Me, NewToken, NewUser, PermittedOperation, Resource, ResourcePage, RollbackResult,
-    SessionState, TokenState,
+    AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser,
+    PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
     Api, access, accounts, alerts, analytics, apis, changes, describe, explain, gateways, health, history,
-    import, me, plugins, resources, rollback, schema, session, sync, view,
+    import, me, people, plugins, resources, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
@@ -34,8 +33,7 @@ pub fn all() -> Vec<Operation> {
         of_history(),
         of_gateways(),
         of_access(),
-        of_login(),
-        of_callers(),
+        people::operations(),
         of_analytics(),
         apis::operations(),
         of_itself(),
@@ -226,6 +224,7 @@ fn of_gateways() -> Vec<Operation> {
             gateways::report,
         )
         .about("Gateways", "Takes a gateway's report")
+        .partial()
         .headers(DRY_RUN)
         .body::<gateways::Report>()
         .status(StatusCode::NO_CONTENT),
@@ -234,6 +233,8 @@ fn of_gateways() -> Vec<Operation> {
                 "Gateways",
                 "Streams the configuration to a gateway, a line of JSON at a time",
             )
+            .description("A caller with the right in environments only names these, and follows no others.")
+            .partial()
             .query::<sync::SyncQuery>()
             .answers_of("application/x-ndjson", None),
     ];
@@ -300,73 +301,6 @@ fn of_access() -> Vec<Operation> {
     operations.into()
 }
 
-fn of_login() -> Vec<Operation> {
-    const SESSION: &str = "/api/v1/session";
-    let own = Action::Own;
-    let operations = [
-        Operation::get("/api/v1/session/options", "getLoginOptions", own, session::options)
-            .about("Session", "Reads how people may log in")
-            .public()
-            .answers::<LoginOptions>(),
-        Operation::post(SESSION, "logIn", own, session::log_in)
-            .about("Session", "Logs in with name and password, or with a token")
-            .description(
-                "The answer sets the cookie of the session, and ends the session that the browser had. After five wrong \
-                 passwords each further attempt has to wait longer: 429 with `Retry-After`. Without TLS, only from this machine.",
-            )
-            .public()
-            .body::<session::LoginRequest>()
-            .status(StatusCode::CREATED)
-            .answers::<LoggedIn>(),
-        Operation::delete(SESSION, "logOut", own, session::log_out)
-            .about("Session", "Ends the session of this call, on every control plane")
-            .headers(&["Origin"])
-            .status(StatusCode::OK)
-            .answers::<LoggedOut>(),
-    ];
-    operations.into()
-}
-
-fn of_callers() -> Vec<Operation> {
-    const TOKENS: &str = "/api/v1/me/tokens";
-    let own = Action::Own;
-    let operations = [
-        Operation::get("/api/v1/me", "getMe", own, me::read)
-            .about("Me", "Reads who calls")
-            .answers::<Me>(),
-        Operation::get("/api/v1/me/can", "getMyPermissions", own, permissions)
-            .about(
-                "Me",
-                "Lists every call of this API, whether the caller may make it, and where",
-            )
-            .answers::<List<PermittedOperation>>(),
-        Operation::put("/api/v1/me/password", "setMyPassword", own, me::set_password)
-            .about("Me", "Changes the caller's password, and ends the other sessions")
-            .body::<me::PasswordChange>()
-            .status(StatusCode::NO_CONTENT),
-        Operation::get("/api/v1/me/sessions", "listMySessions", own, me::list_sessions)
-            .about("Me", "Lists the caller's sessions, the oldest first")
-            .answers::<List<SessionState>>(),
-        Operation::delete("/api/v1/me/sessions/{id}", "endMySession", own, me::end_session)
-            .about("Me", "Ends a session of the caller"),
-        Operation::get(TOKENS, "listMyTokens", own, me::list_tokens)
-            .about("Me", "Lists the caller's personal tokens, the oldest first")
-            .answers::<List<TokenState>>(),
-        Operation::post(TOKENS, "createMyToken", own, me::make_token)
-            .about(
-                "Me",
-                "Makes a personal token, for a program that acts as the caller",
-            )
-            .description("It may do at most what its user may at the time of the call.")
-            .body::<me::TokenRequest>()
-            .status(StatusCode::CREATED)
-            .answers::<NewToken>(),
-        Operation::delete("/api/v1/me/tokens/{id}", "removeMyToken", own, me::remove_token)
-            .about("Me", "Removes a personal token of the caller"),
-    ];
-    operations.into()
-}
-
 fn of_analytics() -> Vec<Operation> {
     const RULES: &str = "/api/v1/alerts";
     const RULE: &str = "/api/v1/alerts/{id}";
@@ -412,6 +346,7 @@ fn of_analytics() -> Vec<Operation> {
             analytics::deliver,
         )
         .about("Gateways", "Takes a gateway's counts of calls")
+        .partial()
         .body_of("application/octet-stream", None)
         .answers::<Resource>(),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
@@ -445,6 +380,12 @@ fn of_analytics() -> Vec<Operation> {
 
 fn of_itself() -> Vec<Operation> {
     vec![
+        Operation::get("/api/v1/me/can", "getMyPermissions", Action::Own, permissions)
+            .about(
+                "Me",
+                "Lists every call of this API, whether the caller may make it, and where",
+            )
+            .answers::<List<PermittedOperation>>(),
         Operation::get("/api/v1/openapi.json", "getOpenapi", Action::Own, openapi)
             .about("API", "This document")
             .answers::<Resource>(),

@@ -22,19 +22,19 @@ const HOST: &str = "weir.test:8002";
 const ORIGIN: &str = "https://weir.test:8002";
 
 /// A control plane, with users of a store.
-struct Plane(Router);
+pub struct Plane(Router);
 
 /// An answer.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    body: Value,
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
 }
 
 /// A browser's side: what it shows.
 #[derive(Clone, Default)]
-struct Browser {
+pub struct Browser {
     cookie: Option<String>,
     token: Option<String>,
     origin: Option<&'static str>,
@@ -43,7 +43,7 @@ struct Browser {
 }
 
 impl Browser {
-    fn with_cookie(cookie: &str) -> Self {
+    pub fn with_cookie(cookie: &str) -> Self {
         Self {
             cookie: Some(cookie.to_owned()),
             origin: Some(ORIGIN),
@@ -51,7 +51,7 @@ impl Browser {
         }
     }
 
-    fn with_token(token: &str) -> Self {
+    pub fn with_token(token: &str) -> Self {
         Self {
             token: Some(token.to_owned()),
             ..Self::default()
@@ -61,18 +61,26 @@ impl Browser {
 
 impl Answer {
     #[track_caller]
-    fn expect(self, status: u16) -> Self {
+    pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?}");
         self
     }
 
     /// The cookie that it sets.
-    fn cookie(&self) -> &str {
+    pub fn cookie(&self) -> &str {
         let set = self.headers.get("set-cookie").expect("a cookie");
         set.to_str().expect("text").split(';').next().expect("a pair")
     }
 
-    fn text<'a>(&'a self, field: &str) -> &'a str {
+    pub fn header(&self, name: &str) -> String {
+        let value = self
+            .headers
+            .get(name)
+            .unwrap_or_else(|| panic!("{name}: {self:?}"));
+        value.to_str().expect("text").to_owned()
+    }
+
+    pub fn text<'a>(&'a self, field: &str) -> &'a str {
         self.body[field]
             .as_str()
             .unwrap_or_else(|| panic!("{field}: {self:?}"))
@@ -80,7 +88,7 @@ impl Answer {
 }
 
 impl Plane {
-    async fn over(store: &Arc<dyn Store>, operational: &OperationalStore) -> Self {
+    pub async fn over(store: &Arc<dyn Store>, operational: &OperationalStore) -> Self {
         let users = Users::open(Arc::clone(store), operational).await.expect("opened");
         let options = ApiOptions {
             users: users.clone(),
@@ -96,7 +104,7 @@ impl Plane {
         Self(protect(api.router(), guard))
     }
 
-    async fn call(&self, browser: &Browser, method: &str, path: &str, body: Value) -> Answer {
+    pub async fn call(&self, browser: &Browser, method: &str, path: &str, body: Value) -> Answer {
         let peer: SocketAddr = browser
             .address
             .unwrap_or("192.0.2.7:1")
@@ -123,6 +131,24 @@ impl Plane {
             body => body.to_string(),
         };
         let request = request.body(Body::from(body)).expect("a request");
+        self.answer(request).await
+    }
+
+    /// A call from this machine, as it is let in while there are no users.
+    pub async fn call_from_here(&self, method: &str, path: &str, body: Value) -> Answer {
+        let here: SocketAddr = "127.0.0.1:1".parse().expect("an address");
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "127.0.0.1:8002")
+            .header("content-type", "application/json")
+            .extension(ConnectInfo(here))
+            .body(Body::from(body.to_string()))
+            .expect("a request");
+        self.answer(request).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Answer {
         let answer = self.0.clone().oneshot(request).await.expect("an answer");
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
@@ -133,8 +159,20 @@ impl Plane {
         }
     }
 
-    async fn get(&self, browser: &Browser, path: &str) -> Answer {
+    pub async fn get(&self, browser: &Browser, path: &str) -> Answer {
         self.call(browser, "GET", path, Value::Null).await
+    }
+
+    /// The status of a call, whose answer may have no end.
+    async fn status(&self, browser: &Browser, path: &str) -> u16 {
+        let peer: SocketAddr = "192.0.2.7:1".parse().expect("an address");
+        let mut request = Request::builder().uri(path).extension(ConnectInfo(peer));
+        if let Some(token) = &browser.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Body::empty()).expect("a request");
+        let answer = self.0.clone().oneshot(request).await.expect("an answer");
+        answer.status().as_u16()
     }
 
     async fn log_in(&self, name: &str, password: &str) -> Answer {
@@ -153,19 +191,11 @@ async fn with_root() -> (Plane, Arc<dyn Store>, OperationalStore, String) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let operational = OperationalStore::in_memory();
     let plane = Plane::over(&store, &operational).await;
-    // As long as there are no users, this machine is let in.
-    let here: SocketAddr = "127.0.0.1:1".parse().expect("an address");
     let body = json!({ "rights": [{ "role": "admin" }], "password": PASSWORD, "without_token": true });
-    let request = Request::builder()
-        .method("POST")
-        .uri("/api/v1/users/root")
-        .header("host", "127.0.0.1:8002")
-        .header("content-type", "application/json")
-        .extension(ConnectInfo(here))
-        .body(Body::from(body.to_string()))
-        .expect("a request");
-    let made = plane.0.clone().oneshot(request).await.expect("an answer");
-    assert_eq!(made.status().as_u16(), 201);
+    plane
+        .call_from_here("POST", "/api/v1/users/root", body)
+        .await
+        .expect(201);
     let root = plane.browser_of("root").await;
     let edge = json!({ "rights": [{ "role": "gateway" }] });
     let made = plane
@@ -529,4 +559,34 @@ async fn only_hashes_are_kept() {
     // Nor does the difference of two revisions show a hash.
     let diff = plane.get(&root, "/api/v1/diff?from=0").await.expect(200);
     assert!(!diff.body.to_string().contains("$argon2id$"), "{:?}", diff.body);
+}
+
+/// 16, for rights: a user with the right in an environment follows it, and no other.
+#[tokio::test]
+async fn a_gateway_follows_the_environments_of_its_right() {
+    let (plane, _, _, edge) = with_root().await;
+    let root = plane.browser_of("root").await;
+    let rights = json!({ "rights": [{ "role": "gateway", "environment": "test" }] });
+    let made = plane
+        .call(&root, "POST", "/api/v1/users/test-1", rights)
+        .await
+        .expect(201);
+    let (everywhere, test) = (
+        Browser::with_token(&edge),
+        Browser::with_token(made.text("token")),
+    );
+    for (browser, environments, expected) in [
+        (&everywhere, "prod", 200),
+        (&everywhere, "test,prod", 200),
+        (&test, "test", 200),
+        (&test, "prod", 403),
+        (&test, "test,prod", 403),
+        (&test, "default", 403),
+    ] {
+        let path = format!("/api/v1/sync?environment={environments}");
+        assert_eq!(plane.status(browser, &path).await, expected, "{environments}");
+    }
+    assert_eq!(plane.status(&test, "/api/v1/sync").await, 403);
+    assert_eq!(plane.status(&test, "/api/v1/events").await, 200);
+    assert_eq!(plane.status(&Browser::default(), "/api/v1/events").await, 401);
 }

@@ -2,6 +2,7 @@
 //! shown; who may write in one workspace takes nothing of another; a write says what is not served.
 
 mod login;
+mod openid;
 mod plane;
 mod readers;
 mod views;

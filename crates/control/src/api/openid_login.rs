@@ -1,0 +1,401 @@
+//! Logging in through identity providers, and managing these, in Weir's own API. What decides is in [`crate::access::openid`].
+
+use super::problem::Problem;
+use super::session::{Origin, base_url, begin, no_store};
+use super::shapes::{IdentityProvider, List, RightsOfGroup};
+use super::writing::tried;
+use super::{Api, is_dry_run};
+use crate::access::openid::Provider;
+use crate::access::openid::engine::{Begun, Callback, LONGEST_LOGIN, LoginError, is_private, safe_return};
+use crate::access::openid::provider::{Mapping, key_of};
+use crate::access::session::{Login, OPENID};
+use crate::access::{
+    Audited, AuditedAs, Caller, EVERYWHERE, NotAllowed, Right, Role, Token, WrittenRight, cookie,
+};
+use axum::extract::{Path, Query, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_store::{Change, Transaction};
+
+/// The longest text of a provider, in bytes; and its most mappings.
+const MAX_TEXT: usize = 2_000;
+const MAX_MAPPINGS: usize = 1_000;
+/// Identity providers, at most.
+const MAX_PROVIDERS: usize = 20;
+
+/// Where a login goes.
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct LoginStart {
+    /// The page of the console to be shown afterwards: a path that begins with `/ui/`.
+    #[serde(default)]
+    return_to: Option<String>,
+    /// Whom the provider suggests to log in, such as a mail address.
+    #[serde(default)]
+    login_hint: Option<String>,
+}
+
+fn provider_of(api: &Api, name: &str) -> Result<Arc<Provider>, Problem> {
+    let missing = || Problem::not_found(format_args!("the identity provider '{name}'"));
+    api.options.users.providers().get(name).ok_or_else(missing)
+}
+
+fn redirect_uri(base: &str, provider: &Provider) -> String {
+    format!("{base}/api/v1/session/openid/{}/callback", provider.name)
+}
+
+/// Sends a browser on.
+fn send_to(location: &str, cookies: &[String]) -> Result<Response, Problem> {
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|it| Problem::unreadable(it.to_string()));
+    let mut answer = StatusCode::SEE_OTHER.into_response();
+    let headers = answer.headers_mut();
+    headers.insert(header::LOCATION, value(location)?);
+    headers.insert(header::CACHE_CONTROL, no_store());
+    // The address of the callback has the code in it.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    for cookie in cookies {
+        headers.append(header::SET_COOKIE, value(cookie)?);
+    }
+    Ok(answer)
+}
+
+pub async fn start(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    Query(start): Query<LoginStart>,
+    parts: Parts,
+) -> Result<Response, Problem> {
+    let from = Origin::of(&parts);
+    from.demand_privacy()?;
+    let provider = provider_of(&api, &name)?;
+    let return_to = safe_return(start.return_to.as_deref());
+    let metadata = match api.openid.metadata(&provider).await {
+        Ok(metadata) => metadata,
+        Err(error) => return failed(&provider, &error, &from),
+    };
+    let random = || Token::random().map(|it| it.as_str().to_owned());
+    let (Some(state), Some(nonce), Some(verifier)) = (random(), random(), random()) else {
+        return Err(Problem::unreadable("no random bits"));
+    };
+    let redirect_uri = redirect_uri(
+        &base_url(provider.base_url.as_deref(), &parts.headers, &from)?,
+        &provider,
+    );
+    let random = [state, nonce, verifier];
+    let begun = Begun::new(&provider, redirect_uri, return_to, random, SystemTime::now());
+    let url = begun.authorization_url(&provider, &metadata, start.login_hint.as_deref());
+    let kept = cookie::LOGIN.set(&begun.to_cookie(), from.is_secure, LONGEST_LOGIN);
+    send_to(&url, &[kept])
+}
+
+pub async fn callback(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    Query(callback): Query<Callback>,
+    parts: Parts,
+) -> Result<Response, Problem> {
+    let from = Origin::of(&parts);
+    from.demand_privacy()?;
+    let provider = provider_of(&api, &name)?;
+    let begun = cookie::LOGIN.shown(&parts.headers, from.is_secure);
+    let Some(begun) = begun.and_then(Begun::from_cookie) else {
+        return failed(&provider, &LoginError::State, &from);
+    };
+    let (who, groups) = match person(&api, &provider, &begun, &callback).await {
+        Ok(person) => person,
+        Err(error) => return failed(&provider, &error, &from),
+    };
+    let login = Login {
+        user: who.clone(),
+        method: format!("{OPENID}{}", provider.name),
+        groups: Some(groups),
+        address: from.address.to_string(),
+        agent: from.agent.clone(),
+    };
+    let (cookie, _) = begin(&api, &parts.headers, &from, login).await?;
+    let cookie = cookie
+        .to_str()
+        .map_err(|it| Problem::unreadable(it.to_string()))?
+        .to_owned();
+    let mut answer = send_to(
+        &safe_return(Some(&begun.return_to)),
+        &[cookie, cookie::LOGIN.clear(from.is_secure)],
+    )?;
+    answer.extensions_mut().insert(AuditedAs(who));
+    answer.extensions_mut().insert(Audited);
+    Ok(answer)
+}
+
+/// Who has logged in, and in which groups this person is.
+async fn person(
+    api: &Api,
+    provider: &Provider,
+    begun: &Begun,
+    callback: &Callback,
+) -> Result<(String, Vec<String>), LoginError> {
+    let now = SystemTime::now();
+    let metadata = api.openid.metadata(provider).await?;
+    let code = begun.code(provider, &metadata, callback, now)?;
+    let claims = api.openid.claims(provider, (begun, code), now).await?;
+    let unnamed = || LoginError::Provider("there is no name in its token".to_owned());
+    let who = provider.name_in(&claims).ok_or_else(unnamed)?;
+    let groups = provider.groups_in(&claims);
+    match provider.rights_of(&groups).is_empty() {
+        true => Err(LoginError::NoRights(who)),
+        false => Ok((who, groups)),
+    }
+}
+
+/// Sends the browser to the login page, which says what went wrong. More of it is in the log.
+fn failed(provider: &Provider, error: &LoginError, from: &Origin) -> Result<Response, Problem> {
+    tracing::warn!(provider = provider.name, %error, address = %from.address, "a login has failed");
+    let location = format!("/ui/?login_error={}", error.code());
+    let mut answer = send_to(&location, &[cookie::LOGIN.clear(from.is_secure)])?;
+    answer.extensions_mut().insert(NotAllowed);
+    let who = match error {
+        LoginError::NoRights(who) => who.clone(),
+        _ => "unknown".to_owned(),
+    };
+    answer.extensions_mut().insert(AuditedAs(who));
+    Ok(answer)
+}
+
+/// What an identity provider is to be.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderRequest {
+    /// Its name for people; left out: its name in paths.
+    #[serde(default)]
+    display_name: Option<String>,
+    /// Its issuer, such as `https://id.example.com/realms/main`.
+    issuer: String,
+    /// What this Weir is called there.
+    client_id: String,
+    /// The secret for it; left out: the one that it has, or a public client. It is never shown.
+    #[serde(default)]
+    client_secret: Option<String>,
+    /// What is asked for; left out: `openid profile email groups`.
+    #[serde(default)]
+    scopes: Option<Vec<String>>,
+    /// Where browsers reach this Weir, such as `https://weir.example.com`; left out: as the browser says in `Host`.
+    #[serde(default)]
+    base_url: Option<String>,
+    /// The claim that holds the name of the user; left out: `preferred_username`. Without it, `sub` is the name.
+    #[serde(default)]
+    name_claim: Option<String>,
+    /// The claim that holds the groups; left out: `groups`.
+    #[serde(default)]
+    groups_claim: Option<String>,
+    /// What members of groups may do. Somebody who is in none of them is not let in.
+    mappings: Vec<GroupRights>,
+}
+
+/// What members of a group may do.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupRights {
+    /// The group; `*`: everybody whom the provider lets in.
+    group: String,
+    /// The rights.
+    #[schemars(with = "Vec<WrittenRight>")]
+    rights: Vec<Right>,
+}
+
+impl ProviderRequest {
+    /// As it is stored, if it is good.
+    fn into_provider(self, name: &str, known_secret: Option<String>) -> Result<Provider, Problem> {
+        let words = |words: &str| words.split(' ').map(str::to_owned).collect();
+        let provider = Provider {
+            name: name.to_owned(),
+            display_name: self.display_name.unwrap_or_else(|| name.to_owned()),
+            issuer: self.issuer,
+            client_id: self.client_id,
+            client_secret: self.client_secret.or(known_secret),
+            scopes: self
+                .scopes
+                .unwrap_or_else(|| words("openid profile email groups")),
+            base_url: self.base_url,
+            name_claim: self.name_claim.unwrap_or_else(|| "preferred_username".to_owned()),
+            groups_claim: self.groups_claim.unwrap_or_else(|| "groups".to_owned()),
+            mappings: self
+                .mappings
+                .into_iter()
+                .map(|it| Mapping {
+                    group: it.group,
+                    rights: it.rights,
+                })
+                .collect(),
+        };
+        let faults = faults_of(&provider);
+        match faults.is_empty() {
+            true => Ok(provider),
+            false => {
+                let detail = faults.iter().map(|(path, message)| format!("{path}: {message}"));
+                let detail = detail.collect::<Vec<_>>().join("; ");
+                Err(Problem::listing(StatusCode::UNPROCESSABLE_ENTITY, detail, faults))
+            }
+        }
+    }
+}
+
+/// What is wrong with an identity provider, each with its place.
+fn faults_of(provider: &Provider) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    let mut fault = |path: &str, message: &str| faults.push((path.to_owned(), message.to_owned()));
+    let is_text = |text: &str| !text.is_empty() && text.len() <= MAX_TEXT && !text.contains(char::is_control);
+    let is_plain = |url: &str| !url.contains(['?', '#', '@']) && is_text(url);
+    if !is_private(&provider.issuer) || !is_plain(&provider.issuer) {
+        fault(
+            "issuer",
+            "expected https://HOST/PATH, or http:// of this machine, without query and fragment",
+        );
+    }
+    if provider
+        .base_url
+        .as_deref()
+        .is_some_and(|it| !is_private(it) || !is_plain(it))
+    {
+        fault("base_url", "expected https://HOST, or http:// of this machine");
+    }
+    for (path, text) in [
+        ("display_name", &provider.display_name),
+        ("client_id", &provider.client_id),
+        ("name_claim", &provider.name_claim),
+        ("groups_claim", &provider.groups_claim),
+    ] {
+        if !is_text(text) {
+            fault(
+                path,
+                "expected a text of at most 2,000 bytes without control characters",
+            );
+        }
+    }
+    if !provider.scopes.iter().any(|it| it == "openid") {
+        fault("scopes", "expected 'openid' among them");
+    }
+    if !provider.scopes.iter().all(|it| is_text(it) && !it.contains(' ')) {
+        fault("scopes", "expected words without spaces");
+    }
+    if provider.mappings.is_empty() || provider.mappings.len() > MAX_MAPPINGS {
+        fault(
+            "mappings",
+            "expected 1 to 1,000: without one, nothing is allowed to those who log in",
+        );
+    }
+    if !provider.mappings.iter().all(|it| is_text(&it.group)) {
+        fault("mappings", "expected a group in each");
+    }
+    faults
+}
+
+fn shown(provider: &Provider) -> IdentityProvider {
+    let mappings = provider.mappings.iter().map(|it| RightsOfGroup {
+        group: it.group.clone(),
+        rights: WrittenRight::of(&it.rights),
+    });
+    IdentityProvider {
+        name: provider.name.clone(),
+        display_name: provider.display_name.clone(),
+        issuer: provider.issuer.clone(),
+        client_id: provider.client_id.clone(),
+        has_client_secret: provider.client_secret.is_some(),
+        scopes: provider.scopes.clone(),
+        base_url: provider.base_url.clone(),
+        name_claim: provider.name_claim.clone(),
+        groups_claim: provider.groups_claim.clone(),
+        mappings: mappings.collect(),
+    }
+}
+
+pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
+    let providers = api.options.users.providers().list();
+    Json(List {
+        items: providers.iter().map(|it| shown(it)).collect(),
+    })
+}
+
+/// Whether a user here, or members of a group, may still manage users if a provider is what it is `after` (`None`: gone).
+fn leaves_an_admin(api: &Api, name: &str, after: Option<&Provider>) -> Result<(), Problem> {
+    let users = &api.options.users;
+    let others = users.providers().list().into_iter().filter(|it| it.name != name);
+    let others: Vec<Arc<Provider>> = others.collect();
+    let stored = users.list();
+    let is_nothing_left = after.is_none() && others.is_empty() && stored.is_empty();
+    let has_admin = after.is_some_and(Provider::has_admin)
+        || others.iter().any(|it| it.has_admin())
+        || stored.iter().any(|it| it.may(Role::Admin, EVERYWHERE));
+    match is_nothing_left || has_admin {
+        true => Ok(()),
+        false => {
+            let detail = "no one would be left who may manage users: map a group to admin everywhere, or add such a user first";
+            Err(Problem::new(StatusCode::CONFLICT, detail))
+        }
+    }
+}
+
+/// Commits a change of a provider. No other document decides whether it is right.
+async fn commit(api: &Api, caller: &Caller, note: String, change: Change) -> Result<(), Problem> {
+    let transaction = Transaction {
+        author: caller.name(),
+        note,
+        time: SystemTime::now(),
+        changes: vec![change],
+    };
+    api.store.append(transaction).await?;
+    Ok(())
+}
+
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Json(wanted): Json<ProviderRequest>,
+) -> Result<Response, Problem> {
+    let key = key_of(&name).map_err(|_| {
+        Problem::bad(format!(
+            "'{name}' is no name: expected {}",
+            weir_apis::naming::EXPECTED_NAME
+        ))
+    })?;
+    let providers = api.options.users.providers();
+    let known = providers.get(&name);
+    if known.is_none() && providers.list().len() >= MAX_PROVIDERS {
+        let detail = format!("there may be at most {MAX_PROVIDERS} identity providers");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let secret = known.and_then(|it| it.client_secret.clone());
+    let provider = wanted.into_provider(&name, secret)?;
+    leaves_an_admin(&api, &name, Some(&provider))?;
+    let value = serde_json::to_vec(&provider).map_err(|it| Problem::unreadable(it.to_string()))?;
+    let answer = Json(shown(&provider));
+    if is_dry_run(&headers) {
+        return Ok(tried(answer));
+    }
+    let note = format!("change the identity provider {name}");
+    commit(&api, &caller, note, Change::put(key.clone(), value.clone())).await?;
+    providers.apply(&key, Some(&value));
+    Ok(answer.into_response())
+}
+
+pub async fn remove(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    provider_of(&api, &name)?;
+    leaves_an_admin(&api, &name, None)?;
+    if is_dry_run(&headers) {
+        return Ok(tried(StatusCode::NO_CONTENT));
+    }
+    let key = key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
+    let note = format!("remove the identity provider {name}");
+    commit(&api, &caller, note, Change::Delete { key: key.clone() }).await?;
+    api.options.users.providers().apply(&key, None);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,132 @@
+//! The calls with which people log in and look after themselves, those of identity providers, and events for browsers.
+
+use super::operation::Operation;
+use super::shapes::{
+    IdentityProvider, List, LoggedIn, LoggedOut, LoginOptions, Me, NewToken, SessionState, TokenState,
+};
+use super::{events, me, openid_login, session};
+use crate::access::Action;
+use axum::http::StatusCode;
+
+/// All of them.
+pub fn operations() -> Vec<Operation> {
+    let groups = [of_login(), of_callers(), of_providers(), of_events()];
+    groups.into_iter().flatten().collect()
+}
+
+fn of_login() -> Vec<Operation> {
+    const SESSION: &str = "/api/v1/session";
+    let own = Action::Own;
+    let operations = [
+        Operation::get("/api/v1/session/options", "getLoginOptions", own, session::options)
+            .about("Session", "Reads how people may log in")
+            .public()
+            .answers::<LoginOptions>(),
+        Operation::post(SESSION, "logIn", own, session::log_in)
+            .about("Session", "Logs in with name and password, or with a token")
+            .description(
+                "The answer sets the cookie of the session, and ends the session that the browser had. After five wrong \
+                 passwords each further attempt has to wait longer: 429 with `Retry-After`. Without TLS, only from this machine.",
+            )
+            .public()
+            .body::<session::LoginRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<LoggedIn>(),
+        Operation::delete(SESSION, "logOut", own, session::log_out)
+            .about("Session", "Ends the session of this call, on every control plane")
+            .headers(&["Origin"])
+            .status(StatusCode::OK)
+            .answers::<LoggedOut>(),
+        Operation::get("/api/v1/session/openid/{name}", "startOpenidLogin", own, openid_login::start)
+            .about("Session", "Sends a browser to an identity provider to log in")
+            .public()
+            .query::<openid_login::LoginStart>()
+            .status(StatusCode::SEE_OTHER),
+        Operation::get(
+            "/api/v1/session/openid/{name}/callback",
+            "finishOpenidLogin",
+            own,
+            openid_login::callback,
+        )
+        .about("Session", "Takes a browser back from an identity provider, and begins its session")
+        .description("It leads to the console. If the login has failed, `login_error` says why.")
+        .public()
+        .query::<crate::access::openid::engine::Callback>()
+        .status(StatusCode::SEE_OTHER),
+    ];
+    operations.into()
+}
+
+fn of_callers() -> Vec<Operation> {
+    const TOKENS: &str = "/api/v1/me/tokens";
+    let own = Action::Own;
+    let operations = [
+        Operation::get("/api/v1/me", "getMe", own, me::read)
+            .about("Me", "Reads who calls")
+            .answers::<Me>(),
+        Operation::put("/api/v1/me/password", "setMyPassword", own, me::set_password)
+            .about("Me", "Changes the caller's password, and ends the other sessions")
+            .body::<me::PasswordChange>()
+            .status(StatusCode::NO_CONTENT),
+        Operation::get("/api/v1/me/sessions", "listMySessions", own, me::list_sessions)
+            .about("Me", "Lists the caller's sessions, the oldest first")
+            .answers::<List<SessionState>>(),
+        Operation::delete("/api/v1/me/sessions/{id}", "endMySession", own, me::end_session)
+            .about("Me", "Ends a session of the caller"),
+        Operation::get(TOKENS, "listMyTokens", own, me::list_tokens)
+            .about("Me", "Lists the caller's personal tokens, the oldest first")
+            .answers::<List<TokenState>>(),
+        Operation::post(TOKENS, "createMyToken", own, me::make_token)
+            .about(
+                "Me",
+                "Makes a personal token, for a program that acts as the caller",
+            )
+            .description("It may do at most what its user may at the time of the call.")
+            .body::<me::TokenRequest>()
+            .status(StatusCode::CREATED)
+            .answers::<NewToken>(),
+        Operation::delete("/api/v1/me/tokens/{id}", "removeMyToken", own, me::remove_token)
+            .about("Me", "Removes a personal token of the caller"),
+    ];
+    operations.into()
+}
+
+fn of_providers() -> Vec<Operation> {
+    const ALL: &str = "/api/v1/identity-providers";
+    const ONE: &str = "/api/v1/identity-providers/{name}";
+    let manage = Action::UsersManage;
+    let operations = [
+        Operation::get(ALL, "listIdentityProviders", manage, openid_login::list)
+            .about("Access", "Lists identity providers, without their secrets")
+            .answers::<List<IdentityProvider>>(),
+        Operation::put(ONE, "putIdentityProvider", manage, openid_login::put)
+            .about(
+                "Access",
+                "Makes or replaces an identity provider (OpenID Connect)",
+            )
+            .headers(&["Weir-Dry-Run"])
+            .body::<openid_login::ProviderRequest>()
+            .answers::<IdentityProvider>(),
+        Operation::delete(ONE, "removeIdentityProvider", manage, openid_login::remove)
+            .about(
+                "Access",
+                "Removes an identity provider; the sessions of its users end",
+            )
+            .headers(&["Weir-Dry-Run"]),
+    ];
+    operations.into()
+}
+
+fn of_events() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/v1/events", "followEvents", Action::Own, events::follow)
+            .about(
+                "Events",
+                "Streams what happens, as server-sent events: commits, publications, gateways, alerts",
+            )
+            .description("Each caller is told what the caller may read. At most 16 streams of one caller.")
+            .headers(&["Last-Event-ID"])
+            .query::<events::EventsQuery>()
+            .answers_of("text/event-stream", None),
+    ]
+}

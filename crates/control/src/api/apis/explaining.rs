@@ -15,12 +15,15 @@ use weir_store::Document;
 
 pub use weir_apis::diagnosis::{CallerOf, PlanDiagnosis};
 
+/// What documents become, by their keys; `None`: they are removed.
+pub type ChangedDocuments = BTreeMap<String, Option<Arc<[u8]>>>;
+
 /// What would become of gateways' documents if a draft were published to an environment.
 pub fn documents_of_draft(
     documents: Vec<Document>,
     draft: &DraftOf,
     environment: &str,
-) -> Result<BTreeMap<String, Option<Arc<[u8]>>>, Problem> {
+) -> Result<ChangedDocuments, Problem> {
     let mut library = Library::new(documents);
     library.environment(environment)?;
     let revision = versions::freeze(&mut library, (&draft.api, &draft.version), "", "", now())?;

@@ -19,7 +19,7 @@ pub(crate) struct SigningKey {
 }
 
 enum Key {
-    Secret(hmac::Key),
+    Secret(Box<hmac::Key>),
     Rsa(Box<RsaKeyPair>, &'static dyn RsaEncoding),
     Ecdsa(Box<EcdsaKeyPair>),
     Ed25519(Box<Ed25519KeyPair>),
@@ -43,7 +43,7 @@ impl SigningKey {
             ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, PS256, PS384, PS512, RS256, RS384, RS512,
         };
         let name = name(algorithm);
-        let secret = |work| Ok(Key::Secret(hmac::Key::new(work, text.as_bytes())));
+        let secret = |work| Ok(Key::Secret(Box::new(hmac::Key::new(work, text.as_bytes()))));
         let key = match algorithm {
             HS256 => secret(hmac::HMAC_SHA256),
             HS384 => secret(hmac::HMAC_SHA384),

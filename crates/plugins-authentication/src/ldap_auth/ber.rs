@@ -113,8 +113,11 @@ pub(super) fn unbind(id: u32) -> Vec<u8> {
     message(id, 0x42, &[])
 }
 
-/// The tag of an element, its content, and the bytes of the whole; `None`: it is not whole yet.
-fn read(bytes: &[u8]) -> Result<Option<(u8, &[u8], usize)>, Invalid> {
+/// The tag of an element, its content, and the bytes of the whole.
+type Element<'b> = (u8, &'b [u8], usize);
+
+/// The element that these bytes begin with; `None`: it is not whole yet.
+fn read(bytes: &[u8]) -> Result<Option<Element<'_>>, Invalid> {
     let [tag, first, rest @ ..] = bytes else {
         return Ok(None);
     };

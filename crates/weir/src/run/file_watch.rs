@@ -88,10 +88,8 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
     use std::os::unix::fs::symlink;
     use std::time::Duration;

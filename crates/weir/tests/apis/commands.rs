@@ -3,7 +3,7 @@
 use crate::support::{until, upstream};
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Plane {
     fn file(&self, name: &str, contents: &Value) -> PathBuf {
@@ -20,7 +20,7 @@ impl Plane {
     }
 }
 
-fn path(file: &PathBuf) -> &str {
+fn path(file: &Path) -> &str {
     file.to_str().expect("a text")
 }
 
@@ -145,7 +145,7 @@ fn changes_that_break_callers_fail_a_build_and_can_be_taken_back() {
     });
 }
 
-fn runtime_of(file: &PathBuf) -> Value {
+fn runtime_of(file: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(file).expect("readable")).expect("JSON")
 }
 

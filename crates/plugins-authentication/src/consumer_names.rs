@@ -20,7 +20,7 @@ pub enum ConsumerName {
     CustomId,
 }
 
-/// Consumers of one dialect by name.
+/// Consumers of one dialect and workspace by name.
 #[derive(Default)]
 pub(crate) struct ConsumerNames {
     by_id: HashMap<String, Arc<ConsumerIdentity>>,
@@ -42,12 +42,20 @@ impl ConsumerNames {
         {
             return known;
         }
+        // The id of a consumer in a workspace begins with the workspace's name (`weir_model::Consumer::workspace`). A
+        // claim must not lead to another workspace's consumer.
+        let is_known = |id: &str| match context.workspace {
+            Some(workspace) => id
+                .strip_prefix(workspace.as_ref())
+                .is_some_and(|rest| rest.starts_with('/')),
+            None => true,
+        };
         let mut names = Self::default();
         for ((dialect, id), consumer) in context.consumers {
-            if *dialect != context.dialect {
+            if *dialect != context.dialect || !is_known(id) {
                 continue;
             }
-            names.by_id.insert(id.clone(), Arc::clone(consumer));
+            names.by_id.insert(consumer.id.clone(), Arc::clone(consumer));
             if let Some(name) = &consumer.username {
                 names.by_username.insert(name.clone(), Arc::clone(consumer));
             }
@@ -68,5 +76,58 @@ impl ConsumerNames {
             ConsumerName::Username => self.by_username.get(name),
             ConsumerName::CustomId => self.by_custom_id.get(name),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use weir_model::DialectName;
+
+    #[test]
+    fn names_lead_to_consumers_of_the_own_workspace_only() {
+        let consumer = |index, own: &str| ConsumerIdentity {
+            index,
+            id: own.into(),
+            username: Some("alice".into()),
+            custom_id: Some(format!("custom-{index}")),
+            ..ConsumerIdentity::default()
+        };
+        let dialect = DialectName::NATIVE;
+        let consumers = HashMap::from([
+            ((dialect, "team-a/1".to_owned()), Arc::new(consumer(0, "1"))),
+            ((dialect, "team-b/1".to_owned()), Arc::new(consumer(1, "1"))),
+            ((dialect, "team-ab/2".to_owned()), Arc::new(consumer(2, "2"))),
+        ]);
+        let indexes = RefCell::default();
+        let all = [ConsumerName::Id, ConsumerName::Username, ConsumerName::CustomId];
+        for (workspace, own, of_others) in [
+            ("team-a", 0, ["custom-1", "custom-2", "2"]),
+            ("team-b", 1, ["custom-0", "custom-2", "2"]),
+        ] {
+            let workspace: Arc<str> = Arc::from(workspace);
+            let names = ConsumerNames::of(&BuildContext {
+                instance_id: "instance",
+                dialect,
+                workspace: Some(&workspace),
+                credentials: &HashMap::new(),
+                consumers: &consumers,
+                indexes: &indexes,
+                destinations: &RefCell::default(),
+                credential_diagnostics: &RefCell::default(),
+            });
+            let custom = format!("custom-{own}");
+            for name in ["alice", "1", custom.as_str()] {
+                assert_eq!(
+                    names.find(name, &all).map(|it| it.index),
+                    Some(own),
+                    "{workspace}: {name}"
+                );
+            }
+            for name in of_others {
+                assert!(names.find(name, &all).is_none(), "{workspace}: {name}");
+            }
+        }
     }
 }

@@ -39,11 +39,13 @@ fn refusals(model: &Model) -> Vec<u64> {
 
 #[test]
 fn who_decides_about_access_refuses_and_others_are_passed_by() {
-    let ldap = json!({ "ldap_host": "h", "base_dn": "dc=x", "attribute": "cn" });
-    let table: [(&str, Value, &[u64]); 7] = [
-        ("ldap-auth", ldap, &[503]),
+    let table: [(&str, Value, &[u64]); 6] = [
         ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
-        ("session", json!({}), &[503]),
+        (
+            "ai-prompt-template",
+            json!({ "templates": [{ "name": "a", "template": "{}" }] }),
+            &[503],
+        ),
         ("ai-prompt-guard", json!({ "deny_patterns": ["x"] }), &[503]),
         ("pre-function", json!({ "access": ["return"] }), &[503]),
         ("post-function", json!({ "log": ["return"] }), &[]),
@@ -71,7 +73,7 @@ fn what_is_kept_in_a_store_is_told_of() {
     let mut stored = IncrementalModel::new(Options::default());
     let keys = [
         ("ai-prompt-guard", "00000000-0000-4000-8000-000000000001", true),
-        ("session", "00000000-0000-4000-8000-000000000002", true),
+        ("pre-function", "00000000-0000-4000-8000-000000000002", true),
         ("oauth2", "00000000-0000-4000-8000-000000000003", false),
         ("cors", "00000000-0000-4000-8000-000000000004", true),
     ];
@@ -79,6 +81,7 @@ fn what_is_kept_in_a_store_is_told_of() {
         let config = match name {
             "ai-prompt-guard" => json!({ "deny_patterns": ["x"] }),
             "oauth2" => json!({ "enable_client_credentials": true }),
+            "pre-function" => json!({ "access": ["return"] }),
             _ => json!({}),
         };
         let document = json!({ "id": id, "name": name, "enabled": enabled, "config": config });
@@ -92,7 +95,7 @@ fn what_is_kept_in_a_store_is_told_of() {
     assert_eq!(told.len(), 2, "{told:?}");
     for (reason, name, end) in [
         (&told[0], "ai-prompt-guard", "are refused"),
-        (&told[1], "session", "are refused"),
+        (&told[1], "pre-function", "are refused"),
     ] {
         assert!(
             reason.starts_with(&format!("plugin \"{name}\" is not served")) && reason.ends_with(end),

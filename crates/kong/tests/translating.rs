@@ -341,7 +341,7 @@ plugins:
 fn what_cannot_be_served_is_said_with_its_place() {
     for (text, place, severity, part) in [
         (
-            "plugins: [{name: ai-proxy}]",
+            "plugins: [{name: ai-proxy-advanced}]",
             "plugins[0].name",
             Severity::Error,
             "not available",

@@ -181,8 +181,8 @@ fn plugins_that_are_not_served_fail_a_check() {
             0,
         ),
         (
-            apisix("opa: {}"),
-            "plugin \"opa\" is not available in this version of Weir; calls are refused",
+            apisix("wolf-rbac: {}"),
+            "plugin \"wolf-rbac\" is not available in this version of Weir; calls are refused",
             1,
         ),
         (

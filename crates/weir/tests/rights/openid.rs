@@ -197,10 +197,10 @@ async fn groups_of_a_real_provider_give_rights() {
         assert_eq!(location, format!("/ui/?login_error={error}"));
         assert!(cookies.iter().all(|it| it.ends_with('=')), "{cookies:?}");
     }
-    // Without the provider, its sessions are none.
+    // Without the provider, its sessions are none, and there is no other user.
     plane
         .call(&ada, "DELETE", "/api/v1/identity-providers/corp", Value::Null)
         .await
         .expect(204);
-    plane.get(&ada, "/api/v1/me").await.expect(401);
+    plane.get(&ada, "/api/v1/me").await.expect(403);
 }

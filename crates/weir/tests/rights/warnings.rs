@@ -14,12 +14,12 @@ async fn a_write_says_that_a_plugin_is_not_served() {
     for (path, body, expected) in [
         (
             "/plugins/5f3e1c80-0000-4000-8000-000000000001",
-            json!({"name": "session", "config": {"secret": "s"}}),
-            "'session'",
+            json!({"name": "oauth2", "config": {"enable_client_credentials": true, "provision_key": "s3"}}),
+            "'oauth2'",
         ),
         (
             "/plugins/5f3e1c80-0000-4000-8000-000000000001",
-            json!({"name": "session", "enabled": false, "config": {"secret": "s"}}),
+            json!({"name": "oauth2", "enabled": false, "config": {"enable_client_credentials": true}}),
             "",
         ),
         (

@@ -62,7 +62,7 @@ for (const scheme of ['light', 'dark'] as const) {
     const found: string[] = []
     for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
       await open(page, managed, path)
-      await page.waitForLoadState('networkidle').catch(() => undefined)
+      await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
       for (const finding of await findings(page)) found.push(`${path} ${finding}`)
     }
     expect(found).toEqual([])
@@ -90,7 +90,7 @@ for (const scheme of ['light', 'dark'] as const) {
       const found: string[] = []
       for (const path of isFilled ? PAGES : PAGES.filter((it) => !/\/(orders|alice|3|compare)/.test(it))) {
         await open(page, weir, path)
-        await page.waitForLoadState('networkidle').catch(() => undefined)
+        await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
         for (const finding of await findings(page)) found.push(`${path} ${finding}`)
       }
       expect(found).toEqual([])

@@ -37,7 +37,7 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	@scripts/deps check build test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) test --workspace --locked
+	CARGO=$(CARGO) scripts/test-rust
 	$(CARGO) build --locked -p weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4

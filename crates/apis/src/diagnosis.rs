@@ -139,7 +139,7 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
         }
         _ if subscription.publication != input.publication => (
             NoSubscription,
-            format!("no subscription: the key is for {}", subscription.publication),
+            format!("no subscription: the key is for {}", subscription.target()),
         ),
         _ if subscription.plan != plan.name => (
             NoSubscription,

@@ -56,10 +56,7 @@ pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, 
     for subscription in input.subscriptions {
         of_subscription.insert(&subscription.id, subscription);
         let mut add = |due: Due| {
-            found
-                .entry(subscription.publication.clone())
-                .or_default()
-                .insert(due);
+            found.entry(subscription.target()).or_default().insert(due);
         };
         if can_end(subscription) {
             if subscription.ends.is_some_and(|at| at <= now) {
@@ -78,7 +75,7 @@ pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, 
             && let Some(subscription) = of_subscription.get(credential.subscription.as_str())
         {
             found
-                .entry(subscription.publication.clone())
+                .entry(subscription.target())
                 .or_default()
                 .insert(Due::Render);
         }
@@ -144,7 +141,13 @@ fn can_end(subscription: &Subscription) -> bool {
 fn notice_days(plans: &[Plan], subscription: &Subscription) -> Vec<u32> {
     let mut parts = subscription.publication.split('/');
     let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let is_it = |it: &&Plan| it.api == api && it.version == version && it.name == subscription.plan;
+    let is_it = |it: &&Plan| {
+        let is_of = match it.product.as_str() {
+            "" => it.api == api && it.version == version,
+            product => product == subscription.product,
+        };
+        is_of && it.name == subscription.plan
+    };
     match plans.iter().find(is_it).and_then(|it| it.notice_days.clone()) {
         Some(days) => days,
         None => NOTICE_DAYS.to_vec(),

@@ -52,6 +52,7 @@ impl Event {
     pub fn about_subscription(&mut self, subscription: &Subscription) {
         *self = std::mem::take(self)
             .of_publication(&subscription.publication)
+            .with("product", &subscription.product)
             .with("subscription", &subscription.id)
             .with("application", &subscription.application)
             .with("plan", &subscription.plan);
@@ -231,12 +232,12 @@ fn of_plan(before: Option<&Plan>, after: Option<&Plan>) -> Vec<Event> {
 
 /// A mail to the people behind an application: its subject and its text; `None`: they get no mail about this.
 pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
-    let api = format!("{} {}", event.get("api"), event.get("version"));
-    let what = format!(
-        "the subscription of {} to {api} ({})",
-        event.get("application"),
-        event.get("environment")
-    );
+    let api = target(event);
+    let place = match event.get("environment") {
+        "" => String::new(),
+        environment => format!(" ({environment})"),
+    };
+    let what = format!("the subscription of {} to {api}{place}", event.get("application"),);
     let (subject, text) = match event.kind.as_str() {
         "subscription.accepted" => (
             format!("Subscription to {api} accepted"),
@@ -327,6 +328,14 @@ pub fn mail_to_owner(event: &Event) -> Option<(String, String)> {
         _ => return None,
     };
     Some((subject, with_note(text, &event.note)))
+}
+
+/// What a subscription is to, for people.
+fn target(event: &Event) -> String {
+    match event.get("product") {
+        "" => format!("{} {}", event.get("api"), event.get("version")),
+        product => product.to_owned(),
+    }
 }
 
 fn days(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Which state may follow which, as tables, and refusals that say why.
 
-use crate::entities::{ApprovalState, DraftState, LineState, PlanState, SubscriptionState};
+use crate::entities::{ApprovalState, DraftState, LineState, PlanState, ProductState, SubscriptionState};
 use std::fmt::Debug;
 
 /// Why a change of state is refused.
@@ -114,6 +114,22 @@ pub const DRAFT: [(DraftState, DraftState); 12] = [
 /// There is no such step.
 pub fn draft(from: DraftState, to: DraftState) -> Result<DraftState, Refusal> {
     step("a draft", &DRAFT, from, to)
+}
+
+/// The steps of a product.
+pub const PRODUCT: [(ProductState, ProductState); 4] = [
+    (ProductState::Unpublished, ProductState::Unpublished),
+    (ProductState::Unpublished, ProductState::Published),
+    (ProductState::Published, ProductState::Published),
+    (ProductState::Published, ProductState::Unpublished),
+];
+
+/// A product's next state.
+///
+/// # Errors
+/// There is no such step.
+pub fn product(from: ProductState, to: ProductState) -> Result<ProductState, Refusal> {
+    step("a product", &PRODUCT, from, to)
 }
 
 /// The steps of a plan.

@@ -104,6 +104,14 @@ pub struct Next {
     pub has_missed: bool,
 }
 
+impl Next {
+    /// The events with their numbers. A client that loses its connection between two of them reads on behind the first.
+    pub fn numbered(&self) -> impl Iterator<Item = (u64, &Event)> {
+        let before = self.number - self.events.len() as u64;
+        (before + 1..).zip(self.events.iter().map(AsRef::as_ref))
+    }
+}
+
 impl Events {
     /// None yet. The name tells this process from others.
     pub fn new(epoch: impl Into<String>) -> Self {
@@ -147,7 +155,7 @@ impl Events {
         Next {
             events: known.cloned().collect(),
             number: log.newest,
-            has_missed: number + 1 < first || number > log.newest,
+            has_missed: number > log.newest || number + 1 < first,
         }
     }
 
@@ -236,6 +244,7 @@ mod tests {
             (9, Some(11), MAX_EVENTS, true),
             (0, Some(11), MAX_EVENTS, true),
             (newest + 1, None, 0, true),
+            (u64::MAX, None, 0, true),
         ] {
             let next = events.after(after);
             let seen = next.events.first().map(|it| it.data.clone());
@@ -244,6 +253,7 @@ mod tests {
                 (next.events.len(), next.has_missed, next.number),
                 (count, has_missed, newest)
             );
+            assert!(next.numbered().all(|(number, event)| event.data == number));
         }
         for (id, expected) in [("e-7", Some(7)), ("f-7", None), ("e-x", None), ("", None)] {
             assert_eq!(events.number(id), expected, "{id}");

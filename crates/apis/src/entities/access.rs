@@ -77,6 +77,9 @@ pub struct Plan {
     pub api: String,
     /// The version.
     pub version: String,
+    /// The product, for a plan of one; it has no API and no version then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub product: String,
     /// Its name.
     pub name: String,
     /// Its name for people.
@@ -193,8 +196,11 @@ pub struct Subscription {
     pub id: String,
     /// The application.
     pub application: String,
-    /// The publication, as `API/VERSION/ENVIRONMENT`.
+    /// The publication, as `API/VERSION/ENVIRONMENT`; empty: it is to a product.
     pub publication: String,
+    /// The product; empty: it is to a publication.
+    #[serde(skip_serializing_if = "is_default")]
+    pub product: String,
     /// The plan's name.
     pub plan: String,
     /// How far its life has come.
@@ -222,6 +228,16 @@ pub struct Subscription {
     pub conditions_revision: u32,
     /// Seconds since 1970.
     pub created: u64,
+}
+
+impl Subscription {
+    /// What is rendered when it changes: its publication, or its product.
+    pub fn target(&self) -> String {
+        match self.product.as_str() {
+            "" => self.publication.clone(),
+            product => format!("{}{product}", super::PRODUCTS),
+        }
+    }
 }
 
 /// What kind of credential it is.

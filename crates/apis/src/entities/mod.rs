@@ -9,6 +9,7 @@ mod definition;
 mod environment;
 mod hook;
 mod portal;
+mod product;
 mod publication;
 
 pub use access::{
@@ -23,7 +24,8 @@ pub use definition::{
 pub use environment::{Environment, EnvironmentKind};
 pub use hook::Hook;
 pub use portal::{Colours, Font, Link, Page, Portal, SignUp, SignUpMode, Theme};
+pub use product::{PREFIX as PRODUCTS, Product, ProductState};
 pub use publication::{
-    Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Product, Publication,
-    PublicationState, Runtime, Target,
+    Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Publication, PublicationState,
+    Runtime, Target,
 };

@@ -236,24 +236,3 @@ impl Publication {
         self.history.drain(..surplus);
     }
 }
-
-/// Publications that are sold together.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Product {
-    /// Its name.
-    pub name: String,
-    /// Its name for people.
-    #[serde(skip_serializing_if = "is_default")]
-    pub display_name: String,
-    /// What it is for.
-    #[serde(skip_serializing_if = "is_default")]
-    pub description: String,
-    /// Free labels.
-    #[serde(skip_serializing_if = "is_default")]
-    pub labels: Labels,
-    /// The publications, as `API/VERSION/ENVIRONMENT`.
-    pub publications: Vec<String>,
-    /// Whether it is offered.
-    pub published: bool,
-}

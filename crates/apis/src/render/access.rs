@@ -1,7 +1,10 @@
 //! Who may call: key authentication, consumer tables, limits, and consumers.
 
+use super::products::limit_id;
 use super::{Renderer, active};
-use crate::entities::{Deprecation, Limit, Period, Plan, PlanSecurity, Subscription, SubscriptionState};
+use crate::entities::{
+    Credential, Deprecation, Limit, Period, Plan, PlanSecurity, Subscription, SubscriptionState,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -284,8 +287,11 @@ impl Renderer<'_> {
         if plan.limits.is_empty() {
             return None;
         }
-        let limits: Vec<Value> = plan.limits.iter().map(window).collect();
-        let config = json!({ "limits": limits, "by": by });
+        // A product's limits are counted over all of its publications.
+        if !plan.product.is_empty() {
+            return Some(limit_id(&plan.product, &plan.name));
+        }
+        let config = limit_config(plan, by);
         Some(self.plugin(&format!("plan.{}", plan.name), "rate-limit", config))
     }
 
@@ -293,34 +299,53 @@ impl Renderer<'_> {
     fn consumers(&mut self) {
         let input = self.input;
         for subscription in input.subscriptions {
-            if outcome(subscription, input.now).is_none() {
+            // Those of products belong to the product.
+            if !subscription.product.is_empty() || outcome(subscription, input.now).is_none() {
                 continue;
             }
-            let mut good: Vec<_> = input
-                .credentials
-                .iter()
-                .filter(|it| it.subscription == subscription.id && it.is_good(input.now))
-                .collect();
-            good.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
-            let credentials: Vec<Value> = good
-                .into_iter()
-                .map(|it| json!({ "id": it.id, "key-auth": { "key_sha256": it.hash } }))
-                .collect();
-            let id = consumer_of(subscription);
-            let consumer = json!({
-                "id": id,
-                "username": subscription.application,
-                "labels": { "application": subscription.application, "plan": subscription.plan, "publication": subscription.publication },
-                "credentials": credentials,
-            });
+            let (id, consumer) = consumer(subscription, input.credentials, input.now);
             self.document("consumers", id, consumer);
         }
     }
 }
 
+/// The consumer that a subscription is, with the credentials that are good at a time.
+pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], now: u64) -> (String, Value) {
+    let of_it = |it: &&Credential| it.subscription == subscription.id && it.is_good(now);
+    let mut good: Vec<&Credential> = credentials.iter().filter(of_it).collect();
+    good.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+    let credentials: Vec<Value> = good
+        .into_iter()
+        .map(|it| json!({ "id": it.id, "key-auth": { "key_sha256": it.hash } }))
+        .collect();
+    let id = consumer_of(subscription);
+    let mut labels = json!({ "application": subscription.application, "plan": subscription.plan });
+    for (name, value) in [
+        ("publication", &subscription.publication),
+        ("product", &subscription.product),
+    ] {
+        if !value.is_empty() {
+            labels[name] = value.as_str().into();
+        }
+    }
+    let consumer = json!({
+        "id": id,
+        "username": subscription.application,
+        "labels": labels,
+        "credentials": credentials,
+    });
+    (id, consumer)
+}
+
+/// The configuration of the plugin that keeps subscribers to a plan's limits.
+pub(super) fn limit_config(plan: &Plan, by: &str) -> Value {
+    let limits: Vec<Value> = plan.limits.iter().map(window).collect();
+    json!({ "limits": limits, "by": by })
+}
+
 /// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
 /// not known (`None`).
-fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'static str>> {
+pub(super) fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'static str>> {
     match subscription.state {
         SubscriptionState::Pending | SubscriptionState::Rejected | SubscriptionState::Closed => None,
         SubscriptionState::Paused => Some(Some("paused")),

@@ -9,9 +9,11 @@
 
 mod access;
 mod backends;
+mod products;
 mod routes;
 
 pub use access::consumer_of;
+pub use products::{Offer, as_of_publication, product};
 
 use crate::entities::{
     Canary, Credential, Environment, Plan, PlanState, Publication, PublicationState, Revision, Subscription,

@@ -129,10 +129,10 @@ impl Client {
             if next.has_missed {
                 text.push_str("event: missed\ndata: {}\n\n");
             }
-            for event in next.events.iter().filter(|it| self.wants(it)) {
+            for (number, event) in next.numbered().filter(|(_, it)| self.wants(it)) {
                 if let Some(data) = event.shown_to(&self.caller) {
                     text.push_str(&format!("event: {}\ndata: {data}\n", event.kind));
-                    text.push_str(&format!("id: {}\n\n", events.id(next.number)));
+                    text.push_str(&format!("id: {}\n\n", events.id(number)));
                 }
             }
             at = next.number;
@@ -195,9 +195,8 @@ fn readers(dialects: &DialectSet, key: &Key) -> Option<(Action, Scope)> {
         let (kind, rest) = rest.split_once('/')?;
         let name = rest.split('/').next().unwrap_or(rest);
         match kind {
-            "apis" | "versions" | "revisions" | "plans" => Scope::Api(name.to_owned()),
+            "apis" | "versions" | "revisions" | "plans" | "publications" => Scope::Api(name.to_owned()),
             "environments" => Scope::Environment(name.to_owned()),
-            "publications" => Scope::Api(name.split('.').nth(1)?.to_owned()),
             _ => Scope::Everything,
         }
     } else {
@@ -260,8 +259,8 @@ async fn tell_commit(api: &Api, changes: &Changes) {
 }
 
 fn tell_publication(events: &Events, id: &str, document: Option<&Document>) {
-    let mut parts = id.splitn(3, '.').map(str::to_owned);
-    let (Some(environment), Some(name), Some(version)) = (parts.next(), parts.next(), parts.next()) else {
+    let mut parts = id.splitn(3, '/').map(str::to_owned);
+    let (Some(name), Some(version), Some(environment)) = (parts.next(), parts.next(), parts.next()) else {
         return;
     };
     let publication = document.and_then(|it| serde_json::from_slice::<Publication>(&it.value).ok());
@@ -391,7 +390,7 @@ mod tests {
             ("env/prod/native/routes/a", Some("environment:prod")),
             ("apis/apis/orders", Some("api:orders")),
             ("apis/revisions/orders/1.0/00000001", Some("api:orders")),
-            ("apis/publications/prod.orders.1.0.0", Some("api:orders")),
+            ("apis/publications/orders/1.0.0/prod", Some("api:orders")),
             ("apis/environments/prod", Some("environment:prod")),
             ("apis/subscriptions/x", Some("everything")),
             ("weir/users/ada", None),

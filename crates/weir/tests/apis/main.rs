@@ -1,8 +1,11 @@
 //! API management with real processes: versions, publications in environments, plans, subscriptions, approvals.
 
+mod acceptance;
 mod commands;
+mod events;
 mod explaining;
 mod lifecycle;
+mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]

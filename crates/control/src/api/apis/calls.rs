@@ -1,6 +1,6 @@
 //! The calls of API management, for the table of all calls.
 
-use super::{approvals, entities, hooks, lifecycle, publish, reading, subscriptions, versions};
+use super::{approvals, entities, hooks, lifecycle, products, publish, reading, subscriptions, versions};
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
@@ -24,6 +24,7 @@ pub fn operations() -> Vec<Operation> {
         of_versions(),
         of_plans(),
         of_publications(),
+        of_products(),
         of_subscribers(),
         of_approvals(),
         of_hooks(),
@@ -358,6 +359,44 @@ fn of_subscribers() -> Vec<Operation> {
         )
         .about("Subscriptions", "Revokes a key at once")
         .headers(DRY_RUN),
+    ]
+}
+
+fn of_products() -> Vec<Operation> {
+    const PRODUCT: &str = "/api/v1/products/{product}";
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
+        Operation::get("/api/v1/products", "listProducts", see, products::list)
+            .about("Products", "Lists products")
+            .answers::<List<Resource>>(),
+        Operation::get(PRODUCT, "getProduct", see, products::read)
+            .about("Products", "Reads a product")
+            .answers::<Resource>(),
+        written(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
+            "Products",
+            "Makes or changes a product: chosen operations of several publications",
+        ),
+        Operation::delete(PRODUCT, "deleteProduct", write, products::delete)
+            .about("Products", "Removes a product without subscriptions")
+            .headers(DRY_RUN),
+        Operation::get(
+            "/api/v1/products/{product}/plans",
+            "listProductPlans",
+            see,
+            products::plans,
+        )
+        .about("Products", "Lists the plans of a product")
+        .answers::<List<Resource>>(),
+        written(Operation::put(
+            "/api/v1/products/{product}/plans/{plan}",
+            "putProductPlan",
+            write,
+            products::put_plan,
+        ))
+        .about(
+            "Products",
+            "Makes or changes a plan of a product; one that is closed closes its subscriptions",
+        ),
     ]
 }
 

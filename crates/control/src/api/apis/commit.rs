@@ -1,6 +1,7 @@
 //! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of it
 //! at one revision of the store; if something else was committed meanwhile, all of it again.
 
+use super::access::{Access, documents_of_product};
 use super::library::{Library, PREFIX};
 use super::{specs, unrendered};
 use crate::access::Caller;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_apis::entities::{Credential, Publication, Subscription};
+use weir_apis::entities::{PRODUCTS, Product, Publication};
 use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_snapshot::{CompileCache, PersistentState};
@@ -26,7 +27,7 @@ pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
 /// What a write gives: the note for the history, the publications that are to be rendered, and the answer.
 pub struct Done<A> {
     pub note: String,
-    /// As `API/VERSION/ENVIRONMENT`.
+    /// As `API/VERSION/ENVIRONMENT`, and products as `products/NAME`.
     pub publications: BTreeSet<String>,
     pub answer: A,
 }
@@ -146,23 +147,39 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
     }
 }
 
-/// What becomes of gateways' documents when these publications are rendered.
-pub fn rendered(library: &Library, publications: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
+/// What becomes of gateways' documents when these publications and products are rendered.
+pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
-    for id in publications {
-        let Some(environment) = id.rsplit('/').next() else {
-            continue;
-        };
-        let prefix = render::prefix(environment);
+    for id in targets {
         let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
-        if let Some(publication) = library.find::<Publication>(&super::library::publication_key(id))? {
-            for document in documents(library, &publication, now)? {
-                let key =
-                    Key::new(&document.key(environment)).map_err(|error| Problem::bad(error.to_string()))?;
-                wanted.insert(key, document.value.to_string().into_bytes().into());
+        let mut put = |environment: &str, document: &render::Document| -> Result<(), Problem> {
+            let key =
+                Key::new(&document.key(environment)).map_err(|error| Problem::bad(error.to_string()))?;
+            wanted.insert(key, document.value.to_string().into_bytes().into());
+            Ok(())
+        };
+        let (prefix, owner) = match id.strip_prefix(PRODUCTS) {
+            Some(name) => {
+                if let Some(product) = library.find::<Product>(&super::library::product_key(name))? {
+                    let documents = documents_of_product(library, &product, now)?;
+                    for environment in product.environments() {
+                        documents.iter().try_for_each(|it| put(&environment, it))?;
+                    }
+                }
+                (ENVIRONMENTS.to_owned(), id.clone())
             }
-        }
-        let mark = format!("\"owned_by\":\"publications/{id}\"");
+            None => {
+                let environment = id.rsplit('/').next().unwrap_or_default();
+                if let Some(publication) =
+                    library.find::<Publication>(&super::library::publication_key(id))?
+                {
+                    let documents = documents(library, &publication, now)?;
+                    documents.iter().try_for_each(|it| put(environment, it))?;
+                }
+                (render::prefix(environment), format!("publications/{id}"))
+            }
+        };
+        let mark = format!("\"owned_by\":\"{owner}\"");
         let known = library
             .documents()
             .filter(|(key, _)| key.as_str().starts_with(&prefix));
@@ -203,8 +220,7 @@ pub fn documents(
             Some((revision, description))
         }
     };
-    let plans = library.plans(api, version)?;
-    let (subscriptions, credentials) = subscribers(library, &publication.id())?;
+    let access = Access::of_publication(library, &publication.id())?;
     let input = Input {
         environment: &environment,
         publication,
@@ -216,24 +232,12 @@ pub fn documents(
             revision,
             description,
         }),
-        plans: &plans,
-        subscriptions: &subscriptions,
-        credentials: &credentials,
+        plans: &access.plans,
+        subscriptions: &access.subscriptions,
+        credentials: &access.credentials,
         now,
     };
     render::render(input).map_err(|faults| unrendered(&faults))
-}
-
-fn subscribers(
-    library: &Library,
-    publication: &str,
-) -> Result<(Vec<Subscription>, Vec<Credential>), Problem> {
-    let mut subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
-    subscriptions.retain(|it| it.publication == publication);
-    let ids: HashSet<&str> = subscriptions.iter().map(|it| it.id.as_str()).collect();
-    let mut credentials: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
-    credentials.retain(|it| ids.contains(it.subscription.as_str()));
-    Ok((subscriptions, credentials))
 }
 
 /// The environments whose documents change.

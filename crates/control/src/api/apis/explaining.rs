@@ -1,6 +1,7 @@
 //! What an explanation of a call asks of API management: what a draft would make of gateways' documents, and how the
 //! plans of a publication stand to a caller.
 
+use super::access::Access;
 use super::commit::{now, rendered};
 use super::entities::parse;
 use super::library::{self, Library, PREFIX};
@@ -10,7 +11,7 @@ use crate::api::explain::DraftOf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_apis::diagnosis::{self, Input};
-use weir_apis::entities::{Publication, PublicationState, Runtime};
+use weir_apis::entities::{Publication, PublicationState, Runtime, Subscription};
 use weir_store::Document;
 
 pub use weir_apis::diagnosis::{CallerOf, PlanDiagnosis};
@@ -56,12 +57,16 @@ pub fn diagnose_plans(
     caller: &CallerOf,
 ) -> Result<Vec<PlanDiagnosis>, Problem> {
     let library = Library::new(documents);
-    let mut parts = publication.split('/');
-    let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let access = Access::of_publication(&library, publication)?;
+    // A key of another publication is known, too: it has no subscription here.
+    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let is_other = |it: &Subscription| !access.subscriptions.iter().any(|own| own.id == it.id);
+    let others = all.into_iter().filter(is_other);
+    let subscriptions: Vec<Subscription> = access.subscriptions.iter().cloned().chain(others).collect();
     Ok(diagnosis::diagnose(&Input {
         publication,
-        plans: &library.plans(api, version)?,
-        subscriptions: &library.list(&format!("{PREFIX}subscriptions/"))?,
+        plans: &access.plans,
+        subscriptions: &subscriptions,
         credentials: &library.list(&format!("{PREFIX}credentials/"))?,
         caller,
         now: now(),

@@ -150,6 +150,14 @@ impl Library {
     }
 }
 
+pub fn product_key(name: &str) -> String {
+    format!("{PREFIX}products/{name}")
+}
+
+pub fn product_plan_key(product: &str, plan: &str) -> String {
+    format!("{PREFIX}product-plans/{product}/{plan}")
+}
+
 pub fn environment_key(name: &str) -> String {
     format!("{PREFIX}environments/{name}")
 }

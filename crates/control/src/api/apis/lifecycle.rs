@@ -1,180 +1,72 @@
 //! What happens to a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
 use super::commit::{Done, now};
-use super::entities::{body_of, parse};
 use super::library;
-use crate::access::Caller;
-use crate::api::{Api, Problem};
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::{Extension, Json};
-use serde_json::{Value, json};
+use super::step::Step;
+use crate::api::Problem;
+use axum::Json;
+use axum::http::StatusCode;
+use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use weir_apis::entities::{
-    Canary, Deprecation, HistoryItem, LineState, Publication, PublicationState, Version,
-};
+use weir_apis::entities::{Canary, Deprecation, LineState, Publication, PublicationState};
 use weir_apis::states;
 
-type Names = Path<(String, String, String)>;
+type Answer = Result<Json<Value>, Problem>;
 
-/// Changes a publication and its version, renders it, and notes the step.
-async fn change(
-    api: &Arc<Api>,
-    caller: &Caller,
-    headers: &HeaderMap,
-    (name, version, environment): &(String, String, String),
-    (action, note): (&'static str, String),
-    work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
-) -> Result<Json<Value>, Problem> {
-    let id = format!("{name}/{version}/{environment}");
-    let written = api
-        .manage(caller, headers, |library| {
-            let mut publication = library.publication(&id)?;
-            let mut entity = library.version(name, version)?;
-            work(&mut publication, &mut entity)?;
-            if let Some(canary) = &publication.canary {
-                library.revision(name, version, canary.revision)?;
-            }
-            publication.note(HistoryItem {
-                action: action.to_owned(),
-                revision: publication.revision,
-                hash: publication.hash.clone(),
-                by: caller.name(),
-                at: now(),
-                note: note.clone(),
-                ..HistoryItem::default()
-            });
-            library.put(&library::publication_key(&id), &publication)?;
-            library.put(&library::version_key(name, version), &entity)?;
-            Ok(Done {
-                note: format!("{action} {name} {version} in {environment}"),
-                publications: BTreeSet::from([id.clone()]),
-                answer: publication,
-            })
-        })
-        .await?;
-    Ok(Json(json!(written.answer)))
-}
-
-fn note_of(body: &mut Value) -> String {
-    let fields = body.as_object_mut();
-    let note = fields.and_then(|it| it.remove("note"));
-    note.and_then(|it| it.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
-
-pub async fn deprecate(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Json<Value>, Problem> {
-    let mut body = body_of(&body)?;
-    let note = note_of(&mut body);
-    let deprecation: Deprecation = parse(&body)?;
+pub async fn deprecate(mut step: Step) -> Answer {
+    let note = step.take_note();
+    let deprecation: Deprecation = step.parse()?;
     if deprecation
         .sunset
         .is_some_and(|sunset| sunset < deprecation.since)
     {
-        return Err(Problem::step(
-            "read",
-            vec![(
-                "sunset".to_owned(),
-                "expected a time that is not before 'since'".to_owned(),
-            )],
-        ));
+        let message = "expected a time that is not before 'since'".to_owned();
+        return Err(Problem::step("read", vec![("sunset".to_owned(), message)]));
     }
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("deprecate", note),
-        |publication, version| {
-            version.line = states::line(version.line, LineState::Deprecated)?;
-            publication.deprecation = Some(deprecation.clone());
-            Ok(())
-        },
-    )
+    step.body["note"] = note.into();
+    step.change("deprecate", |publication, version| {
+        version.line = states::line(version.line, LineState::Deprecated)?;
+        publication.deprecation = Some(deprecation.clone());
+        Ok(())
+    })
     .await
 }
 
 /// Takes a deprecation back: people err.
-pub async fn undeprecate(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("undeprecate", String::new()),
-        |publication, version| {
-            version.line = states::line(version.line, LineState::Published)?;
-            publication.deprecation = None;
-            Ok(())
-        },
-    )
+pub async fn undeprecate(step: Step) -> Answer {
+    step.change("undeprecate", |publication, version| {
+        version.line = states::line(version.line, LineState::Published)?;
+        publication.deprecation = None;
+        Ok(())
+    })
     .await
 }
 
-pub async fn retire(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Json<Value>, Problem> {
-    let note = note_of(&mut body_of(&body)?);
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("retire", note),
-        |publication, version| {
-            // Other environments of the version may be retired already.
-            if version.line != LineState::Retired {
-                version.line = states::line(version.line, LineState::Retired)?;
-            }
-            publication.retired = true;
-            publication.canary = None;
-            Ok(())
-        },
-    )
+pub async fn retire(step: Step) -> Answer {
+    step.change("retire", |publication, version| {
+        // Other environments of the version may be retired already.
+        if version.line != LineState::Retired {
+            version.line = states::line(version.line, LineState::Retired)?;
+        }
+        publication.retired = true;
+        publication.canary = None;
+        Ok(())
+    })
     .await
 }
 
-pub async fn canary(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Json<Value>, Problem> {
-    let mut body = body_of(&body)?;
-    let note = note_of(&mut body);
-    let canary: Canary = parse(&body)?;
+pub async fn canary(mut step: Step) -> Answer {
+    let note = step.take_note();
+    let canary: Canary = step.parse()?;
     check_canary(&canary)?;
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("canary", note),
-        |publication, _| {
-            publication.canary = Some(Canary {
-                started: now(),
-                ..canary.clone()
-            });
-            Ok(())
-        },
-    )
+    step.body["note"] = note.into();
+    step.change("canary", |publication, _| {
+        publication.canary = Some(Canary {
+            started: now(),
+            ..canary.clone()
+        });
+        Ok(())
+    })
     .await
 }
 
@@ -205,86 +97,42 @@ fn check_canary(canary: &Canary) -> Result<(), Problem> {
     }
 }
 
-pub async fn abort_canary(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("abort canary", String::new()),
-        |publication, _| {
-            publication.canary = None;
-            Ok(())
-        },
-    )
-    .await
-}
-
-pub async fn disable(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Json<Value>, Problem> {
-    let note = note_of(&mut body_of(&body)?);
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("disable", note),
-        |publication, _| {
-            publication.state = PublicationState::Disabled;
-            Ok(())
-        },
-    )
-    .await
-}
-
-pub async fn enable(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(names): Names,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Json<Value>, Problem> {
-    let note = note_of(&mut body_of(&body)?);
-    change(
-        &api,
-        &caller,
-        &headers,
-        &names,
-        ("enable", note),
-        |publication, _| {
-            publication.state = PublicationState::Live;
-            Ok(())
-        },
-    )
-    .await
-}
-
-pub async fn remove(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((name, version, environment)): Names,
-    headers: HeaderMap,
-) -> Result<StatusCode, Problem> {
-    let id = format!("{name}/{version}/{environment}");
-    api.manage(&caller, &headers, |library| {
-        let _there = library.publication(&id)?;
-        library.remove(&library::publication_key(&id));
-        Ok(Done {
-            note: format!("remove {name} {version} from {environment}"),
-            publications: BTreeSet::from([id.clone()]),
-            answer: (),
-        })
+pub async fn abort_canary(step: Step) -> Answer {
+    step.change("abort canary", |publication, _| {
+        publication.canary = None;
+        Ok(())
     })
-    .await?;
+    .await
+}
+
+pub async fn disable(step: Step) -> Answer {
+    step.change("disable", |publication, _| {
+        publication.state = PublicationState::Disabled;
+        Ok(())
+    })
+    .await
+}
+
+pub async fn enable(step: Step) -> Answer {
+    step.change("enable", |publication, _| {
+        publication.state = PublicationState::Live;
+        Ok(())
+    })
+    .await
+}
+
+pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
+    let id = step.id();
+    step.api
+        .manage(&step.caller, &step.headers, |library| {
+            let _there = library.publication(&id)?;
+            library.remove(&library::publication_key(&id));
+            Ok(Done {
+                note: format!("remove {} {} from {}", step.name, step.version, step.environment),
+                publications: BTreeSet::from([id.clone()]),
+                answer: (),
+            })
+        })
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

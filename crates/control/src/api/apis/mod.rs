@@ -5,6 +5,7 @@
 //! Every write that gateways notice is one commit: the entities, and the native documents that [`weir_apis::render`] makes
 //! of them, below `env/ENVIRONMENT/native/`. Gateways of an environment follow only those.
 
+mod access;
 mod approvals;
 mod calls;
 mod commit;
@@ -17,9 +18,11 @@ mod library;
 mod lifecycle;
 mod owned;
 mod portals;
+mod products;
 mod publish;
 mod reading;
 mod specs;
+mod step;
 mod subscriptions;
 mod ticker;
 mod versions;

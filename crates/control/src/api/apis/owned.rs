@@ -12,7 +12,7 @@ pub async fn refuse_owned(api: &Api, kind: &str, name: &str) -> Result<(), Probl
         return Ok(());
     };
     let prefix = match first {
-        "sub" => ENVIRONMENTS.to_owned(),
+        "sub" | "products" => ENVIRONMENTS.to_owned(),
         environment => format!("{ENVIRONMENTS}{environment}/native/"),
     };
     let (documents, _) = api.store.read(&prefix).await?;

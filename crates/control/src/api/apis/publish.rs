@@ -3,16 +3,16 @@
 
 use super::commit::{Done, Written, now};
 use super::conflicts::{self, Conflict};
-use super::entities::{body_of, parse};
 use super::library::{self, Library};
+use super::step::Step;
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::writing::tried;
 use crate::api::{Api, Problem};
+use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -94,36 +94,15 @@ pub async fn read(
     Ok(Json(answer))
 }
 
-pub async fn publish(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((name, version, environment)): Path<(String, String, String)>,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Response, Problem> {
-    let request: PublishRequest = parse(&body_of(&body)?)?;
-    let wanted = Wanted {
-        action: "publish",
-        api: &name,
-        version: &version,
-        environment: &environment,
-        request: &request,
-        may_break: false,
-    };
-    answer(run(&api, &caller, &headers, &wanted).await?)
+pub async fn publish(step: Step) -> Result<Response, Problem> {
+    let request: PublishRequest = step.parse()?;
+    run(&step, "publish", &step.environment, &request).await
 }
 
-pub async fn rollback(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((name, version, environment)): Path<(String, String, String)>,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Response, Problem> {
-    let mut request: PublishRequest = parse(&body_of(&body)?)?;
+pub async fn rollback(step: Step) -> Result<Response, Problem> {
+    let mut request: PublishRequest = step.parse()?;
     if request.revision.is_none() {
-        let library = api.library().await?;
-        let known = library.publication(&format!("{name}/{version}/{environment}"))?;
+        let known = step.api.library().await?.publication(&step.id())?;
         let mut before = known.history.iter().rev().map(|it| it.revision);
         let before = before.find(|revision| *revision != known.revision);
         let missing = || {
@@ -134,35 +113,21 @@ pub async fn rollback(
         };
         request.revision = Some(before.ok_or_else(missing)?);
     }
-    let wanted = Wanted {
-        action: "rollback",
-        api: &name,
-        version: &version,
-        environment: &environment,
-        request: &request,
-        // Going back takes away what was added since.
-        may_break: true,
-    };
-    answer(run(&api, &caller, &headers, &wanted).await?)
+    run(&step, "rollback", &step.environment, &request).await
 }
 
-pub async fn promote(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((name, version, environment)): Path<(String, String, String)>,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Response, Problem> {
-    let promotion: PromoteRequest = parse(&body_of(&body)?)?;
-    let source = api
-        .library()
-        .await?
-        .publication(&format!("{name}/{version}/{environment}"))?;
-    if promotion.to == environment {
+pub async fn promote(step: Step) -> Result<Response, Problem> {
+    let promotion: PromoteRequest = step.parse()?;
+    let source = step.api.library().await?.publication(&step.id())?;
+    if promotion.to == step.environment {
         return Err(Problem::bad("expected another environment in 'to'"));
     }
     // The right in the environment that it comes from says nothing about the one that it goes to.
-    let there = [Scope::Environment(promotion.to.clone()), Scope::Api(name.clone())];
+    let there = [
+        Scope::Environment(promotion.to.clone()),
+        Scope::Api(step.name.clone()),
+    ];
+    let caller = &step.caller;
     if !there.iter().any(|scope| caller.can(Action::ApisPublish, scope)) {
         return Err(Problem::forbidden(format!(
             "{} may not publish to {}",
@@ -177,25 +142,31 @@ pub async fn promote(
         force: promotion.force,
         approval: promotion.approval,
     };
-    let wanted = Wanted {
-        action: "promote",
-        api: &name,
-        version: &version,
-        environment: &promotion.to,
-        request: &request,
-        may_break: false,
-    };
-    answer(run(&api, &caller, &headers, &wanted).await?)
+    run(&step, "promote", &promotion.to, &request).await
 }
 
 async fn run(
-    api: &Arc<Api>,
-    caller: &Caller,
-    headers: &HeaderMap,
-    wanted: &Wanted<'_>,
-) -> Result<Written<Outcome>, Problem> {
-    api.manage(caller, headers, |library| steps(library, caller, wanted))
-        .await
+    step: &Step,
+    action: &'static str,
+    environment: &str,
+    request: &PublishRequest,
+) -> Result<Response, Problem> {
+    let wanted = Wanted {
+        action,
+        api: &step.name,
+        version: &step.version,
+        environment,
+        request,
+        // Going back takes away what was added since.
+        may_break: action == "rollback",
+    };
+    let written = step
+        .api
+        .manage(&step.caller, &step.headers, |library| {
+            steps(library, &step.caller, &wanted)
+        })
+        .await?;
+    answer(written)
 }
 
 fn answer(written: Written<Outcome>) -> Result<Response, Problem> {

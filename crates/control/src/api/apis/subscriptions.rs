@@ -1,5 +1,6 @@
 //! Subscriptions and their keys. A key is shown once, in the answer that made it; the store holds its hash.
 
+use super::access::affected;
 use super::commit::{Done, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
@@ -13,9 +14,10 @@ use axum::{Extension, Json};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_apis::entities::{Application, Credential, Plan, Subscription, SubscriptionState, Validation};
+use weir_apis::entities::{
+    Application, Credential, Plan, Product, ProductState, Subscription, SubscriptionState, Validation,
+};
 use weir_apis::hash;
 use weir_apis::states::{self, Side};
 
@@ -29,7 +31,10 @@ const SHOWN: usize = 8;
 #[serde(deny_unknown_fields)]
 pub struct NewSubscription {
     application: String,
+    #[serde(default)]
     publication: String,
+    #[serde(default)]
+    product: String,
     plan: String,
     #[serde(default)]
     request: String,
@@ -72,9 +77,33 @@ fn shown(credential: &Credential) -> Value {
 }
 
 fn plan_of(library: &Library, subscription: &Subscription) -> Result<Plan, Problem> {
+    if !subscription.product.is_empty() {
+        return library.get(&library::product_plan_key(
+            &subscription.product,
+            &subscription.plan,
+        ));
+    }
     let mut parts = subscription.publication.split('/');
     let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     library.get(&library::plan_key(name, version, &subscription.plan))
+}
+
+/// Whether there is what an application wants to subscribe to, and it is offered.
+fn check_target(library: &Library, subscription: &Subscription) -> Result<(), Problem> {
+    match (subscription.publication.as_str(), subscription.product.as_str()) {
+        (publication, "") => library.publication(publication).map(|_| ()),
+        ("", product) => {
+            let known: Product = library.get(&library::product_key(product))?;
+            match known.state {
+                ProductState::Published => Ok(()),
+                ProductState::Unpublished => {
+                    let detail = format!("the product '{product}' is not published");
+                    Err(Problem::new(StatusCode::CONFLICT, detail))
+                }
+            }
+        }
+        _ => Err(Problem::bad("expected either 'publication' or 'product'")),
+    }
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
@@ -96,11 +125,11 @@ pub async fn create(
     let written = api
         .manage(&caller, &headers, |library| {
             let application: Application = library.get(&library::application_key(&wanted.application))?;
-            let publication = library.publication(&wanted.publication)?;
             let mut subscription = Subscription {
                 id: id.clone(),
                 application: wanted.application.clone(),
                 publication: wanted.publication.clone(),
+                product: wanted.product.clone(),
                 plan: wanted.plan.clone(),
                 starts: wanted.starts,
                 ends: wanted.ends,
@@ -109,6 +138,7 @@ pub async fn create(
                 created: now(),
                 ..Subscription::default()
             };
+            check_target(library, &subscription)?;
             let plan = plan_of(library, &subscription)?;
             states::can_subscribe(&plan, &application, wanted.conditions_revision)?;
             let known: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
@@ -117,7 +147,7 @@ pub async fn create(
             };
             let same = known.iter().find(|it| {
                 it.application == wanted.application
-                    && it.publication == wanted.publication
+                    && it.target() == subscription.target()
                     && it.plan == wanted.plan
                     && !is_over(it)
             });
@@ -144,9 +174,11 @@ pub async fn create(
             Ok(Done {
                 note: format!(
                     "{} subscribes to {} of {}",
-                    wanted.application, wanted.plan, wanted.publication
+                    wanted.application,
+                    wanted.plan,
+                    subscription.target()
                 ),
-                publications: BTreeSet::from([publication.id()]),
+                publications: affected(library, &subscription.target())?,
                 answer: whole,
             })
         })
@@ -201,7 +233,7 @@ pub async fn state(
             library.put(&library::subscription_key(&id), &subscription)?;
             Ok(Done {
                 note: format!("subscription {id}: {}", wanted.state),
-                publications: BTreeSet::from([subscription.publication.clone()]),
+                publications: affected(library, &subscription.target())?,
                 answer: subscription,
             })
         })
@@ -273,7 +305,7 @@ pub async fn add(
             answer["key"] = key.into();
             Ok(Done {
                 note: format!("a key of subscription {id}"),
-                publications: BTreeSet::from([subscription.publication]),
+                publications: affected(library, &subscription.target())?,
                 answer,
             })
         })
@@ -299,7 +331,7 @@ pub async fn revoke(
         library.put(&library::credential_key(&credential), &known)?;
         Ok(Done {
             note: format!("revoke a key of subscription {id}"),
-            publications: BTreeSet::from([subscription.publication]),
+            publications: affected(library, &subscription.target())?,
             answer: (),
         })
     })

@@ -4,6 +4,7 @@
 //! One control plane at a time does this, by a lease. What is due shows in the documents themselves, and each commit
 //! checks it again at the revision that it is made on: so nothing is done twice, not even while a lease changes hands.
 
+use super::access::affected;
 use super::commit::Done;
 use super::guards;
 use super::library::{self, Library, PREFIX};
@@ -29,7 +30,13 @@ const LEASE_NAME: &str = "ticker";
 /// How long it waits after a failure.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The kinds of documents that it looks at.
-const KINDS: [&str; 4] = ["publications/", "plans/", "subscriptions/", "credentials/"];
+const KINDS: [&str; 5] = [
+    "publications/",
+    "plans/",
+    "product-plans/",
+    "subscriptions/",
+    "credentials/",
+];
 
 /// What acts by time on a store.
 pub struct Ticker {
@@ -60,7 +67,11 @@ impl Entities {
     fn of(library: &Library) -> Result<Self, Problem> {
         Ok(Self {
             publications: library.list(&format!("{PREFIX}publications/"))?,
-            plans: library.list(&format!("{PREFIX}plans/"))?,
+            plans: {
+                let mut plans: Vec<Plan> = library.list(&format!("{PREFIX}plans/"))?;
+                plans.extend(library.list::<Plan>(&format!("{PREFIX}product-plans/"))?);
+                plans
+            },
             subscriptions: library.list(&format!("{PREFIX}subscriptions/"))?,
             credentials: library.list(&format!("{PREFIX}credentials/"))?,
         })
@@ -164,7 +175,7 @@ impl Ticker {
                 let notes = apply(library, id, &due, now)?;
                 Ok(Done {
                     note: format!("by time: {}", notes.join("; ")),
-                    publications: BTreeSet::from([id.to_owned()]),
+                    publications: affected(library, id)?,
                     answer: (),
                 })
             })

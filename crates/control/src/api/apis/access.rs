@@ -1,0 +1,87 @@
+//! Who may call a publication: its own plans and subscriptions, and those of products that it is in.
+
+use super::library::{self, Library, PREFIX};
+use crate::api::Problem;
+use std::collections::{BTreeSet, HashSet};
+use weir_apis::entities::{Credential, PRODUCTS, Plan, Product, Subscription};
+use weir_apis::render::{self, Document, Offer};
+
+/// Plans, subscriptions and credentials.
+#[derive(Default)]
+pub struct Access {
+    pub plans: Vec<Plan>,
+    pub subscriptions: Vec<Subscription>,
+    pub credentials: Vec<Credential>,
+}
+
+impl Access {
+    /// Of a publication, with those of products as if they were its own.
+    pub fn of_publication(library: &Library, publication: &str) -> Result<Self, Problem> {
+        let mut parts = publication.split('/');
+        let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let mut access = Self::of_subscriptions(library, |it| it.publication == publication)?;
+        access.plans = library.plans(api, version)?;
+        let products: Vec<Product> = library.list(&library::product_key(""))?;
+        for product in products
+            .iter()
+            .filter(|it| it.publications.contains_key(publication))
+        {
+            let own = Self::of_product(library, product)?;
+            let (plans, subscriptions) = render::as_of_publication(&own.offer(product), publication);
+            access.plans.extend(plans);
+            access.subscriptions.extend(subscriptions);
+            access.credentials.extend(own.credentials);
+        }
+        Ok(access)
+    }
+
+    /// Of a product.
+    fn of_product(library: &Library, product: &Product) -> Result<Self, Problem> {
+        let mut access = Self::of_subscriptions(library, |it| it.product == product.name)?;
+        access.plans = library.list(&library::product_plan_key(&product.name, ""))?;
+        Ok(access)
+    }
+
+    fn of_subscriptions(library: &Library, holds: impl Fn(&Subscription) -> bool) -> Result<Self, Problem> {
+        let mut subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+        subscriptions.retain(holds);
+        let ids: HashSet<&str> = subscriptions.iter().map(|it| it.id.as_str()).collect();
+        let mut credentials: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+        credentials.retain(|it| ids.contains(it.subscription.as_str()));
+        Ok(Self {
+            plans: Vec::new(),
+            subscriptions,
+            credentials,
+        })
+    }
+
+    fn offer<'o>(&'o self, product: &'o Product) -> Offer<'o> {
+        Offer {
+            product,
+            plans: &self.plans,
+            subscriptions: &self.subscriptions,
+            credentials: &self.credentials,
+        }
+    }
+}
+
+/// The documents of a product, which are the same in each of its environments.
+pub fn documents_of_product(
+    library: &Library,
+    product: &Product,
+    now: u64,
+) -> Result<Vec<Document>, Problem> {
+    let access = Access::of_product(library, product)?;
+    Ok(render::product(&access.offer(product), now))
+}
+
+/// What is rendered when something of a publication or a product changes: of a product, all of its publications, too.
+pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Problem> {
+    let mut targets = BTreeSet::from([target.to_owned()]);
+    if let Some(name) = target.strip_prefix(PRODUCTS)
+        && let Some(product) = library.find::<Product>(&library::product_key(name))?
+    {
+        targets.extend(product.publications.into_keys());
+    }
+    Ok(targets)
+}

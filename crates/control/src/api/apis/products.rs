@@ -1,0 +1,173 @@
+//! Products and their plans, as calls: chosen operations of several publications, offered together.
+
+use super::access::affected;
+use super::commit::Done;
+use super::entities::{answered, body_of, check_name, listed, parse, shown};
+use super::library::{self, Library, PREFIX};
+use super::specs;
+use crate::access::Caller;
+use crate::api::{Api, Problem};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::{Extension, Json};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_apis::entities::{Plan, PlanState, Product, Subscription, SubscriptionState};
+use weir_apis::states;
+
+pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    listed(&api, "products").await
+}
+
+pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    shown(&api, &library::product_key(&name)).await
+}
+
+/// Says what a product names that is not there.
+fn check(library: &Library, product: &Product) -> Result<(), Problem> {
+    let mut wrong = Vec::new();
+    for (id, chosen) in &product.publications {
+        let place = format!("publications.{id}");
+        let Ok(publication) = library.publication(id) else {
+            wrong.push((place, "there is no such publication".to_owned()));
+            continue;
+        };
+        let revision = library.revision(&publication.api, &publication.version, publication.revision)?;
+        let description = specs::description(library, &revision.spec)?;
+        for operation in chosen {
+            if !description.operations.iter().any(|it| it.id == *operation) {
+                wrong.push((place.clone(), format!("it has no operation '{operation}'")));
+            }
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step("read", wrong)),
+    }
+}
+
+/// The publications of a product, and the product: what changes with it.
+fn targets(product: &Product) -> BTreeSet<String> {
+    let mut targets: BTreeSet<String> = product.publications.keys().cloned().collect();
+    targets.insert(product.id());
+    targets
+}
+
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    check_name(&name)?;
+    let mut body = body_of(&body)?;
+    body["name"] = name.as_str().into();
+    let product: Product = parse(&body)?;
+    let key = library::product_key(&name);
+    let written = api
+        .manage(&caller, &headers, |library| {
+            check(library, &product)?;
+            let before: Option<Product> = library.find(&key)?;
+            let mut changed = targets(&product);
+            if let Some(before) = &before {
+                states::product(before.state, product.state)?;
+                changed.extend(targets(before));
+            }
+            library.put(&key, &product)?;
+            Ok(Done {
+                note: format!("PUT products {name}"),
+                publications: changed,
+                answer: before.is_none(),
+            })
+        })
+        .await?;
+    Ok(answered(written.answer, &product))
+}
+
+pub async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let key = library::product_key(&name);
+    api.manage(&caller, &headers, |library| {
+        let product: Product = library.get(&key)?;
+        let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+        let is_over =
+            |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
+        if let Some(user) = subscriptions.iter().find(|it| it.product == name && !is_over(it)) {
+            let detail = format!("products '{name}' is used by subscriptions/{}", user.id);
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        for plan in library.keys(&library::product_plan_key(&name, "")) {
+            library.remove(plan.as_str());
+        }
+        library.remove(&key);
+        Ok(Done {
+            note: format!("DELETE products {name}"),
+            publications: targets(&product),
+            answer: (),
+        })
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn plans(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    listed(&api, &format!("product-plans/{name}")).await
+}
+
+/// Makes or changes a plan of a product. A plan that is closed closes its subscriptions.
+pub async fn put_plan(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, plan)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    check_name(&plan)?;
+    let mut body = body_of(&body)?;
+    for (field, value) in [("product", &name), ("name", &plan)] {
+        body[field] = value.as_str().into();
+    }
+    let entity: Plan = parse(&body)?;
+    let key = library::product_plan_key(&name, &plan);
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let product: Product = library.get(&library::product_key(&name))?;
+            let before: Option<Plan> = library.find(&key)?;
+            if let Some(before) = before.as_ref().filter(|it| it.state != entity.state) {
+                states::plan(before.state, entity.state)?;
+            }
+            library.put(&key, &entity)?;
+            if entity.state == PlanState::Closed {
+                close(library, &name, &plan)?;
+            }
+            Ok(Done {
+                note: format!("PUT plan {plan} of the product {name}"),
+                publications: affected(library, &product.id())?,
+                answer: before.is_none(),
+            })
+        })
+        .await?;
+    Ok(answered(written.answer, &entity))
+}
+
+fn close(library: &mut Library, product: &str, plan: &str) -> Result<(), Problem> {
+    let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    for mut subscription in subscriptions
+        .into_iter()
+        .filter(|it| it.product == product && it.plan == plan)
+    {
+        if subscription.state != SubscriptionState::Rejected {
+            subscription.state = SubscriptionState::Closed;
+            subscription.reason = format!("the plan '{plan}' was closed");
+            library.put(&library::subscription_key(&subscription.id), &subscription)?;
+        }
+    }
+    Ok(())
+}

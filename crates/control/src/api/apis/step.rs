@@ -1,0 +1,114 @@
+//! A call that changes a publication: which one, in whose name, and its body.
+
+use super::commit::{Done, now};
+use super::entities::{body_of, parse};
+use super::library;
+use crate::access::Caller;
+use crate::api::{Api, Problem};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_apis::entities::{HistoryItem, Publication, Version};
+
+/// A call that changes a publication.
+pub struct Step {
+    pub api: Arc<Api>,
+    pub caller: Caller,
+    pub headers: HeaderMap,
+    pub name: String,
+    pub version: String,
+    pub environment: String,
+    /// The body; an empty map if there is none.
+    pub body: Value,
+}
+
+impl FromRequest<Arc<Api>> for Step {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let wrong = |error: &dyn std::fmt::Display| Problem::bad(error.to_string());
+        let Extension(caller) = Extension::<Caller>::from_request_parts(&mut parts, api)
+            .await
+            .map_err(|error| wrong(&error))?;
+        let Path((name, version, environment)) =
+            Path::<(String, String, String)>::from_request_parts(&mut parts, api)
+                .await
+                .map_err(|error| wrong(&error))?;
+        let headers = parts.headers.clone();
+        let text = String::from_request(Request::from_parts(parts, body), api)
+            .await
+            .map_err(|error| wrong(&error))?;
+        Ok(Self {
+            api: Arc::clone(api),
+            caller,
+            headers,
+            name,
+            version,
+            environment,
+            body: body_of(&text)?,
+        })
+    }
+}
+
+impl Step {
+    /// `API/VERSION/ENVIRONMENT`.
+    pub fn id(&self) -> String {
+        format!("{}/{}/{}", self.name, self.version, self.environment)
+    }
+
+    /// Takes the note out of the body.
+    pub fn take_note(&mut self) -> String {
+        let fields = self.body.as_object_mut();
+        let note = fields.and_then(|it| it.remove("note"));
+        note.and_then(|it| it.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
+
+    /// The body as a value.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        parse(&self.body)
+    }
+
+    /// Changes the publication and its version, renders it, and notes the step.
+    pub async fn change(
+        mut self,
+        action: &'static str,
+        work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
+    ) -> Result<Json<Value>, Problem> {
+        let (id, note) = (self.id(), self.take_note());
+        let (name, version) = (&self.name, &self.version);
+        let written = self
+            .api
+            .manage(&self.caller, &self.headers, |library| {
+                let mut publication = library.publication(&id)?;
+                let mut entity = library.version(name, version)?;
+                work(&mut publication, &mut entity)?;
+                if let Some(canary) = &publication.canary {
+                    library.revision(name, version, canary.revision)?;
+                }
+                publication.note(HistoryItem {
+                    action: action.to_owned(),
+                    revision: publication.revision,
+                    hash: publication.hash.clone(),
+                    by: self.caller.name(),
+                    at: now(),
+                    note: note.clone(),
+                    ..HistoryItem::default()
+                });
+                library.put(&library::publication_key(&id), &publication)?;
+                library.put(&library::version_key(name, version), &entity)?;
+                Ok(Done {
+                    note: format!("{action} {name} {version} in {}", self.environment),
+                    publications: BTreeSet::from([id.clone()]),
+                    answer: publication,
+                })
+            })
+            .await?;
+        Ok(Json(json!(written.answer)))
+    }
+}

@@ -211,7 +211,7 @@ fn people_are_told_what_they_may_read() {
         "{told}"
     );
     assert!(!told.contains("dogs") && !told.contains("env/test"), "{told}");
-    // Whoever may read nothing is told nothing, not even with an id to read on from.
+    // Those who may read nothing are told nothing, not even with an id to read on from.
     let from = format!("Last-Event-ID: {}\r\n", seen[0].id);
     let (mut of_eve, _) = Follower::start(&plane, Some(&eve), &from);
     // Her access ends, and so does her stream.

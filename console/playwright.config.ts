@@ -8,10 +8,10 @@ export default defineConfig({
   workers: process.env.CI ? 2 : 1,
   fullyParallel: true,
   forbidOnly: true,
-  timeout: 60_000,
+  timeout: 120_000,
   // A machine that does other work at the same time is slow at times. What fails three times is wrong.
   retries: 2,
-  expect: { timeout: 10_000 },
+  expect: { timeout: 30_000 },
   reporter: [['list']],
   use: {
     viewport: { width: 1440, height: 900 },

@@ -29,6 +29,7 @@ const PAGES = [
   '/applications',
   '/environments',
   '/approvals',
+  '/developers',
   '/analytics',
   '/live',
   '/alerts',

@@ -1,13 +1,7 @@
 // Developers in a browser: from signing up to a key that works, usage, refused calls, and teams.
 import { expect, findings } from './weir'
-import { type Shop, portalTest } from './shop'
+import { type Shop, linkFor, portalTest } from './shop'
 import type { Page } from '@playwright/test'
-
-async function linkFor(shop: Shop, to: string): Promise<string> {
-  let link: string | undefined
-  await expect.poll(() => (link = shop.mail?.mails.filter((it) => it.to === to).map((it) => /http\S+#\S+/.exec(it.text)?.[0]).at(-1)), { timeout: 20_000 }).toBeTruthy()
-  return link ?? ''
-}
 
 async function join(page: Page, shop: Shop, name: string) {
   await page.goto(`${shop.portal}/sign-up`)
@@ -110,7 +104,7 @@ portalTest('35: who leaves a team loses its applications', async ({ page, shop, 
   await page.getByLabel('Invite by mail').fill('bob@example.com')
   await page.getByRole('button', { name: 'Invite' }).click()
   await expect(page.getByRole('status').filter({ hasText: 'on its way' })).toBeVisible()
-  const invitation = await linkFor(shop, 'bob@example.com')
+  const invitation = await linkFor(shop, 'bob@example.com', 'invitation')
   const other = await (await browser.newContext()).newPage()
   await join(other, shop, 'bob')
   await other.goto(invitation)

@@ -7,7 +7,7 @@ const axeOn = async (page: Parameters<typeof findings>[0]) => expect(await findi
 portalTest('28: somebody who is not signed in sees public APIs only, everywhere', async ({ page, shop }) => {
   await shop.api('hidden', specification('Hidden ledger'), { visibility: { groups: ['staff'] } })
   await page.goto(`${shop.portal}/apis`)
-  await expect(page.getByRole('link', { name: 'Shop' })).toBeVisible()
+  await expect(page.getByRole('link', { name: 'Shop', exact: true })).toBeVisible()
   await expect(page.getByText('Hidden ledger')).toHaveCount(0)
   await page.goto(`${shop.portal}/search?q=ledger`)
   await expect(page.getByRole('status').first()).toContainText('Nothing found')

@@ -1,6 +1,6 @@
 // A Weir with a portal that shows a shop's API, for the tests of the portal.
 import { mailbox } from './mailbox'
-import { test as base } from './weir'
+import { expect, test as base } from './weir'
 import { type Weir, upstream } from './weir'
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -69,6 +69,14 @@ export class Shop {
   plan(api: string, name: string, plan: unknown) {
     return this.good('PUT', `/api/v1/apis/${api}/versions/1.0.0/plans/${name}`, plan)
   }
+}
+
+/** The link of the last mail to somebody that leads to a page: mails of other kinds may be there before it. */
+export async function linkFor(shop: Shop, to: string, page: 'confirm' | 'invitation' | 'reset' = 'confirm'): Promise<string> {
+  const links = () => shop.mail?.mails.filter((it) => it.to === to).flatMap((it) => /http\S+#\S+/.exec(it.text)?.[0] ?? []) ?? []
+  const wanted = () => links().filter((it) => new URL(it).pathname === `/${page}`)
+  await expect.poll(() => wanted().length, { timeout: 30_000 }).toBeGreaterThan(0)
+  return wanted().at(-1) ?? ''
 }
 
 export const portalTest = base.extend<{ shop: Shop }>({

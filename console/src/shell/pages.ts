@@ -16,6 +16,7 @@ export const pages: PageEntry[] = [
   { path: '/apis', title: 'APIs', group: 'APIs', key: 'd', load: () => import('../pages/apis/list') },
   { path: '/subscriptions', title: 'Subscriptions', group: 'APIs', key: 'b', load: () => import('../pages/apis/subscriptions') },
   { path: '/applications', title: 'Applications', group: 'APIs', load: () => import('../pages/apis/applications') },
+  { path: '/developers', title: 'Developers', group: 'APIs', load: () => import('../pages/developers/list') },
   { path: '/approvals', title: 'Approvals', group: 'APIs', load: () => import('../pages/apis/approvals') },
   { path: '/environments', title: 'Environments', group: 'APIs', key: 'e', load: () => import('../pages/apis/environments') },
   { path: '/routes', title: 'Routes', group: 'Gateway', key: 'r', load: () => import('../pages/routes') },

@@ -188,6 +188,15 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<Fault> {
             faults.push((format!("sign_up.domains[{index}]"), message));
         }
     }
+    for (index, address) in portal.sign_up.notify.iter().enumerate() {
+        let is_address = address.split_once('@').is_some_and(|(name, domain)| {
+            !name.is_empty() && domain.contains('.') && !address.contains(char::is_whitespace)
+        });
+        if !is_address {
+            let message = format!("'{address}' is no mail address: expected one such as ops@example.com");
+            faults.push((format!("sign_up.notify[{index}]"), message));
+        }
+    }
     let links = portal.footer.iter().enumerate();
     faults.extend(links.filter_map(|(index, link)| link_fault(format!("footer[{index}].to"), link)));
     if portal.home.len() > MAX_PAGE {
@@ -285,6 +294,16 @@ mod tests {
                     ..portal("one", &["a.test"])
                 },
                 "no domain",
+            ),
+            (
+                Portal {
+                    sign_up: SignUp {
+                        notify: vec!["ops".to_owned()],
+                        ..SignUp::default()
+                    },
+                    ..portal("one", &["a.test"])
+                },
+                "no mail address",
             ),
             (
                 Portal {

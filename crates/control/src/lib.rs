@@ -1,5 +1,5 @@
 //! Weir's management: users and their rights, the audit log, following a store, secrets that are kept elsewhere,
-//! certificates on demand, the native API; and for all Admin APIs the listener that bounds its clients.
+//! certificates on demand, developers of portals, the native API; and for all Admin APIs the listener that bounds its clients.
 //!
 //! **What it is not**: it is never on the request path.
 
@@ -9,6 +9,7 @@ pub mod analytics;
 pub mod api;
 pub mod catalogue;
 mod commit;
+pub mod developers;
 pub(crate) mod events;
 pub mod explain;
 pub mod follow;

@@ -11,8 +11,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 use weir_apis::entities::Portal;
+use weir_control::access::{AuditedAs, Entry};
 use weir_control::api::Problem;
 
 /// The paths of all portals.
@@ -66,13 +67,50 @@ async fn enter(
             Err(problem) => return problem.into_response(),
         }
     }
+    // A call that is tried is in the analytics, and changes nothing here.
+    let is_recorded = !is_read && !request.uri().path().starts_with("/portal/v1/try/");
+    let entry = is_recorded.then(|| entry(&request, &visit));
     request.extensions_mut().insert(visit);
-    next.run(request).await
+    let answer = next.run(request).await;
+    if let Some(entry) = entry {
+        note(&portals, entry, &answer);
+    }
+    answer
+}
+
+/// What the audit log says of a call. Secrets are in bodies only.
+fn entry(request: &Request, visit: &Visit) -> Entry {
+    let who = match visit.viewer.mail.as_str() {
+        "" => "visitor".to_owned(),
+        mail => format!("developer {mail}"),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Entry {
+        time: now.map_or(0, |it| it.as_millis() as u64),
+        who,
+        from: visit.address.to_canonical().to_string(),
+        dialect: format!("portal {}", visit.portal.name),
+        what: format!("{} {}", request.method(), request.uri().path()),
+        status: 0,
+    }
+}
+
+fn note(portals: &Portals, mut entry: Entry, answer: &Response) {
+    entry.status = answer.status().as_u16();
+    if let Some(AuditedAs(who)) = answer.extensions().get() {
+        entry.who.clone_from(who);
+    }
+    // What strangers try has a bounded place of its own.
+    match answer.status().is_success() || entry.who != "visitor" {
+        true => portals.audit.note(entry),
+        false => portals.audit.note_refused(entry),
+    }
 }
 
 fn viewer(developer: Developer) -> Viewer {
     Viewer {
         developer: Some(developer.id),
+        mail: developer.mail,
         groups: developer.groups,
     }
 }

@@ -10,9 +10,10 @@
 //! | [`documents`] | what the store holds of API management, followed |
 //! | [`catalogue`] | APIs with their versions as a portal shows them; search |
 //! | [`markdown`] | texts of people as inert trees |
-//! | [`people`] | developers, sessions, teams |
 //! | [`pages`] | the page that browsers load, with title, description and theme; the catalogue for machines |
 //! | [`api`] | `/portal/v1` |
+//!
+//! Developers, their sessions and teams are those of [`weir_control::developers`], where administrators decide about them.
 //!
 //! **What it is not**: it never has an operator's rights, and it is never on the request path.
 
@@ -23,11 +24,12 @@ pub mod documents;
 mod entry;
 pub mod markdown;
 pub mod pages;
-pub mod people;
 mod shell;
 mod state;
 mod turns;
 mod viewer;
+
+use weir_control::developers as people;
 
 pub use catalogue::GatewayOf;
 pub use entry::router;

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Descriptions, GatewayOf};
 use crate::documents::Documents;
-use crate::people::People;
+use crate::people::{Developer, Notices, People};
 use crate::shell::Shell;
 use crate::turns::Turns;
 use crate::viewer::Viewer;
@@ -11,12 +11,15 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use weir_apis::entities::Portal;
 use weir_console::Archive;
+use weir_control::access::Audit;
 use weir_control::access::password::Passwords;
 use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_control::operational::{OperationalError, OperationalStore};
+use weir_control::outbox::Outbox;
 use weir_store::{Store, StoreError};
 
 /// What portals work with.
@@ -37,6 +40,10 @@ pub struct Options {
     pub operational: OperationalStore,
     /// Sends mails; `None`: none can be sent, and what needs one is refused.
     pub post: Option<Post>,
+    /// Where messages about developers wait.
+    pub outbox: Outbox,
+    /// The record of what developers do.
+    pub audit: Audit,
 }
 
 /// A mail.
@@ -75,6 +82,8 @@ pub struct Portals {
     pub(crate) shell: Shell,
     pub(crate) tries: Turns,
     pub(crate) people: People,
+    pub(crate) audit: Audit,
+    outbox: Outbox,
     post: Option<Post>,
     is_tls: bool,
     made: Mutex<Made>,
@@ -120,6 +129,8 @@ impl Portals {
             shell: Shell::new(options.assets),
             tries: Turns::default(),
             people: People::new(options.operational, Passwords::default()),
+            audit: options.audit,
+            outbox: options.outbox,
             post: options.post,
             is_tls: options.is_tls,
             made: Mutex::default(),
@@ -171,6 +182,37 @@ impl Portals {
             Some(post) => post(mail).await.map_err(crate::people::failed),
             None => Ok(()),
         }
+    }
+
+    /// What writes messages about developers of a portal.
+    pub(crate) fn notices<'n>(&'n self, portal: &'n Portal) -> Notices<'n> {
+        Notices {
+            outbox: &self.outbox,
+            hooks: self.documents.list("apis/hooks/"),
+            portal,
+        }
+    }
+
+    /// Messages were written.
+    pub(crate) fn notify(&self) {
+        self.outbox.notify();
+    }
+
+    /// Writes the webhooks of something that a developer has done.
+    pub(crate) async fn tell(
+        &self,
+        visit: &Visit,
+        kind: &str,
+        developer: &Developer,
+        now: SystemTime,
+    ) -> Result<(), Problem> {
+        let by = format!("developer {}", developer.mail);
+        let writes = self.notices(&visit.portal).event(kind, developer, &by, now)?;
+        if !writes.is_empty() {
+            self.people.store.write(writes, now).await?;
+            self.notify();
+        }
+        Ok(())
     }
 
     fn made(&self) -> std::sync::MutexGuard<'_, Made> {

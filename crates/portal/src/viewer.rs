@@ -8,6 +8,8 @@ use weir_apis::entities::Visibility;
 pub struct Viewer {
     /// The developer's id; `None`: not signed in.
     pub developer: Option<String>,
+    /// The developer's mail address.
+    pub mail: String,
     /// The developer's groups.
     pub groups: BTreeSet<String>,
 }
@@ -38,6 +40,7 @@ mod tests {
         let ann = Viewer {
             developer: Some("ann".to_owned()),
             groups: BTreeSet::from(["partners".to_owned()]),
+            ..Viewer::default()
         };
         let bob = Viewer {
             developer: Some("bob".to_owned()),

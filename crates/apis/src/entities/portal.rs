@@ -69,6 +69,9 @@ pub struct SignUp {
     /// Domains of mail addresses that are accepted; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub domains: Vec<String>,
+    /// Mail addresses of those who approve: they are told that somebody waits.
+    #[serde(skip_serializing_if = "is_default")]
+    pub notify: Vec<String>,
 }
 
 /// A link.

@@ -20,7 +20,7 @@ pub enum Role {
     Viewer,
     /// Defines, lints and publishes its APIs; not to protected environments.
     ApiOwner,
-    /// Decides approvals in its scope.
+    /// Decides approvals in its scope, those of developers' accounts included.
     Approver,
     /// Runs environments, gateways, certificates and upstreams; publishes to protected environments.
     Operator,
@@ -62,6 +62,8 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
                 A::ApisPublish,
                 A::SubscriptionsWrite,
                 A::PortalsWrite,
+                A::DevelopersRead,
+                A::DevelopersWrite,
                 A::AnalyticsExport,
                 A::AlertsWrite,
             ],
@@ -83,6 +85,8 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
             A::SubscriptionsRead,
             A::ApprovalsRead,
             A::ApprovalsDecide,
+            A::DevelopersRead,
+            A::DevelopersWrite,
         ]],
     ),
     (
@@ -109,6 +113,8 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
             A::SubscriptionsWrite,
             A::PortalsRead,
             A::PortalsWrite,
+            A::DevelopersRead,
+            A::DevelopersWrite,
             A::DeliveriesRead,
         ]],
     ),
@@ -176,7 +182,7 @@ mod tests {
         use Role::{
             Admin, Analyst, ApiOwner, Approver, Auditor, Gateway, Operator, PortalAdmin, Read, Viewer, Write,
         };
-        let expected: [(Action, &[Role]); 26] = [
+        let expected: [(Action, &[Role]); 28] = [
             (
                 A::Own,
                 &[
@@ -254,6 +260,8 @@ mod tests {
                 &[Read, Write, Admin, Viewer, ApiOwner, Operator, PortalAdmin],
             ),
             (A::PortalsWrite, &[Write, Admin, PortalAdmin]),
+            (A::DevelopersRead, &[Write, Admin, Approver, PortalAdmin]),
+            (A::DevelopersWrite, &[Write, Admin, Approver, PortalAdmin]),
             (
                 A::AnalyticsRead,
                 &[Read, Write, Admin, Viewer, ApiOwner, Operator, Auditor, Analyst],

@@ -15,6 +15,7 @@
 //! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
+//! | `/api/v1/portals/PORTAL/developers` | who signed up at a portal, and who waits for approval |
 //! | `/api/v1/explain` | what would happen to a call |
 //! | `/api/v1/openapi.json` | all of it |
 //!
@@ -29,6 +30,7 @@ mod changes;
 mod checking;
 mod delegate;
 mod describe;
+mod developers;
 mod events;
 mod explain;
 mod gateways;
@@ -143,6 +145,8 @@ pub struct Api {
     reading: Semaphore,
     /// Logins of the last minutes.
     attempts: Attempts,
+    /// The developers of portals.
+    developers: crate::developers::People,
     /// What asks identity providers.
     openid: crate::access::openid::client::Client,
     /// What happens, for browsers.
@@ -166,7 +170,9 @@ impl Api {
             .await?;
         let (files, dialects) = (options.files.clone(), options.dialects.clone());
         let index = view::Index::open(Arc::clone(&store), files, dialects).await?;
+        let (operational, passwords) = (options.operational.clone(), options.passwords.clone());
         let api = Arc::new(Self {
+            developers: crate::developers::People::new(operational, passwords),
             store,
             options,
             resources,

@@ -7,8 +7,8 @@ use super::shapes::{
     PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, accounts, alerts, analytics, apis, changes, describe, explain, gateways, health, history,
-    import, me, people, plugins, resources, rollback, schema, sync, view,
+    Api, access, accounts, alerts, analytics, apis, changes, describe, developers, explain, gateways, health,
+    history, import, me, people, plugins, resources, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
@@ -36,6 +36,7 @@ pub fn all() -> Vec<Operation> {
         people::operations(),
         of_analytics(),
         apis::operations(),
+        developers::operations(),
         of_itself(),
     ];
     groups.into_iter().flatten().collect()

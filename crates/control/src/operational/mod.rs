@@ -211,10 +211,7 @@ impl OperationalStore {
     /// # Errors
     /// The store cannot be reached or written.
     pub async fn write(&self, writes: Vec<Write>, now: SystemTime) -> Result<(), OperationalError> {
-        let changes = writes.into_iter().map(|write| match write {
-            Write::Put { key, value, ends } => change(&key, &value, ends, now),
-            Write::Remove(key) => Ok(Change::Delete { key }),
-        });
+        let changes = writes.into_iter().map(|it| written(it, now));
         let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
         self.0.append(transaction(changes, now)).await?;
         Ok(())
@@ -320,6 +317,34 @@ impl OperationalStore {
         Err(OperationalError::Busy)
     }
 
+    /// Changes a document, and writes others in the same step, as a function says of what is there now. The function may be
+    /// called several times. Gives the document as it is afterwards.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written, or what the function refuses.
+    pub async fn update_with<T: Serialize + DeserializeOwned, E: From<OperationalError>>(
+        &self,
+        key: &Key,
+        now: SystemTime,
+        changed: impl Fn(Option<T>) -> Result<(T, Vec<Write>), E>,
+    ) -> Result<T, E> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, revision) = self.0.read(key.as_str()).await.map_err(OperationalError::from)?;
+            let known = documents.iter().find(|it| it.key == *key);
+            let known = known.and_then(|it| decode::<T>(it, now));
+            let ends = known.as_ref().and_then(|it| it.ends);
+            let (value, more) = changed(known.map(|it| it.value))?;
+            let mut changes = vec![change(key, &value, ends, now)?];
+            for write in more {
+                changes.push(written(write, now)?);
+            }
+            if self.try_commit(changes, revision, now).await? {
+                return Ok(value);
+            }
+        }
+        Err(OperationalError::Busy.into())
+    }
+
     /// `false`: somebody else was faster.
     async fn try_commit(
         &self,
@@ -355,6 +380,13 @@ pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Opti
 fn is_live(document: &Document, now: SystemTime) -> bool {
     let written = serde_json::from_slice::<Written<serde::de::IgnoredAny>>(&document.value);
     written.is_ok_and(|it| it.ends.is_none_or(|ends| from_millis(ends) > now))
+}
+
+fn written(write: Write, now: SystemTime) -> Result<Change, OperationalError> {
+    match write {
+        Write::Put { key, value, ends } => change(&key, &value, ends, now),
+        Write::Remove(key) => Ok(Change::Delete { key }),
+    }
 }
 
 fn change<T: Serialize>(

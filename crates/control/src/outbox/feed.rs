@@ -130,6 +130,27 @@ async fn since(store: &dyn Store, from: Revision, to: Revision) -> Result<Vec<Hi
     }
 }
 
+/// The webhooks of an event: whose doing it was and when, and the revision of the configuration, if it is a change of that.
+pub fn webhooks<'h>(
+    hooks: &'h [Hook],
+    event: &'h Event,
+    (by, at): (&str, u64),
+    revision: Option<u64>,
+) -> impl Iterator<Item = Message> + use<'h> {
+    let mut body = json!({ "type": event.kind, "timestamp": at, "by": by, "data": event });
+    if let Some(revision) = revision {
+        body["revision"] = revision.into();
+    }
+    let body = body.to_string();
+    hooks.iter().filter(|it| it.wants(event)).map(move |hook| {
+        Message::Webhook(Webhook {
+            url: hook.url.clone(),
+            secret: hook.secret.clone(),
+            body: body.clone(),
+        })
+    })
+}
+
 /// Who is told.
 struct Receivers {
     hooks: Vec<Hook>,
@@ -174,21 +195,9 @@ impl Receivers {
     }
 
     fn messages(&self, outbox: &Outbox, event: &Event, entry: &HistoryEntry) -> Vec<Message> {
-        let mut messages: Vec<Message> = Vec::new();
-        let body = json!({
-            "type": event.kind,
-            "timestamp": seconds(entry.time),
-            "by": entry.author,
-            "revision": entry.revision.0,
-            "data": event,
-        });
-        for hook in self.hooks.iter().filter(|it| it.wants(event)) {
-            messages.push(Message::Webhook(Webhook {
-                url: hook.url.clone(),
-                secret: hook.secret.clone(),
-                body: body.to_string(),
-            }));
-        }
+        let about = (entry.author.as_str(), seconds(entry.time));
+        let mut messages: Vec<Message> =
+            webhooks(&self.hooks, event, about, Some(entry.revision.0)).collect();
         if !outbox.can_mail() {
             return messages;
         }

@@ -4,7 +4,7 @@
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, DeveloperState, Purpose, TeamRole, mail_of, random_id, seconds};
+use crate::people::{Developer, DeveloperState, Purpose, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 use weir_apis::entities::SignUpMode;
+use weir_control::access::AuditedAs;
 use weir_control::access::password::{PasswordError, fault_of};
 use weir_control::api::Problem;
 
@@ -292,16 +293,19 @@ async fn sign_up(
         id: random_id()?,
         mail: mail.clone(),
         name,
-        password: password.map_err(|error| busy(&error))?,
+        password: Some(password.map_err(|error| busy(&error))?),
         state: DeveloperState::Registered,
         groups: Default::default(),
         created: seconds(now),
+        decided: None,
     };
     let developer = match portals.people.by_mail(portal, &mail, now).await? {
         // The owner of the mailbox confirms the last one that was tried.
         Some(known) if known.state == DeveloperState::Registered => {
             let again = Developer {
                 id: known.id,
+                groups: known.groups,
+                decided: known.decided,
                 ..developer
             };
             portals.people.put(portal, &again, now).await?;
@@ -316,6 +320,9 @@ async fn sign_up(
     };
     let mail = match developer {
         Some(developer) => {
+            portals
+                .tell(&visit, "developer.registered", &developer, now)
+                .await?;
             let purpose = Purpose::Confirm {
                 developer: developer.id,
             };
@@ -359,16 +366,34 @@ async fn confirm(
     let Some(mut developer) = developer.filter(|it| it.state == DeveloperState::Registered) else {
         return Err(gone());
     };
-    let needs_approval = visit.portal.sign_up.approval;
+    confirmed(&portals, &visit, &mut developer, now).await?;
+    Ok(said(match developer.state == DeveloperState::Confirmed {
+        true => "Your address is confirmed. You can sign in as soon as somebody has approved your account.",
+        false => "Your address is confirmed. You can sign in now.",
+    }))
+}
+
+/// The mail address of somebody who has registered is right. Who was made or approved by an administrator need not wait.
+async fn confirmed(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &mut Developer,
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let needs_approval = visit.portal.sign_up.approval && developer.decided.is_none();
     developer.state = match needs_approval {
         true => DeveloperState::Confirmed,
         false => DeveloperState::Active,
     };
-    portals.people.put(portal, &developer, now).await?;
-    Ok(said(match needs_approval {
-        true => "Your address is confirmed. You can sign in as soon as somebody has approved your account.",
-        false => "Your address is confirmed. You can sign in now.",
-    }))
+    portals.people.put(&visit.portal.name, developer, now).await?;
+    if needs_approval {
+        let writes = portals.notices(&visit.portal).waiting(developer, now)?;
+        if !writes.is_empty() {
+            portals.people.store.write(writes, now).await?;
+            portals.notify();
+        }
+    }
+    portals.tell(visit, "developer.confirmed", developer, now).await
 }
 
 fn gone() -> Problem {
@@ -395,7 +420,7 @@ async fn sign_in(
         return Ok(answer);
     }
     let known = portals.people.by_mail(portal, &mail, now).await?;
-    let hash = known.as_ref().map(|it| it.password.clone());
+    let hash = known.as_ref().and_then(|it| it.password.clone());
     let is_right = portals.people.passwords.matches(given.password, hash).await;
     let is_right = is_right.map_err(|error| busy(&error))?;
     let Some(developer) = known.filter(|_| is_right) else {
@@ -419,9 +444,10 @@ async fn sign_in(
             ));
         }
         DeveloperState::Suspended => {
-            return Err(Problem::forbidden(
-                "your account is suspended; ask the administrators of this portal",
-            ));
+            return Err(refused("your account is suspended", &developer));
+        }
+        DeveloperState::Refused => {
+            return Err(refused("your account was not approved", &developer));
         }
     }
     let agent = headers
@@ -431,7 +457,19 @@ async fn sign_in(
     let from = (visit.address.to_canonical().to_string(), agent.to_owned());
     let value = portals.people.begin(portal, &developer.id, from, now).await?;
     let cookie = cookie::set(&value, visit.is_secure());
-    Ok(([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response())
+    let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
+    let who = AuditedAs(format!("developer {}", developer.mail));
+    answer.extensions_mut().insert(who);
+    Ok(answer)
+}
+
+/// What was decided, with the reason that the administrator gave.
+fn refused(what: &str, developer: &Developer) -> Problem {
+    let reason = developer.decided.as_ref().map_or("", |it| it.reason.as_str());
+    Problem::forbidden(match reason {
+        "" => format!("{what}; ask the administrators of this portal"),
+        reason => format!("{what}: {reason}"),
+    })
 }
 
 async fn sign_out(
@@ -460,7 +498,9 @@ async fn ask_reset(
     take_turn(&portals, &visit, now)?;
     let known = portals.people.by_mail(portal, &mail, now).await?;
     // Without an account nothing is sent: a stranger's mailbox gets no mail from here. Both are written in the background.
-    if let Some(developer) = known.filter(|it| it.state != DeveloperState::Suspended) {
+    if let Some(developer) =
+        known.filter(|it| !matches!(it.state, DeveloperState::Suspended | DeveloperState::Refused))
+    {
         let purpose = Purpose::Reset {
             developer: developer.id,
         };
@@ -480,7 +520,8 @@ async fn reset(
     Json(given): Json<NewPassword>,
 ) -> Result<Json<Said>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
-    let Some(Purpose::Reset { developer }) = portals.people.look(portal, &given.token, now).await? else {
+    let found = portals.people.look(portal, &given.token, now).await?;
+    let Some(Purpose::Reset { developer } | Purpose::Welcome { developer }) = found else {
         return Err(gone());
     };
     let Some(mut developer) = portals.people.developer(portal, &developer, now).await? else {
@@ -490,22 +531,25 @@ async fn reset(
         return Err(wrong("password", fault));
     }
     let password = portals.people.passwords.hash(given.password).await;
-    developer.password = password.map_err(|error| busy(&error))?;
+    developer.password = Some(password.map_err(|error| busy(&error))?);
     if portals.people.take(portal, &given.token, now).await?.is_none() {
         return Err(gone());
     }
-    // Who reads the mailbox has confirmed it.
-    if developer.state == DeveloperState::Registered && !visit.portal.sign_up.approval {
-        developer.state = DeveloperState::Active;
+    match developer.state {
+        // Who reads the mailbox has confirmed it.
+        DeveloperState::Registered => confirmed(&portals, &visit, &mut developer, now).await?,
+        _ => portals.people.put(portal, &developer, now).await?,
     }
-    portals.people.put(portal, &developer, now).await?;
     portals
         .people
         .end_sessions(portal, &developer.id, |_| true, now)
         .await?;
-    Ok(said(
-        "Your password is changed, and all sessions are ended. You can sign in now.",
-    ))
+    Ok(said(match developer.state {
+        DeveloperState::Confirmed => {
+            "Your password is set. You can sign in as soon as somebody has approved your account."
+        }
+        _ => "Your password is changed, and all sessions are ended. You can sign in now.",
+    }))
 }
 
 async fn change(
@@ -523,7 +567,7 @@ async fn change(
         let is_right = portals
             .people
             .passwords
-            .matches(old, Some(developer.password.clone()))
+            .matches(old, developer.password.clone())
             .await;
         if !is_right.map_err(|error| busy(&error))? {
             return Err(wrong("old_password", "this is not your password"));
@@ -532,7 +576,7 @@ async fn change(
             return Err(wrong("new_password", fault));
         }
         let hash = portals.people.passwords.hash(password).await;
-        developer.password = hash.map_err(|error| busy(&error))?;
+        developer.password = Some(hash.map_err(|error| busy(&error))?);
     }
     portals.people.put(portal, &developer, now).await?;
     Ok(Json(shown(&developer)))
@@ -541,31 +585,14 @@ async fn change(
 async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let developer = developer(&portals, &visit, now).await?;
-    let memberships = portals.people.memberships(portal, &developer.id, now).await?;
-    let last = memberships.iter().find(|it| {
-        it.role == TeamRole::Owner && it.team.members.len() > 1 && !it.team.has_other_owner(&developer.id)
-    });
-    if let Some(last) = last {
-        let detail = format!(
-            "you are the only owner of the team '{}': make somebody else an owner first",
-            last.team.name
-        );
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
-    }
     if super::apps::has_own(&portals, &developer.id) {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "you have applications: give them to a team, or remove them first",
         ));
     }
-    for membership in memberships {
-        let leave = |team: &mut crate::people::Team| team.members.remove(&developer.id).is_some();
-        portals
-            .people
-            .change_team(portal, &membership.team.id, now, leave)
-            .await?;
-    }
-    portals.people.remove(portal, &developer, now).await?;
+    portals.people.remove_from_all(portal, &developer, now).await?;
+    portals.tell(&visit, "developer.removed", &developer, now).await?;
     let cookie = cookie::clear(visit.is_secure());
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }

@@ -4,7 +4,7 @@
 use super::catalogue::{find_version, refusal, word};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
-use crate::people::{Developer, Membership, TeamRole, random_id};
+use crate::people::{Developer, Membership, TeamRole, owner_name, random_id};
 use crate::state::{Portals, Visit};
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
@@ -240,17 +240,13 @@ pub struct NewKey {
     overlap: Option<u64>,
 }
 
-fn own(developer: &str) -> String {
-    format!("developer/{developer}")
-}
-
 fn of_team(team: &str) -> String {
     format!("team/{team}")
 }
 
 /// Whether a developer has applications that belong to no team.
 pub fn has_own(portals: &Portals, developer: &str) -> bool {
-    owned_by(portals, &own(developer)) > 0
+    owned_by(portals, &owner_name(developer)) > 0
 }
 
 /// Whether applications belong to a team.
@@ -294,7 +290,7 @@ impl Asker {
 
     /// What the asker may do with an application; `None`: it does not exist for them.
     fn role(&self, application: &Application) -> Option<TeamRole> {
-        match application.owner == own(&self.developer.id) {
+        match application.owner == owner_name(&self.developer.id) {
             true => Some(TeamRole::Owner),
             false => self.membership(&application.owner).map(|it| it.role),
         }
@@ -316,7 +312,7 @@ impl Asker {
     /// The owner of something in a team, if the asker may give it there.
     fn owner(&self, team: Option<&str>) -> Result<String, Problem> {
         let Some(team) = team else {
-            return Ok(own(&self.developer.id));
+            return Ok(owner_name(&self.developer.id));
         };
         let membership = self.membership(&of_team(team));
         match membership.map(|it| it.role) {

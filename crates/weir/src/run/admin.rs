@@ -143,6 +143,7 @@ pub async fn open_beside_files(
         gateways: Gateways::default(),
         history: Duration::ZERO,
         audit: AUDIT_BESIDE_FILES,
+        recorded: Default::default(),
         node: node(starter, &management),
         admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
@@ -202,6 +203,8 @@ pub struct Shared {
     pub history: Duration,
     /// For how long the audit log knows who wrote what.
     pub audit: Duration,
+    /// The audit log, once it is opened.
+    pub recorded: std::sync::OnceLock<Audit>,
     /// What Admin APIs report about the process.
     pub node: Node,
     /// Where each Admin API listens.
@@ -289,7 +292,7 @@ impl AdminApis {
     /// The store cannot be read. Those that are open by then stay so; the others may be opened again.
     pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store), &shared.operational).await?;
-        let audit = Audit::open(Arc::clone(&store), shared.audit);
+        let audit = shared.audit_log(&store);
         // Weir's own is the last: the others are below it, too.
         let mut others: Vec<(DialectName, Router)> = Vec::new();
         for (name, late) in &self.0 {
@@ -325,6 +328,12 @@ impl AdminApis {
 }
 
 impl Shared {
+    /// The audit log of a store. It is opened once and shared.
+    pub fn audit_log(&self, store: &Arc<dyn Store>) -> Audit {
+        let open = || Audit::open(Arc::clone(store), self.audit);
+        self.recorded.get_or_init(open).clone()
+    }
+
     /// Weir's own API. It is opened once and shared.
     pub async fn api(&self, store: &Arc<dyn Store>, users: &Users) -> Result<Arc<Api>, StoreError> {
         let shared = self;

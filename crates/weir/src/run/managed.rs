@@ -180,6 +180,7 @@ pub async fn serve(
         gateways: gateways.clone(),
         history: starter.args.management.kept_history(),
         audit: starter.args.management.kept_audit(),
+        recorded: Default::default(),
         node: admin::node(starter, management),
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),

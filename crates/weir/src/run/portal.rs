@@ -128,6 +128,8 @@ impl OpenPortal {
                 is_tls: *is_tls,
                 operational: shared.operational.clone(),
                 post: post(shared),
+                outbox: shared.outbox.clone(),
+                audit: shared.audit_log(&store),
             };
             // Nothing else fills it in.
             let portals = Portals::open(options).await?;

@@ -62,7 +62,7 @@ pub fn now() -> u64 {
 
 impl Api {
     /// Reads the entities.
-    pub(super) async fn library(&self) -> Result<Library, Problem> {
+    pub(in crate::api) async fn library(&self) -> Result<Library, Problem> {
         let (documents, _) = self.store.read(PREFIX).await?;
         Ok(Library::new(documents))
     }

@@ -3,12 +3,21 @@
 //!
 //! **What it is not**: developers are no users. They have no rights of Weir's own API.
 
+mod decision;
 mod links;
+mod notices;
 mod store;
 mod teams;
 
+pub use decision::Decision;
 pub use links::{Link, Purpose};
+pub use notices::Notices;
 pub use store::{
-    Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id, seconds,
+    Decided, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id, seconds,
 };
 pub use teams::{Membership, Team, TeamRole};
+
+/// The owner of the applications that belong to a developer alone, as applications name it.
+pub fn owner_name(developer: &str) -> String {
+    format!("developer/{developer}")
+}

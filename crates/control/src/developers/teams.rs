@@ -1,11 +1,12 @@
 //! Teams: developers who own applications together.
 
-use super::store::{People, failed, key};
+use super::store::{Developer, People, failed, key};
+use crate::api::Problem;
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
-use weir_control::api::Problem;
 
 /// Members of a team.
 const MAX_MEMBERS: usize = 200;
@@ -69,6 +70,42 @@ impl People {
         let mut found: Vec<Membership> = all.into_iter().filter_map(|it| of(it.value)).collect();
         found.sort_by_cached_key(|it| it.team.name.to_lowercase());
         Ok(found)
+    }
+
+    /// All teams of a portal.
+    pub async fn teams(&self, portal: &str, now: SystemTime) -> Result<Vec<Team>, Problem> {
+        let prefix = format!("portal/{portal}/teams/");
+        let all = self.store.list::<Team>(&prefix, now).await.map_err(failed)?;
+        Ok(all.into_iter().map(|it| it.value).collect())
+    }
+
+    /// Removes a developer, who leaves all teams before.
+    ///
+    /// # Errors
+    /// A team with further members would have no owner.
+    pub async fn remove_from_all(
+        &self,
+        portal: &str,
+        developer: &Developer,
+        now: SystemTime,
+    ) -> Result<(), Problem> {
+        let memberships = self.memberships(portal, &developer.id, now).await?;
+        let last = memberships.iter().find(|it| {
+            let is_owner = it.role == TeamRole::Owner && it.team.members.len() > 1;
+            is_owner && !it.team.has_other_owner(&developer.id)
+        });
+        if let Some(last) = last {
+            let detail = format!(
+                "{} is the only owner of the team '{}': make somebody else an owner first",
+                developer.name, last.team.name
+            );
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        for membership in memberships {
+            let leave = |team: &mut Team| team.members.remove(&developer.id).is_some();
+            self.change_team(portal, &membership.team.id, now, leave).await?;
+        }
+        self.remove(portal, developer, now).await
     }
 
     /// A team.

@@ -2,10 +2,10 @@
 
 use super::store::{People, failed, hash, key};
 use super::teams::TeamRole;
+use crate::access::Token;
+use crate::api::Problem;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
-use weir_control::access::Token;
-use weir_control::api::Problem;
 
 /// How long a link is good.
 const CONFIRM: Duration = Duration::from_secs(24 * 3600);
@@ -23,6 +23,11 @@ pub enum Purpose {
     },
     /// Sets a new password.
     Reset {
+        /// Who.
+        developer: String,
+    },
+    /// Sets the first password of an account that an administrator has made.
+    Welcome {
         /// Who.
         developer: String,
     },
@@ -48,7 +53,7 @@ impl Purpose {
         match self {
             Self::Confirm { .. } => CONFIRM,
             Self::Reset { .. } => RESET,
-            Self::Invitation { .. } => INVITATION,
+            Self::Welcome { .. } | Self::Invitation { .. } => INVITATION,
         }
     }
 }

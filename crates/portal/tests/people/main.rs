@@ -1,6 +1,9 @@
 //! Developers of a portal over its HTTP API, with stores in memory and mails that are caught: signing up and in, passwords,
-//! teams, applications and subscriptions.
+//! teams, applications and subscriptions; and what administrators decide about them.
 
+mod administration;
+
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -9,10 +12,12 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 use tower::ServiceExt;
-use weir_control::access::{Right, Role, Scope};
+use weir_control::access::{Audit, Right, Role, Scope};
 use weir_control::api::{Api, ApiOptions, Delegate};
 use weir_control::operational::OperationalStore;
+use weir_control::outbox::{Failure, Message, Outbox, Transport};
 use weir_portal::{Mail, Options, Portals};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -22,7 +27,23 @@ const ORIGIN: &str = "http://portal.test";
 struct Portal {
     router: Router,
     provider: Delegate,
+    api: Arc<Api>,
+    outbox: Outbox,
     mails: Arc<Mutex<Vec<Mail>>>,
+}
+
+/// A mail server that takes everything.
+struct Taken;
+
+#[async_trait]
+impl Transport for Taken {
+    async fn send(&self, _: &str, _: &Message, _: SystemTime) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn can_mail(&self) -> bool {
+        true
+    }
 }
 
 /// An answer.
@@ -57,9 +78,14 @@ impl Said {
 impl Portal {
     async fn start() -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let api = Api::open(Arc::clone(&store), ApiOptions::default())
-            .await
-            .expect("an API");
+        let operational = OperationalStore::in_memory();
+        let outbox = Outbox::new(operational.clone(), Taken);
+        let of_api = ApiOptions {
+            operational: operational.clone(),
+            outbox: outbox.clone(),
+            ..ApiOptions::default()
+        };
+        let api = Api::open(Arc::clone(&store), of_api).await.expect("an API");
         let right = |role| Right {
             role,
             scope: Scope::Everything,
@@ -73,7 +99,9 @@ impl Portal {
             assets: weir_console::assets().expect("assets"),
             gateway: Arc::new(|_| Some("http://gateway.test".to_owned())),
             is_tls: false,
-            operational: OperationalStore::in_memory(),
+            operational,
+            outbox: outbox.clone(),
+            audit: Audit::default(),
             post: Some(Arc::new(move |mail| {
                 caught.lock().expect("whole").push(mail);
                 Box::pin(async { Ok(()) })
@@ -83,6 +111,8 @@ impl Portal {
         Self {
             router: weir_portal::router(&portals),
             provider: Delegate::new(&api, vec![right(Role::Admin)]),
+            api,
+            outbox,
             mails,
         }
     }

@@ -1,12 +1,13 @@
 //! Developers and their sessions in the operational store.
 
+use crate::access::password::{PasswordHash, Passwords};
+use crate::access::{Attempts, Token, TokenHash};
+use crate::api::Problem;
+use crate::operational::{Bound, OperationalError, OperationalStore, WhenFull, Write};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_control::access::password::{PasswordHash, Passwords};
-use weir_control::access::{Attempts, Token, TokenHash};
-use weir_control::api::Problem;
-use weir_control::operational::{Bound, OperationalError, OperationalStore, WhenFull};
 use weir_store::Key;
 
 /// How long a session lasts.
@@ -17,7 +18,7 @@ const MAX_SESSIONS: usize = 20;
 const MAX_DEVELOPERS: usize = 100_000;
 
 /// How far somebody has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeveloperState {
     /// Signed up; the mail address is not confirmed.
@@ -28,6 +29,8 @@ pub enum DeveloperState {
     Active,
     /// May not sign in for now.
     Suspended,
+    /// Was not approved.
+    Refused,
 }
 
 /// A developer.
@@ -39,8 +42,9 @@ pub struct Developer {
     pub mail: String,
     /// The name for people.
     pub name: String,
-    /// The password's hash.
-    pub password: PasswordHash,
+    /// The password's hash; `None`: the developer signs in otherwise, or has to set one first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<PasswordHash>,
     /// How far the developer has come.
     pub state: DeveloperState,
     /// Groups that decide what is shown.
@@ -48,6 +52,21 @@ pub struct Developer {
     pub groups: BTreeSet<String>,
     /// Seconds since 1970.
     pub created: u64,
+    /// What an administrator has decided last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
+}
+
+/// What an administrator has decided about a developer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Who.
+    pub by: String,
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// Why; empty: nothing was said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// A session.
@@ -68,9 +87,12 @@ pub struct Session {
 /// The people of all portals. Cheap to share.
 #[derive(Clone)]
 pub struct People {
-    pub(crate) store: OperationalStore,
-    pub(crate) passwords: Passwords,
-    pub(crate) attempts: std::sync::Arc<Attempts>,
+    /// Where they are.
+    pub store: OperationalStore,
+    /// What hashes passwords.
+    pub passwords: Passwords,
+    /// Logins of the last minutes.
+    pub attempts: std::sync::Arc<Attempts>,
 }
 
 /// Seconds since 1970.
@@ -183,6 +205,33 @@ impl People {
     pub async fn put(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<(), Problem> {
         let key = key(portal, &format!("developers/{}", developer.id))?;
         self.store.put(&key, developer, (None, now)).await.map_err(failed)
+    }
+
+    /// All developers of a portal.
+    pub async fn all(&self, portal: &str, now: SystemTime) -> Result<Vec<Developer>, Problem> {
+        let prefix = format!("portal/{portal}/developers/");
+        let found = self.store.list::<Developer>(&prefix, now).await.map_err(failed)?;
+        Ok(found.into_iter().map(|it| it.value).collect())
+    }
+
+    /// Changes a developer, and writes in the same step what comes of it, such as mails. Gives the developer afterwards.
+    ///
+    /// # Errors
+    /// There is none, or what `change` refuses.
+    pub async fn change(
+        &self,
+        portal: &str,
+        id: &str,
+        now: SystemTime,
+        change: impl Fn(&mut Developer) -> Result<Vec<Write>, Problem>,
+    ) -> Result<Developer, Problem> {
+        let key = key(portal, &format!("developers/{id}"))?;
+        let changed = self.store.update_with(&key, now, |known: Option<Developer>| {
+            let mut developer = known.ok_or_else(|| Problem::not_found("this developer"))?;
+            let more = change(&mut developer)?;
+            Ok::<_, Problem>((developer, more))
+        });
+        changed.await
     }
 
     /// Removes a developer with all sessions.

@@ -1,0 +1,552 @@
+//! Developers of portals, for those who administer them: who there is and who waits, approving and refusing, suspending,
+//! making, changing and removing. What developers do themselves is answered by the portal (`weir-portal`).
+
+use super::operation::Operation;
+use super::problem::Problem;
+use super::writing::tried;
+use super::{Api, is_dry_run};
+use crate::access::{Action, Caller};
+use crate::developers::{
+    Decided, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole, mail_of,
+    owner_name, random_id, seconds,
+};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_apis::entities::{Application, Hook, Portal};
+
+const ALL: &str = "/api/v1/portals/{portal}/developers";
+const ONE: &str = "/api/v1/portals/{portal}/developers/{developer}";
+const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+/// Developers of a list, unless fewer are asked for.
+const MAX_LISTED: usize = 1_000;
+/// The longest name and the longest reason, in characters.
+const MAX_NAME: usize = 80;
+const MAX_REASON: usize = 1_000;
+/// Groups of a developer, and the longest name of one.
+const MAX_GROUPS: usize = 100;
+const MAX_GROUP: usize = 64;
+
+/// The calls, for the table of all calls.
+pub fn operations() -> Vec<Operation> {
+    let (see, write) = (Action::DevelopersRead, Action::DevelopersWrite);
+    let about = |operation: Operation, summary| operation.about("Developers", summary);
+    let decided = |operation: Operation, summary| {
+        let operation = about(operation, summary).headers(DRY_RUN);
+        operation.body::<Reason>().answers::<DeveloperLine>()
+    };
+    let step = |path, id, decision: Decision| {
+        let answer =
+            move |api, caller, path, headers, body| decide(decision, (api, caller), path, headers, body);
+        Operation::post(path, id, write, answer)
+    };
+    vec![
+        about(
+            Operation::get(ALL, "listDevelopers", see, list),
+            "Lists developers of a portal; those who wait for approval come first",
+        )
+        .query::<Wanted>()
+        .answers::<DeveloperList>(),
+        about(
+            Operation::post(ALL, "createDeveloper", write, create),
+            "Makes a developer, who gets a mail to set a password",
+        )
+        .description("The portal needs a `url`, so that the mail can have a link.")
+        .headers(DRY_RUN)
+        .body::<NewDeveloper>()
+        .status(StatusCode::CREATED)
+        .answers::<DeveloperLine>(),
+        about(
+            Operation::get(ONE, "getDeveloper", see, read),
+            "Reads a developer, with teams and applications",
+        )
+        .answers::<DeveloperLine>(),
+        about(
+            Operation::put(ONE, "changeDeveloper", write, change),
+            "Changes name and groups of a developer",
+        )
+        .headers(DRY_RUN)
+        .body::<DeveloperChange>()
+        .answers::<DeveloperLine>(),
+        about(
+            Operation::delete(ONE, "deleteDeveloper", write, delete),
+            "Removes a developer, who leaves all teams",
+        )
+        .headers(DRY_RUN),
+        decided(
+            step(
+                "/api/v1/portals/{portal}/developers/{developer}/approve",
+                "approveDeveloper",
+                Decision::Approve,
+            ),
+            "Approves a developer who waits; a mail says so",
+        ),
+        decided(
+            step(
+                "/api/v1/portals/{portal}/developers/{developer}/refuse",
+                "refuseDeveloper",
+                Decision::Refuse,
+            ),
+            "Refuses a developer who waits; a mail has the reason",
+        ),
+        decided(
+            step(
+                "/api/v1/portals/{portal}/developers/{developer}/suspend",
+                "suspendDeveloper",
+                Decision::Suspend,
+            ),
+            "Suspends a developer, and ends the sessions; a mail has the reason",
+        ),
+        decided(
+            step(
+                "/api/v1/portals/{portal}/developers/{developer}/resume",
+                "resumeDeveloper",
+                Decision::Resume,
+            ),
+            "Lets a suspended developer in again; a mail says so",
+        ),
+    ]
+}
+
+/// Which developers.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    /// Only those in this state.
+    state: Option<DeveloperState>,
+    /// Only those whose name or mail address has this in it.
+    q: String,
+    /// At most so many, 1 to 1,000; left out: 1,000.
+    limit: Option<usize>,
+}
+
+/// Developers.
+#[derive(Serialize, JsonSchema)]
+pub struct DeveloperList {
+    /// The developers: those who wait first, then the newest.
+    items: Vec<DeveloperLine>,
+    /// How many were found, listed or not.
+    total: usize,
+    /// How many of the portal wait for approval.
+    waiting: usize,
+}
+
+/// A developer.
+#[derive(Serialize, JsonSchema)]
+pub struct DeveloperLine {
+    /// The id.
+    id: String,
+    /// The mail address.
+    mail: String,
+    /// The name.
+    name: String,
+    /// How far the account has come: `confirmed` waits for approval.
+    state: DeveloperState,
+    /// Groups that decide what is shown.
+    groups: BTreeSet<String>,
+    /// Since when, in seconds since 1970.
+    created: u64,
+    /// What was decided last; `null`: nothing.
+    decided: Option<DecisionLine>,
+    /// The teams.
+    teams: Vec<TeamOf>,
+    /// The applications that belong to the developer alone.
+    applications: Vec<String>,
+}
+
+/// What was decided about a developer.
+#[derive(Serialize, JsonSchema)]
+pub struct DecisionLine {
+    /// By whom.
+    by: String,
+    /// When, in seconds since 1970.
+    at: u64,
+    /// Why; empty: nothing was said.
+    reason: String,
+}
+
+/// A team of a developer.
+#[derive(Serialize, JsonSchema)]
+pub struct TeamOf {
+    /// Its id.
+    id: String,
+    /// Its name.
+    name: String,
+    /// What the developer is in it.
+    role: TeamRole,
+}
+
+/// Why.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reason {
+    /// The reason, which the developer reads. Refusing and suspending need one.
+    reason: String,
+}
+
+/// A developer to be made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDeveloper {
+    /// The mail address.
+    mail: String,
+    /// The name.
+    name: String,
+    /// Groups that decide what is shown.
+    #[serde(default)]
+    groups: BTreeSet<String>,
+}
+
+/// What changes of a developer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeveloperChange {
+    /// The name; left out: it stays.
+    #[serde(default)]
+    name: Option<String>,
+    /// The groups; left out: they stay.
+    #[serde(default)]
+    groups: Option<BTreeSet<String>>,
+}
+
+/// A portal with what belongs to its developers.
+struct Desk<'a> {
+    api: &'a Api,
+    portal: Portal,
+    hooks: Vec<Hook>,
+    applications: Vec<Application>,
+}
+
+impl<'a> Desk<'a> {
+    async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
+        let library = api.library().await?;
+        let portals: Vec<Portal> = library.list("apis/portals/")?;
+        let is_first_day = portals.is_empty() && name == DEFAULT;
+        let known = portals.into_iter().find(|it| it.name == name);
+        let portal = match known {
+            Some(known) => known,
+            // Without any document there is a portal that shows everything.
+            None if is_first_day => Portal {
+                name: name.to_owned(),
+                ..Portal::default()
+            },
+            None => return Err(Problem::not_found(format_args!("the portal '{name}'"))),
+        };
+        Ok(Self {
+            api,
+            portal,
+            hooks: library.list("apis/hooks/")?,
+            applications: library.list("apis/applications/")?,
+        })
+    }
+
+    fn people(&self) -> &People {
+        &self.api.developers
+    }
+
+    fn notices(&self) -> Notices<'_> {
+        Notices {
+            outbox: &self.api.options.outbox,
+            hooks: self.hooks.clone(),
+            portal: &self.portal,
+        }
+    }
+
+    async fn developer(&self, id: &str, now: SystemTime) -> Result<Developer, Problem> {
+        let found = self.people().developer(&self.portal.name, id, now).await?;
+        found.ok_or_else(|| Problem::not_found(format_args!("the developer '{id}'")))
+    }
+
+    fn line(&self, developer: Developer, teams: &[Team]) -> DeveloperLine {
+        let teams = teams.iter().filter_map(|team| {
+            let role = *team.members.get(&developer.id)?;
+            Some(TeamOf {
+                id: team.id.clone(),
+                name: team.name.clone(),
+                role,
+            })
+        });
+        let owner = owner_name(&developer.id);
+        let own = self.applications.iter().filter(|it| it.owner == owner);
+        DeveloperLine {
+            teams: teams.collect(),
+            applications: own.map(|it| it.name.clone()).collect(),
+            id: developer.id,
+            mail: developer.mail,
+            name: developer.name,
+            state: developer.state,
+            groups: developer.groups,
+            created: developer.created,
+            decided: developer.decided.map(|it| DecisionLine {
+                by: it.by,
+                at: it.at,
+                reason: it.reason,
+            }),
+        }
+    }
+
+    async fn answer(&self, developer: Developer, now: SystemTime) -> Result<Json<DeveloperLine>, Problem> {
+        let teams = self.people().teams(&self.portal.name, now).await?;
+        Ok(Json(self.line(developer, &teams)))
+    }
+}
+
+/// The portal that there is without any document.
+const DEFAULT: &str = "default";
+
+async fn list(
+    State(api): State<Arc<Api>>,
+    Path(portal): Path<String>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<DeveloperList>, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let all = desk.people().all(&portal, now).await?;
+    let is_waiting = |it: &Developer| it.state == DeveloperState::Confirmed;
+    let waiting = all.iter().filter(|it| is_waiting(it)).count();
+    let words = wanted.q.trim().to_lowercase();
+    let is_found = |it: &Developer| {
+        wanted.state.is_none_or(|state| it.state == state)
+            && (it.mail.contains(&words) || it.name.to_lowercase().contains(&words))
+    };
+    let mut found: Vec<Developer> = all.into_iter().filter(is_found).collect();
+    found.sort_by(|one, other| {
+        let rank = |it: &Developer| (is_waiting(it), it.created);
+        rank(other)
+            .cmp(&rank(one))
+            .then_with(|| one.mail.cmp(&other.mail))
+    });
+    let total = found.len();
+    found.truncate(wanted.limit.unwrap_or(MAX_LISTED).clamp(1, MAX_LISTED));
+    let teams = desk.people().teams(&portal, now).await?;
+    let items = found.into_iter().map(|it| desk.line(it, &teams)).collect();
+    Ok(Json(DeveloperList {
+        items,
+        total,
+        waiting,
+    }))
+}
+
+async fn read(
+    State(api): State<Arc<Api>>,
+    Path((portal, id)): Path<(String, String)>,
+) -> Result<Json<DeveloperLine>, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let developer = desk.developer(&id, now).await?;
+    desk.answer(developer, now).await
+}
+
+fn wrong(field: &str, message: impl Into<String>) -> Problem {
+    Problem::step("check", vec![(field.to_owned(), message.into())])
+}
+
+fn checked_name(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    match (1..=MAX_NAME).contains(&name.chars().count()) && !name.contains(char::is_control) {
+        true => Ok(name.to_owned()),
+        false => Err(wrong("name", format!("expected 1 to {MAX_NAME} characters"))),
+    }
+}
+
+fn checked_groups(groups: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
+    let is_good = |it: &String| {
+        (1..=MAX_GROUP).contains(&it.chars().count()) && !it.contains(char::is_control) && it.trim() == it
+    };
+    match groups.len() <= MAX_GROUPS && groups.iter().all(is_good) {
+        true => Ok(groups),
+        false => {
+            let expected = format!(
+                "expected at most {MAX_GROUPS} names of 1 to {MAX_GROUP} characters without space around them"
+            );
+            Err(wrong("groups", expected))
+        }
+    }
+}
+
+/// Makes a developer. Who reads the mailbox sets the password, which confirms the address.
+async fn create(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(portal): Path<String>,
+    headers: HeaderMap,
+    Json(wanted): Json<NewDeveloper>,
+) -> Result<Response, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let notices = desk.notices();
+    let mail = mail_of(&wanted.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
+    let name = checked_name(&wanted.name)?;
+    let Some(url) = notices.url() else {
+        let detail = format!("the mail to a developer has a link: set 'url' of the portal '{portal}' first");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    };
+    if !api.options.outbox.can_mail() {
+        let detail = "the developer gets a mail with a link: give --smtp and --mail-from first";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+    }
+    let developer = Developer {
+        id: random_id()?,
+        mail,
+        name,
+        password: None,
+        state: DeveloperState::Registered,
+        groups: checked_groups(wanted.groups)?,
+        created: seconds(now),
+        decided: Some(Decided {
+            by: caller.name(),
+            at: seconds(now),
+            reason: String::new(),
+        }),
+    };
+    let exists = || {
+        let detail = format!("there is a developer with the address {}", developer.mail);
+        Problem::new(StatusCode::CONFLICT, detail)
+    };
+    if is_dry_run(&headers) {
+        return match desk.people().by_mail(&portal, &developer.mail, now).await? {
+            Some(_) => Err(exists()),
+            None => Ok(tried((StatusCode::CREATED, desk.answer(developer, now).await?))),
+        };
+    }
+    if !desk.people().add(&portal, &developer, now).await? {
+        return Err(exists());
+    }
+    let purpose = Purpose::Welcome {
+        developer: developer.id.clone(),
+    };
+    let link = desk.people().link(&portal, &purpose, now).await?;
+    let text = format!(
+        "Hello {},\n\nyou have an account at {}. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
+        developer.name,
+        notices.title(),
+        link.token
+    );
+    let subject = format!("Your account: {}", notices.title());
+    let mut writes = notices.mail("developer.created", &developer.mail, (subject, text), now)?;
+    writes.extend(notices.event("developer.created", &developer, &caller.name(), now)?);
+    api.options.operational.write(writes, now).await?;
+    api.options.outbox.notify();
+    Ok((StatusCode::CREATED, desk.answer(developer, now).await?).into_response())
+}
+
+async fn change(
+    State(api): State<Arc<Api>>,
+    Path((portal, id)): Path<(String, String)>,
+    headers: HeaderMap,
+    Json(wanted): Json<DeveloperChange>,
+) -> Result<Response, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let name = wanted.name.as_deref().map(checked_name).transpose()?;
+    let groups = wanted.groups.map(checked_groups).transpose()?;
+    let edit = |developer: &mut Developer| {
+        if let Some(name) = &name {
+            developer.name.clone_from(name);
+        }
+        if let Some(groups) = &groups {
+            developer.groups.clone_from(groups);
+        }
+        Ok(Vec::new())
+    };
+    let mut developer = desk.developer(&id, now).await?;
+    if is_dry_run(&headers) {
+        edit(&mut developer).map(|_: Vec<crate::operational::Write>| ())?;
+        return Ok(tried(desk.answer(developer, now).await?));
+    }
+    let developer = desk.people().change(&portal, &id, now, edit).await?;
+    Ok(desk.answer(developer, now).await?.into_response())
+}
+
+async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((portal, id)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let developer = desk.developer(&id, now).await?;
+    let owner = owner_name(&developer.id);
+    if let Some(own) = desk.applications.iter().find(|it| it.owner == owner) {
+        let detail = format!(
+            "the application '{}' belongs to this developer: give it to a team, or remove it first",
+            own.name
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if is_dry_run(&headers) {
+        return Ok(tried(StatusCode::NO_CONTENT));
+    }
+    desk.people().remove_from_all(&portal, &developer, now).await?;
+    let notices = desk.notices();
+    let text = format!(
+        "Hello {},\n\nyour account of {} was removed.\n",
+        developer.name,
+        notices.title()
+    );
+    let subject = format!("Your account is removed: {}", notices.title());
+    let mut writes = Vec::new();
+    // Somebody who never confirmed the address may be another one than its owner.
+    if developer.state != DeveloperState::Registered {
+        writes.extend(notices.mail("developer.removed", &developer.mail, (subject, text), now)?);
+    }
+    writes.extend(notices.event("developer.removed", &developer, &caller.name(), now)?);
+    api.options.operational.write(writes, now).await?;
+    api.options.outbox.notify();
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn decide(
+    decision: Decision,
+    (State(api), Extension(caller)): (State<Arc<Api>>, Extension<Caller>),
+    Path((portal, id)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Option<Json<Reason>>,
+) -> Result<Response, Problem> {
+    let now = SystemTime::now();
+    let desk = Desk::of(&api, &portal).await?;
+    let reason = body
+        .map(|Json(it)| it.reason.trim().to_owned())
+        .unwrap_or_default();
+    if reason.is_empty() && decision.needs_reason() {
+        return Err(wrong("reason", "say why: the developer reads it"));
+    }
+    if reason.chars().count() > MAX_REASON {
+        return Err(wrong(
+            "reason",
+            format!("expected at most {MAX_REASON} characters"),
+        ));
+    }
+    let decided = Decided {
+        by: caller.name(),
+        at: seconds(now),
+        reason,
+    };
+    let refused = |(status, detail): (StatusCode, String)| Problem::new(status, detail);
+    if is_dry_run(&headers) {
+        let mut developer = desk.developer(&id, now).await?;
+        decision.apply(&mut developer, decided).map_err(refused)?;
+        return Ok(tried(desk.answer(developer, now).await?));
+    }
+    let notices = desk.notices();
+    let decide = |developer: &mut Developer| {
+        decision.apply(developer, decided.clone()).map_err(refused)?;
+        let mail = decision.mail(developer, (notices.title(), notices.url()));
+        let mut writes = notices.mail(decision.event(), &developer.mail, mail, now)?;
+        writes.extend(notices.event(decision.event(), developer, &decided.by, now)?);
+        Ok(writes)
+    };
+    let developer = desk.people().change(&portal, &id, now, decide).await?;
+    api.options.outbox.notify();
+    if decision == Decision::Suspend {
+        desk.people().end_sessions(&portal, &id, |_| true, now).await?;
+    }
+    Ok(desk.answer(developer, now).await?.into_response())
+}

@@ -1,0 +1,111 @@
+//! What happens to developers, for programs and people: webhooks of the hooks that want it, and mails. They are written to
+//! the outbox, together with what they are about.
+//!
+//! **What it is not**: subscriptions, keys and publications are told of by the configuration's history
+//! ([`crate::outbox::feed`]).
+
+use super::store::{Developer, seconds};
+use crate::operational::{OperationalError, Write};
+use crate::outbox::feed::webhooks;
+use crate::outbox::{Mail, Message, Outbox};
+use std::time::SystemTime;
+use weir_apis::entities::{Hook, Portal};
+use weir_apis::events::Event;
+
+/// What writes notices of a portal.
+pub struct Notices<'n> {
+    /// Where they wait.
+    pub outbox: &'n Outbox,
+    /// The hooks that there are.
+    pub hooks: Vec<Hook>,
+    /// The portal.
+    pub portal: &'n Portal,
+}
+
+impl Notices<'_> {
+    /// The portal's title.
+    pub fn title(&self) -> &str {
+        match self.portal.display_name.as_str() {
+            "" => "the developer portal",
+            title => title,
+        }
+    }
+
+    /// The portal's URL, if it is known.
+    pub fn url(&self) -> Option<&str> {
+        Some(self.portal.url.trim_end_matches('/')).filter(|it| !it.is_empty())
+    }
+
+    /// Webhooks about a developer.
+    ///
+    /// # Errors
+    /// They have no JSON form.
+    pub fn event(
+        &self,
+        kind: &str,
+        developer: &Developer,
+        by: &str,
+        now: SystemTime,
+    ) -> Result<Vec<Write>, OperationalError> {
+        let event = Event {
+            kind: kind.to_owned(),
+            about: [
+                ("portal", self.portal.name.clone()),
+                ("developer", developer.id.clone()),
+                ("mail", developer.mail.clone()),
+                ("name", developer.name.clone()),
+            ]
+            .into(),
+            note: developer
+                .decided
+                .as_ref()
+                .map_or_else(String::new, |it| it.reason.clone()),
+        };
+        webhooks(&self.hooks, &event, (by, seconds(now)), None)
+            .map(|message| self.outbox.entry(None, (kind, message), now))
+            .collect()
+    }
+
+    /// A mail; nothing if none can be sent.
+    ///
+    /// # Errors
+    /// It has no JSON form.
+    pub fn mail(
+        &self,
+        kind: &str,
+        to: &str,
+        (subject, text): (String, String),
+        now: SystemTime,
+    ) -> Result<Vec<Write>, OperationalError> {
+        if !self.outbox.can_mail() {
+            return Ok(Vec::new());
+        }
+        let mail = Mail {
+            to: to.to_owned(),
+            subject,
+            text,
+            ..Mail::default()
+        };
+        Ok(vec![self.outbox.entry(None, (kind, Message::Mail(mail)), now)?])
+    }
+
+    /// Mails to those who decide about sign-ups: somebody waits.
+    ///
+    /// # Errors
+    /// They have no JSON form.
+    pub fn waiting(&self, developer: &Developer, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
+        let subject = format!("{} waits for approval: {}", developer.name, self.title());
+        let text = format!(
+            "{} <{}> has signed up at {} and waits for approval.\n\nApprove or refuse it in the console, under Developers.\n",
+            developer.name,
+            developer.mail,
+            self.title()
+        );
+        let mut writes = Vec::new();
+        for to in &self.portal.sign_up.notify {
+            let mail = (subject.clone(), text.clone());
+            writes.extend(self.mail("developer.confirmed", to, mail, now)?);
+        }
+        Ok(writes)
+    }
+}

@@ -6,6 +6,27 @@ use weir_plugins::prometheus::{escaped_label, write_gauges};
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "apisix";
 
+/// The exposition that is the answer of `/apisix/status`.
+pub const STATUS_EXPOSITION: &str = "apisix node-status";
+
+/// Writes the answer of `/apisix/status`: what the original's web server counts, as texts.
+pub fn write_status(figures: &NodeMetrics, out: &mut String) {
+    let text = |number: u64| serde_json::Value::from(number.to_string());
+    let status = serde_json::json!({
+        "id": figures.hostname,
+        "status": {
+            "active": text(figures.open_connections),
+            "accepted": text(figures.accepted_connections),
+            "handled": text(figures.accepted_connections),
+            "total": text(figures.requests),
+            "reading": "0",
+            "writing": "0",
+            "waiting": text(figures.open_connections),
+        },
+    });
+    out.push_str(&status.to_string());
+}
+
 /// What is known of the node.
 #[derive(Debug, Clone, Default)]
 pub struct NodeMetrics {

@@ -2,6 +2,7 @@
 
 use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
+use crate::elsewhere::Elsewhere;
 use crate::filter_state::FilterState;
 use crate::headers::Headers;
 use crate::redis::RedisAnswer;
@@ -51,6 +52,8 @@ pub struct Exchange {
     /// The place in the snapshot's list of destinations to which a filter sends the call, in place of the route's
     /// own; see [`BuildContext::destination`](crate::BuildContext::destination).
     pub destination: Option<u32>,
+    /// Where the call goes in place of the service's own targets.
+    pub elsewhere: Option<Box<Elsewhere>>,
     /// Times for the upstream in place of the route's own.
     pub upstream_timeouts: UpstreamTimeouts,
     /// The target that was asked last.
@@ -137,6 +140,7 @@ impl Exchange {
             upstream_path: None,
             upstream_query: None,
             destination: None,
+            elsewhere: None,
             upstream_timeouts: UpstreamTimeouts::default(),
             upstream: None,
             subrequest_response: None,
@@ -167,6 +171,7 @@ impl Exchange {
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
+        self.elsewhere = None;
         self.upstream_timeouts = UpstreamTimeouts::default();
         self.subrequest_response = None;
         self.redis = None;

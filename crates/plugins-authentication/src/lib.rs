@@ -8,7 +8,6 @@ pub mod acl;
 pub mod basic_auth;
 mod body_fields;
 pub mod consumer_headers;
-mod consumer_labels;
 pub mod consumer_names;
 pub mod csrf;
 pub mod forward_auth;

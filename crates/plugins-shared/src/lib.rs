@@ -4,6 +4,7 @@
 //! **What it is not**: a plugin. It reads no store, opens no socket and knows no dialect.
 
 pub mod config_checks;
+pub mod consumer_labels;
 pub mod cookie;
 pub mod expression;
 pub mod field_edits;

@@ -4,6 +4,7 @@
 //! **What it is not**: it reads no store, opens no socket and knows no dialect.
 
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
+pub mod canary;
 pub mod circuit_breaker;
 pub mod concurrency_limit;
 pub mod cors;
@@ -23,9 +24,11 @@ pub mod request_size_limit;
 pub mod request_termination;
 pub mod request_validation;
 pub mod response_rate_limit;
+pub mod route_by_header;
 pub mod throttle;
 pub mod traffic_label;
 pub mod traffic_split;
+pub mod upstream_address;
 pub mod upstream_timeout;
 pub mod uri_restriction;
 pub mod user_agent_restriction;

@@ -13,4 +13,5 @@ pub mod openapi_validation;
 mod parameters;
 mod refuse;
 pub mod request_validator;
+pub mod xml_threat_protection;
 // End of the modules.

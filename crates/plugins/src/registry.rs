@@ -58,10 +58,12 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::grpc_transcode::GrpcTranscode::default());
     registry.add(crate::grpc_web::GrpcWeb::default());
     registry.add(crate::fault_injection::FaultInjection);
+    registry.add(crate::batch_requests::BatchRequests);
     registry.add(crate::data_mask::DataMask);
     registry.add(crate::remote_function::RemoteFunction);
     registry.add(crate::injection_protection::InjectionProtection);
     registry.add(crate::json_threat_protection::JsonThreatProtection);
+    registry.add(crate::xml_threat_protection::XmlThreatProtection);
     registry.add(crate::mirror::Mirror);
     registry.add(crate::mocking::Mocking);
     registry.add(crate::openapi_mock::OpenapiMock);
@@ -74,6 +76,9 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(endpoint);
     registry.add(crate::prometheus::Prometheus::new(metrics));
     registry.add(crate::traffic_label::TrafficLabel);
+    registry.add(crate::canary::Canary);
+    registry.add(crate::route_by_header::RouteByHeader);
+    registry.add(crate::upstream_address::UpstreamAddress);
     registry.add(crate::traffic_split::TrafficSplit);
     registry.add(crate::user_agent_restriction::UserAgentRestriction);
     registry.add(crate::uri_restriction::UriRestriction);

@@ -36,7 +36,8 @@ pub use tls::{
 pub use traffic::{HedgeState, StickySessions, UpstreamHedge, UpstreamOverload, UpstreamTraffic};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use weir_model::DialectName;
 use weir_plugin::ConsumerIdentity;
 
@@ -68,9 +69,22 @@ pub struct Snapshot {
     /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
     /// process compiled them.
     pub hash: u64,
+    /// The places of upstreams by their names, once a call has asked for one.
+    names: OnceLock<HashMap<String, u32>>,
 }
 
 impl Snapshot {
+    /// The place of the upstream of this name.
+    pub fn upstream_named(&self, name: &str) -> Option<u32> {
+        let names = self.names.get_or_init(|| {
+            let named = self.upstreams.iter().zip(0..);
+            named
+                .map(|(upstream, place)| (upstream.name.clone(), place))
+                .collect()
+        });
+        names.get(name).copied()
+    }
+
     /// What holds for all calls of this dialect.
     pub fn settings(&self, dialect: DialectName) -> &DialectSettings {
         static PLAIN: DialectSettings = DialectSettings::PLAIN;

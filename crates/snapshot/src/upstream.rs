@@ -7,7 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use weir_flow::balancer::{Balancer, EWMA_DECAY_MS, EWMA_FAILED_US, Load, ewma_update};
+use weir_flow::balancer::{
+    Balancer, BalancingAlgorithm, EWMA_DECAY_MS, EWMA_FAILED_US, Load, TargetSpec, ewma_update,
+};
 use weir_flow::hash_key;
 use weir_flow::retry_budget::{BudgetRules, RetryBudget};
 use weir_flow::slow_start::SlowStart;
@@ -156,6 +158,45 @@ pub enum HashSource {
 }
 
 impl Upstream {
+    /// A server that only one call knows of. It is reached as the targets of `like` are.
+    pub fn of_one_call(like: &Self, host: &str, port: u16) -> Self {
+        let address = host.parse::<IpAddr>().ok();
+        let shown = match address {
+            Some(IpAddr::V6(_)) => format!("[{host}]"),
+            _ => host.to_owned(),
+        };
+        let id = format!("{shown}:{port}");
+        let host_header = match port == like.scheme.default_port() {
+            true => shown,
+            false => id.clone(),
+        };
+        let spec = TargetSpec {
+            id: id.clone(),
+            weight: 1,
+            priority: 0,
+        };
+        Self {
+            name: id,
+            scheme: like.scheme,
+            targets: vec![Target {
+                host: host.to_owned(),
+                port,
+                weight: 1,
+                address: address.map(|address| SocketAddr::new(address, port)),
+                host_header: host_header.into_bytes(),
+                state: Arc::default(),
+                health: None,
+            }],
+            balancer: Balancer::new(&[spec], BalancingAlgorithm::RoundRobin, 0),
+            hash_on: Vec::new(),
+            keepalive: like.keepalive,
+            srv: false,
+            checks: None,
+            retry_budget: None,
+            traffic: None,
+        }
+    }
+
     /// The load of a target, as the balancer asks for it.
     #[inline]
     pub fn load(&self, target: usize, now_ms: u64) -> Load {

@@ -7,10 +7,9 @@ use weir_dialect::Support;
 
 /// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
 /// calls, save work, or do nothing to a call by themselves.
-const SKIPPABLE: [&str; 39] = [
+const SKIPPABLE: [&str; 37] = [
     "ai",
     "api-breaker",
-    "batch-requests",
     "brotli",
     "clickhouse-logger",
     "datadog",
@@ -28,7 +27,6 @@ const SKIPPABLE: [&str; 39] = [
     "log-rotate",
     "loggly",
     "loki-logger",
-    "node-status",
     "ocsp-stapling",
     "opentelemetry",
     "prometheus",

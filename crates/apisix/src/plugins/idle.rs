@@ -14,6 +14,9 @@ pub struct LogRotate;
 /// `server-info`: the gateway's status tells it.
 pub struct ServerInfo;
 
+/// `node-status`: `public-api` makes the node's status public.
+pub struct NodeStatus;
+
 /// The parts of an adapter that are the same for all of them.
 macro_rules! idle {
     ($type:ident, $name:literal, $priority:literal) => {
@@ -56,3 +59,4 @@ macro_rules! idle {
 idle!(ProxyBuffering, "proxy-buffering", 21991);
 idle!(LogRotate, "log-rotate", 100);
 idle!(ServerInfo, "server-info", 990);
+idle!(NodeStatus, "node-status", 1000);

@@ -8,6 +8,7 @@ mod acl;
 mod api_breaker;
 mod attach_consumer_label;
 mod basic_auth;
+mod batch_requests;
 mod body_transformer;
 mod captured;
 mod catalogue;

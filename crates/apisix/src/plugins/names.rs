@@ -49,7 +49,10 @@ pub static NAMES: &[PluginName] = &[
         "basic-auth",
         &["a password with a `:` is refused; the original compares only the part before the colon"],
     ),
-    PluginName::checked("batch-requests", NOT_BUILT),
+    PluginName::idle(
+        "batch-requests",
+        "batches are answered where `public-api` makes them public, whether a route has the plugin or not; calls are made one after the other",
+    ),
     PluginName::differs(
         "body-transformer",
         &[
@@ -174,7 +177,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("mocking"),
     PluginName::refused("mqtt-proxy", "the protocol MQTT is not built yet"),
     PluginName::served("multi-auth"),
-    PluginName::checked("node-status", NOT_BUILT),
+    PluginName::idle(
+        "node-status",
+        "it is answered where `public-api` makes it public, whether a route has the plugin or not",
+    ),
     PluginName::differs(
         "oas-validator",
         &[
@@ -226,7 +232,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "public-api",
         &[
-            "the metrics and the purges of `graphql-proxy-cache` can be made public (without `uri`); `batch-requests` and similar ones are refused, others answer 404. A purge finds only routes that have the plugin themselves",
+            "the metrics, batches of `batch-requests`, the status of `node-status` and the purges of `graphql-proxy-cache` (without `uri`) can be made public; other interfaces of plugins are refused or answer 404. A purge finds only routes that have the plugin themselves",
         ],
     ),
     PluginName::served("real-ip"),

@@ -1,13 +1,15 @@
-//! `public-api`: makes an internal interface public: the metrics, and purges of `graphql-proxy-cache`. Both are
-//! `metrics-endpoint` of the catalogue.
+//! `public-api`: makes an internal interface public: the metrics, batches of calls, the node's status, and purges of
+//! `graphql-proxy-cache`. All are `metrics-endpoint` of the catalogue.
 
-use super::{Phases, PluginAdapter, PluginContext, Warnings, meta};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
 use crate::errors;
-use crate::metrics::EXPOSITION;
+use crate::metrics::{EXPOSITION, STATUS_EXPOSITION};
 use crate::schema::{Schema, object, text};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::prometheus::EndpointConfig;
+use weir_plugins::batch_requests;
+use weir_plugins::prometheus::{EndpointConfig, EndpointText};
 
 /// The plugin.
 pub struct PublicApi;
@@ -15,8 +17,31 @@ pub struct PublicApi;
 /// Where `graphql-proxy-cache` is purged.
 const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 
+/// Where batches of calls are answered.
+const BATCHES: &str = "/apisix/batch-requests";
+
+/// Where the node's status is told.
+const STATUS: &str = "/apisix/status";
+
 /// The original's others.
-const INTERNAL: [&str; 3] = ["/apisix/batch-requests", "/apisix/status", "/apisix/plugin/"];
+const INTERNAL: &str = "/apisix/plugin/";
+
+/// What the metadata of `batch-requests` says.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Limits {
+    max_body_size: usize,
+    max_pipeline_items: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_body_size: 1 << 20,
+            max_pipeline_items: 1000,
+        }
+    }
+}
 
 impl PluginAdapter for PublicApi {
     fn name(&self) -> &'static str {
@@ -51,20 +76,38 @@ impl PluginAdapter for PublicApi {
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let metrics = context.settings.prometheus.export_uri.as_str();
-        let path = match config.get("uri").and_then(Value::as_str) {
-            Some(uri) if uri == metrics => None,
-            Some(uri) => {
-                if INTERNAL.iter().any(|internal| uri.starts_with(internal)) {
-                    notes.not_available("uri", &format!("the internal interface \"{uri}\""));
-                }
-                // No call has this path.
-                Some(String::new())
-            }
-            None => Some(metrics.to_owned()),
+        let uri = config.get("uri").and_then(Value::as_str);
+        if let Some(uri) = uri.filter(|uri| uri.starts_with(INTERNAL)) {
+            notes.not_available("uri", &format!("the internal interface \"{uri}\""));
+        }
+        // With `uri`, all calls of the route are for that interface; without, each is for the one of its own path.
+        let is_it = |path: &str| uri.is_none_or(|uri| uri == path);
+        let path = match (uri, is_it(metrics)) {
+            (Some(_), true) => None,
+            (None, true) => Some(metrics.to_owned()),
+            // No call has this path.
+            (_, false) => Some(String::new()),
         };
+        let limits: Limits = context
+            .metadata
+            .get("batch-requests")
+            .map_or_else(|| Ok(Limits::default()), read)?;
+        let batches = batch_requests::Config {
+            path: uri.is_none().then(|| BATCHES.to_owned()),
+            max_body_bytes: limits.max_body_size.min(32 << 20),
+            max_items: limits.max_pipeline_items,
+            ..batch_requests::Config::default()
+        };
+        let texts = is_it(STATUS).then(|| EndpointText {
+            path: uri.is_none().then(|| STATUS.to_owned()),
+            exposition: STATUS_EXPOSITION.to_owned(),
+            content_type: "text/plain; charset=utf-8".to_owned(),
+        });
         serde_json::to_value(EndpointConfig {
             exposition: EXPOSITION.to_owned(),
             path,
+            batches: is_it(BATCHES).then_some(batches),
+            texts: texts.into_iter().collect(),
             purge_below: config.get("uri").is_none().then(|| PURGES.to_owned()),
             not_found_body: errors::page(404),
             not_found_content_type: errors::HTML.to_owned(),

@@ -1,6 +1,7 @@
 //! Names of a workspace's resources that no other workspace has.
 
 use super::name_in;
+use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{
     Acme, ChainStep, Consumer, ConsumerTable, PluginInstance, PluginRef, Route, RouteTarget, Service,
@@ -46,7 +47,26 @@ pub fn tell_consumers_apart(consumers: &mut [Consumer], workspace: &Arc<str>) {
 /// Has a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
 fn tell_plugin_apart(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     prefix(&mut plugin.id, workspace);
+    tell_upstreams_apart(plugin, workspace);
     plugin.workspace = Some(Arc::clone(workspace));
+}
+
+/// Has a plugin that sends calls to upstreams name the workspace's own.
+fn tell_upstreams_apart(plugin: &mut PluginInstance, workspace: &str) {
+    let names: Vec<&mut Value> = match plugin.name.as_str() {
+        "canary" => plugin.config.get_mut("upstream").into_iter().collect(),
+        "route-by-header" => {
+            let rules = plugin.config.get_mut("rules").and_then(Value::as_array_mut);
+            let rules = rules.into_iter().flatten();
+            rules.filter_map(|rule| rule.get_mut("upstream")).collect()
+        }
+        _ => return,
+    };
+    for name in names {
+        if let Value::String(name) = name {
+            prefix(name, workspace);
+        }
+    }
 }
 
 /// Gives what chains share, what is in it, and what gets certificates, names of their own.

@@ -10,6 +10,7 @@ mod aws_lambda;
 mod azure_functions;
 mod basic_auth;
 mod bot_detection;
+mod canary;
 mod correlation_id;
 mod cors;
 mod datadog;
@@ -51,6 +52,8 @@ mod request_validator;
 mod response_ratelimiting;
 mod response_transformer;
 mod response_transformer_advanced;
+mod route_by_header;
+mod route_transformer_advanced;
 mod scope;
 mod service_protection;
 mod session;
@@ -65,6 +68,7 @@ mod udp_log;
 pub mod unserved;
 mod upstream_oauth;
 mod upstream_timeout;
+mod xml_threat_protection;
 mod zipkin;
 // End of the modules.
 
@@ -159,6 +163,7 @@ pub static DEFINITIONS: &[Definition] = &[
     azure_functions::DEFINITION,
     basic_auth::DEFINITION,
     bot_detection::DEFINITION,
+    canary::DEFINITION,
     correlation_id::DEFINITION,
     cors::DEFINITION,
     datadog::DEFINITION,
@@ -194,6 +199,8 @@ pub static DEFINITIONS: &[Definition] = &[
     response_ratelimiting::DEFINITION,
     response_transformer::DEFINITION,
     response_transformer_advanced::DEFINITION,
+    route_by_header::DEFINITION,
+    route_transformer_advanced::DEFINITION,
     service_protection::DEFINITION,
     session::DEFINITION,
     standard_webhooks::DEFINITION,
@@ -204,6 +211,7 @@ pub static DEFINITIONS: &[Definition] = &[
     udp_log::DEFINITION,
     upstream_oauth::DEFINITION,
     upstream_timeout::DEFINITION,
+    xml_threat_protection::DEFINITION,
     zipkin::DEFINITION,
 ];
 

@@ -60,7 +60,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("azure-functions"),
     PluginName::served("basic-auth"),
     PluginName::differs("bot-detection", &["the list of known programs is Weir's own"]),
-    PluginName::refused("canary", NOT_BUILT).paid(),
+    PluginName::differs(
+        "canary",
+        &["`hash: none` decides each call by chance; with `hash: header`, callers without the header are told apart by their addresses; `percentage` or `start` must be given"],
+    )
+    .paid(),
     PluginName::refused("confluent", NOT_BUILT).paid(),
     PluginName::refused("confluent-consume", NOT_BUILT).paid(),
     PluginName::served("correlation-id"),
@@ -197,8 +201,12 @@ pub static NAMES: &[PluginName] = &[
         ],
     ),
     PluginName::differs("response-transformer-advanced", &["`dots_in_keys: false` and `transform.functions` are refused, and so are operations with different `if_status`"]).paid(),
-    PluginName::refused("route-by-header", NOT_BUILT).paid(),
-    PluginName::refused("route-transformer-advanced", NOT_BUILT).paid(),
+    PluginName::served("route-by-header").paid(),
+    PluginName::differs(
+        "route-transformer-advanced",
+        &["a call that leads to no name, address or port is answered 500"],
+    )
+    .paid(),
     PluginName::refused("saml", NOT_BUILT).paid(),
     PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
     PluginName::differs(
@@ -225,7 +233,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("vault-auth", NOT_BUILT).paid(),
     PluginName::refused("websocket-size-limit", NOT_BUILT).paid(),
     PluginName::refused("websocket-validator", NOT_BUILT).paid(),
-    PluginName::refused("xml-threat-protection", NOT_BUILT).paid(),
+    PluginName::differs(
+        "xml-threat-protection",
+        &["documents must be in UTF-8; entities must be declared before they are used, and parameter entities are refused; bodies of types in neither list are refused"],
+    )
+    .paid(),
     PluginName::differs("zipkin", &[TRACES]),
 ];
 

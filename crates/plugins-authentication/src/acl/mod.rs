@@ -7,7 +7,6 @@
 //!
 //! Security: it believes the plugins before it. Put it behind one that authenticates; without one, no call passes.
 
-use crate::consumer_labels::ConsumerLabels;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,6 +17,7 @@ use weir_plugin::{
     parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::consumer_labels::ConsumerLabels;
 
 /// Configuration of `acl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

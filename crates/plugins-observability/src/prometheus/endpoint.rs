@@ -1,5 +1,5 @@
-//! `metrics-endpoint`: answers calls with an exposition of `prometheus`; and purges what `proxy-cache` keeps, where that is
-//! asked for.
+//! `metrics-endpoint`: answers calls with an exposition of `prometheus`, and further interfaces of the gateway where they
+//! are asked for: purges of `proxy-cache`, batches, other texts.
 //!
 //! ```yaml
 //! exposition: weir
@@ -9,6 +9,7 @@
 //! consumers: put authentication or a restriction by address in front of it.
 
 use super::MetricRegistry;
+use crate::batch_requests::{self, BatchFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +42,12 @@ pub struct EndpointConfig {
     /// `purged_as`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_below: Option<String>,
+    /// Batches of calls, as `batch-requests` answers them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<batch_requests::Config>,
+    /// Further texts, each at a path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<EndpointText>,
     /// The body for other calls, whose status is 404.
     pub not_found_body: String,
     /// Its type.
@@ -53,10 +60,25 @@ impl Default for EndpointConfig {
             exposition: "weir".into(),
             path: None,
             purge_below: None,
+            batches: None,
+            texts: Vec::new(),
             not_found_body: "not found\n".into(),
             not_found_content_type: "text/plain; charset=utf-8".into(),
         }
     }
+}
+
+/// A text at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointText {
+    /// The path; absent: all paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The exposition.
+    pub exposition: String,
+    /// The type of the text.
+    pub content_type: String,
 }
 
 /// The plugin.
@@ -87,6 +109,7 @@ impl Plugin for MetricsEndpoint {
             registry: Arc::clone(&self.registry),
             caches: self.caches.clone(),
             dialect: context.dialect,
+            batches: config.batches.clone().map(BatchFilter),
             config,
         }))
     }
@@ -96,6 +119,7 @@ struct EndpointFilter {
     registry: Arc<MetricRegistry>,
     caches: Caches,
     dialect: DialectName,
+    batches: Option<BatchFilter>,
     config: EndpointConfig,
 }
 
@@ -176,22 +200,32 @@ impl Filter for EndpointFilter {
         {
             return self.purge(place);
         }
+        if let Some(batches) = self.batches.as_ref().filter(|batches| batches.takes(exchange)) {
+            return batches.on_request(exchange);
+        }
         let is_it = |path: &String| path.as_bytes() == exchange.request.path;
         let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");
-        if !(reads && config.path.as_ref().is_none_or(is_it)) {
+        let other = config
+            .texts
+            .iter()
+            .find(|text| text.path.as_ref().is_none_or(is_it));
+        if !(reads && (other.is_some() || config.path.as_ref().is_none_or(is_it))) {
             let kind = config.not_found_content_type.clone();
             return Outcome::Reply(Box::new(Reply::new(404, kind, config.not_found_body.clone())));
         }
+        let (exposition, content_type) = match other {
+            Some(text) => (text.exposition.clone(), text.content_type.clone()),
+            None => (config.exposition.clone(), CONTENT_TYPE.to_owned()),
+        };
         if let Some(making) = exchange.filter_state.take::<_, Making>(self) {
             let text = making.state().0.take();
             return Outcome::Reply(Box::new(match text {
-                Some(text) => Reply::new(200, CONTENT_TYPE, text),
+                Some(text) => Reply::new(200, content_type, text),
                 None => Reply::new(503, "text/plain", "the metrics took too long\n"),
             }));
         }
         let making = Making::default();
         let (registry, made) = (Arc::clone(&self.registry), Arc::downgrade(&making.0));
-        let exposition = config.exposition.clone();
         self.registry.run(Box::new(move || {
             // A caller that has gone meanwhile needs no text.
             if let Some(made) = made.upgrade() {

@@ -30,7 +30,7 @@ mod render;
 mod tests;
 mod worker_series;
 
-pub use endpoint::{EndpointConfig, MetricsEndpoint};
+pub use endpoint::{EndpointConfig, EndpointText, MetricsEndpoint};
 pub use registry::MetricRegistry;
 pub use render::{escaped_label, write_gauges};
 

@@ -1,6 +1,7 @@
 //! Which target a try goes to, by what is known of the targets' health; what the try makes known of it, and whether
 //! there is another one.
 
+use super::elsewhere::NOWHERE;
 use super::{Failure, ForwardPlan, RequestContext};
 use crate::dns::{DnsQuery, ResolveError};
 use crate::health::is_enough_healthy;
@@ -22,13 +23,16 @@ impl RequestContext<'_> {
         {
             return Some(index);
         }
+        if plan.place == NOWHERE {
+            return Some(0);
+        }
         let now_ms = if upstream.balancer.asks_for_load() {
             self.exchange.unix_ms()
         } else {
             0
         };
         let choice = PickRequest {
-            place: plan.forward.upstream as usize,
+            place: plan.place as usize,
             hash: plan.hash,
             now_ms,
             tried,

@@ -130,7 +130,7 @@ impl RequestContext<'_> {
                 attempt.connection = copy.connection;
                 attempt.is_reused = copy.is_reused && attempt.connection.inbox.is_empty();
                 self.exchange.upstream = Some(copy.key.address);
-                self.report.target = Some((plan.forward.upstream, copy.index));
+                self.report.target = Some((plan.place, copy.index));
                 Some(HedgeWinner {
                     target: copy.target,
                     key: copy.key,
@@ -147,7 +147,7 @@ impl RequestContext<'_> {
             false => 0,
         };
         let choice = PickRequest {
-            place: plan.forward.upstream as usize,
+            place: plan.place as usize,
             hash: plan.hash,
             now_ms,
             tried: &[asked],

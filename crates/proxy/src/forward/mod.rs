@@ -6,6 +6,7 @@ mod bandwidth;
 mod body_filters;
 mod buffer_response;
 mod cookie;
+mod elsewhere;
 mod error;
 mod head;
 mod hedge;
@@ -20,6 +21,7 @@ pub use balance::{PickRequest, choose};
 pub use pump::Background;
 
 use cookie::StickyCookie;
+use elsewhere::{NOWHERE, OtherUpstream};
 use overload::OverloadSlot;
 
 use crate::forwarded;
@@ -101,6 +103,10 @@ struct ForwardPlan<'p> {
     forward: &'p Forward,
     found: &'p RouteMatch,
     upstream: &'p Upstream,
+    /// The upstream's place in the snapshot; [`NOWHERE`]: only this call knows it.
+    place: u32,
+    /// What the service's targets speak.
+    scheme: Scheme,
     is_decoded: bool,
     hash: Option<u32>,
     /// The cookie that the client gets, so that its next call goes to the same target.
@@ -127,7 +133,7 @@ impl ForwardPlan<'_> {
 
     /// The version of HTTP that the upstream speaks.
     fn upstream_version(&self) -> (u8, u8) {
-        match self.upstream.scheme.is_http2() {
+        match self.scheme.is_http2() {
             true => (2, 0),
             false => (1, 1),
         }
@@ -142,7 +148,16 @@ impl RequestContext<'_> {
         forward: &Forward,
         found: &RouteMatch,
     ) -> Result<ConnectionFate, ShortCircuit> {
-        let upstream: &Upstream = &self.serving.published.snapshot.upstreams[forward.upstream as usize];
+        let snapshot = &self.serving.published.snapshot;
+        let scheme = snapshot.upstreams[forward.upstream as usize].scheme;
+        let other = match self.exchange.elsewhere.take() {
+            None => OtherUpstream::At(forward.upstream),
+            Some(elsewhere) => elsewhere::find(snapshot, forward.upstream, &elsewhere),
+        };
+        let (place, upstream): (u32, &Upstream) = match &other {
+            OtherUpstream::At(place) => (*place, &snapshot.upstreams[*place as usize]),
+            OtherUpstream::Own(upstream) => (NOWHERE, upstream),
+        };
         let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
             weir_http1::fields::forget_framing(&mut self.exchange.request.headers);
@@ -179,6 +194,8 @@ impl RequestContext<'_> {
             forward,
             found,
             upstream,
+            place,
+            scheme,
             is_decoded: dialect.normal_form() == NormalForm::Decoded,
             hash,
             cookie,
@@ -196,7 +213,7 @@ impl RequestContext<'_> {
 
     /// Tries targets until one has answered, or no further try can be made.
     async fn try_targets(&mut self, plan: &ForwardPlan<'_>) -> Result<ConnectionFate, ShortCircuit> {
-        let (forward, upstream) = (plan.forward, plan.upstream);
+        let upstream = plan.upstream;
         let mut tried: Vec<usize> = Vec::new();
         loop {
             let Some(index) = self.pick(plan, &tried) else {
@@ -207,7 +224,7 @@ impl RequestContext<'_> {
             {
                 self.exchange.response_headers.append(b"Set-Cookie", &cookie.line);
             }
-            self.report.target = Some((forward.upstream, index));
+            self.report.target = (plan.place != NOWHERE).then_some((plan.place, index));
             let failure = match self.try_target(plan, index).await {
                 AttemptResult::Done(after) => return Ok(after),
                 AttemptResult::Stopped(stop) => return Err(stop),
@@ -315,8 +332,8 @@ impl RequestContext<'_> {
         let pool = &self.worker.pool;
         let http1 = || match (target.address, &key.tls) {
             // All connections to it are alike: their list is found by its place, without a hash of the key.
-            (Some(_), None) => {
-                let place = (plan.forward.upstream as usize, index);
+            (Some(_), None) if plan.place != NOWHERE => {
+                let place = (plan.place as usize, index);
                 let list = self.serving.idle_list(place, || pool.list(&key));
                 IdleList::take(&list, bounds, now)
             }
@@ -348,7 +365,7 @@ impl RequestContext<'_> {
 
     /// The version of HTTP that the target is asked for. A call that wants another protocol is one of HTTP/1.1.
     fn speaks(&self, plan: &ForwardPlan<'_>) -> UpstreamProtocol {
-        match plan.upstream.scheme {
+        match plan.scheme {
             scheme if !scheme.is_http2() => UpstreamProtocol::Http1,
             Scheme::H2c | Scheme::H2 if plan.route.upgrade && self.head.upgrade.is_some() => {
                 UpstreamProtocol::Http1

@@ -8,8 +8,8 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, Outcome, Phases,
-    Plugin, Received, Reply, Step, Subrequest, Suspend,
+    ConversationTls, Dialogue, Elsewhere, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, Outcome,
+    Phases, Plugin, Received, Reply, Step, Subrequest, Suspend,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -37,6 +37,7 @@ struct PuppetFilter {
     lets_go: bool,
     wait_ms: Option<u64>,
     to: Option<u32>,
+    elsewhere: Option<Box<Elsewhere>>,
     copy_to: Option<u16>,
     ask: Option<u16>,
     connector: Option<Arc<Connector>>,
@@ -128,6 +129,15 @@ impl Plugin for Puppet {
             lets_go: config["lets_go"].as_bool().unwrap_or(false),
             wait_ms: config["wait_ms"].as_u64(),
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
+            elsewhere: config["elsewhere"].is_object().then(|| {
+                let place = &config["elsewhere"];
+                Box::new(Elsewhere {
+                    upstream: place["upstream"].as_str().map(str::to_owned),
+                    host: place["host"].as_str().map(str::to_owned),
+                    port: place["port"].as_u64().map(|port| port as u16),
+                    only_if_healthy: place["only_if_healthy"].as_bool().unwrap_or(false),
+                })
+            }),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
             ask: config["ask"].as_u64().map(|port| port as u16),
             connector: config["ask_proxy"].as_u64().map(|port| {
@@ -261,6 +271,7 @@ impl Filter for PuppetFilter {
             exchange.upstream_host_yields = self.host_yields;
         }
         exchange.destination = self.to;
+        exchange.elsewhere = self.elsewhere.clone();
         exchange
             .background_requests
             .extend(self.copy_to.map(|port| BackgroundRequest {

@@ -7,6 +7,7 @@ const OVER_TLS: bool = false;
 
 mod balancing;
 mod bounds;
+mod elsewhere;
 mod hedging;
 mod overload;
 mod sticky;

@@ -21,7 +21,7 @@ use chains::Chains;
 use routes::RouteCompiler;
 use services::Services;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use weir_flow::hash_bytes;
 use weir_model::{Diagnostic, DialectName, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -90,6 +90,7 @@ pub fn recompile(
         tls,
         elsewhere: AdHocClientTls::new(carry.roots()),
         hash,
+        names: OnceLock::new(),
     };
     Ok((snapshot, diagnostics))
 }

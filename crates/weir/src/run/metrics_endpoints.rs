@@ -21,6 +21,12 @@ pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
             weir_apisix::metrics::write(&apisix(&status, targets, prefix), out);
         }
     });
+    let known = Arc::downgrade(status);
+    metrics.set_preface(weir_apisix::metrics::STATUS_EXPOSITION, move |_, out| {
+        if let Some(status) = Weak::upgrade(&known) {
+            weir_apisix::metrics::write_status(&apisix(&status, false, prefix), out);
+        }
+    });
     let runtime = runtime.clone();
     metrics.set_runner(move |job| {
         // It tells its end itself.

@@ -29,8 +29,8 @@ async fn a_write_says_that_a_plugin_is_not_served() {
         ),
         (
             "/apisix/admin/routes/1",
-            json!({"uri": "/", "plugins": {"node-status": {}}}),
-            "'node-status'",
+            json!({"uri": "/", "plugins": {"inspect": {}}}),
+            "'inspect'",
         ),
         (
             "/apisix/admin/routes/1",

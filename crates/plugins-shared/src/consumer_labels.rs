@@ -9,21 +9,21 @@ use weir_plugin::{BuildContext, Identity};
 
 /// A label's values.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Label {
+pub struct Label {
     name: Box<str>,
     /// The values.
-    pub(crate) values: Box<[Box<str>]>,
+    pub values: Box<[Box<str>]>,
     /// The values in one text, as a header has them: `a, b`.
-    pub(crate) joined: Box<str>,
+    pub joined: Box<str>,
 }
 
 /// The labels of all consumers of a dialect.
 #[derive(Debug, Default)]
-pub(crate) struct ConsumerLabels(HashMap<u32, Box<[Label]>>);
+pub struct ConsumerLabels(HashMap<u32, Box<[Label]>>);
 
 impl ConsumerLabels {
     /// The labels of this configuration's consumers.
-    pub(crate) fn of(context: &BuildContext<'_>) -> Arc<Self> {
+    pub fn of(context: &BuildContext<'_>) -> Arc<Self> {
         let slot = (String::new(), "labels of consumers", context.dialect, None);
         if let Some(known) = context.indexes.borrow().get(&slot)
             && let Ok(known) = Arc::clone(known).downcast::<Self>()
@@ -50,7 +50,7 @@ impl ConsumerLabels {
 
     /// A label of the caller.
     #[inline]
-    pub(crate) fn get(&self, identity: &Identity, name: &str) -> Option<&Label> {
+    pub fn get(&self, identity: &Identity, name: &str) -> Option<&Label> {
         let labels = self.0.get(&identity.consumer.index)?;
         labels.iter().find(|label| &*label.name == name)
     }

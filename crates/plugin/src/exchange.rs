@@ -10,6 +10,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::subrequest::SubrequestResponse;
 use crate::trace::TraceContext;
+use crate::websocket::MessageFilter;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Exchange {
     pub subrequest_response: Option<Option<SubrequestResponse>>,
     /// What came of the script that a filter has had run last, until it takes it: an answer, or none.
     pub redis: Option<Option<RedisAnswer>>,
+    /// What looks at the messages, if the call becomes a WebSocket.
+    pub message_filters: Vec<Arc<dyn MessageFilter>>,
     /// What is sent beside the call once it is forwarded.
     pub background_requests: Vec<BackgroundRequest>,
     /// The call's place in a trace, once a filter has found or made it.
@@ -145,6 +148,7 @@ impl Exchange {
             upstream: None,
             subrequest_response: None,
             redis: None,
+            message_filters: Vec::new(),
             background_requests: Vec::new(),
             trace: None,
             filter_state: FilterState::default(),
@@ -175,6 +179,7 @@ impl Exchange {
         self.upstream_timeouts = UpstreamTimeouts::default();
         self.subrequest_response = None;
         self.redis = None;
+        self.message_filters.clear();
         self.background_requests.clear();
         self.trace = None;
         self.filter_state.clear();

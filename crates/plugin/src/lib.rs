@@ -42,6 +42,7 @@ mod subrequest;
 mod suspend;
 mod trace;
 mod variable;
+mod websocket;
 pub use background_request::BackgroundRequest;
 mod work;
 
@@ -80,5 +81,6 @@ pub use suspend::Suspend;
 pub use template::Template;
 pub use trace::{TraceContext, write_hex};
 pub use variable::Variable;
+pub use websocket::{MESSAGE_TOO_LARGE, MessageFault, MessageFilter, MessageKind, WebSocketSide};
 
 pub use work::{Exhausted, WORK_STEPS, WorkBudget};

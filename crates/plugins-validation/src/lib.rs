@@ -13,5 +13,6 @@ pub mod openapi_validation;
 mod parameters;
 mod refuse;
 pub mod request_validator;
+pub mod websocket_validation;
 pub mod xml_threat_protection;
 // End of the modules.

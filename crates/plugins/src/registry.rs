@@ -63,6 +63,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::remote_function::RemoteFunction);
     registry.add(crate::injection_protection::InjectionProtection);
     registry.add(crate::json_threat_protection::JsonThreatProtection);
+    registry.add(crate::websocket_validation::WebsocketValidation);
     registry.add(crate::xml_threat_protection::XmlThreatProtection);
     registry.add(crate::mirror::Mirror);
     registry.add(crate::mocking::Mocking);

@@ -2,6 +2,7 @@
 //! can put a good-bye between two. What they say is for the two ends.
 
 pub mod fuzzing;
+pub mod inspector;
 
 /// Most bytes before a frame's payload.
 const MAX_HEAD: usize = 14;

@@ -15,6 +15,7 @@ mod correlation_id;
 mod cors;
 mod datadog;
 mod file_log;
+mod graphql_proxy_cache_advanced;
 mod grpc_gateway;
 mod grpc_web;
 mod header_edits;
@@ -40,6 +41,7 @@ mod opentelemetry;
 mod paid;
 mod prometheus;
 mod proxy_cache;
+mod proxy_cache_advanced;
 mod rate_limiting;
 mod rate_limiting_advanced;
 mod redirect;
@@ -68,6 +70,8 @@ mod udp_log;
 pub mod unserved;
 mod upstream_oauth;
 mod upstream_timeout;
+mod websocket_size_limit;
+mod websocket_validator;
 mod xml_threat_protection;
 mod zipkin;
 // End of the modules.
@@ -168,6 +172,7 @@ pub static DEFINITIONS: &[Definition] = &[
     cors::DEFINITION,
     datadog::DEFINITION,
     file_log::DEFINITION,
+    graphql_proxy_cache_advanced::DEFINITION,
     grpc_gateway::DEFINITION,
     grpc_web::DEFINITION,
     hmac_auth::DEFINITION,
@@ -188,6 +193,7 @@ pub static DEFINITIONS: &[Definition] = &[
     opentelemetry::DEFINITION,
     prometheus::DEFINITION,
     proxy_cache::DEFINITION,
+    proxy_cache_advanced::DEFINITION,
     rate_limiting::DEFINITION,
     rate_limiting_advanced::DEFINITION,
     redirect::DEFINITION,
@@ -211,6 +217,8 @@ pub static DEFINITIONS: &[Definition] = &[
     udp_log::DEFINITION,
     upstream_oauth::DEFINITION,
     upstream_timeout::DEFINITION,
+    websocket_size_limit::DEFINITION,
+    websocket_validator::DEFINITION,
     xml_threat_protection::DEFINITION,
     zipkin::DEFINITION,
 ];

@@ -15,6 +15,7 @@ const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `di
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
+const SOCKETS: &str = "it works on routes of HTTP whose calls become WebSockets; a limit is for a message, and not for each frame of it";
 const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
 
 /// All of them, by name.
@@ -81,7 +82,11 @@ pub static NAMES: &[PluginName] = &[
         ],
     ),
     PluginName::refused("forward-proxy", NOT_BUILT).paid(),
-    PluginName::refused("graphql-proxy-cache-advanced", NOT_BUILT).paid(),
+    PluginName::differs(
+        "graphql-proxy-cache-advanced",
+        &["`strategy: redis` is refused: responses are kept in memory"],
+    )
+    .paid(),
     PluginName::refused("graphql-rate-limiting-advanced", NOT_BUILT).paid(),
     PluginName::differs("grpc-gateway", &[GRPC]),
     PluginName::differs("grpc-web", &[GRPC]),
@@ -166,7 +171,11 @@ pub static NAMES: &[PluginName] = &[
             "with `cache_control`, if a call has `Authorization` and no known consumer, its response is stored only if RFC 9111 (3.5) allows it",
         ],
     ),
-    PluginName::refused("proxy-cache-advanced", NOT_BUILT).paid(),
+    PluginName::differs(
+        "proxy-cache-advanced",
+        &["`strategy: redis` is refused: responses are kept in memory; what is said of `proxy-cache` holds, too"],
+    )
+    .paid(),
     PluginName::differs("rate-limiting", &[COUNTS]),
     PluginName::differs(
         "rate-limiting-advanced",
@@ -231,8 +240,8 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::served("upstream-timeout").paid(),
     PluginName::refused("vault-auth", NOT_BUILT).paid(),
-    PluginName::refused("websocket-size-limit", NOT_BUILT).paid(),
-    PluginName::refused("websocket-validator", NOT_BUILT).paid(),
+    PluginName::differs("websocket-size-limit", &[SOCKETS]).paid(),
+    PluginName::differs("websocket-validator", &[SOCKETS]).paid(),
     PluginName::differs(
         "xml-threat-protection",
         &["documents must be in UTF-8; entities must be declared before they are used, and parameter entities are refused; bodies of types in neither list are refused"],

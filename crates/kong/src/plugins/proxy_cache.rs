@@ -35,35 +35,47 @@ const DICTIONARIES: [&str; 9] = [
     "kong",
 ];
 
+pub const STATUSES: Field = Field::new("response_code", Kind::Array(&STATUS))
+    .required()
+    .or(Default::Integers(&[200, 301, 404]))
+    .check(&[Check::AtLeast(1)]);
+pub const METHODS: Field = Field::new("request_method", Kind::Array(&METHOD))
+    .required()
+    .or(Default::Texts(&["GET", "HEAD"]));
+pub const CONTENT_TYPES: Field = Field::new("content_type", TEXTS)
+    .required()
+    .or(Default::Texts(&["text/plain", "application/json"]));
+pub const TTL: Field = Field::new("cache_ttl", Kind::Integer)
+    .or(Default::Integer(300))
+    .check(&[Check::Above(0)]);
+pub const CACHE_CONTROL: Field = Field::new("cache_control", Kind::Boolean)
+    .required()
+    .or(Default::Boolean(false));
+pub const IGNORE_CASE: Field = Field::new("ignore_uri_case", Kind::Boolean).or(Default::Boolean(false));
+pub const STORAGE_TTL: Field = Field::new("storage_ttl", Kind::Integer);
+pub const MEMORY: Field = Field::new("memory", Kind::Record(&MEMORY_FIELDS)).required();
+pub const VARY_QUERY: Field = Field::new("vary_query_params", TEXTS);
+pub const VARY_HEADERS: Field = Field::new("vary_headers", TEXTS);
+pub const SHOWN: Field = Field::new("response_headers", Kind::Record(&RESPONSE_HEADERS)).required();
+
 const FIELDS: &[Field] = &[
-    Field::new("response_code", Kind::Array(&STATUS))
-        .required()
-        .or(Default::Integers(&[200, 301, 404]))
-        .check(&[Check::AtLeast(1)]),
-    Field::new("request_method", Kind::Array(&METHOD))
-        .required()
-        .or(Default::Texts(&["GET", "HEAD"])),
-    Field::new("content_type", TEXTS)
-        .required()
-        .or(Default::Texts(&["text/plain", "application/json"])),
-    Field::new("cache_ttl", Kind::Integer)
-        .or(Default::Integer(300))
-        .check(&[Check::Above(0)]),
+    STATUSES,
+    METHODS,
+    CONTENT_TYPES,
+    TTL,
     Field::new("strategy", Kind::String)
         .required()
         .check(&[Check::OneOf(&["memory"])]),
-    Field::new("cache_control", Kind::Boolean)
-        .required()
-        .or(Default::Boolean(false)),
-    Field::new("ignore_uri_case", Kind::Boolean).or(Default::Boolean(false)),
-    Field::new("storage_ttl", Kind::Integer),
-    Field::new("memory", Kind::Record(&MEMORY)).required(),
-    Field::new("vary_query_params", TEXTS),
-    Field::new("vary_headers", TEXTS),
-    Field::new("response_headers", Kind::Record(&RESPONSE_HEADERS)).required(),
+    CACHE_CONTROL,
+    IGNORE_CASE,
+    STORAGE_TTL,
+    MEMORY,
+    VARY_QUERY,
+    VARY_HEADERS,
+    SHOWN,
 ];
 
-static MEMORY: Record = Record::of(&[Field::new("dictionary_name", Kind::String)
+static MEMORY_FIELDS: Record = Record::of(&[Field::new("dictionary_name", Kind::String)
     .required()
     .or(Default::Text("kong_db_cache"))]);
 
@@ -73,7 +85,8 @@ static RESPONSE_HEADERS: Record = Record::of(&[
     Field::new("X-Cache-Key", Kind::Boolean).or(Default::Boolean(true)),
 ]);
 
-fn check_dictionary(plugin: &Fields) -> Result<(), String> {
+/// The store is one of the original's.
+pub fn check_dictionary(plugin: &Fields) -> Result<(), String> {
     let config = plugin.get("config");
     let name = config.and_then(|config| config["memory"]["dictionary_name"].as_str());
     match name {
@@ -112,9 +125,14 @@ struct ResponseHeaders {
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    Ok(untyped(config_of(config)?))
+}
+
+/// The catalogue's configuration.
+pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
     let config: ProxyCache = typed(config)?;
     let shown = |name: &str, wanted: Option<bool>| wanted.unwrap_or(true).then(|| name.to_owned());
-    Ok(untyped(Config {
+    Ok(Config {
         zone: config.memory.dictionary_name,
         zone_bytes: 128 << 20,
         key: ["$route_id", "$request_method", "$uri"]
@@ -151,5 +169,5 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         ranges: false,
         invalidate: false,
         ..Config::default()
-    }))
+    })
 }

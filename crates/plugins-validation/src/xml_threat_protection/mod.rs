@@ -123,7 +123,7 @@ pub struct XmlThreatProtection;
 
 impl Plugin for XmlThreatProtection {
     fn name(&self) -> &'static str {
-        PLUGIN
+        "xml-threat-protection"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -137,6 +137,15 @@ fn limits_hold() {
             "<a><?b cd?></a>",
             "an instruction is too long",
         ),
+    ] {
+        assert_eq!(told(good, &config), "", "{config} {good}");
+        assert_eq!(told(bad, &config), fault, "{config} {bad}");
+    }
+}
+
+#[test]
+fn limits_of_entities_hold() {
+    for (config, good, bad, fault) in [
         (
             json!({"allow_dtd": true, "max_entity": 2}),
             "<!DOCTYPE a [<!ENTITY b 'cd'>]><a>&b;</a>",

@@ -2,6 +2,7 @@
 
 use super::pump::Background;
 use super::{AttemptResult, ForwardPlan};
+use crate::inspected_tunnel;
 use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::UpstreamConnection;
 use crate::serve::RequestContext;
@@ -76,11 +77,22 @@ impl RequestContext<'_> {
         if written.is_err() {
             return AttemptResult::Stopped(ShortCircuit::Gone);
         }
-        let content = match protocol.eq_ignore_ascii_case(b"websocket") {
-            true => Content::WebSocket((self.exchange.random_u64() as u32).to_be_bytes()),
-            false => Content::Other,
+        let is_websocket = protocol.eq_ignore_ascii_case(b"websocket");
+        let mask = (self.exchange.random_u64() as u32).to_be_bytes();
+        let filters = std::mem::take(&mut self.exchange.message_filters);
+        let carried = match is_websocket && !filters.is_empty() {
+            true => {
+                let run = inspected_tunnel::run(self.worker, self.client, *connection, filters, mask);
+                Box::pin(run).await
+            }
+            false => {
+                let content = match is_websocket {
+                    true => Content::WebSocket(mask),
+                    false => Content::Other,
+                };
+                tunnel::run(self.worker, self.client, *connection, content).await
+            }
         };
-        let carried = tunnel::run(self.worker, self.client, *connection, content).await;
         self.report.bytes_in += carried.from_client;
         self.report.bytes_out += carried.from_upstream;
         AttemptResult::Done(ConnectionFate::Close)

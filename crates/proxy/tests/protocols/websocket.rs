@@ -267,3 +267,58 @@ fn an_idle_tunnel_ends() {
         expect_end(call.as_mut());
     }
 }
+
+/// A closing frame of the upstream's side as a client sees it: the status and the reason.
+fn closing(code: u16, reason: &str) -> Vec<u8> {
+    let mut frame = vec![0x88, 2 + reason.len() as u8];
+    frame.extend_from_slice(&code.to_be_bytes());
+    frame.extend_from_slice(reason.as_bytes());
+    frame
+}
+
+#[test]
+fn filters_look_at_messages() {
+    let plugins = serde_json::json!([{"use": {"name": "puppet", "config": {"max_message": 5}}}]);
+    let changes = serde_json::json!({"routes": {"plugins": plugins}});
+    side_by_side(|protocol| {
+        let stand = Stand::with(&changes, |_| ());
+        let client = stand.client(protocol);
+        // Good messages pass as they came, also in parts.
+        let (mut call, mut wire) = opened(&client, &stand.upstream);
+        call.send(HELLO).unwrap();
+        assert_eq!(wire.read(HELLO.len()).unwrap(), HELLO);
+        wire.send(b"\x01\x02ab");
+        wire.send(b"\x80\x01c");
+        assert_eq!(call.take(7).unwrap(), b"\x01\x02ab\x80\x01c", "{protocol:?}");
+        part_in_peace(call.as_mut(), &mut wire);
+        drop(wire);
+        expect_end(call.as_mut());
+        drop(call);
+        // One that is too long, of the client: the upstream sees nothing of it.
+        let (mut call, mut wire) = opened(&client, &stand.upstream);
+        call.send(b"\x81\x86\0\0\0\0hello.").unwrap();
+        let told = closing(1009, "Payload Too Large");
+        assert_eq!(call.take(told.len()).unwrap(), told, "{protocol:?}");
+        let over = wire.read(8).unwrap();
+        assert_eq!(over[..2], [0x88, 0x82], "{protocol:?}");
+        wire.expect_end();
+        drop(call);
+        // One that a filter objects to, of the upstream.
+        let (mut call, mut wire) = opened(&client, &stand.upstream);
+        wire.send(b"\x81\x02a!");
+        let told = closing(1001, "");
+        assert_eq!(call.take(told.len()).unwrap(), told, "{protocol:?}");
+        let over = wire.read(9).unwrap();
+        let code: Vec<u8> = over[6..8]
+            .iter()
+            .zip(&over[2..4])
+            .map(|(byte, mask)| byte ^ mask)
+            .collect();
+        assert_eq!(
+            (over[0], code),
+            (0x88, 1007u16.to_be_bytes().to_vec()),
+            "{protocol:?}"
+        );
+        expect_end(call.as_mut());
+    });
+}

@@ -8,8 +8,9 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, Dialogue, Elsewhere, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, Outcome,
-    Phases, Plugin, Received, Reply, Step, Subrequest, Suspend,
+    ConversationTls, Dialogue, Elsewhere, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget,
+    MessageFault, MessageFilter, MessageKind, Outcome, Phases, Plugin, Received, Reply, Step, Subrequest,
+    Suspend, WebSocketSide,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -38,12 +39,36 @@ struct PuppetFilter {
     wait_ms: Option<u64>,
     to: Option<u32>,
     elsewhere: Option<Box<Elsewhere>>,
+    max_message: Option<usize>,
     copy_to: Option<u16>,
     ask: Option<u16>,
     connector: Option<Arc<Connector>>,
     talk: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
     panic: Option<(String, String)>,
+}
+
+/// Bounds messages of WebSockets, and refuses those with a `!`.
+struct MaxMessage(usize);
+
+impl MessageFilter for MaxMessage {
+    fn max_bytes(&self, _: WebSocketSide) -> Option<usize> {
+        Some(self.0)
+    }
+
+    fn reads(&self, _: WebSocketSide, kind: MessageKind) -> bool {
+        kind == MessageKind::Text
+    }
+
+    fn check(&self, _: WebSocketSide, _: MessageKind, message: &[u8]) -> Result<(), MessageFault> {
+        match message.contains(&b'!') {
+            false => Ok(()),
+            true => Err(MessageFault {
+                code: 1007,
+                reason: "!".into(),
+            }),
+        }
+    }
 }
 
 /// That a call has waited.
@@ -138,6 +163,7 @@ impl Plugin for Puppet {
                     only_if_healthy: place["only_if_healthy"].as_bool().unwrap_or(false),
                 })
             }),
+            max_message: config["max_message"].as_u64().map(|bytes| bytes as usize),
             copy_to: config["copy_to"].as_u64().map(|port| port as u16),
             ask: config["ask"].as_u64().map(|port| port as u16),
             connector: config["ask_proxy"].as_u64().map(|port| {
@@ -272,6 +298,10 @@ impl Filter for PuppetFilter {
         }
         exchange.destination = self.to;
         exchange.elsewhere = self.elsewhere.clone();
+        let bound = self
+            .max_message
+            .map(|bytes| Arc::new(MaxMessage(bytes)) as Arc<dyn MessageFilter>);
+        exchange.message_filters.extend(bound);
         exchange
             .background_requests
             .extend(self.copy_to.map(|port| BackgroundRequest {

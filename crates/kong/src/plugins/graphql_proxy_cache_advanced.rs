@@ -1,0 +1,78 @@
+//! `graphql-proxy-cache-advanced` of the paid edition: keeps the answers to GraphQL queries.
+
+use super::paid::flag;
+use super::proxy_cache::{MEMORY, TTL, VARY_HEADERS, check_dictionary};
+use super::proxy_cache_advanced::{STRATEGY, check_strategy};
+use super::redis::{REDIS, SHORTHANDS};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::schema::{Default, EntityCheck, Field, Kind, Record};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::proxy_cache::{Config, Words};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "graphql-proxy-cache-advanced",
+    priority: 99,
+    config: Record::of(FIELDS),
+    checks: &[EntityCheck::Test(check_dictionary)],
+    shorthands: SHORTHANDS,
+    on_consumers: true,
+    catalogue_name: "proxy-cache",
+    translate,
+};
+
+const FIELDS: &[Field] = &[
+    TTL,
+    STRATEGY.required().or(Default::Text("memory")),
+    MEMORY,
+    VARY_HEADERS,
+    Field::new("redis", Kind::Record(&REDIS)).required(),
+    flag("bypass_on_err", false),
+];
+
+#[derive(Deserialize)]
+struct Options {
+    cache_ttl: Option<u64>,
+    memory: Memory,
+    vary_headers: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Memory {
+    dictionary_name: String,
+}
+
+fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    check_strategy(config)?;
+    let options: Options = typed(config)?;
+    Ok(untyped(Config {
+        zone: options.memory.dictionary_name,
+        zone_bytes: 128 << 20,
+        key: ["$route_id", "$uri"].map(str::to_owned).to_vec(),
+        headers: options.vary_headers.unwrap_or_default(),
+        methods: vec!["GET".to_owned(), "POST".to_owned()],
+        statuses: vec![200],
+        ttl_seconds: options.cache_ttl.unwrap_or(300),
+        graphql: true,
+        obey_private: false,
+        store_cookies: true,
+        status_header: Some("X-Cache-Status".to_owned()),
+        key_header: Some("X-Cache-Key".to_owned()),
+        words: Words {
+            hit: "Hit".to_owned(),
+            miss: "Miss".to_owned(),
+            expired: "Miss".to_owned(),
+            refresh: "Refresh".to_owned(),
+            bypass: "Bypass".to_owned(),
+            other_method: "Bypass".to_owned(),
+            not_kept: Some("Bypass".to_owned()),
+            ..Words::default()
+        },
+        revalidate: false,
+        per_authorization: false,
+        ranges: false,
+        invalidate: false,
+        ..Config::default()
+    }))
+}

@@ -1,0 +1,192 @@
+//! A WebSocket whose messages filters look at. It is apart from [other tunnels](crate::tunnel), which carry bytes.
+//!
+//! When a filter objects, the sender of the message is told why, the other side that it is over, and both connections end.
+
+use crate::client::Client;
+use crate::halves::WriteHalf;
+use crate::limits::LINGER;
+use crate::pool::UpstreamConnection;
+use crate::reader::Reader;
+use crate::timer::Timer;
+use crate::tunnel::TunnelStats;
+use crate::websocket::inspector::{Inspector, closing};
+use crate::worker::{ConnectionGuard, Worker};
+use std::borrow::Cow;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use tokio::io::AsyncWrite;
+use weir_plugin::{MessageFault, MessageFilter, WebSocketSide};
+
+/// What a side is told whose messages were good.
+const OVER: MessageFault = MessageFault {
+    code: 1001,
+    reason: Cow::Borrowed(""),
+};
+
+/// One direction.
+struct Direction {
+    inspector: Inspector,
+    /// Whole frames that may pass, and how much of them is written.
+    out: Vec<u8>,
+    written: usize,
+    carried: u64,
+    is_over: bool,
+    fault: Option<MessageFault>,
+}
+
+/// Carries messages until both directions have ended, one fails, a filter objects, or nothing moves for the tunnel
+/// time-out.
+pub async fn run(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    upstream: UpstreamConnection,
+    filters: Vec<Arc<dyn MessageFilter>>,
+    mask: [u8; 4],
+) -> TunnelStats {
+    let filters: Arc<[Arc<dyn MessageFilter>]> = filters.into();
+    let timeout = worker.shared.limits.tunnel_timeout;
+    let mut timer = Timer::new(Instant::now(), timeout);
+    // Draining wakes connections, and a stream is none.
+    let registration = client
+        .stream()
+        .is_some()
+        .then(|| ConnectionGuard::uncounted(worker));
+    if let Some(registration) = &registration {
+        registration.attach().await;
+    }
+    let mut up = Direction::new(Inspector::new(WebSocketSide::Client, &filters));
+    let mut down = Direction::new(Inspector::new(WebSocketSide::Upstream, &filters));
+    let UpstreamConnection {
+        read,
+        write,
+        inbox,
+        open: _counted_open,
+        ..
+    } = upstream;
+    let Some(mut upstream_write) = write else {
+        return TunnelStats::default();
+    };
+    let mut upstream_reader = Reader::new(read, inbox);
+    let mut is_leaving = false;
+    std::future::poll_fn(|context| {
+        let before = up.carried + down.carried;
+        let upward = up.poll(&mut client.reader, &mut upstream_write, context, worker);
+        let downward = down.poll(&mut upstream_reader, &mut client.write, context, worker);
+        if !is_leaving && up.is_at_its_end() && down.is_at_its_end() {
+            // The server ends the connection (RFC 6455, 7.1.1), but not all do.
+            is_leaving = true;
+            timer.set(Instant::now(), LINGER);
+        } else if !is_leaving && up.carried + down.carried != before {
+            timer.set(Instant::now(), timeout);
+        }
+        let is_cut = up.fault.is_some() || down.fault.is_some() || worker.is_draining();
+        match (upward, downward) {
+            _ if is_cut => Poll::Ready(()),
+            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(()),
+            _ => timer.poll_expired(context),
+        }
+    })
+    .await;
+    if up.fault.is_some() || down.fault.is_some() || worker.is_draining() {
+        let told = |own: &Direction| own.fault.clone().unwrap_or(OVER);
+        let (to_client, to_upstream) = (closing(&told(&up), None), closing(&told(&down), Some(mask)));
+        timer.set(Instant::now(), LINGER);
+        std::future::poll_fn(|context| {
+            let upward = up.poll_end(&to_upstream, &mut upstream_write, context);
+            let downward = down.poll_end(&to_client, &mut client.write, context);
+            match upward.is_ready() && downward.is_ready() {
+                true => Poll::Ready(()),
+                false => timer.poll_expired(context),
+            }
+        })
+        .await;
+    }
+    TunnelStats {
+        from_client: up.carried,
+        from_upstream: down.carried,
+    }
+}
+
+impl Direction {
+    fn new(inspector: Inspector) -> Self {
+        Self {
+            inspector,
+            out: Vec::new(),
+            written: 0,
+            carried: 0,
+            is_over: false,
+            fault: None,
+        }
+    }
+
+    /// Whether the last frame has passed.
+    fn is_at_its_end(&self) -> bool {
+        self.inspector.has_closed && self.out.is_empty()
+    }
+
+    fn poll(
+        &mut self,
+        from: &mut Reader,
+        to: &mut WriteHalf,
+        context: &mut Context<'_>,
+        worker: &Worker,
+    ) -> Poll<io::Result<()>> {
+        while self.fault.is_none() {
+            ready!(self.poll_flush(to, context))?;
+            if self.is_over {
+                return Poll::Ready(Ok(()));
+            }
+            if !from.inbox.is_empty() {
+                let taken = self.inspector.take(from.inbox.bytes(), &mut self.out);
+                self.fault = taken.err();
+                from.inbox.consume(from.inbox.bytes().len());
+                continue;
+            }
+            from.inbox.release(&worker.runtime.buffers);
+            if !ready!(from.poll_readable(context))
+                || ready!(from.poll_fill(context, &worker.runtime.buffers, 0))? == 0
+            {
+                ready!(Pin::new(&mut *to).poll_shutdown(context))?;
+                self.is_over = true;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what may pass.
+    fn poll_flush(&mut self, to: &mut WriteHalf, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.out.len() {
+            let count = ready!(Pin::new(&mut *to).poll_write(context, &self.out[self.written..]))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.written += count;
+            self.carried += count as u64;
+        }
+        self.out.clear();
+        self.written = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what may pass, the frame that closes, and ends the connection. The frame is added with the first call.
+    fn poll_end(
+        &mut self,
+        closing: &[u8],
+        to: &mut WriteHalf,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.is_over {
+            self.is_over = true;
+            if !self.inspector.has_closed {
+                self.out.extend_from_slice(closing);
+            }
+        }
+        ready!(self.poll_flush(to, context))?;
+        Pin::new(&mut *to).poll_shutdown(context)
+    }
+}

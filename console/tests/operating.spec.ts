@@ -47,23 +47,6 @@ test('an OpenAPI document is previewed and imported', async ({ page, weir }) => 
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('pet-shop')
 })
 
-test('with users, a token is asked for, and the page that was wanted comes back', async ({ page, weir }) => {
-  await weir.fill()
-  await open(page, weir, '/users')
-  await page.getByRole('button', { name: 'New user' }).first().click()
-  await page.getByRole('dialog', { name: 'New user' }).getByLabel('Name').fill('root')
-  await page.getByRole('button', { name: 'Add' }).click()
-  const token = await page.getByRole('dialog', { name: 'root has a token' }).locator('pre').innerText()
-  await open(page, weir, '/routes/orders')
-  await page.getByLabel('Token').fill('wrong')
-  await page.getByRole('button', { name: 'Log in' }).click()
-  await expect(page.getByRole('alert').filter({ hasText: 'does not know this token' })).toBeVisible()
-  await page.getByLabel('Token').fill(token)
-  await page.getByRole('button', { name: 'Log in' }).click()
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('orders')
-  await expect(page.getByRole('textbox', { name: 'Name', exact: true }).first()).toHaveValue('orders')
-})
-
 test('twenty thousand routes: usable in a second, searched as you type', async ({ page }) => {
   test.setTimeout(120_000)
   const weir = new Weir()

@@ -1,6 +1,6 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
-import { expect, findings, open, test } from './weir'
+import { expect, findings, open, settled, test } from './weir'
 
 const PAGES = [
   '/',
@@ -21,6 +21,8 @@ const PAGES = [
   '/gateways',
   '/import',
   '/users',
+  '/identity-providers',
+  '/account',
   '/audit',
   '/settings',
   '/explain',
@@ -63,7 +65,7 @@ for (const scheme of ['light', 'dark'] as const) {
     const found: string[] = []
     for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
       await open(page, managed, path)
-      await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
+      await settled(page)
       for (const finding of await findings(page)) found.push(`${path} ${finding}`)
     }
     expect(found).toEqual([])
@@ -76,7 +78,7 @@ test('no page of API management is wider than a phone', async ({ page, managed }
   const { items } = await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')
   for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
     await open(page, managed, path)
-    await page.waitForTimeout(300)
+    await settled(page)
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     expect(excess, path).toBeLessThanOrEqual(0)
   }
@@ -91,7 +93,7 @@ for (const scheme of ['light', 'dark'] as const) {
       const found: string[] = []
       for (const path of isFilled ? PAGES : PAGES.filter((it) => !/\/(orders|alice|3|compare)/.test(it))) {
         await open(page, weir, path)
-        await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined)
+        await settled(page)
         for (const finding of await findings(page)) found.push(`${path} ${finding}`)
       }
       expect(found).toEqual([])

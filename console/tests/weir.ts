@@ -11,6 +11,9 @@ import { join } from 'node:path'
 const PROGRAM = process.env.WEIR ?? '../target/debug/weir'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/** Of all users of the tests. */
+export const PASSWORD = 'correct horse battery'
+
 export class Weir {
   readonly folder = mkdtempSync(join(tmpdir(), 'weir-console-'))
   private process: ChildProcess | null = null
@@ -19,6 +22,8 @@ export class Weir {
   url = ''
   /** Where it takes calls. */
   proxy = ''
+  /** The token that calls of the test show, once there are users. */
+  token: string | null = null
   /** Where the developer portal is, if it was asked for. */
   portal = ''
 
@@ -46,7 +51,7 @@ export class Weir {
   /** Ends it at once; its data stays. */
   async stop() {
     const child = this.process
-    if (child === null || child.exitCode !== null) return
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill('SIGKILL')
     await ended
@@ -64,9 +69,28 @@ export class Weir {
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
     return fetch(`${this.url}${path}`, {
       method,
-      headers: { 'content-type': 'application/json', ...headers },
+      headers: { 'content-type': 'application/json', ...(this.token === null ? {} : { authorization: `Bearer ${this.token}` }), ...headers },
       body: body === undefined ? null : JSON.stringify(body),
     })
+  }
+
+  /** Makes the first user, who may do everything and has a password; calls of the test show the token from then on. */
+  async addAdmin(name = 'root', password = PASSWORD) {
+    const { token } = await this.good<{ token: string }>('POST', `/api/v1/users/${name}`, { rights: [{ role: 'admin' }], password })
+    this.token = token
+  }
+
+  async addUser(name: string, rights: object[]) {
+    await this.good('POST', `/api/v1/users/${name}`, { rights, password: PASSWORD, without_token: true })
+  }
+
+  /** Stops answering without closing anything, as an overloaded server does, and goes on. */
+  freeze() {
+    this.process?.kill('SIGSTOP')
+  }
+
+  thaw() {
+    this.process?.kill('SIGCONT')
   }
 
   async put(kind: string, name: string, body: unknown) {
@@ -206,6 +230,19 @@ function watch(page: Page, urls: () => string[]) {
 export const open = async (page: Page, weir: Weir, path: string) => {
   await page.goto(`${weir.url}/ui${path}`)
   await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
+}
+
+/** Logs in on the page that asks for it. */
+export async function logIn(page: Page, name: string) {
+  await page.getByLabel('User name').fill(name)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
+  await expect(page.getByRole('heading', { name: 'Log in to Weir' })).toHaveCount(0)
+}
+
+/** Waits until a page shows what it has read. Pages that follow the gateway never stop asking. */
+export async function settled(page: Page) {
+  await expect(page.locator('[aria-busy=true], .skeleton')).toHaveCount(0)
 }
 
 /** Serious and critical findings of axe, as text. */

@@ -1,4 +1,5 @@
 // One call of /api/v1, and what a refused one says. Everything that the console does goes through here.
+import { watch } from './trouble'
 
 /** A place in a document that was refused, and why. */
 export interface Finding {
@@ -51,15 +52,10 @@ export interface CallOptions {
   asText?: boolean
 }
 
-const TOKEN = 'weir-token'
 const listeners = new Set<() => void>()
-let sessionEnded = false
-
-/** The token of this tab, where the server has no sessions. */
-export const token = {
-  get: (): string | null => sessionStorage.getItem(TOKEN),
-  set: (value: string | null) => (value === null ? sessionStorage.removeItem(TOKEN) : sessionStorage.setItem(TOKEN, value)),
-}
+let isNeeded = false
+let wasIn = false
+let isKnown = false
 
 /** Whether the server asked for a login; the page that was asked for stays where it is. */
 export const login = {
@@ -67,14 +63,30 @@ export const login = {
     listeners.add(listener)
     return () => void listeners.delete(listener)
   },
-  isNeeded: () => sessionEnded,
-  set: (isNeeded: boolean) => {
-    if (isNeeded !== sessionEnded) {
-      sessionEnded = isNeeded
+  isNeeded: () => isNeeded,
+  /** Whether pages were shown before the login was asked for: a session has ended. */
+  wasIn: () => wasIn,
+  /** Whether the caller shows who it is: its calls need a token on the command line. */
+  isKnown: () => isKnown,
+  setKnown: (known: boolean) => {
+    isKnown = known
+  },
+  set: (needed: boolean) => {
+    if (needed !== isNeeded) {
+      isNeeded = needed
       listeners.forEach((listener) => listener())
     }
   },
+  /** Somebody has logged out: what comes next is a first login. */
+  leave: () => {
+    wasIn = false
+    isKnown = false
+    login.set(true)
+  },
 }
+
+/** Calls of the login itself: what they refuse is no session that has ended. */
+const SESSION = '/api/v1/session'
 
 /** The path of a call with its query. */
 export function target(path: string, query?: CallOptions['query']): string {
@@ -90,8 +102,6 @@ export function target(path: string, query?: CallOptions['query']): string {
 export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<Answer<T>> {
   const headers = new Headers()
   for (const [name, value] of Object.entries(options.headers ?? {})) if (value !== undefined) headers.set(name, value)
-  const bearer = token.get()
-  if (bearer !== null) headers.set('authorization', `Bearer ${bearer}`)
   let body: string | undefined
   if (options.text !== undefined) {
     headers.set('content-type', options.text.mediaType)
@@ -100,7 +110,9 @@ export async function call<T>(method: string, path: string, options: CallOptions
     headers.set('content-type', 'application/json')
     body = JSON.stringify(options.body)
   }
+  const watched = watch(method, path)
   let response: Response
+  let text: string
   try {
     response = await fetch(target(path, options.query), {
       method,
@@ -109,17 +121,26 @@ export async function call<T>(method: string, path: string, options: CallOptions
       signal: options.signal ?? null,
       credentials: 'same-origin',
     })
+    text = await response.text()
   } catch (error) {
-    if (options.signal?.aborted) throw error
+    if (options.signal?.aborted) {
+      watched.ended()
+      throw error
+    }
+    watched.lost()
     throw new ApiError(method, path, 0, 'Weir does not answer. It may be restarting, or the network is down.')
   }
-  const text = await response.text()
+  watched.answered(response.status, response.headers.get('x-request-id'))
   const data = options.asText && response.ok ? text : parse(text)
   if (!response.ok) {
     // The originals' Admin APIs answer 401 in their own words to who may not write; that asks for no login.
-    if (response.status === 401 && response.headers.get('content-type')?.includes('problem')) login.set(true)
-    throw refusal(method, path, response, data)
+    const asksForLogin = response.status === 401 && response.headers.get('content-type')?.includes('problem') === true
+    if (!asksForLogin || path === SESSION) throw refusal(method, path, response, data)
+    login.set(true)
+    const detail = wasIn ? 'Your session has ended. Log in, and then do this again: nothing that you typed is lost.' : 'Weir asks for a login.'
+    throw new ApiError(method, path, 401, detail, [], response.headers.get('x-request-id'))
   }
+  if (!path.startsWith(SESSION)) wasIn = true
   return {
     data: data as T,
     tag: response.headers.get('etag'),
@@ -172,7 +193,7 @@ export function asCurl(method: string, path: string, body?: unknown, headers: Re
   const parts = ['curl']
   if (method !== 'GET') parts.push('-X', method)
   parts.push(quote(`${location.origin}${path}`))
-  if (token.get() !== null) parts.push('-H', '"Authorization: Bearer $WEIR_TOKEN"')
+  if (login.isKnown()) parts.push('-H', '"Authorization: Bearer $WEIR_TOKEN"')
   for (const [name, value] of Object.entries(headers)) parts.push('-H', quote(`${name}: ${value}`))
   if (body !== undefined) {
     parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(body, null, 2)))

@@ -1,7 +1,9 @@
 // What pages read, by name. Everything that depends on configuration is read again when its revision changes.
 import { QueryClient, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
-import { ApiError, call, get } from './client'
+import { noteCommit } from './changed'
+import { ApiError, call, get, login } from './client'
+import { every, followEvents } from './events'
 import type {
   AuditEntry,
   CataloguePlugin,
@@ -16,7 +18,7 @@ import type {
   ViewRow,
 } from './types'
 
-/** How often the newest revision is asked for. */
+/** How often the newest revision is asked for if no events tell it. */
 const PULSE_MS = 3_000
 /** Rows of a page, and of a page when all are read. */
 const PAGE = 250
@@ -39,15 +41,44 @@ export function useHead() {
   return useQuery({
     queryKey: ['head'],
     queryFn: async ({ signal }) => (await get<{ items: Commit[] }>('/api/v1/history', { limit: 1 }, signal)).items[0] ?? null,
-    refetchInterval: PULSE_MS,
+    refetchInterval: every(PULSE_MS),
     retry: false,
     staleTime: 0,
   })
 }
 
+/** What the server tells is read again by those who show it. */
+function useEvents(client: QueryClient) {
+  useEffect(
+    () =>
+      followEvents(
+        (event) => {
+          const reread = (...queryKey: string[]) => void client.invalidateQueries(queryKey.length === 0 ? {} : { queryKey })
+          switch (event.kind) {
+            case 'commit':
+              noteCommit(event.data)
+              return reread('head')
+            case 'publication':
+              return reread('configuration')
+            case 'gateway':
+              return reread('gateways')
+            case 'alert':
+              return reread('alerts')
+            case 'missed':
+              return reread()
+          }
+        },
+        // A stream that broke: whether the server is away, or wants a login, is asked at once.
+        (isOpen) => !isOpen && !login.isNeeded() && void client.invalidateQueries({ queryKey: ['head'] }),
+      ),
+    [client],
+  )
+}
+
 /** Reads configuration again when somebody changed it. */
 export function useFollowing() {
   const client = useQueryClient()
+  useEvents(client)
   const head = useHead()
   const known = useRef<number | null>(null)
   const revision = head.data?.revision ?? null
@@ -169,7 +200,7 @@ export function useGateways() {
   return useQuery({
     queryKey: ['gateways'],
     queryFn: ({ signal }) => get<{ revision: number; hash: string; items: Gateway[] }>('/api/v1/gateways', {}, signal),
-    refetchInterval: PULSE_MS,
+    refetchInterval: every(PULSE_MS),
     staleTime: 0,
   })
 }

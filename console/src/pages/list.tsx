@@ -2,6 +2,7 @@
 import { type ReactNode, Suspense, lazy, useCallback, useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type ViewList, readView, useView, viewPath } from '../api/hooks'
+import { authorOf } from '../api/changed'
 import { useRight } from '../api/rights'
 import type { ViewRow } from '../api/types'
 import { placeOf } from '../documents'
@@ -88,6 +89,7 @@ interface Props {
 
 const rowKey = (row: ViewRow) => row.id
 const version = (row: ViewRow) => JSON.stringify(row)
+const changedBy = (row: ViewRow) => authorOf(row.document)
 
 export function ListPage({ list, title, columns, above }: Props) {
   const kind = kindOf(list) as Kind
@@ -132,6 +134,7 @@ export function ListPage({ list, title, columns, above }: Props) {
           columns={columns}
           rowKey={rowKey}
           version={version}
+          changedBy={changedBy}
           isLoading={view.isLoading}
           noun={[kind.one, kind.many]}
           remote={remote}

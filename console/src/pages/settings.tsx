@@ -1,10 +1,10 @@
 // What belongs to this browser, and what this console is made of.
 import { useHead } from '../api/hooks'
-import { login, token } from '../api/client'
+import { useMe } from '../api/session'
 import { Page } from '../shell/page'
 import { type Theme, setTheme, useTheme } from '../shell/theme'
-import { Button } from '../ui/button'
-import { queries } from '../api/hooks'
+import { Button, ButtonLink } from '../ui/button'
+import { leave } from './account'
 
 const LIBRARIES: [string, string][] = [
   ['React', 'MIT'],
@@ -19,11 +19,8 @@ const LIBRARIES: [string, string][] = [
 export default function Settings() {
   const theme = useTheme()
   const head = useHead()
-  const leave = () => {
-    token.set(null)
-    queries.clear()
-    login.set(true)
-  }
+  const me = useMe()
+  const isKnown = me.data !== undefined && me.data.method !== 'none'
   return (
     <Page title="Settings" about="These are kept in this browser." calls={[{ about: 'The newest revision', method: 'GET', path: '/api/v1/history?limit=1' }]}>
       <div className="grid">
@@ -40,10 +37,11 @@ export default function Settings() {
         </section>
         <section className="card" aria-label="Session">
           <h2>Session</h2>
-          <p className="muted">{token.get() === null ? 'This Weir asks for no login from this machine.' : 'You are logged in with a token, in this tab.'}</p>
-          {token.get() !== null && (
-            <div>
-              <Button onPress={leave}>Log out</Button>
+          <p className="muted">{isKnown ? `You are logged in as ${me.data.name}.` : 'This Weir asks for no login from this machine.'}</p>
+          {isKnown && (
+            <div className="row">
+              <ButtonLink to="/account">Your account</ButtonLink>
+              {me.data.session && <Button onPress={() => void leave()}>Log out</Button>}
             </div>
           )}
         </section>

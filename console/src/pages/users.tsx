@@ -1,198 +1,203 @@
-// Users: who may do what. A token is shown once.
+// Users: who may do what, and how they log in. A token is shown once.
 import { useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { call } from '../api/client'
 import { useUsers } from '../api/hooks'
 import { useRight } from '../api/rights'
-import type { User } from '../api/types'
+import { logIn } from '../api/session'
+import type { Right, User } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
+import { Act } from '../ui/act'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
+import { ChoiceField, TextField } from '../ui/field'
+import { ShownOnce } from '../ui/once'
 import { type Column, Table } from '../ui/table'
 import { Time } from '../ui/time'
 import { toast } from '../ui/toast'
+import { RightsField, areWhole, rightsText } from './rights-field'
 
-const ROLES: [string, string][] = [
-  ['read', 'sees everything but secrets'],
-  ['write', 'changes configuration'],
-  ['admin', 'also makes users, reads the audit log, rolls back'],
-  ['gateway', 'follows the configuration, for gateways'],
-]
+const pathOf = (name: string) => `/api/v1/users/${encodeURIComponent(name)}`
+const waysOf = (user: User): string => [user.has_password && 'password', user.has_token && 'token'].filter(Boolean).join(', ') || 'not at all'
+const key = (it: User) => it.name
 
-const rights = (user: User): string => user.rights.map((it) => `${it.role} in ${it.workspace === '*' ? 'all workspaces' : it.workspace}`).join(', ')
-
-const columns: Column<User>[] = [
-  { id: 'name', title: 'Name', text: (it) => it.name },
-  { id: 'rights', title: 'Rights', text: rights, width: 'minmax(9rem, 2fr)' },
+const columnsOf = (open: (user: User) => void): Column<User>[] => [
+  {
+    id: 'name',
+    title: 'Name',
+    text: (it) => it.name,
+    render: (it) => (
+      <button type="button" className="link" onClick={() => open(it)}>
+        {it.name}
+      </button>
+    ),
+  },
+  { id: 'rights', title: 'Rights', text: (it) => rightsText(it.rights), width: 'minmax(9rem, 2fr)' },
+  { id: 'ways', title: 'Logs in with', text: waysOf, from: 2 },
   { id: 'created', title: 'Created', text: (it) => String(it.created), render: (it) => <Time at={it.created} />, from: 2 },
 ]
-
-const key = (it: User) => it.name
 
 export default function Users() {
   const users = useUsers()
   const [isAdding, setAdding] = useState(false)
-  const refused = useRight('users:manage')
+  const [secret, setSecret] = useState<{ name: string; token: string } | null>(null)
+  const [opened, setOpened] = useState<User | null>(null)
   const [doomed, setDoomed] = useState<User[]>([])
+  const refused = useRight('users:manage')
+  const add = (
+    <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
+      New user
+    </Button>
+  )
   return (
     <Page
       title="Users and rights"
       about="As long as there are no users, everybody on this machine may do everything. The first user is an administrator."
       calls={[
         { about: 'List users', method: 'GET', path: '/api/v1/users' },
-        { about: 'Add a user', method: 'POST', path: '/api/v1/users/alice', body: { rights: [{ workspace: '*', role: 'read' }] }, command: 'weir user add alice --role read' },
+        { about: 'Add a user', method: 'POST', path: pathOf('alice'), body: { rights: [{ role: 'viewer' }] }, command: 'weir user add alice --role viewer' },
+        { about: 'Change rights', method: 'PUT', path: `${pathOf('alice')}/rights`, body: { rights: [{ role: 'api-owner', api: 'orders' }] }, command: 'weir user rights alice --right api-owner@api:orders' },
       ]}
-      actions={
-        <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
-          New user
-        </Button>
-      }
+      actions={add}
     >
-      {users.error ? (
+      {users.error && users.data === undefined ? (
         <Failure error={users.error} onRetry={() => void users.refetch()} />
       ) : (
         <Table
           label="Users"
           rows={users.data ?? []}
-          columns={columns}
+          columns={columnsOf(setOpened)}
           rowKey={key}
           isLoading={users.isLoading}
           noun={['user', 'users']}
           bulk={[{ text: 'Remove', look: 'danger', refused, run: setDoomed }]}
           empty={
-            <Empty
-              title="No users yet"
-              example="weir user add alice --role admin"
-              actions={
-                <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
-                  New user
-                </Button>
-              }
-            >
+            <Empty title="No users yet" example="weir user add alice --role admin" actions={add}>
               <p>This console is open to everybody on this machine, and closed to everybody else. Add an administrator to change that.</p>
             </Empty>
           }
         />
       )}
-      {isAdding && <AddUser isFirst={(users.data ?? []).length === 0} onClose={() => setAdding(false)} />}
+      {isAdding && <AddUser isFirst={(users.data ?? []).length === 0} onClose={() => setAdding(false)} onToken={setSecret} />}
+      {secret !== null && <ShownOnce title={`${secret.name} has a token`} secret={secret.token} onClose={() => setSecret(null)} />}
+      {opened !== null && <OneUser user={opened} onClose={() => setOpened(null)} />}
       {doomed.length > 0 && <RemoveUsers users={doomed} onClose={() => setDoomed([])} />}
     </Page>
   )
 }
 
-function AddUser({ isFirst, onClose }: { isFirst: boolean; onClose: () => void }) {
+type Ways = 'token' | 'password' | 'both'
+
+function AddUser({ isFirst, onClose, onToken }: { isFirst: boolean; onClose: () => void; onToken: (made: { name: string; token: string }) => void }) {
   const [name, setName] = useState('')
-  const [role, setRole] = useState(isFirst ? 'admin' : 'read')
-  const [workspace, setWorkspace] = useState('*')
-  const [made, setMade] = useState<string | null>(null)
-  const [error, setError] = useState<unknown>(null)
+  const [ways, setWays] = useState<Ways>('token')
+  const [password, setPassword] = useState('')
+  const [rights, setRights] = useState<Right[]>([{ role: isFirst ? 'admin' : 'viewer', workspace: '*' }])
   const client = useQueryClient()
-  const add = async (event: FormEvent) => {
-    event.preventDefault()
-    setError(null)
-    try {
-      const answer = await call<{ token: string }>('POST', `/api/v1/users/${encodeURIComponent(name)}`, { body: { rights: [{ workspace, role }] } })
-      setMade(answer.data.token)
-    } catch (refused) {
-      setError(refused)
-    }
-  }
-  const close = () => {
-    void client.invalidateQueries({ queryKey: ['users'] })
+  const wrong = name.trim() === '' ? 'A user needs a name.' : ways !== 'token' && password === '' ? 'Type a password.' : !areWhole(rights) ? 'A right has no name of its scope.' : null
+  const add = async () => {
+    const body = { rights, ...(ways === 'token' ? {} : { password }), ...(ways === 'password' ? { without_token: true } : {}) }
+    const { data } = await call<{ token?: string }>('POST', pathOf(name.trim()), { body })
+    // With the first user everything asks for a login. Whoever made the user goes on as that user.
+    if (isFirst) await logIn(data.token ? { token: data.token } : { name: name.trim(), password })
+    await client.invalidateQueries()
     onClose()
-  }
-  if (made !== null) {
-    return (
-      <Dialog
-        title={`${name} has a token`}
-        isOpen
-        onClose={close}
-        actions={
-          <>
-            <Button onPress={() => void navigator.clipboard.writeText(made).then(() => toast('Copied'))}>Copy</Button>
-            <Button look="primary" onPress={close}>
-              I have kept it
-            </Button>
-          </>
-        }
-      >
-        <p>This is the only time that it is shown. Weir keeps its hash.</p>
-        <pre className="code" tabIndex={0}>{made}</pre>
-      </Dialog>
-    )
+    if (data.token) onToken({ name: name.trim(), token: data.token })
+    else toast(`${name.trim()} can log in`)
   }
   return (
-    <Dialog title="New user" isOpen onClose={onClose}>
-      <form className="stack" onSubmit={(event) => void add(event)}>
-        <div className="field">
-          <label htmlFor="user-name">Name</label>
-          <input id="user-name" className="input" value={name} autoFocus onChange={(event) => setName(event.target.value)} />
+    <Act title="New user" action="Add" refused={wrong} onClose={onClose} run={add}>
+      <TextField label="Name" value={name} onChange={setName} autoFocus isRequired autoComplete="off" />
+      <ChoiceField
+        label="Logs in with"
+        value={ways}
+        onChange={setWays}
+        options={[
+          { value: 'token', text: 'A token', about: 'It is shown once, and works for programs, too.' },
+          { value: 'password', text: 'A password', about: 'For people.' },
+          { value: 'both', text: 'Both' },
+        ]}
+      />
+      {ways !== 'token' && <TextField label="Password" type="password" value={password} onChange={setPassword} about="At least 10 characters. The user can change it." autoComplete="new-password" />}
+      <RightsField label="Rights" value={rights} onChange={setRights} isFixed={isFirst} />
+      {isFirst && (
+        <div className="note">
+          <span>The first user is an administrator. From then on Weir asks for a login; this browser is logged in as this user.</span>
         </div>
-        <fieldset className="field">
-          <legend>Role</legend>
-          {ROLES.map(([it, about]) => (
-            <label className="choice" key={it}>
-              <input type="radio" name="role" checked={role === it} disabled={isFirst && it !== 'admin'} onChange={() => setRole(it)} />
-              <span>
-                {it} <span className="muted small">{about}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        <div className="field">
-          <label htmlFor="user-workspace">Workspace</label>
-          <input id="user-workspace" className="input" value={workspace} disabled={isFirst} aria-describedby="user-workspace-about" onChange={(event) => setWorkspace(event.target.value)} />
-          <p className="about" id="user-workspace-about">
-            The name of one of Kong's workspaces, or * for all.
-          </p>
+      )}
+    </Act>
+  )
+}
+
+function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
+  const [rights, setRights] = useState<Right[]>([...user.rights])
+  const [password, setPassword] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const refused = useRight('users:manage')
+  const client = useQueryClient()
+  const act = async (done: string, run: () => Promise<unknown>) => {
+    setError(null)
+    try {
+      await run()
+      toast(done)
+      await client.invalidateQueries({ queryKey: ['users'] })
+      onClose()
+    } catch (wrong) {
+      setError(wrong)
+    }
+  }
+  const path = pathOf(user.name)
+  return (
+    <Dialog title={user.name} isOpen wide onClose={onClose}>
+      <section className="stack" aria-label="Rights">
+        <RightsField label="Rights" value={rights} onChange={setRights} />
+        <div>
+          <Button refused={refused ?? (areWhole(rights) ? null : 'A right has no name of its scope.')} onPress={() => void act(`${user.name} has other rights`, () => call('PUT', `${path}/rights`, { body: { rights } }))}>
+            Save the rights
+          </Button>
         </div>
-        {isFirst && (
-          <div className="note warn">
-            <span>With the first user this console asks for a token. You are logged out until you enter the one that comes next.</span>
-          </div>
-        )}
-        {error !== null && <Failure error={error} />}
-        <div className="actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <button className="button primary" type="submit" disabled={name.trim() === ''}>
-            Add
-          </button>
+      </section>
+      <section className="stack" aria-label="Password">
+        <TextField label="New password" type="password" value={password} onChange={setPassword} about="The user's sessions end." autoComplete="new-password" />
+        <div className="row">
+          <Button refused={refused ?? (password === '' ? 'Type a password.' : null)} onPress={() => void act(`${user.name} has another password`, () => call('PUT', `${path}/password`, { body: { password } }))}>
+            Set the password
+          </Button>
+          {user.has_password && (
+            <Button refused={refused} onPress={() => void act(`${user.name} has no password`, () => call('PUT', `${path}/password`, { body: { password: null } }))}>
+              Take it away
+            </Button>
+          )}
+          <Button refused={refused} onPress={() => void act(`${user.name} is logged out everywhere`, () => call('DELETE', `${path}/sessions`))}>
+            End all sessions
+          </Button>
         </div>
-      </form>
+      </section>
+      {error !== null && <Failure error={error} />}
     </Dialog>
   )
 }
 
 function RemoveUsers({ users, onClose }: { users: User[]; onClose: () => void }) {
-  const [error, setError] = useState<unknown>(null)
   const client = useQueryClient()
-  const remove = async () => {
-    setError(null)
-    try {
-      for (const user of users) await call('DELETE', `/api/v1/users/${encodeURIComponent(user.name)}`)
-      toast(`${users.map((it) => it.name).join(', ')} removed`)
-      onClose()
-    } catch (refused) {
-      setError(refused)
-    }
-    await client.invalidateQueries({ queryKey: ['users'] })
-  }
+  const names = users.map((it) => it.name).join(', ')
   return (
-    <Dialog
-      title={`Remove ${users.map((it) => it.name).join(', ')}?`}
-      isOpen
+    <Act
+      title={`Remove ${names}?`}
+      action="Remove"
+      look="danger"
       onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>Keep</Button>
-          <Button look="danger" onPress={() => void remove()}>
-            Remove
-          </Button>
-        </>
-      }
+      run={async () => {
+        try {
+          for (const user of users) await call('DELETE', pathOf(user.name))
+        } finally {
+          await client.invalidateQueries({ queryKey: ['users'] })
+        }
+        toast(`${names} removed`)
+        onClose()
+      }}
     >
       <p>Their tokens stop working at once.</p>
-      {error !== null && <Failure error={error} />}
-    </Dialog>
+    </Act>
   )
 }

@@ -3,21 +3,25 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { type ComponentType, Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { Button as AriaButton } from 'react-aria-components'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
-import { ApiError, login } from '../api/client'
+import { login } from '../api/client'
 import { queries, useFollowing } from '../api/hooks'
-import { useConfigurationState } from '../api/rights'
+import { useCan, useConfigurationState } from '../api/rights'
+import { useMe } from '../api/session'
 import { Button, IconButton } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { Icon } from '../ui/icons'
 import { Toasts } from '../ui/toast'
 import { Boundary } from './boundary'
+import { Permitted } from './permitted'
 import { useKeyboard } from './keyboard'
-import { groups, pages } from './pages'
+import { type PageEntry, groups, pages } from './pages'
 import { isDark, setTheme, useTheme } from './theme'
+import { TroubleBanner } from './trouble'
 
 const Palette = lazy(() => import('./palette'))
 const Help = lazy(() => import('./help'))
 const Login = lazy(() => import('./login'))
+const LoginDone = lazy(() => import('./login-done'))
 const Detail = lazy(() => import('../pages/detail'))
 const Commit = lazy(() => import('../pages/commit'))
 const Compare = lazy(() => import('../pages/compare'))
@@ -34,9 +38,16 @@ const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
 const ApplicationPage = lazy(() => import('../pages/apis/application'))
 const NotFound = lazy(() => import('../pages/not-found'))
 
-const loaded: [string, ComponentType][] = pages.map((it) => [it.path, lazy(it.load)])
+const loaded: [PageEntry, ComponentType][] = pages.map((it) => [it, lazy(it.load)])
 
 export function App() {
+  if (location.pathname === '/ui/login/done') {
+    return (
+      <Suspense fallback={null}>
+        <LoginDone />
+      </Suspense>
+    )
+  }
   return (
     <QueryClientProvider client={queries}>
       <Router base="/ui">
@@ -81,17 +92,14 @@ function Frame() {
                 <span className="sr"> is the newest revision</span>
               </Link>
             )}
+            <Person />
             <ThemeButton />
             <Button look="quiet" onPress={open.help}>
               <span aria-hidden="true">?</span>
               <span className="sr">Keys</span>
             </Button>
           </header>
-          {head.error instanceof ApiError && head.error.isAway && (
-            <div className="banner bad" role="status">
-              Weir does not answer. What you typed is kept; the console goes on as soon as Weir is back.
-            </div>
-          )}
+          <TroubleBanner />
           {state.data?.read_only === true && (
             <div className="banner" role="status">
               Read-only: this Weir serves files and has no store. Change the files, or start it with <code>--data DIR</code> to change things here.
@@ -100,8 +108,16 @@ function Frame() {
           <Boundary key={location}>
             <Suspense fallback={<main className="page" aria-busy="true" />}>
               <Switch>
-                {loaded.map(([path, Component]) => (
-                  <Route key={path} path={path} component={Component} />
+                {loaded.map(([entry, Component]) => (
+                  <Route key={entry.path} path={entry.path}>
+                    {entry.needs === undefined ? (
+                      <Component />
+                    ) : (
+                      <Permitted title={entry.title} action={entry.needs}>
+                        <Component />
+                      </Permitted>
+                    )}
+                  </Route>
                 ))}
                 <Route path="/history/compare/:from/:to" component={Compare} />
                 <Route path="/history/:revision" component={Commit} />
@@ -140,29 +156,46 @@ function Frame() {
 
 function Navigation({ location }: { location: string }) {
   const isAt = (path: string) => (path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`))
-  const item = (path: string, title: string) => (
-    <Link key={path} href={path} className="item" aria-current={isAt(path) ? 'page' : undefined}>
-      {title}
-    </Link>
-  )
+  const can = useCan()
+  const item = ({ path, title, needs }: PageEntry) => {
+    const asked = needs === undefined ? [] : (can.data ?? []).filter((it) => it.action === needs)
+    const isClosed = asked.length > 0 && asked.every((it) => !it.allowed)
+    return (
+      <Link key={path} href={path} className={isClosed ? 'item closed' : 'item'} aria-label={isClosed ? `${title}, not for you` : undefined} aria-current={isAt(path) ? 'page' : undefined}>
+        {title}
+      </Link>
+    )
+  }
   return (
     <nav className="side" aria-label="Pages">
       <Link href="/" className="brand">
         <img src="/ui/icon.svg" alt="" /> Weir
       </Link>
-      {pages.filter((it) => it.group === null).map((it) => item(it.path, it.title))}
+      {pages.filter((it) => it.group === null).map(item)}
       {groups.map((group) => {
         const members = pages.filter((it) => it.group === group)
         return (
           members.length > 0 && (
             <section key={group} aria-label={group}>
               <h2>{group}</h2>
-              {members.map((it) => item(it.path, it.title))}
+              {members.map(item)}
             </section>
           )
         )
       })}
     </nav>
+  )
+}
+
+/** Who is logged in; nothing, if this Weir has no users. */
+function Person() {
+  const me = useMe()
+  if (me.data === undefined || me.data.method === 'none') return null
+  return (
+    <Link href="/account" className="button quiet person" aria-label={`${me.data.name}: your account`}>
+      <Icon name="person" />
+      <span className="clip">{me.data.name}</span>
+    </Link>
   )
 }
 

@@ -1,8 +1,8 @@
 // What every page begins with: its title, what it is for, its actions, and its calls as command lines. And how it shows
 // that a call failed.
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
 import { Link } from 'wouter'
-import { ApiError, asCurl } from '../api/client'
+import { ApiError, asCurl, login } from '../api/client'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
@@ -88,6 +88,9 @@ function CallText({ call }: { call: ShownCall }) {
 /** A call that failed: which one, what was said, and a way to try again. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const said = error instanceof ApiError ? error : null
+  const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
+  // The login lies above the page, which is read again after it.
+  if (said?.status === 401 && isLoginNeeded) return <div className="skeleton" />
   return (
     <div className="note bad" role="alert">
       <strong>{said ? `${said.method} ${said.path} ${said.status === 0 ? 'got no answer' : `answered ${said.status}`}` : 'This did not work'}</strong>

@@ -45,9 +45,10 @@ interface TextProps extends Common {
   autoFocus?: boolean
   /** Texts that are offered. */
   offered?: string[]
+  autoComplete?: string
 }
 
-export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, ...common }: TextProps) {
+export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, autoComplete, ...common }: TextProps) {
   const id = useId()
   return (
     <Around id={id} {...common}>
@@ -62,6 +63,7 @@ export function TextField({ value, onChange, placeholder, type = 'text', isMono,
         aria-describedby={common.about ? `${id}-about` : undefined}
         aria-invalid={common.wrong ? true : undefined}
         autoFocus={autoFocus}
+        autoComplete={autoComplete}
         list={offered ? `${id}-offered` : undefined}
         onChange={(event) => onChange(event.target.value)}
       />

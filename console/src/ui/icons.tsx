@@ -13,6 +13,7 @@ const shapes = {
   eye: <path d="M2 12s3.500-7 10-7 10 7 10 7-3.500 7-10 7S2 12 2 12Zm10-3a3 3 0 1 1 0 6 3 3 0 0 1 0-6Z" />,
   code: <path d="m8 7-5 5 5 5m8-10 5 5-5 5" />,
   columns: <path d="M4 5h16v14H4zM10 5v14M15 5v14" />,
+  person: <path d="M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8ZM4 20c0-4 3.500-6 8-6s8 2 8 6" />,
   trash: <path d="M4 7h16M9 7V4h6v3m-8 0 1 13h8l1-13" />,
 } satisfies Record<string, ReactNode>
 

@@ -52,6 +52,8 @@ interface Props<Row> {
   actions?: ReactNode
   /** Marks a row for which this differs from the last time. */
   version?: (row: Row) => string
+  /** Who changed a row, which is said when it differs. */
+  changedBy?: (row: Row) => string | undefined
   noun?: [string, string]
   remote?: Remote<Row>
 }
@@ -216,9 +218,10 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
             <input type="checkbox" aria-label={`Select ${shown[0]?.text(row) ?? key}`} checked={selected.has(key)} onChange={() => onToggle(key)} />
           </span>
         )}
-        {shown.map((column) => (
+        {shown.map((column, place) => (
           <span key={column.id} role="cell" className={column.number ? 'td number' : 'td'} title={column.text(row).slice(0, 400)}>
             {column.render ? column.render(row) : column.text(row)}
+            {place === 0 && versions.has(key) && props.changedBy?.(row) !== undefined && <span className="muted small"> changed by {props.changedBy(row)}</span>}
           </span>
         ))}
       </div>

@@ -256,6 +256,11 @@ impl Aggregator {
         self.note_caller(call);
     }
 
+    /// The environment of calls that name none.
+    pub fn environment(&self) -> NameId {
+        self.environment
+    }
+
     /// The gateway's name.
     pub fn gateway(&self) -> &str {
         &self.gateway

@@ -10,6 +10,7 @@
 pub mod aggregate;
 pub mod alerts;
 pub mod batch;
+pub mod boards;
 pub mod calls;
 pub mod cell;
 pub mod clients;
@@ -17,6 +18,7 @@ pub mod csv;
 pub mod cube;
 pub mod definition;
 pub mod heavy_hitters;
+pub mod privacy;
 pub mod query;
 pub mod retention;
 pub mod sketch;

@@ -11,6 +11,8 @@ pub struct Calls<S> {
     started: Instant,
     /// The names of plugins, in order.
     plugins: Box<[&'static str]>,
+    /// Names of request headers that sampled calls tell, in small letters.
+    headers: Box<[String]>,
     sampling: Arc<Sampling>,
     state: Mutex<State<S>>,
 }
@@ -29,11 +31,21 @@ impl<S> Calls<S> {
         Self {
             started: Instant::now(),
             plugins: plugins.into(),
+            headers: Box::default(),
             sampling: Arc::default(),
             state: Mutex::new(State {
                 rings: Vec::new(),
                 published: Vec::new(),
             }),
+        }
+    }
+
+    /// The same; sampled calls tell the values of these request headers, whose names are in small letters.
+    #[must_use]
+    pub fn with_headers(self, headers: Vec<String>) -> Self {
+        Self {
+            headers: headers.into(),
+            ..self
         }
     }
 
@@ -105,6 +117,11 @@ impl<S> WorkerCalls<S> {
     #[inline]
     pub fn time(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.shared.started).as_micros() as u64
+    }
+
+    /// Names of request headers that sampled calls tell.
+    pub fn headers(&self) -> &[String] {
+        &self.shared.headers
     }
 
     /// The number of a plugin.

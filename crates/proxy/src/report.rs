@@ -87,7 +87,17 @@ impl RequestContext<'_> {
             },
         };
         if let Some(weight) = calls.rings().push(&record) {
+            let mut headers = Vec::new();
+            for name in calls.headers() {
+                if let Some(value) = request.headers.get(name.as_bytes()) {
+                    headers.extend_from_slice(name.as_bytes());
+                    headers.extend_from_slice(b": ");
+                    headers.extend_from_slice(value);
+                    headers.push(b'\n');
+                }
+            }
             let texts = CallTexts {
+                headers: &headers,
                 path: &request.raw_path,
                 request_id: self.exchange.request_id().as_bytes(),
                 host: &request.host,

@@ -17,7 +17,7 @@ const TEXT: usize = (SAMPLED_WORDS - WORDS - 1) * 8;
 const RECORDS: usize = 16_384;
 /// Records with texts that a ring holds.
 const SAMPLED_RECORDS: usize = 512;
-/// The longest path, request id, host and user agent that are kept, in bytes.
+/// The longest path, request id, host and user agent that are kept, in bytes. Headers get what they leave.
 const LENGTHS: [usize; 4] = [200, 72, 72, 96];
 
 /// Where the counts of calls are that are sampled always.
@@ -135,6 +135,8 @@ pub struct CallTexts<'c> {
     pub host: &'c [u8],
     /// The user agent.
     pub agent: &'c [u8],
+    /// Headers that are kept, a line each. They are cut to the room that is left.
+    pub headers: &'c [u8],
 }
 
 /// A sampled call.
@@ -146,6 +148,8 @@ pub struct SampledRecord {
     pub weight: u32,
     /// Its path, id, host and user agent, each perhaps cut.
     pub texts: [Vec<u8>; 4],
+    /// Headers that are kept, a line each.
+    pub headers: Vec<u8>,
 }
 
 /// A value on cache lines of its own, so that the two sides of a ring do not fight for one.
@@ -281,12 +285,17 @@ impl CallRings {
         words[..WORDS].copy_from_slice(&record.pack());
         let mut bytes = [0; TEXT];
         let (mut used, mut lengths) = (0, 0_u64);
-        let texts = [texts.path, texts.request_id, texts.host, texts.agent];
-        for (text, most) in texts.into_iter().zip(LENGTHS) {
+        let short = [texts.path, texts.request_id, texts.host, texts.agent];
+        for (text, most) in short.into_iter().zip(LENGTHS) {
             let text = &text[..text.len().min(most)];
             bytes[used..used + text.len()].copy_from_slice(text);
             used += text.len();
             lengths = lengths << 8 | text.len() as u64;
+        }
+        if !texts.headers.is_empty() && used + 2 < TEXT {
+            let headers = &texts.headers[..texts.headers.len().min(TEXT - used - 2)];
+            bytes[used..used + 2].copy_from_slice(&(headers.len() as u16).to_le_bytes());
+            bytes[used + 2..used + 2 + headers.len()].copy_from_slice(headers);
         }
         words[WORDS] = u64::from(weight) << 32 | lengths;
         for (word, bytes) in words[WORDS + 1..].iter_mut().zip(bytes.as_chunks().0) {
@@ -317,10 +326,18 @@ impl CallRings {
                 *text = bytes[used..end].to_vec();
                 used = end;
             }
+            let headers = match bytes.get(used..used + 2) {
+                Some(length) => {
+                    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+                    bytes[used + 2..].get(..length).unwrap_or_default().to_vec()
+                }
+                None => Vec::new(),
+            };
             each(SampledRecord {
                 record: CallRecord::unpack(&words[..WORDS]),
                 weight: (words[WORDS] >> 32) as u32,
                 texts,
+                headers,
             });
         });
     }
@@ -480,6 +497,7 @@ mod tests {
             request_id: b"id",
             host: b"",
             agent: b"curl/8",
+            headers: b"x-tenant: acme",
         };
         rings.push_sampled(&record(3), 7, texts);
         rings.drain_sampled(|sampled| {
@@ -487,7 +505,27 @@ mod tests {
             let lengths: Vec<usize> = sampled.texts.iter().map(Vec::len).collect();
             assert_eq!(lengths, [200, 2, 0, 6]);
             assert_eq!(sampled.texts[3], b"curl/8");
+            assert_eq!(sampled.headers, b"x-tenant: acme");
         });
+        let full = CallTexts {
+            path: &long,
+            request_id: &long,
+            host: &long,
+            agent: &long,
+            headers: &long,
+        };
+        rings.push_sampled(&record(3), 7, full);
+        rings.push_sampled(
+            &record(3),
+            7,
+            CallTexts {
+                headers: &long,
+                ..CallTexts::default()
+            },
+        );
+        let mut lengths = Vec::new();
+        rings.drain_sampled(|sampled| lengths.push((sampled.texts[3].len(), sampled.headers.len())));
+        assert_eq!(lengths, [(96, 0), (0, TEXT - 2)]);
         let ordinary = CallRecord {
             refusal: None,
             status: 200,

@@ -392,6 +392,7 @@ mod tests {
             notes: Vec::new(),
             units: BTreeMap::new(),
             times: Vec::new(),
+            marks: Vec::new(),
             frames: frames.iter().map(frame).collect(),
         }
     }

@@ -124,8 +124,8 @@ pub fn write(lines: &[Arc<CallLine>]) -> std::io::Result<Vec<u8>> {
     let (mut head, mut raw) = (Head::default(), Vec::new());
     let mut texts: Vec<&str> = Vec::new();
     let mut numbers: HashMap<&str, u64> = HashMap::default();
-    let mut rows = Vec::new();
-    for line in lines {
+    let (mut rows, mut headers) = (Vec::new(), Vec::new());
+    for (place, line) in lines.iter().enumerate() {
         head.note(line);
         for number in [
             line.time,
@@ -139,12 +139,23 @@ pub fn write(lines: &[Arc<CallLine>]) -> std::io::Result<Vec<u8>> {
         ] {
             varint::put(&mut rows, number);
         }
-        for text in line.texts() {
+        let headed = (!line.headers.is_empty()).then_some(&line.headers);
+        for (is_header, text) in line
+            .texts()
+            .into_iter()
+            .map(|it| (false, it))
+            .chain(headed.map(|it| (true, it)))
+        {
             let number = *numbers.entry(text).or_insert_with(|| {
                 texts.push(text);
                 (texts.len() - 1) as u64
             });
-            varint::put(&mut rows, number);
+            if is_header {
+                varint::put(&mut headers, place as u64);
+                varint::put(&mut headers, number);
+            } else {
+                varint::put(&mut rows, number);
+            }
         }
     }
     varint::put(&mut raw, texts.len() as u64);
@@ -153,6 +164,8 @@ pub fn write(lines: &[Arc<CallLine>]) -> std::io::Result<Vec<u8>> {
         .for_each(|text| varint::put_bytes(&mut raw, text.as_bytes()));
     varint::put(&mut raw, lines.len() as u64);
     raw.extend_from_slice(&rows);
+    // Files of versions before this one end here.
+    raw.extend_from_slice(&headers);
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(&raw)?;
     let packed = packed.finish()?;
@@ -197,6 +210,11 @@ pub fn read(head: &Head, packed: &[u8]) -> Result<Vec<CallLine>, Damaged> {
             *text = Arc::clone(texts.get(reader.small::<usize>()?).ok_or(Damaged)?);
         }
         lines.push(line);
+    }
+    while !reader.is_empty() {
+        let (place, number) = (reader.small::<usize>()?, reader.small::<usize>()?);
+        let line: &mut CallLine = lines.get_mut(place).ok_or(Damaged)?;
+        line.headers = Arc::clone(texts.get(number).ok_or(Damaged)?);
     }
     Ok(lines)
 }

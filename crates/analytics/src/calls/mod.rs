@@ -1,7 +1,7 @@
 //! The request log: single calls, sampled, each with the number of calls that it stands for.
 //!
 //! The latest calls are in a ring in memory, all of them in files of an hour each ([`files`]). Both are bounded. There
-//! are no queries, headers or bodies in it.
+//! are no queries and bodies in it, and of headers only those that the operator names.
 
 pub mod block;
 pub mod files;
@@ -61,14 +61,17 @@ pub struct CallLine {
     pub host: Arc<str>,
     /// The path, without the query; long ones are cut.
     pub path: Arc<str>,
-    /// The client's network.
+    /// The client's network, or what stands for its address.
     pub network: Arc<str>,
     /// The family of the user agent.
     pub agent: Arc<str>,
+    /// Request headers that are kept, a line each: `x-tenant: acme`.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub headers: Arc<str>,
 }
 
 impl CallLine {
-    /// Its texts, in an order that never changes.
+    /// Its texts but the headers, in an order that never changes.
     pub(crate) fn texts(&self) -> [&Arc<str>; 16] {
         [
             &self.request_id,

@@ -222,6 +222,7 @@ impl Frames {
             units: plan.metrics.iter().map(|it| (it.as_str(), it.unit())).collect(),
             times: plan.times(),
             frames: self.shown.iter().map(frame).collect(),
+            marks: Vec::new(),
         }
     }
 }

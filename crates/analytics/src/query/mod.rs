@@ -91,7 +91,8 @@ pub enum Length {
 pub struct Query {
     /// Names of metrics, at least one.
     pub metrics: Vec<String>,
-    /// From when.
+    /// From when; a day ago if it is left out.
+    #[serde(default = "a_day_ago")]
     pub from: When,
     /// Until when; without it, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,9 +116,21 @@ pub struct Query {
     /// How much earlier the time lies that each value is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Length>,
+    /// Whether commits and publications of the time are told with the answer; without it, they are with series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<bool>,
+}
+
+fn a_day_ago() -> When {
+    When::Text("-24h".to_owned())
 }
 
 impl Query {
+    /// Whether marks belong to its answer.
+    pub fn wants_marks(&self) -> bool {
+        self.marks.unwrap_or(self.step.is_some())
+    }
+
     /// The whole traffic of a metric over a time.
     pub fn of(metric: &str, from: u64, to: u64) -> Self {
         Self {
@@ -130,6 +143,7 @@ impl Query {
             limit: None,
             order: None,
             compare: None,
+            marks: None,
         }
     }
 }
@@ -159,6 +173,38 @@ pub struct Answer {
     pub times: Vec<u64>,
     /// A frame for each group.
     pub frames: Vec<Frame>,
+    /// Commits and publications of this time, in order; a store of analytics does not know any.
+    pub marks: Vec<Mark>,
+}
+
+/// What a mark is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkKind {
+    /// A commit of the configuration.
+    Commit,
+    /// A commit that changed a publication.
+    Publication,
+}
+
+/// A commit or a publication on the time axis of a chart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Mark {
+    /// What it is of.
+    pub kind: MarkKind,
+    /// When, in seconds since the Unix epoch.
+    pub at: u64,
+    /// The revision that the commit made.
+    pub revision: u64,
+    /// Who made it.
+    pub author: String,
+    /// Why, in words.
+    pub note: String,
+    /// The publications that it changed, as `API/VERSION/ENVIRONMENT`; at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub publications: Vec<String>,
+    /// The call that shows what it changed.
+    pub diff: String,
 }
 
 /// The values of a group.

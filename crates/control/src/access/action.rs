@@ -22,8 +22,8 @@ macro_rules! actions {
 
             /// Whether calls that ask for it change what the store of the configuration holds.
             pub fn changes_the_store(self) -> bool {
-                // Alert rules are kept with the analytics; gateways report what they do.
-                let elsewhere = matches!(self, Self::AlertsWrite | Self::ConfigurationFollow | Self::Own);
+                // Alert rules and boards are kept with the analytics; gateways report what they do.
+                let elsewhere = matches!(self, Self::AlertsWrite | Self::BoardsWrite | Self::ConfigurationFollow | Self::Own);
                 let reads = self.as_str().ends_with(":read") || self.as_str().ends_with(":export");
                 !elsewhere && !reads
             }
@@ -65,6 +65,7 @@ actions! {
     AnalyticsRead "analytics:read" "query analytics",
     AnalyticsExport "analytics:export" "export analytics and the request log",
     AlertsWrite "alerts:write" "change alert rules and reports",
+    BoardsWrite "boards:write" "save boards",
 }
 
 #[cfg(test)]

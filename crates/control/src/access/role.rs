@@ -28,7 +28,7 @@ pub enum Role {
     PortalAdmin,
     /// Reads the audit log, the history and analytics.
     Auditor,
-    /// Reads and exports analytics.
+    /// Reads and exports analytics, and saves boards.
     Analyst,
 }
 
@@ -66,6 +66,7 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
                 A::DevelopersWrite,
                 A::AnalyticsExport,
                 A::AlertsWrite,
+                A::BoardsWrite,
             ],
         ],
     ),
@@ -74,7 +75,15 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
     (
         Role::ApiOwner,
         "api-owner",
-        &[READING, &[A::ApisWrite, A::ApisPublish, A::SubscriptionsWrite]],
+        &[
+            READING,
+            &[
+                A::ApisWrite,
+                A::ApisPublish,
+                A::SubscriptionsWrite,
+                A::BoardsWrite,
+            ],
+        ],
     ),
     (
         Role::Approver,
@@ -101,6 +110,7 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
                 A::ApisPublishProtected,
                 A::DeliveriesRead,
                 A::AlertsWrite,
+                A::BoardsWrite,
             ],
         ],
     ),
@@ -126,7 +136,7 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
     (
         Role::Analyst,
         "analyst",
-        &[&[A::AnalyticsRead, A::AnalyticsExport]],
+        &[&[A::AnalyticsRead, A::AnalyticsExport, A::BoardsWrite]],
     ),
 ];
 

@@ -5,8 +5,8 @@ use crate::outbox::{Mail, Message, Outbox, Webhook};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
+use weir_analytics::StoreError;
 use weir_analytics::alerts::{Channel, Event, Rule};
-use weir_analytics::{AnalyticsStore, StoreError};
 
 /// The kind of documents that rules are.
 pub const RULES: &str = "alert";
@@ -17,7 +17,7 @@ impl Kept {
     /// The store failed.
     pub fn rules(&self) -> Result<Vec<Rule>, StoreError> {
         let mut rules = Vec::new();
-        for (id, text) in self.store.documents(RULES)? {
+        for (id, text) in self.documents.documents(RULES)? {
             match serde_json::from_str::<Rule>(&text) {
                 Ok(rule) => rules.push(Rule { id, ..rule }),
                 Err(error) => tracing::warn!(id, %error, "an alert rule is not understood"),

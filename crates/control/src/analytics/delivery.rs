@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Notify;
-use weir_analytics::AnalyticsStore;
 use weir_analytics::batch::Batch;
 use weir_telemetry::calls::AnalyticsStats;
 

@@ -6,6 +6,7 @@
 pub mod alerting;
 pub mod backlog;
 pub mod delivery;
+pub mod marks;
 
 pub use backlog::Backlog;
 pub use delivery::Delivery;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analytics::alerts::States;
 use weir_analytics::calls::{CallLog, CallLogOptions};
+use weir_analytics::privacy::Privacy;
 use weir_analytics::retention::Retention;
 use weir_analytics::sqlite::SqliteAnalytics;
 use weir_analytics::{AnalyticsStore, StoreError};
@@ -65,10 +67,25 @@ impl Place {
 #[derive(Clone)]
 pub struct Analytics(Arc<Kept>);
 
+/// How analytics are kept.
+#[derive(Default)]
+pub struct Options {
+    /// The counts; `None`: they are in the database of the place.
+    pub store: Option<Arc<dyn AnalyticsStore>>,
+    /// What of callers and clients this process keeps.
+    pub privacy: Privacy,
+}
+
 /// What is kept.
 pub struct Kept {
-    /// The counts, and the alert rules.
-    pub store: SqliteAnalytics,
+    /// The counts.
+    pub store: Arc<dyn AnalyticsStore>,
+    /// Alert rules, boards and reports. They are in a database here, wherever the counts are.
+    pub documents: Arc<SqliteAnalytics>,
+    /// How long counts are kept.
+    pub retention: Retention,
+    /// What of callers and clients this process keeps.
+    pub privacy: Privacy,
     /// The request log.
     pub log: CallLog,
     /// How alert rules stand.
@@ -82,15 +99,20 @@ impl Analytics {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(place: &Place) -> Result<Self, StoreError> {
-        let store = SqliteAnalytics::open(&place.database, Retention::default())?;
+    pub fn open(place: &Place, options: Options) -> Result<Self, StoreError> {
+        let retention = Retention::default();
+        let documents = Arc::new(SqliteAnalytics::open(&place.database, retention)?);
         let log = CallLog::open(CallLogOptions {
             folder: Some(place.calls.clone()),
             ..CallLogOptions::default()
         });
         let log = log.map_err(|error| StoreError::Engine(format!("{}: {error}", place.calls.display())))?;
+        let here = Arc::clone(&documents);
         Ok(Self(Arc::new(Kept {
-            store,
+            store: options.store.unwrap_or(here),
+            documents,
+            retention,
+            privacy: options.privacy,
             log,
             states: Mutex::default(),
             outbox: OnceLock::new(),
@@ -142,7 +164,7 @@ impl Kept {
     fn look_after(&self, round: u32) -> Result<(), StoreError> {
         self.flush()?;
         if round.is_multiple_of(CLEAR_UP) {
-            self.store.retain(&self.store.retention().clone(), now())?;
+            self.store.retain(&self.retention, now())?;
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ fn rule_of(body: &[u8]) -> Result<Rule, Problem> {
 }
 
 /// An id of a name: small letters, digits and dashes.
-fn id_of(name: &str) -> String {
+pub(super) fn id_of(name: &str) -> String {
     let mut id = String::new();
     for character in name.chars().take(MAX_ID) {
         match character.to_ascii_lowercase() {
@@ -123,13 +123,21 @@ fn id_of(name: &str) -> String {
     id.trim_end_matches('-').to_owned()
 }
 
+/// Checks the id of a document.
+pub(super) fn check_id(id: &str) -> Result<(), Problem> {
+    let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+    match !id.is_empty() && id.len() <= MAX_ID && id.chars().all(is_good) {
+        true => Ok(()),
+        false => {
+            let message = format!("'{id}' is no id: write letters, digits, '-', '_' or '.'");
+            Err(wrong(&QueryError::new("id", message)))
+        }
+    }
+}
+
 async fn write(api: &Api, rule: Rule, is_new: bool, headers: &HeaderMap) -> Result<Response, Problem> {
     rule.check().map_err(|error| wrong(&error))?;
-    let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-    if rule.id.is_empty() || rule.id.len() > MAX_ID || !rule.id.chars().all(is_good) {
-        let message = format!("'{}' is no id: write letters, digits, '-', '_' or '.'", rule.id);
-        return Err(wrong(&QueryError::new("id", message)));
-    }
+    check_id(&rule.id)?;
     let status = if is_new {
         StatusCode::CREATED
     } else {
@@ -150,7 +158,7 @@ async fn write(api: &Api, rule: Rule, is_new: bool, headers: &HeaderMap) -> Resu
         }
         if !is_dry {
             let text = serde_json::to_string(&rule).map_err(|error| StoreError::Engine(error.to_string()))?;
-            kept.store.put_document(RULES, &rule.id, &text)?;
+            kept.documents.put_document(RULES, &rule.id, &text)?;
         }
         Ok(Ok(RuleState::of(kept, rule)))
     });
@@ -165,7 +173,7 @@ pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Resu
     let wanted = id.clone();
     let removed = api
         .analytics()?
-        .with(move |kept| kept.store.remove_document(RULES, &wanted));
+        .with(move |kept| kept.documents.remove_document(RULES, &wanted));
     match removed.await.map_err(failed)? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(format_args!("the alert rule '{id}'"))),

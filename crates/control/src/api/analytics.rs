@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
 use weir_analytics::calls::{Found, Search};
 use weir_analytics::query::{Query, QueryError, When, time};
-use weir_analytics::{AnalyticsStore, Ingested, StoreError, csv, definition};
+use weir_analytics::{Ingested, StoreError, csv, definition};
 use weir_model::{Diagnostic, DocPath};
 
 /// How often the live view looks for calls, and how many it sends in a second.
@@ -67,8 +67,10 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Pro
 }
 
 pub async fn definition(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    let retention = api.analytics()?.kept().store.retention();
-    Ok(Json(definition::definition(retention)))
+    let kept = api.analytics()?.kept();
+    let mut definition = definition::definition(&kept.retention);
+    definition["privacy"] = json!(kept.privacy);
+    Ok(Json(definition))
 }
 
 pub async fn query(
@@ -86,8 +88,20 @@ pub async fn query(
         let detail = format!("{} may not export analytics", caller.name());
         return Err(Problem::forbidden(detail));
     }
+    let environments = query.filter.get("environment");
+    let environments = environments.map_or(Vec::new(), |it| it.values().to_vec());
+    let wants_marks = query.wants_marks() && !wants_csv;
     let asked = api.analytics()?.with(move |kept| kept.store.query(&query, now()));
-    let answer = asked.await.map_err(failed)?;
+    let mut answer = asked.await.map_err(failed)?;
+    if wants_marks && caller.can(Action::HistoryRead, &Scope::Everything) {
+        let source = (&*api.store, &api.options.dialects);
+        let marks = api.marks.between(source, (answer.from, answer.to), &environments);
+        match marks.await {
+            Ok(marks) => answer.marks = marks,
+            // Numbers without marks are better than none.
+            Err(error) => answer.notes.push(format!("commits cannot be read: {error}")),
+        }
+    }
     let answer = match wants_csv {
         true => {
             let name = "attachment; filename=\"analytics.csv\"";

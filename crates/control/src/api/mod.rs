@@ -12,7 +12,7 @@
 //! | `/api/v1/session`, `/api/v1/me` | logging in and out, and what callers may see and change of themselves |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
-//! | `/api/v1/analytics`, `/api/v1/alerts` | who called what, and rules on it |
+//! | `/api/v1/analytics`, `/api/v1/alerts`, `/api/v1/boards` | who called what, rules on it, and how it is shown |
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
 //! | `/api/v1/portals/PORTAL/developers` | who signed up at a portal, and who waits for approval |
@@ -26,6 +26,7 @@ mod accounts;
 mod alerts;
 mod analytics;
 mod apis;
+mod boards;
 mod changes;
 mod checking;
 mod delegate;
@@ -57,6 +58,7 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
+pub(crate) use events::PUBLICATIONS;
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};
@@ -64,6 +66,7 @@ pub use view::{FileText, FileTexts};
 use crate::access::password::Passwords;
 use crate::access::{Attempts, Caller, EVERYWHERE, Role, Token, TokenHash, Users};
 use crate::analytics::Analytics;
+use crate::analytics::marks::Marks;
 use crate::events::Events;
 use crate::follow::Followed;
 use crate::operational::OperationalStore;
@@ -151,6 +154,8 @@ pub struct Api {
     openid: crate::access::openid::client::Client,
     /// What happens, for browsers.
     events: Events,
+    /// The latest commits, for charts.
+    marks: Marks,
 }
 
 impl Api {
@@ -182,6 +187,7 @@ impl Api {
             attempts: Attempts::default(),
             openid: crate::access::openid::client::Client::default(),
             events: Events::new(epoch()),
+            marks: Marks::default(),
         });
         tokio::spawn(events::watch(Arc::downgrade(&api), waiting));
         Ok(api)

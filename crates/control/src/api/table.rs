@@ -7,7 +7,7 @@ use super::shapes::{
     PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, accounts, alerts, analytics, apis, changes, describe, developers, explain, gateways, health,
+    Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways, health,
     history, import, me, people, plugins, resources, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
@@ -35,6 +35,7 @@ pub fn all() -> Vec<Operation> {
         of_access(),
         people::operations(),
         of_analytics(),
+        of_boards(),
         apis::operations(),
         developers::operations(),
         of_itself(),
@@ -375,6 +376,37 @@ fn of_analytics() -> Vec<Operation> {
             .answers::<alerts::RuleState>(),
         Operation::delete(RULE, "removeAlertRule", write, alerts::remove)
             .about("Alerts", "Removes an alert rule"),
+    ];
+    operations.into()
+}
+
+fn of_boards() -> Vec<Operation> {
+    const BOARDS: &str = "/api/v1/boards";
+    const BOARD: &str = "/api/v1/boards/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::BoardsWrite);
+    let operations = [
+        Operation::get(BOARDS, "listBoards", read, boards::list)
+            .about("Boards", "Lists boards: first those that Weir comes with")
+            .answers::<List<boards::SavedBoard>>(),
+        Operation::post(BOARDS, "createBoard", write, boards::create)
+            .about("Boards", "Saves a board; without an id, it gets one of its title")
+            .headers(DRY_RUN)
+            .body::<weir_analytics::boards::Board>()
+            .status(StatusCode::CREATED)
+            .answers::<boards::SavedBoard>(),
+        Operation::get(BOARD, "getBoard", read, boards::show)
+            .about("Boards", "Reads a board")
+            .answers::<boards::SavedBoard>(),
+        Operation::put(BOARD, "putBoard", write, boards::replace)
+            .about(
+                "Boards",
+                "Saves or replaces a board; not one that Weir comes with",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::boards::Board>()
+            .answers::<boards::SavedBoard>(),
+        Operation::delete(BOARD, "removeBoard", write, boards::remove)
+            .about("Boards", "Removes a saved board"),
     ];
     operations.into()
 }

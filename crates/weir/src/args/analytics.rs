@@ -5,6 +5,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use weir_analytics::privacy::{self, Addresses, Hidden, MAX_HEADERS, Privacy};
 
 /// Whether calls are counted, and where.
 #[derive(Debug, Clone, Args)]
@@ -23,6 +24,49 @@ pub struct AnalyticsArgs {
         value_parser = interval
     )]
     pub analytics_interval: Seconds,
+    /// How addresses of clients are kept: cut to their network, as a hash whose key is never stored, or not at all.
+    #[arg(
+        long,
+        value_name = "network|hash|off",
+        env = "WEIR_ANALYTICS_ADDRESSES",
+        default_value = "network",
+        value_parser = privacy::addresses
+    )]
+    pub analytics_addresses: Addresses,
+    /// Request headers whose values are in the request log, with commas between; none that holds secrets.
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        env = "WEIR_ANALYTICS_HEADERS",
+        value_delimiter = ',',
+        value_parser = privacy::header
+    )]
+    pub analytics_headers: Vec<String>,
+    /// What is not kept: `consumers`, `clients` (networks, user agents, unmatched paths) or `calls` (the request log),
+    /// of one environment with its name before: `prod:consumers`; may be given several times, with commas between.
+    #[arg(
+        long,
+        value_name = "[ENV:]WHAT",
+        env = "WEIR_ANALYTICS_WITHOUT",
+        value_delimiter = ',',
+        value_parser = privacy::hidden
+    )]
+    pub analytics_without: Vec<(String, Hidden)>,
+}
+
+impl AnalyticsArgs {
+    /// What of callers and clients is kept.
+    pub fn privacy(&self) -> Privacy {
+        let mut headers = self.analytics_headers.clone();
+        headers.sort();
+        headers.dedup();
+        headers.truncate(MAX_HEADERS);
+        Privacy {
+            addresses: self.analytics_addresses,
+            headers,
+            ..self.analytics_without.iter().cloned().collect()
+        }
+    }
 }
 
 /// A place, or none.

@@ -7,6 +7,7 @@ mod calls;
 mod counts;
 mod delivery;
 mod retention;
+mod showing;
 #[allow(dead_code, reason = "these tests do not ask for all of it")]
 #[path = "../managed/support.rs"]
 mod support;

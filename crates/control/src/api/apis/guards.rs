@@ -4,7 +4,6 @@ use super::library::Library;
 use crate::analytics::Analytics;
 use crate::api::Problem;
 use std::collections::BTreeMap;
-use weir_analytics::AnalyticsStore;
 use weir_analytics::alerts::{Channel, NoData, Operator, Rule, Severity};
 use weir_analytics::query::{Length, OneOrMany};
 use weir_apis::entities::{Guard, Publication};

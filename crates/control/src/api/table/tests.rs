@@ -121,6 +121,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("getAlertRule", ANALYSTS),
     ("putAlertRule", &["write", "admin", "operator"]),
     ("removeAlertRule", &["write", "admin", "operator"]),
+    ("listBoards", ANALYSTS),
+    ("getBoard", ANALYSTS),
+    ("createBoard", BOARD_WRITERS),
+    ("putBoard", BOARD_WRITERS),
+    ("removeBoard", BOARD_WRITERS),
     ("listEnvironments", APPROVING_READERS),
     ("createEnvironment", OPERATORS),
     ("getEnvironment", APPROVING_READERS),
@@ -206,6 +211,7 @@ const PORTAL_READERS: &[&str] = &[
     "operator",
     "portal-admin",
 ];
+const BOARD_WRITERS: &[&str] = &["write", "admin", "api-owner", "operator", "analyst"];
 const ADMIN: &[&str] = &["admin"];
 const OPERATORS: &[&str] = &["admin", "operator"];
 const APPROVERS: &[&str] = &["admin", "approver"];

@@ -2,13 +2,15 @@
 //! every few seconds.
 
 use super::names::{Names, Tables};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use weir_analytics::aggregate::{Aggregator, Call, SampledCall};
+use weir_analytics::aggregate::{Aggregator, Call, NameId, SampledCall};
 use weir_analytics::calls::CallLine;
-use weir_analytics::clients::{agent_family, network};
+use weir_analytics::clients::agent_family;
+use weir_analytics::privacy::{AddressWriter, Hidden, Privacy};
 use weir_analytics::sketch::Sketch;
 use weir_control::analytics::{Analytics, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
@@ -39,6 +41,45 @@ pub struct Collector {
     minute: u64,
     dropped: u64,
     sampler: Sampler,
+    hiding: Hiding,
+}
+
+/// What of calls is not kept.
+struct Hiding {
+    privacy: Privacy,
+    /// By environment.
+    known: HashMap<NameId, Hidden>,
+    addresses: AddressWriter,
+}
+
+impl Hiding {
+    fn new(privacy: Privacy) -> Self {
+        Self {
+            addresses: AddressWriter::new(privacy.addresses),
+            known: HashMap::new(),
+            privacy,
+        }
+    }
+
+    /// What is not kept of a call. Its names are hidden already, as far as they are.
+    fn apply(&mut self, names: &mut Names, aggregator: &Aggregator) -> Hidden {
+        if self.privacy.hidden.is_empty() {
+            return Hidden::default();
+        }
+        let environment = match names.environment {
+            0 => aggregator.environment(),
+            named => named,
+        };
+        let privacy = &self.privacy;
+        let hidden = *self
+            .known
+            .entry(environment)
+            .or_insert_with(|| privacy.hidden(aggregator.text(environment)));
+        if hidden.consumers {
+            (names.consumer, names.application) = (0, 0);
+        }
+        hidden
+    }
 }
 
 /// Decides how many calls are sampled.
@@ -57,7 +98,7 @@ impl Collector {
         calls: Arc<Calls<PublishedSnapshot>>,
         aggregator: Aggregator,
         (delivery, kept): (Delivery, Option<Analytics>),
-        stats: Arc<AnalyticsStats>,
+        (stats, privacy): (Arc<AnalyticsStats>, Privacy),
         interval: Duration,
     ) -> Self {
         Self {
@@ -79,6 +120,7 @@ impl Collector {
                 minute: 0,
                 slow_us: u32::MAX,
             },
+            hiding: Hiding::new(privacy),
         }
     }
 
@@ -111,7 +153,8 @@ impl Collector {
         let mut dropped = 0;
         for rings in self.calls.rings() {
             rings.drain(|record| {
-                let names = self.tables.names(&self.calls, record, &mut self.aggregator);
+                let mut names = self.tables.names(&self.calls, record, &mut self.aggregator);
+                self.hiding.apply(&mut names, &self.aggregator);
                 self.aggregator.add(&call(record, names, started));
                 has_calls = true;
                 self.sampler.calls += 1;
@@ -119,10 +162,18 @@ impl Collector {
             });
             let mut lines = Vec::new();
             rings.drain_sampled(|sampled| {
-                let names = self
+                let mut names = self
                     .tables
                     .names(&self.calls, &sampled.record, &mut self.aggregator);
-                lines.push(take_sampled(&mut self.aggregator, &sampled, names, started));
+                let hidden = self.hiding.apply(&mut names, &self.aggregator);
+                let addresses = &mut self.hiding.addresses;
+                let line = take_sampled(
+                    &mut self.aggregator,
+                    (&sampled, names),
+                    (hidden, addresses),
+                    started,
+                );
+                lines.extend((!hidden.calls).then_some(line));
             });
             if let Some(kept) = self.kept.as_ref().filter(|_| !lines.is_empty()) {
                 kept.kept().log.add(lines);
@@ -210,19 +261,23 @@ fn call(record: &CallRecord, names: Names, started: Duration) -> Call {
 /// Counts a sampled call, and makes its line of the request log.
 fn take_sampled(
     aggregator: &mut Aggregator,
-    sampled: &SampledRecord,
-    names: Names,
+    (sampled, names): (&SampledRecord, Names),
+    (hidden, addresses): (Hidden, &mut AddressWriter),
     started: Duration,
 ) -> CallLine {
     let record = &sampled.record;
     let [path, request_id, host, agent] = sampled.texts.each_ref().map(|text| String::from_utf8_lossy(text));
-    let (network, agent) = (network(record.address), agent_family(&agent));
     let ended = ended(record, started);
+    let minute = (ended.as_secs() / 60) as u32;
+    let (network, agent) = match hidden.clients {
+        true => (String::new(), ""),
+        false => (addresses.write(record.address, minute), agent_family(&agent)),
+    };
     aggregator.add_sampled(&SampledCall {
-        minute: (ended.as_secs() / 60) as u32,
+        minute,
         weight: sampled.weight,
         service: names.service,
-        unmatched_path: record.route.is_none().then_some(&path),
+        unmatched_path: (record.route.is_none() && !hidden.clients).then_some(&path),
         network: &network,
         agent,
     });
@@ -252,5 +307,6 @@ fn take_sampled(
         path: path.into(),
         network: network.into(),
         agent: agent.into(),
+        headers: String::from_utf8_lossy(&sampled.headers).trim_end().into(),
     }
 }

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_analytics::aggregate::Aggregator;
-use weir_control::analytics::{Analytics, Backlog, Delivery, Place};
+use weir_analytics::privacy::{MAX_HEADERS, Privacy};
+use weir_control::analytics::{Analytics, Backlog, Delivery, Options, Place};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::metrics;
@@ -36,6 +37,7 @@ pub struct Setup {
     interval: Duration,
     /// The environment of calls whose routes name none; empty: there are several, or none.
     environment: String,
+    privacy: Privacy,
     stats: Arc<AnalyticsStats>,
     running: Mutex<Option<Running>>,
 }
@@ -66,13 +68,21 @@ impl Setup {
             (None, None) if control.is_some() => None,
             (None, None) => return Ok(Self::default()),
         };
+        let privacy = args.analytics.privacy();
         let is_control_plane = management.is_some_and(|it| it.role == RoleArg::Control);
         let stats = Arc::new(AnalyticsStats::default());
         metrics.observe_analytics(Arc::clone(&stats));
         let kept = match (&control, &place) {
-            (None, Some(place)) => Some(Analytics::open(place).context("--analytics")?),
+            (None, Some(place)) => {
+                let options = Options {
+                    privacy: privacy.clone(),
+                    ..Options::default()
+                };
+                Some(Analytics::open(place, options).context("--analytics")?)
+            }
             _ => None,
         };
+        let headers = privacy.headers.clone();
         let plugins = || {
             weir_plugins::registry()
                 .iter()
@@ -80,7 +90,7 @@ impl Setup {
                 .collect::<Vec<_>>()
         };
         Ok(Self {
-            calls: (!is_control_plane).then(|| Arc::new(Calls::new(plugins()))),
+            calls: (!is_control_plane).then(|| Arc::new(Calls::new(plugins()).with_headers(headers))),
             kept,
             backlog: place.filter(|_| control.is_some()),
             control,
@@ -89,6 +99,7 @@ impl Setup {
                 [only] if only != "default" => only.clone(),
                 _ => String::new(),
             },
+            privacy,
             stats,
             running: Mutex::default(),
         })
@@ -122,7 +133,7 @@ impl Setup {
             Arc::clone(calls),
             aggregator,
             (delivery, self.kept.clone()),
-            Arc::clone(&self.stats),
+            (Arc::clone(&self.stats), self.privacy.clone()),
             self.interval,
         );
         let (stop, stopped) = channel();
@@ -160,6 +171,10 @@ impl Setup {
 
 /// Flags that do not fit together.
 pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
+    if args.analytics.analytics_headers.len() > MAX_HEADERS {
+        let message = format!("--analytics-headers takes at most {MAX_HEADERS} names");
+        return Err(UsageError::new(&message));
+    }
     let follows_control = matches!(plan, RunMode::Managed(it) if matches!(it.origin, Origin::Control { .. }));
     match &args.analytics.analytics {
         Some(AnalyticsPlace::At(path))

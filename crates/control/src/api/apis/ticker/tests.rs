@@ -1,12 +1,11 @@
 //! What acts by time, on a store in memory: the time is an argument.
 
 use super::*;
-use crate::analytics::{Analytics, Place};
+use crate::analytics::{Analytics, Options, Place};
 use crate::api::ApiOptions;
 use crate::api::apis::commit::Written;
 use crate::api::apis::{specs, versions};
 use serde_json::{Value, json};
-use weir_analytics::AnalyticsStore;
 use weir_analytics::aggregate::{Aggregator, Call};
 use weir_apis::due::DAY;
 use weir_apis::entities::{
@@ -274,7 +273,7 @@ async fn canaries_get_their_later_shares() {
 #[tokio::test]
 async fn a_failing_candidate_goes_back_by_itself() {
     let folder = tempfile::tempdir().expect("a folder");
-    let analytics = Analytics::open(&Place::of(folder.path())).expect("opened");
+    let analytics = Analytics::open(&Place::of(folder.path()), Options::default()).expect("opened");
     let plane = Plane::new(Some(analytics.clone())).await;
     let guard = Guard {
         metric: "share_5xx".into(),

@@ -3,7 +3,6 @@
 //! They are read from the store's history once; later calls read what has come since. Only so many are known, so old
 //! ranges may have none.
 
-use crate::api::PUBLICATIONS;
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 use tokio::sync::Mutex;
@@ -18,6 +17,8 @@ const MAX_TOLD: usize = 200;
 /// Changes that are read at once, and at most.
 const BATCH: usize = 100;
 const MAX_CHANGES: usize = 10_000;
+/// What the keys of publications begin with.
+const PUBLICATIONS: &str = "apis/publications/";
 /// Publications that a mark names.
 const MAX_PUBLICATIONS: usize = 20;
 

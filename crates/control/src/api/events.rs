@@ -42,7 +42,7 @@ const SILENT_BEATS: u32 = 7;
 /// How often gateways and alerts are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// What the keys of publications begin with.
-pub(crate) const PUBLICATIONS: &str = "apis/publications/";
+const PUBLICATIONS: &str = "apis/publications/";
 
 /// From where.
 #[derive(Deserialize, schemars::JsonSchema)]

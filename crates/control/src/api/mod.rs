@@ -58,7 +58,6 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
-pub(crate) use events::PUBLICATIONS;
 pub use gateways::{Gateways, PREFIX as REPORTS, Report};
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};

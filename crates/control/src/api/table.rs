@@ -7,8 +7,8 @@ use super::shapes::{
     PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways, health,
-    history, import, me, people, plugins, resources, rollback, schema, sync, view,
+    Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways,
+    health, history, import, me, people, plugins, resources, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;

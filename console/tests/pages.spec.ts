@@ -1,61 +1,7 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
+import { API_PAGES, PAGES } from './list'
 import { expect, findings, open, settled, test } from './weir'
-
-const PAGES = [
-  '/',
-  '/routes',
-  '/routes/orders?view=both',
-  '/routes/new',
-  '/services',
-  '/upstreams',
-  '/consumers',
-  '/consumers/alice',
-  '/plugins',
-  '/plugins?plugin=rate-limit',
-  '/stream_routes',
-  '/certificates',
-  '/history',
-  '/history/3',
-  '/history/compare/1/5',
-  '/gateways',
-  '/import',
-  '/users',
-  '/identity-providers',
-  '/account',
-  '/audit',
-  '/settings',
-  '/explain',
-  '/apis',
-  '/subscriptions',
-  '/applications',
-  '/environments',
-  '/approvals',
-  '/developers',
-  '/analytics',
-  '/live',
-  '/alerts',
-  '/nowhere',
-]
-
-/** Pages of API management, in a Weir that has some. */
-const API_PAGES = [
-  '/apis',
-  '/apis/new',
-  '/apis/pets',
-  '/apis/pets/1.0.0',
-  '/apis/pets/1.0.0/plans',
-  '/apis/pets/1.0.0/revisions',
-  '/apis/pets/1.0.0/publish?to=test',
-  '/apis/pets/1.0.0/publish?to=prod&from=test',
-  '/apis/pets/1.0.0/in/test',
-  '/subscriptions',
-  '/applications',
-  '/applications/shop',
-  '/environments',
-  '/approvals',
-  '/explain?url=http://localhost/v1/pets',
-]
 
 for (const scheme of ['light', 'dark'] as const) {
   test(`pages of API management have no serious findings: ${scheme}`, async ({ page, managed }) => {

@@ -2,6 +2,7 @@
 // they hold, with their defaults; what is saved is the whole document.
 import { useQuery } from '@tanstack/react-query'
 import { call, get } from './client'
+import type { ViewList } from './hooks'
 import type { Fields, Schema, ViewRow } from './types'
 import { KONG_OWN, kongSchema } from '../form/kong-schema'
 import { isMap } from '../form/path'
@@ -54,6 +55,32 @@ export async function writeForeign(foreign: Foreign, value: Fields, tag: string 
   const body = foreign.dialect === 'apisix' ? Object.fromEntries(Object.entries(value).filter(([name]) => !['create_time', 'update_time'].includes(name))) : value
   const answer = await call<unknown>('PUT', foreign.path, { body, headers, ...(signal ? { signal } : {}) })
   return { data: documentIn(foreign, answer.data ?? value), tag: answer.tag }
+}
+
+const KINDS: Record<string, ViewList> = { routes: 'routes', services: 'services', upstreams: 'upstreams', consumers: 'consumers', certificates: 'certificates', ssls: 'certificates', plugins: 'plugins' }
+
+/** The list that shows documents of a kind. */
+export const listOf = (kind: string): ViewList | null => KINDS[kind] ?? null
+
+/** What a dialect calls the documents of a list; `null`: it has none. */
+export function kindIn(dialect: 'kong' | 'apisix', list: ViewList): string | null {
+  if (list === 'certificates' && dialect === 'apisix') return 'ssls'
+  return list === 'plugins' && dialect === 'apisix' ? null : list
+}
+
+/** All documents of a kind, to make one more. */
+export const collectionOf = (dialect: 'kong' | 'apisix', kind: string): Foreign =>
+  dialect === 'kong' ? { dialect, kind, path: `${KONG}/${part(kind)}`, own: KONG_OWN } : { dialect, kind, path: `${APISIX}/${part(kind)}`, own: ['id', 'create_time', 'update_time'] }
+
+/** Makes a document, or tries it. APISIX's consumers are put by their name; what has an id is put under it. */
+export async function createForeign(collection: Foreign, value: Fields, isDry: boolean, note = '', signal?: AbortSignal): Promise<Fields> {
+  const headers = { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note === '' ? undefined : part(note) }
+  const { id } = value
+  const hasId = collection.dialect === 'apisix' && (typeof id === 'string' || typeof id === 'number') && id !== ''
+  const isPut = hasId || (collection.dialect === 'apisix' && collection.kind === 'consumers')
+  const path = hasId ? `${collection.path}/${part(String(id))}` : collection.path
+  const answer = await call<unknown>(isPut ? 'PUT' : 'POST', path, { body: value, headers, ...(signal ? { signal } : {}) })
+  return documentIn(collection, answer.data ?? value)
 }
 
 export function useForeign(foreign: Foreign) {

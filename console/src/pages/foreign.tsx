@@ -1,23 +1,22 @@
 // A document of Kong or APISIX: its form, made from the original's own schema, and its text. It is saved through the
 // original's Admin API, whole: what the form does not know stays as it is.
 import { useQueryClient } from '@tanstack/react-query'
-import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ApiError, call } from '../api/client'
 import { type Foreign, type ForeignDocument, readForeign, useForeign, useForeignSchema, writeForeign } from '../api/dialects'
 import { useRight } from '../api/rights'
-import type { Fields, Schema } from '../api/types'
+import type { Fields } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { useDraft } from '../form/draft'
-import { Form, ObjectFields } from '../form/fields'
 import { SaveDialog } from '../form/save'
 import { Failure } from '../shell/page'
 import { Act } from '../ui/act'
 import { Button } from '../ui/button'
 import { toast } from '../ui/toast'
 import { DIALECTS } from './dialects'
+import { ForeignFields, type View, ViewTabs } from './foreign-fields'
 
-const Editor = lazy(() => import('../ui/editor'))
 const PAUSE_MS = 400
 
 export default function ForeignEditor({ foreign, name, list }: { foreign: Foreign; name: string; list: string }) {
@@ -43,7 +42,7 @@ function Edit({ foreign, name, list, latest }: EditProps) {
   const [above, setAbove] = useState<Above>(null)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const [view, setView] = useState<'form' | 'both' | 'text'>('form')
+  const [view, setView] = useState<View>('form')
   const [, go] = useLocation()
   const client = useQueryClient()
   const refused = useRight('configuration:write')
@@ -96,17 +95,10 @@ function Edit({ foreign, name, list, latest }: EditProps) {
 
   const cannotSave = refused ?? (draft.error ? 'The text cannot be read.' : !isChanged ? 'Nothing is changed.' : null)
   const unplaced = findings.get('') ?? []
-  const root: Schema = schema.data ?? {}
   return (
     <>
       <div className="row between">
-        <div className="tabs" role="group" aria-label="View">
-          {(['form', 'both', 'text'] as const).map((it) => (
-            <button key={it} type="button" aria-pressed={view === it} onClick={() => setView(it)}>
-              {{ form: 'Form', both: 'Form and text', text: 'Text' }[it]}
-            </button>
-          ))}
-        </div>
+        <ViewTabs view={view} onChange={setView} />
         <div className="row">
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
             Delete
@@ -132,37 +124,7 @@ function Edit({ foreign, name, list, latest }: EditProps) {
         </div>
       )}
       {schema.error && <Failure error={schema.error} onRetry={() => void schema.refetch()} />}
-      <div className={view === 'both' ? 'halves' : 'stack'}>
-        {view !== 'text' && schema.data && (
-          <section className="card" aria-label="Form">
-            {draft.error !== null && (
-              <div className="note bad" role="alert">
-                <strong>The text cannot be read</strong>
-                <span>{draft.error.message} The form is locked until it is mended; what you typed is kept.</span>
-              </div>
-            )}
-            <fieldset disabled={draft.error !== null} className="stack loose" aria-label={name}>
-              <Form.Provider value={{ root, findings, isReadOnly: draft.error !== null || refused !== null }}>
-                <ObjectFields schema={root} value={draft.value} path={[]} first={[]} without={foreign.own} onChange={setValue} />
-              </Form.Provider>
-            </fieldset>
-          </section>
-        )}
-        {view !== 'form' && (
-          <section className="card" aria-label="Text">
-            <div className="row" role="group" aria-label="Format of the text">
-              {(['yaml', 'json'] as const).map((it) => (
-                <button key={it} type="button" className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
-                  {it.toUpperCase()}
-                </button>
-              ))}
-            </div>
-            <Suspense fallback={<div className="editor" />}>
-              <Editor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={refused !== null} />
-            </Suspense>
-          </section>
-        )}
-      </div>
+      <ForeignFields name={name} without={foreign.own} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
       {above?.kind === 'save' && (
         <SaveDialog title={`Save ${name}?`} before={base.data} after={above.after} warning={null} error={error} isBusy={isBusy} onClose={() => setAbove(null)} onCommit={(note) => void commit(note)} />
       )}
@@ -227,7 +189,7 @@ function useCheck(foreign: Foreign, value: Fields, isWanted: boolean): ApiError 
 }
 
 /** What is wrong where: Kong names the fields. */
-function findingsOf(error: ApiError | null): Map<string, string[]> {
+export function findingsOf(error: ApiError | null): Map<string, string[]> {
   const found = new Map<string, string[]>()
   if (error === null || error.status !== 400) return found
   const all = error.findings.length > 0 ? error.findings : [{ path: '', message: error.message }]

@@ -1,6 +1,7 @@
 // A list of resources of all dialects: search, choice, deletion, and what an empty list teaches. Pages give the columns.
 import { type ReactNode, Suspense, lazy, useCallback, useMemo, useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { kindIn } from '../api/dialects'
 import { type ViewList, readView, useView, viewPath } from '../api/hooks'
 import { authorOf } from '../api/changed'
 import { useRight } from '../api/rights'
@@ -14,6 +15,7 @@ import { type Column, Table } from '../ui/table'
 import { stringify } from '../yaml'
 import type { BulkKind } from './bulk'
 
+const ActionMenu = lazy(() => import('../ui/menu'))
 const BulkDialog = lazy(() => import('./bulk'))
 
 /** The native document that a row stands for, if it is one of its own. */
@@ -102,6 +104,7 @@ export function ListPage({ list, title, columns, above }: Props) {
   const rows = useMemo(() => view.data?.pages.flatMap((page) => page.items) ?? [], [view.data])
   const [bulk, setBulk] = useState<{ action: BulkKind; rows: ViewRow[] } | null>(null)
   const refused = useRight('configuration:write')
+  const [, go] = useLocation()
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = view
   const loadMore = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage()
@@ -119,9 +122,14 @@ export function ListPage({ list, title, columns, above }: Props) {
         { about: `Create a ${kind.one}`, method: 'POST', path: `/api/v1/resources/${kind.path}`, body: kind.example },
       ]}
       actions={
-        <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
-          New {kind.one}
-        </ButtonLink>
+        <>
+          <Suspense fallback={null}>
+            <ActionMenu label="Other dialects" actions={foreignKinds(list).map(({ dialect, to }) => ({ text: `New ${DIALECTS[dialect]} ${kind.one}`, refused, run: () => go(to) }))} />
+          </Suspense>
+          <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
+            New {kind.one}
+          </ButtonLink>
+        </>
       }
     >
       {above}
@@ -146,6 +154,13 @@ export function ListPage({ list, title, columns, above }: Props) {
     </Page>
   )
 }
+
+/** Where a document of another dialect is made. */
+export const foreignKinds = (list: ViewList): { dialect: 'kong' | 'apisix'; to: string }[] =>
+  (['kong', 'apisix'] as const).flatMap((dialect) => {
+    const kind = kindIn(dialect, list)
+    return kind === null ? [] : [{ dialect, to: `/new/${dialect}/${kind}` }]
+  })
 
 /** What can be done with a selection. */
 function actionsOf(list: ViewList): [BulkKind, string][] {

@@ -39,6 +39,7 @@ export default function Plugins() {
         </ButtonLink>
       }
     >
+      {catalogue.isLoading && <div className="skeleton tall" aria-busy="true" />}
       {error && <Failure error={error} onRetry={() => void Promise.all([catalogue.refetch(), schema.refetch()])} />}
       {shared.length > 0 && (
         <section className="card" aria-label="Shared plugins">

@@ -27,6 +27,7 @@ const Commit = lazy(() => import('../pages/commit'))
 const Compare = lazy(() => import('../pages/compare'))
 const Explorer = lazy(() => import('../pages/explorer'))
 const RowPage = lazy(() => import('../pages/row'))
+const NewForeign = lazy(() => import('../pages/foreign-new'))
 const NewApi = lazy(() => import('../pages/apis/new'))
 const ApiPage = lazy(() => import('../pages/apis/api'))
 const Design = lazy(() => import('../pages/apis/design'))
@@ -123,6 +124,7 @@ function Frame() {
                 <Route path="/history/:revision" component={Commit} />
                 <Route path="/analytics/explore" component={Explorer} />
                 <Route path="/view/:list/:id" component={RowPage} />
+                <Route path="/new/:dialect/:kind" component={NewForeign} />
                 <Route path="/apis/new" component={NewApi} />
                 <Route path="/apis/:api" component={ApiPage} />
                 <Route path="/apis/:api/:version" component={Design} />

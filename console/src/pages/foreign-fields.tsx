@@ -1,0 +1,76 @@
+// The form of a document of Kong or APISIX and its text, side by side.
+import { Suspense, lazy } from 'react'
+import type { Fields, Json, Schema } from '../api/types'
+import type { Draft, Format } from '../form/draft'
+import { Form, ObjectFields } from '../form/fields'
+
+const Editor = lazy(() => import('../ui/editor'))
+
+export type View = 'form' | 'both' | 'text'
+
+export function ViewTabs({ view, onChange }: { view: View; onChange: (view: View) => void }) {
+  return (
+    <div className="tabs" role="group" aria-label="View">
+      {(['form', 'both', 'text'] as const).map((it) => (
+        <button key={it} type="button" aria-pressed={view === it} onClick={() => onChange(it)}>
+          {{ form: 'Form', both: 'Form and text', text: 'Text' }[it]}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+interface Props {
+  name: string
+  /** Fields that the original fills in. */
+  without: string[]
+  first?: string[]
+  view: View
+  draft: Draft
+  schema: Schema | undefined
+  findings: Map<string, string[]>
+  isReadOnly: boolean
+  setValue: (value: Json | undefined) => void
+  setText: (text: string) => void
+  setFormat: (format: Format) => void
+}
+
+const NONE: string[] = []
+
+export function ForeignFields({ name, without, first = NONE, view, draft, schema, findings, isReadOnly, setValue, setText, setFormat }: Props) {
+  const root: Schema = schema ?? {}
+  const value: Fields = draft.value
+  return (
+    <div className={view === 'both' ? 'halves' : 'stack'}>
+      {view !== 'text' && schema && (
+        <section className="card" aria-label="Form">
+          {draft.error !== null && (
+            <div className="note bad" role="alert">
+              <strong>The text cannot be read</strong>
+              <span>{draft.error.message} The form is locked until it is mended; what you typed is kept.</span>
+            </div>
+          )}
+          <fieldset disabled={draft.error !== null} className="stack loose" aria-label={name}>
+            <Form.Provider value={{ root, findings, isReadOnly: draft.error !== null || isReadOnly }}>
+              <ObjectFields schema={root} value={value} path={[]} first={first} without={without} onChange={setValue} />
+            </Form.Provider>
+          </fieldset>
+        </section>
+      )}
+      {view !== 'form' && (
+        <section className="card" aria-label="Text">
+          <div className="row" role="group" aria-label="Format of the text">
+            {(['yaml', 'json'] as const).map((it) => (
+              <button key={it} type="button" className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
+                {it.toUpperCase()}
+              </button>
+            ))}
+          </div>
+          <Suspense fallback={<div className="editor" />}>
+            <Editor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
+          </Suspense>
+        </section>
+      )}
+    </div>
+  )
+}

@@ -72,7 +72,7 @@ pub fn forget_framing(headers: &mut Headers) {
 #[inline]
 pub fn is_forwarded(name: &[u8]) -> bool {
     // Few names begin like this.
-    matches!(name, [b'x' | b'X', b'-', _, ..])
+    matches!(name, [b'x' | b'X', b'-', b'f' | b'F' | b'r' | b'R', ..])
         && (name
             .get(..12)
             .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))

@@ -10,17 +10,20 @@ pub mod body;
 pub mod chunked;
 pub mod fields;
 mod head;
+mod known;
 pub mod request;
 pub mod response;
 pub mod status;
 pub mod target;
 
 pub use head::MAX_FIELDS;
+pub use known::{HeadPlace, KnownHeads};
 
 /// How the end of a message's body is known (RFC 9112, 6.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Framing {
     /// There is no body.
+    #[default]
     None,
     /// So many bytes follow.
     Length(u64),

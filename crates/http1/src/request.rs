@@ -3,12 +3,13 @@
 use crate::Framing;
 use crate::fields::{is_forwarded, list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
+use crate::known::{HeadPlace, KnownHead, KnownHeads};
 use crate::target::{bad, is_same_authority, read_host, read_target};
 use weir_plugin::headers::is_token;
-use weir_plugin::{Exchange, RefusalKind};
+use weir_plugin::{Exchange, RefusalKind, Request};
 
 /// What the connection must know of a request besides what filters see.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// Bytes of the head, its empty line included.
     pub length: usize,
@@ -46,10 +47,62 @@ pub enum Parsed {
 /// be a request.
 #[inline]
 pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
+    match head::start_line(bytes)? {
+        Some((line, first)) => parse_lines(bytes, first, split_request_line(line)?, exchange),
+        None => begins_a_request(bytes),
+    }
+}
+
+/// The same, but field lines that came before over the connection are not read again. `place` is the connection's.
+///
+/// # Errors
+/// See [`parse`].
+#[inline]
+pub fn parse_known(
+    bytes: &[u8],
+    exchange: &mut Exchange,
+    heads: &mut RequestHeads,
+    place: &mut HeadPlace,
+) -> Result<Parsed, RefusalKind> {
     let Some((line, first)) = head::start_line(bytes)? else {
         return begins_a_request(bytes);
     };
-    let (method, target, minor_version) = split_request_line(line)?;
+    let line = split_request_line(line)?;
+    let (method, target, minor_version) = line;
+    let is_path = target.first() == Some(&b'/');
+    let is_same = |known: &KnownHead<RequestFacts>| {
+        bytes[first..].starts_with(known.headers.loaded()) && known.facts.head.minor_version == minor_version
+    };
+    if is_path && let Some(known) = heads.find(*place, is_same) {
+        let request = &mut exchange.request;
+        request.headers.copy_from(&known.headers);
+        request.method.extend_from_slice(method);
+        request.version = (1, minor_version);
+        read_target(target, method, request)?;
+        return Ok(Parsed::Head(known.facts.tell(first, request)));
+    }
+    let parsed = parse_lines(bytes, first, line, exchange)?;
+    if is_path
+        && let Parsed::Head(head) = &parsed
+        && head.upgrade.is_none()
+    {
+        let request = &exchange.request;
+        heads.note(place, &bytes[first..head.length], |headers, facts| {
+            headers.copy_from(&request.headers);
+            facts.keep(head, first, request);
+        });
+    }
+    Ok(parsed)
+}
+
+/// Reads the field lines, and what they say together with the request line: method, target, minor version.
+#[inline]
+fn parse_lines(
+    bytes: &[u8],
+    first: usize,
+    (method, target, minor_version): (&[u8], &[u8], u8),
+    exchange: &mut Exchange,
+) -> Result<Parsed, RefusalKind> {
     let request = &mut exchange.request;
     let mut fields = Fields::default();
     let note = |name, value| fields.note(name, value);
@@ -60,6 +113,50 @@ pub fn parse(bytes: &[u8], exchange: &mut Exchange) -> Result<Parsed, RefusalKin
     request.version = (1, minor_version);
     let target_host = read_target(target, method, request)?;
     fields.settle(minor_version, length, target_host, exchange)
+}
+
+/// The heads of requests that came before.
+pub type RequestHeads = KnownHeads<RequestFacts>;
+
+/// What the field lines of a request say, on a connection whose requests are for paths.
+#[derive(Debug, Default)]
+pub struct RequestFacts {
+    /// Its length is that of the field lines, and it has no upgrade.
+    head: RequestHead,
+    host: Vec<u8>,
+    host_port: Option<u16>,
+    has_body: bool,
+    expects_continue: bool,
+    content_length: Option<u64>,
+}
+
+impl RequestFacts {
+    fn keep(&mut self, head: &RequestHead, first: usize, request: &Request) {
+        self.head = RequestHead {
+            length: head.length - first,
+            ..head.clone()
+        };
+        self.host.clone_from(&request.host);
+        self.host_port = request.host_port;
+        self.has_body = request.has_body;
+        self.expects_continue = request.expects_continue;
+        self.content_length = request.content_length;
+    }
+
+    /// Tells a request whose field lines begin at `first`.
+    #[inline]
+    fn tell(&self, first: usize, request: &mut Request) -> RequestHead {
+        request.host.extend_from_slice(&self.host);
+        request.host_port = self.host_port;
+        request.has_body = self.has_body;
+        request.expects_continue = self.expects_continue;
+        request.content_length = self.content_length;
+        RequestHead {
+            length: first + self.head.length,
+            upgrade: None,
+            ..self.head
+        }
+    }
 }
 
 /// Method, target and minor version.

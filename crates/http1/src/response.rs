@@ -3,11 +3,12 @@
 use crate::Framing;
 use crate::fields::{list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
+use crate::known::{HeadPlace, KnownHead, KnownHeads};
 use weir_plugin::Response;
 use weir_plugin::headers::is_value;
 
 /// What the connection must know of a response besides what filters see.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// Bytes of the head, its empty line included.
     pub length: usize,
@@ -53,6 +54,66 @@ pub fn parse(
     fields
         .settle(status, minor_version, length, to_head, response)
         .map(Some)
+}
+
+/// The same, but a head that came before over the connection is not read again. `place` is the connection's.
+///
+/// # Errors
+/// See [`parse`].
+#[inline]
+pub fn parse_known(
+    bytes: &[u8],
+    to_head: bool,
+    response: &mut Response,
+    heads: &mut ResponseHeads,
+    place: &mut HeadPlace,
+) -> Result<Option<ResponseHead>, InvalidResponse> {
+    let is_same = |known: &KnownHead<ResponseFacts>| {
+        let lines = bytes.strip_prefix(known.facts.start.as_slice());
+        lines.is_some_and(|lines| lines.starts_with(known.headers.loaded()))
+    };
+    if !to_head && let Some(known) = heads.find(*place, is_same) {
+        let facts = &known.facts;
+        response.clear();
+        response.status = facts.status;
+        response.reason.extend_from_slice(&facts.reason);
+        response.headers.copy_from(&known.headers);
+        return Ok(Some(ResponseHead {
+            upgrade: None,
+            ..facts.head
+        }));
+    }
+    let parsed = parse(bytes, to_head, response)?;
+    if !to_head
+        && let Some(head) = &parsed
+        && head.upgrade.is_none()
+        && let Some(start) = head.length.checked_sub(response.headers.loaded().len())
+        && bytes[start..].starts_with(response.headers.loaded())
+    {
+        heads.note(place, &bytes[..head.length], |headers, facts| {
+            headers.copy_from(&response.headers);
+            facts.start.clear();
+            facts.start.extend_from_slice(&bytes[..start]);
+            facts.status = response.status;
+            facts.reason.clone_from(&response.reason);
+            facts.head = head.clone();
+        });
+    }
+    Ok(parsed)
+}
+
+/// The heads of responses that came before, to requests other than HEAD.
+pub type ResponseHeads = KnownHeads<ResponseFacts>;
+
+/// What a response head says besides its fields.
+#[derive(Debug, Default)]
+pub struct ResponseFacts {
+    /// The status line, with its CRLF.
+    start: Vec<u8>,
+    status: u16,
+    reason: Vec<u8>,
+    /// It has no upgrade.
+    head: ResponseHead,
 }
 
 /// Minor version, status, and reason phrase (RFC 9112, 4).

@@ -13,9 +13,8 @@ const MAX_LENGTH: usize = 15;
 /// copy and compare: it holds no pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DialectName {
-    /// Zeros behind the name.
-    bytes: [u8; MAX_LENGTH],
-    length: u8,
+    /// The name, then zeros, and in the last byte the length: as much as is compared at once.
+    bytes: [u8; MAX_LENGTH + 1],
 }
 
 impl DialectName {
@@ -41,7 +40,7 @@ impl DialectName {
         if text.is_empty() || text.len() > MAX_LENGTH {
             return None;
         }
-        let mut bytes = [0; MAX_LENGTH];
+        let mut bytes = [0; MAX_LENGTH + 1];
         let mut at = 0;
         while at < text.len() {
             if !matches!(text[at], b'a'..=b'z' | b'0'..=b'9' | b'-') {
@@ -50,16 +49,15 @@ impl DialectName {
             bytes[at] = text[at];
             at += 1;
         }
-        Some(Self {
-            bytes,
-            length: text.len() as u8,
-        })
+        bytes[MAX_LENGTH] = text.len() as u8;
+        Some(Self { bytes })
     }
 
     /// The word in documents, logs and metrics.
     pub fn as_str(&self) -> &str {
         // Nothing else was let in.
-        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+        let length = usize::from(self.bytes[MAX_LENGTH]);
+        std::str::from_utf8(&self.bytes[..length]).unwrap_or_default()
     }
 
     /// Whether several credentials of a plugin may have the same key: the last one counts then.

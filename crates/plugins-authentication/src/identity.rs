@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::headers::{FieldName, OwnedNames, is_name, is_value};
 use weir_plugin::{
     AuthFailure, BuildContext, ConsumerIdentity, Exchange, Identity, Outcome, Refusal, RefusalKind,
 };
@@ -107,8 +107,13 @@ pub(crate) struct Gate {
     anonymous: Option<Option<Identity>>,
     skip_authenticated: bool,
     on_preflight: bool,
-    headers: Vec<IdentityHeader>,
-    anonymous_header: Option<String>,
+    /// What upstreams are told, with names that are checked.
+    headers: Vec<(FieldName, IdentityValue)>,
+    anonymous_header: Option<FieldName>,
+    /// The header that names a credential.
+    credential_header: Option<FieldName>,
+    /// The names of all these headers, and of those that the next one of the list replaces.
+    owned: OwnedNames,
     /// Stands for the id of credentials without one, so that their callers do not look anonymous.
     unnamed: Arc<str>,
 }
@@ -165,8 +170,13 @@ impl Gate {
             anonymous,
             skip_authenticated: config.skip_authenticated,
             on_preflight: config.on_preflight,
-            headers: config.headers,
-            anonymous_header: config.anonymous_header,
+            credential_header: credential_header(&config.headers),
+            owned: OwnedNames::new(
+                (config.headers.iter().map(|header| header.name.as_str()))
+                    .chain(config.anonymous_header.as_deref()),
+            ),
+            headers: lasting(config.headers, config.anonymous_header.as_deref()),
+            anonymous_header: config.anonymous_header.as_deref().and_then(FieldName::new),
             unnamed: Arc::from(""),
         })
     }
@@ -196,9 +206,6 @@ impl Gate {
             .credential_id
             .get_or_insert_with(|| Arc::clone(&self.unnamed));
         self.tell(exchange, &identity);
-        if let Some(name) = &self.anonymous_header {
-            exchange.request.headers.remove_owned(name.as_bytes());
-        }
         exchange.identity = Some(identity);
         Outcome::Continue
     }
@@ -207,14 +214,10 @@ impl Gate {
     /// credential.
     pub(crate) fn accept_unknown(&self, exchange: &mut Exchange, name: &str) {
         self.clear(exchange);
-        let told = |header: &&IdentityHeader| header.value == IdentityValue::CredentialId;
-        if let Some(header) = self.headers.iter().find(told)
+        if let Some(header) = &self.credential_header
             && is_value(name.as_bytes())
         {
-            exchange
-                .request
-                .headers
-                .append(header.name.as_bytes(), name.as_bytes());
+            exchange.request.headers.append_named(header, name.as_bytes());
         }
     }
 
@@ -242,7 +245,7 @@ impl Gate {
             Some(Some(identity)) => {
                 self.tell(exchange, identity);
                 if let Some(name) = &self.anonymous_header {
-                    exchange.request.headers.set_owned(name.as_bytes(), b"true");
+                    exchange.request.headers.append_named(name, b"true");
                 }
                 exchange.identity = Some(identity.clone());
                 Outcome::Continue
@@ -250,22 +253,43 @@ impl Gate {
         }
     }
 
+    /// Tells the upstream who calls, in place of all that the client has said about that.
     fn tell(&self, exchange: &mut Exchange, identity: &Identity) {
-        let headers = &mut exchange.request.headers;
-        for header in &self.headers {
-            headers.remove_owned(header.name.as_bytes());
-            if let Some(value) = header.value.read(identity).filter(|value| !value.is_empty()) {
-                headers.append(header.name.as_bytes(), value.as_bytes());
+        self.clear(exchange);
+        for (name, value) in &self.headers {
+            if let Some(value) = value.read(identity).map(str::as_bytes)
+                && !value.is_empty()
+                && is_value(value)
+            {
+                exchange.request.headers.append_named(name, value);
             }
         }
     }
 
     fn clear(&self, exchange: &mut Exchange) {
-        let names = self.headers.iter().map(|header| &header.name);
-        for name in names.chain(&self.anonymous_header) {
-            exchange.request.headers.remove_owned(name.as_bytes());
-        }
+        exchange.request.headers.remove_all_owned(&self.owned);
     }
+}
+
+/// The headers that are left of a list: one whose name may be taken for that of a later one, or for that of the
+/// anonymous consumer's, is replaced by it.
+fn lasting(headers: Vec<IdentityHeader>, anonymous: Option<&str>) -> Vec<(FieldName, IdentityValue)> {
+    let mut lasting = Vec::new();
+    let mut later: Vec<String> = anonymous.map(str::to_owned).into_iter().collect();
+    for header in headers.into_iter().rev() {
+        let is_replaced = OwnedNames::new(later.iter().map(String::as_str)).contains(header.name.as_bytes());
+        if !is_replaced && let Some(name) = FieldName::new(&header.name) {
+            lasting.push((name, header.value));
+        }
+        later.push(header.name);
+    }
+    lasting.reverse();
+    lasting
+}
+
+fn credential_header(headers: &[IdentityHeader]) -> Option<FieldName> {
+    let told = |header: &&IdentityHeader| header.value == IdentityValue::CredentialId;
+    FieldName::new(&headers.iter().find(told)?.name)
 }
 
 impl IdentityValue {
@@ -282,6 +306,32 @@ impl IdentityValue {
             }
             Self::CredentialId => identity.credential_id.as_deref(),
             Self::Text(text) => Some(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_headers_are_replaced_by_later_ones_of_the_name() {
+        for (names, anonymous, left) in [
+            (&["X-A", "X-B"][..], None, &["X-A", "X-B"][..]),
+            (&["X-A", "x_a", "X-B"], None, &["x_a", "X-B"]),
+            (&["X-A", "X-B", "X-Nobody"], Some("x-nobody"), &["X-A", "X-B"]),
+            (&["X-A", "X-A", "X-A"], Some("X-Other"), &["X-A"]),
+            (&[], Some("X-A"), &[]),
+        ] {
+            let headers = names
+                .iter()
+                .map(|name| IdentityHeader::new(*name, IdentityValue::ConsumerId));
+            let found = lasting(headers.collect(), anonymous);
+            let found: Vec<_> = found
+                .iter()
+                .map(|(name, _)| String::from_utf8_lossy(name.as_bytes()).into_owned())
+                .collect();
+            assert_eq!(found, left, "{names:?} {anonymous:?}");
         }
     }
 }

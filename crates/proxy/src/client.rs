@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
+use weir_http1::HeadPlace;
 use weir_plugin::Exchange;
 use weir_snapshot::ServerIdentity;
 
@@ -27,6 +28,8 @@ pub struct Client {
     pub timer: Timer,
     /// The `X-Forwarded-*` lines of the last call that was forwarded.
     pub forwarded_lines: forwarded::Lines,
+    /// Where the head of its last request is kept.
+    pub last_head: HeadPlace,
     pub peer: SocketAddr,
     pub local: SocketAddr,
     /// What was agreed on over TLS.

@@ -25,6 +25,7 @@ use std::task::Poll;
 use std::time::Instant;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
+use weir_http1::HeadPlace;
 use weir_http1::request::{self, Parsed, RequestHead};
 use weir_plugin::{Exchange, Refusal, RefusalKind};
 use weir_snapshot::CHALLENGE_PROTOCOL;
@@ -98,6 +99,7 @@ pub async fn serve(
         write,
         timer,
         forwarded_lines: forwarded::Lines::default(),
+        last_head: HeadPlace::default(),
         peer,
         local,
         tls,
@@ -218,7 +220,8 @@ impl Client {
             }
             let bytes = self.reader.inbox.bytes();
             if !bytes.is_empty() && (looked_at == 0 || weir_http1::ends_a_head(bytes, looked_at)) {
-                match request::parse(bytes, exchange) {
+                let heads = &mut worker.request_heads.borrow_mut();
+                match request::parse_known(bytes, exchange, heads, &mut self.last_head) {
                     Ok(Parsed::Head(head)) => {
                         let refusal = check_size(&head, exchange, limits);
                         self.reader.inbox.consume(head.length);

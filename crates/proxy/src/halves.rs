@@ -163,6 +163,18 @@ impl AsyncWrite for WriteHalf {
 }
 
 impl WriteHalf {
+    /// Writes what a plain connection takes at once; the number of bytes. What is not written is for `poll_write`.
+    ///
+    /// # Errors
+    /// What the system says, but that it takes nothing now.
+    #[inline]
+    pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(half) => half.try_write(bytes),
+            Self::Tls(_) | Self::Stream(_) => Ok(0),
+        }
+    }
+
     /// Ends the connection with a reset once all of it is dropped: the peer must not take what it got for the whole.
     pub fn reset(self) {
         let set = match self {

@@ -2,7 +2,7 @@
 
 use crate::buffer::{Buffers, Inbox};
 use crate::halves::{ReadHalf, WriteHalf};
-use crate::timer::Timer;
+use crate::timer::{Timer, later};
 use crate::transport;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use weir_http1::HeadPlace;
 use weir_model::KeepalivePool;
 use weir_snapshot::ClientTls;
 use weir_telemetry::metrics::WorkerMetrics;
@@ -66,6 +67,8 @@ pub struct UpstreamConnection {
     /// Away while a request body is sent beside the response.
     pub write: Option<WriteHalf>,
     pub inbox: Inbox,
+    /// Where the head of its last response is kept.
+    pub last_head: HeadPlace,
     /// Bounds the waits of the call that it carries; kept, as setting a timer up again costs more than moving it.
     pub timer: Timer,
     /// Calls that it has carried.
@@ -122,6 +125,7 @@ impl UpstreamConnection {
             read,
             write: Some(write),
             inbox: Inbox::default(),
+            last_head: HeadPlace::default(),
             timer,
             calls: 0,
             open: Some(CountedOpen::new(metrics)),
@@ -152,7 +156,7 @@ struct Idle {
 impl Idle {
     /// Whether it can carry a call, if idle connections are kept for so long.
     fn is_good(&self, now: Instant, timeout: Duration) -> bool {
-        now.saturating_duration_since(self.since) < timeout && !self.connection.read.is_dead()
+        !timeout.is_zero() && now < later(self.since, timeout) && !self.connection.read.is_dead()
     }
 }
 

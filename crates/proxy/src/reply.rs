@@ -228,7 +228,12 @@ impl RequestContext<'_> {
             stream.end_with_next_write();
         }
         if !out.is_empty() {
-            let written = self.write_to_client(out, &[], watch).await;
+            // Nearly always the client takes all of it at once.
+            let written = match self.client.write.try_write(out) {
+                Ok(count) if count == out.len() => Ok(()),
+                Ok(count) => self.write_to_client(&out[count..], &[], watch).await,
+                Err(error) => Err(error),
+            };
             out.clear();
             written?;
         }
@@ -284,8 +289,9 @@ impl RequestContext<'_> {
 
 /// Writes `Via` (RFC 9110, 7.6.3).
 pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Via: ");
-    out.extend_from_slice(protocol(version));
+    let start = via_start(version);
+    out.reserve(start.len() + pseudonym.len() + 2);
+    out.extend_from_slice(start);
     out.extend_from_slice(pseudonym);
     out.extend_from_slice(b"\r\n");
 }
@@ -306,14 +312,20 @@ pub fn extend_via(forwarded: &ForwardedHeaderPolicy, version: (u8, u8), headers:
     true
 }
 
-/// A version of HTTP as `Via` names it.
-fn protocol(version: (u8, u8)) -> &'static [u8] {
+/// What stands before the pseudonym in a line `Via` about this version of HTTP.
+#[inline]
+fn via_start(version: (u8, u8)) -> &'static [u8] {
     match version {
-        (1, 0) => b"1.0 ",
-        (2, _) => b"2 ",
-        (3, _) => b"3 ",
-        _ => b"1.1 ",
+        (1, 0) => b"Via: 1.0 ",
+        (2, _) => b"Via: 2 ",
+        (3, _) => b"Via: 3 ",
+        _ => b"Via: 1.1 ",
     }
+}
+
+/// A version of HTTP as `Via` names it, with the space after it.
+fn protocol(version: (u8, u8)) -> &'static [u8] {
+    &via_start(version)[b"Via: ".len()..]
 }
 
 /// What a client did wrong on the wire, where that is why it is refused.

@@ -97,7 +97,7 @@ fn housekeep(worker: &Rc<Worker>, tasks: &TaskPool) {
     worker.resolver.look_after(now);
     worker.runtime.trim();
     tasks.trim();
-    worker.trim_exchanges();
+    worker.trim();
     if let Some(log) = &worker.access_log {
         log.borrow_mut().flush_if_older_than(system_clock(), LOG_FLUSH_MS);
     }

@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use weir_flow::balancer::BalancerState;
+use weir_http1::request::RequestHeads;
+use weir_http1::response::ResponseHeads;
 use weir_plugin::{Exchange, system_clock};
 use weir_telemetry::access_log::AccessLogHandle;
 use weir_telemetry::metrics::WorkerMetrics;
@@ -49,6 +51,9 @@ pub struct Worker {
     pub access_log: Option<RefCell<AccessLogHandle>>,
     /// If analytics are on: receives finished calls.
     pub calls: Option<WorkerCalls<PublishedSnapshot>>,
+    /// Heads that came before, from clients and from upstreams.
+    pub request_heads: RefCell<RequestHeads>,
+    pub response_heads: RefCell<ResponseHeads>,
     serving: RefCell<Rc<WorkerSnapshot>>,
     /// Lent to calls as pointers, and not copied there and back.
     exchanges: ObjectPool<Box<Exchange>>,
@@ -144,6 +149,8 @@ impl Worker {
             metrics,
             access_log: access_log.map(RefCell::new),
             calls: shared.calls.as_ref().map(WorkerCalls::new),
+            request_heads: RefCell::default(),
+            response_heads: RefCell::default(),
             serving: RefCell::new(Rc::new(WorkerSnapshot::new(published, seed))),
             exchanges: ObjectPool::new(SPARE_EXCHANGES),
             connections: RefCell::default(),
@@ -227,9 +234,11 @@ impl Worker {
         !self.connections.borrow().is_empty()
     }
 
-    /// Frees exchanges that were not needed for a while.
-    pub fn trim_exchanges(&self) {
+    /// Frees exchanges and heads that were not needed for a while.
+    pub fn trim(&self) {
         drop(self.exchanges.trim());
+        self.request_heads.borrow_mut().trim();
+        self.response_heads.borrow_mut().trim();
     }
 
     /// Has connections end with their current call.

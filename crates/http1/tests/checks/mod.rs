@@ -6,9 +6,9 @@
 
 use weir_http1::chunked::{LAST_CHUNK, decode_all, write_size_line};
 use weir_http1::fields::push_header;
-use weir_http1::request::{self, Parsed, RequestHead};
-use weir_http1::response::{self, ResponseHead};
-use weir_http1::{Framing, MAX_FIELDS, status};
+use weir_http1::request::{self, Parsed, RequestHead, RequestHeads};
+use weir_http1::response::{self, ResponseHead, ResponseHeads};
+use weir_http1::{Framing, HeadPlace, MAX_FIELDS, status};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Response};
 
@@ -29,6 +29,21 @@ fn parse_request(bytes: &[u8]) -> Option<(RequestHead, Exchange)> {
     }
 }
 
+/// Reads a head that comes again as what was read of it first.
+fn known_request(bytes: &[u8], head: &RequestHead, first: &Exchange) {
+    let (mut heads, mut place) = (RequestHeads::default(), HeadPlace::default());
+    for _ in 0..4 {
+        let mut exchange = Exchange::new(|| 0, 1);
+        let parsed = request::parse_known(bytes, &mut exchange, &mut heads, &mut place);
+        assert_eq!(parsed, Ok(Parsed::Head(head.clone())));
+        assert_eq!(
+            format!("{:?}", exchange.request),
+            format!("{:?}", first.request),
+            "known"
+        );
+    }
+}
+
 /// Reads `bytes` as a request head.
 ///
 /// # Panics
@@ -46,6 +61,7 @@ pub fn request_head(bytes: &[u8]) {
         parse_request(&bytes[..head.length - 1]).is_none(),
         "an incomplete head was accepted"
     );
+    known_request(bytes, &head, &exchange);
     let request = &exchange.request;
     check_fields(&request.headers);
     let is_clean = |byte: &u8| *byte > 0x20 && *byte != 0x7f;
@@ -148,6 +164,13 @@ pub fn response_head(bytes: &[u8]) {
             response::parse(&bytes[..head.length - 1], to_head, &mut other),
             Ok(None)
         );
+        let (mut heads, mut place) = (ResponseHeads::default(), HeadPlace::default());
+        for _ in 0..4 {
+            let mut again = Response::default();
+            let parsed = response::parse_known(bytes, to_head, &mut again, &mut heads, &mut place);
+            assert_eq!(parsed, Ok(Some(head.clone())));
+            assert_eq!(format!("{again:?}"), format!("{response:?}"), "known");
+        }
         check_fields(&response.headers);
         assert!((100..1000).contains(&response.status) && is_value(&response.reason));
         if to_head || response.status < 200 || matches!(response.status, 204 | 304) {

@@ -9,6 +9,7 @@ mod owned;
 mod syntax;
 
 pub use named::FieldName;
+pub use owned::OwnedNames;
 pub use syntax::{is_name, is_token, is_value, name_len, token_len, value_len};
 
 /// Headers of one request or response.
@@ -47,6 +48,12 @@ impl Tag {
     #[inline]
     fn name_len(self) -> usize {
         (self.0 >> 8) as usize
+    }
+
+    /// One bit for the length: names without a common bit are different.
+    #[inline]
+    fn length_bit(self) -> u64 {
+        1 << (self.name_len() % 64)
     }
 }
 
@@ -143,9 +150,13 @@ impl Headers {
         }
         // Hardly ever any, and then no memory is taken.
         let mut behind = Vec::new();
+        let lengths = other
+            .entries
+            .iter()
+            .fold(0, |all, entry| all | entry.tag.length_bit());
         let Self { arena, entries, .. } = self;
         for entry in entries.iter_mut().filter(|entry| !entry.is_removed()) {
-            if other.contains(Self::header(arena, entry).name) {
+            if entry.tag.length_bit() & lengths != 0 && other.contains(Self::header(arena, entry).name) {
                 behind.push(*entry);
                 entry.tag = Tag::REMOVED;
             }
@@ -225,6 +236,12 @@ impl Headers {
     pub fn load(&mut self, head: &[u8]) {
         debug_assert!(self.arena.is_empty(), "named lines begin a list");
         self.arena.extend_from_slice(head);
+    }
+
+    /// The bytes of all lines: those that were loaded, and then those that were added.
+    #[inline]
+    pub fn loaded(&self) -> &[u8] {
+        &self.arena
     }
 
     /// Brings lines behind what the list has, of which those that are well-formed are named then; gives where they

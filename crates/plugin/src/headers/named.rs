@@ -1,6 +1,6 @@
 //! Names of fields that are known before any call is, and so are checked once.
 
-use super::{Entry, Headers, Tag, is_name, is_value};
+use super::{Entry, Headers, Tag, is_name, is_same_name, is_value};
 
 /// The name of a field, ready to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,13 +19,22 @@ impl FieldName {
             tag: Tag::of(name),
         })
     }
+
+    /// The name as it is written.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.start[..self.start.len() - 2]
+    }
 }
 
 impl Headers {
     /// Sets the value of a header, which is made of digits or was checked before, in place of all that it has.
     pub fn set_named(&mut self, name: &FieldName, value: &[u8]) {
-        let text = &name.start[..name.start.len() - 2];
-        match self.contains(text) {
+        let text = name.as_bytes();
+        let is_it = |entry: &Entry| {
+            entry.tag == name.tag && is_same_name(Self::header(&self.arena, entry).name, text)
+        };
+        match self.entries.iter().any(is_it) {
             true => self.set(text, value),
             false => self.append_named(name, value),
         }
@@ -36,6 +45,7 @@ impl Headers {
     pub fn append_named(&mut self, name: &FieldName, value: &[u8]) {
         debug_assert!(is_value(value));
         let start = self.arena.len();
+        self.arena.reserve(name.start.len() + value.len() + 2);
         self.arena.extend_from_slice(&name.start);
         self.arena.extend_from_slice(value);
         let value_end = self.arena.len() as u32;

@@ -3,7 +3,46 @@
 
 use super::{Headers, Tag};
 
+/// Names of fields that the gateway owns, to be looked for at once.
+#[derive(Debug, Clone, Default)]
+pub struct OwnedNames {
+    names: Box<[Box<[u8]>]>,
+    /// A bit for each length.
+    lengths: u64,
+}
+
+impl OwnedNames {
+    /// These names.
+    pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = names.into_iter().map(|name| name.as_bytes().into());
+        let names: Box<[Box<[u8]>]> = names.collect();
+        let bits = names.iter().map(|name| Tag::of(name).length_bit());
+        Self {
+            lengths: bits.fold(0, |all, bit| all | bit),
+            names,
+        }
+    }
+
+    /// Whether a header of this name may be taken for one of them.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.names
+            .iter()
+            .any(|own| own.len() == name.len() && is_alike(own, name))
+    }
+}
+
 impl Headers {
+    /// Removes every header that may be taken for one of these, in one pass; see [`Headers::remove_owned`].
+    pub fn remove_all_owned(&mut self, names: &OwnedNames) {
+        let Self { arena, entries, .. } = self;
+        for entry in entries {
+            let may_be = entry.tag.length_bit() & names.lengths != 0 && !entry.is_removed();
+            if may_be && names.contains(Self::header(arena, entry).name) {
+                entry.tag = Tag::REMOVED;
+            }
+        }
+    }
+
     /// Removes every header that may be taken for this one: in any case, and with `_` for `-` or the other way round.
     pub fn remove_owned(&mut self, name: &[u8]) {
         let Self { arena, entries, .. } = self;
@@ -59,6 +98,8 @@ mod tests {
             for name in CLIENTS {
                 headers.append(name.as_bytes(), b"client");
             }
+            let mut others = headers.clone();
+            others.remove_all_owned(&OwnedNames::new(["no-such-name", name]));
             headers.set_owned(name.as_bytes(), b"own");
             let names: Vec<_> = headers
                 .iter()
@@ -66,6 +107,8 @@ mod tests {
                 .collect();
             assert_eq!(names[..names.len() - 1], *left, "{name}");
             assert_eq!(headers.get(name.as_bytes()), Some(&b"own"[..]), "{name}");
+            let names: Vec<_> = others.iter().map(|it| String::from_utf8_lossy(it.name)).collect();
+            assert_eq!(names, *left, "{name}, several at once");
         }
     }
 }

@@ -213,7 +213,12 @@ impl RequestContext<'_> {
         else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        let sent = write_all(write, &out, timer, write_timeout).await;
+        // Nearly always the upstream takes all of it at once.
+        let sent = match write.try_write(&out) {
+            Ok(count) if count == out.len() => Ok(()),
+            Ok(count) => write_all(write, &out[count..], timer, write_timeout).await,
+            Err(error) => Err(error),
+        };
         self.worker.runtime.buffers.give_output(out);
         match sent {
             // The answer may be there already. Where it is not, waiting for it tells what the stream died of.
@@ -360,10 +365,11 @@ impl RequestContext<'_> {
             None => Background::Client(&mut *self.client),
         };
         loop {
-            let inbox = &mut attempt.connection.inbox;
+            let UpstreamConnection { inbox, last_head, .. } = &mut *attempt.connection;
             let bytes = inbox.bytes();
             if !bytes.is_empty() && (looked_at == 0 || weir_http1::ends_a_head(bytes, looked_at)) {
-                match response::parse(inbox.bytes(), to_head, &mut self.exchange.response) {
+                let heads = &mut self.worker.response_heads.borrow_mut();
+                match response::parse_known(bytes, to_head, &mut self.exchange.response, heads, last_head) {
                     Ok(Some(head)) => return Awaited::Head(head),
                     Ok(None) => {}
                     Err(error) => {

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use weir_http1::HeadPlace;
 use weir_http2::{Role, Settings};
 use weir_model::KeepalivePool;
 
@@ -126,6 +127,7 @@ impl Http2Pool {
                     read,
                     write: Some(write),
                     inbox: Default::default(),
+                    last_head: HeadPlace::default(),
                     timer: Timer::new(now, Duration::ZERO),
                     calls: 0,
                     open: Some(CountedOpen::new(&runtime.metrics)),
@@ -222,6 +224,7 @@ impl Http2Pool {
                 read: ReadHalf::Stream(Rc::default()),
                 write: None,
                 inbox: Inbox::default(),
+                last_head: HeadPlace::default(),
                 timer: Timer::new(now, Duration::ZERO),
                 calls,
                 open: None,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
+use weir_http1::HeadPlace;
 use weir_plugin::{LogFile, LogHttp, LogSink};
 
 /// The longest that a datagram may take to be sent.
@@ -220,6 +221,7 @@ async fn post(
         read,
         write: Some(write),
         inbox: Inbox::default(),
+        last_head: HeadPlace::default(),
         timer: Timer::new(Instant::now(), http.timeout),
         calls: 0,
         open: None,

@@ -10,7 +10,7 @@ async function join(page: Page, shop: Shop, name: string) {
   await page.getByLabel('Password').fill('correct horse battery')
   await page.getByRole('button', { name: 'Make an account' }).click()
   await expect(page.getByRole('status')).toContainText('a mail is on its way')
-  const link = await linkFor(shop, `${name}@example.com`)
+  const link = await linkFor(shop, `${name}@example.com`, 'confirm')
   await page.goto(link)
   await page.getByRole('button', { name: 'Confirm' }).click()
   await expect(page.getByRole('status')).toContainText('You can sign in now.')

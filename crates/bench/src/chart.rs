@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// The font of every chart: the one that `picture.rs` brings along.
 pub const FONT: &str = "DejaVu Sans";
 const WIDTH: f64 = 860.0;
-/// Weir's own bars and lines are blue, whoever stands beside them.
+/// Weir's own bars and lines are blue, whatever stands beside them.
 const BLUES: [&str; 3] = ["#1668b8", "#3a9bdc", "#0b3c6f"];
 const OTHERS: [&str; 8] = [
     "#7a7a7a", "#c8551b", "#2f8f4e", "#8a4fb0", "#b8860b", "#b02a4c", "#3f7f7f", "#444444",

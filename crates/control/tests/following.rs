@@ -14,7 +14,7 @@ use weir_snapshot::PersistentState;
 use weir_store::{Key, Revision};
 
 /// How long anything may take. Much more than it should: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Running {
     inputs: Inputs,
@@ -61,7 +61,7 @@ impl Running {
                 changed.changed().await.expect("the engine works");
             }
         };
-        tokio::time::timeout(PATIENCE, wait).await.expect("in time");
+        tokio::time::timeout(TIMEOUT, wait).await.expect("in time");
         self.followed.state()
     }
 }
@@ -169,9 +169,7 @@ async fn the_newest_is_kept_and_is_where_the_next_begins() {
             tokio::task::yield_now().await;
         }
     };
-    let documents = tokio::time::timeout(PATIENCE, newest)
-        .await
-        .expect("kept in time");
+    let documents = tokio::time::timeout(TIMEOUT, newest).await.expect("kept in time");
     assert_eq!(documents.len(), 5);
 
     let next = start(None);

@@ -16,7 +16,7 @@ use weir_native::NativeDialect;
 use weir_snapshot::PersistentState;
 use weir_store::{Key, Revision};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_further_dialect_recognises_and_translates_its_files() {
@@ -85,7 +85,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
             revision: Revision(1),
         }))
         .await;
-    tokio::time::timeout(PATIENCE, followed.settled())
+    tokio::time::timeout(TIMEOUT, followed.settled())
         .await
         .expect("served");
     assert_eq!(

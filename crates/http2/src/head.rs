@@ -146,7 +146,7 @@ mod tests {
                 false,
             ),
             (
-                "what nobody has looked at",
+                "what no code has looked at",
                 b"\x40\x01A\x01b",
                 0,
                 true,

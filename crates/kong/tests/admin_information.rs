@@ -47,7 +47,7 @@ impl HealthSource for PluginSupport {
             return Err("no such address".to_owned());
         }
         let mark = format!("{target} {address:?} {is_healthy}");
-        self.marks.lock().expect("nobody panicked").push(mark);
+        self.marks.lock().expect("no thread panicked").push(mark);
         Ok(())
     }
 }
@@ -330,7 +330,7 @@ async fn health_is_told_and_marked() {
     ] {
         assert_eq!(client.call("PUT", path, json!({})).await.0, status, "{path}");
     }
-    let marks = known.marks.lock().expect("nobody panicked").clone();
+    let marks = known.marks.lock().expect("no thread panicked").clone();
     assert_eq!(
         marks,
         ["a.test:80 None false", "a.test:80 Some(\"127.0.0.1:80\") true"]

@@ -38,7 +38,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "clustering_data_planes.cert_details.expiry_timestamp: timestamp",
-        "nobody writes it",
+        "no client writes it",
     ),
     (
         "response-ratelimiting.config.limits: len_min",

@@ -220,7 +220,7 @@ async fn theme(Extension(visit): Extension<Visit>) -> Response {
     (HEADERS, kind, css).into_response()
 }
 
-/// The public APIs for machines (RFC 9727), whoever asks.
+/// The public APIs for machines (RFC 9727), for every caller.
 async fn api_catalog(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>) -> Response {
     let catalogue = portals.catalogue().await;
     let (url, anybody) = (&visit.url, Viewer::default());

@@ -66,23 +66,23 @@ mod tests {
 
     #[test]
     fn what_nobody_needs_goes_by_and_by() {
-        let spares: ObjectPool<u32> = ObjectPool::new(8);
+        let pool: ObjectPool<u32> = ObjectPool::new(8);
         for number in 0..10 {
-            spares.give(number);
+            pool.give(number);
         }
-        assert!(!spares.has_room());
+        assert!(!pool.has_room());
         // The first time nothing is known of what was needed.
-        assert!(spares.trim().is_empty());
-        let (last, before) = (spares.take(), spares.take());
+        assert!(pool.trim().is_empty());
+        let (last, before) = (pool.take(), pool.take());
         assert_eq!((last, before), (Some(7), Some(6)));
-        spares.give(6);
-        spares.give(7);
+        pool.give(6);
+        pool.give(7);
         // Six of eight were never needed.
-        assert_eq!(spares.trim(), [0, 1, 2]);
-        assert_eq!(spares.trim(), [3, 4, 5]);
-        assert_eq!(spares.trim(), [6]);
-        assert_eq!(spares.trim(), [7]);
-        assert_eq!(spares.take(), None);
-        assert!(spares.trim().is_empty());
+        assert_eq!(pool.trim(), [0, 1, 2]);
+        assert_eq!(pool.trim(), [3, 4, 5]);
+        assert_eq!(pool.trim(), [6]);
+        assert_eq!(pool.trim(), [7]);
+        assert_eq!(pool.take(), None);
+        assert!(pool.trim().is_empty());
     }
 }

@@ -9,7 +9,7 @@ use weir_http2::{FieldList, StreamBuffers};
 use weir_telemetry::metrics::WorkerMetrics;
 
 /// Most parts of streams that wait for their next use.
-const MAX_SPARES: usize = 1024;
+const MAX_IDLE_OBJECTS: usize = 1024;
 
 /// What the connections of one worker share.
 pub struct Runtime {
@@ -30,7 +30,7 @@ impl Runtime {
             metrics: Arc::clone(metrics),
             buffers: Buffers::default(),
             lists: SpareLists::default(),
-            stream_buffers: ObjectPool::new(MAX_SPARES),
+            stream_buffers: ObjectPool::new(MAX_IDLE_OBJECTS),
         }
     }
 
@@ -47,7 +47,7 @@ pub struct SpareLists(ObjectPool<Box<FieldList>>);
 
 impl Default for SpareLists {
     fn default() -> Self {
-        Self(ObjectPool::new(MAX_SPARES))
+        Self(ObjectPool::new(MAX_IDLE_OBJECTS))
     }
 }
 

@@ -141,7 +141,7 @@ fn states_of_targets_outlive_snapshots() {
     assert_eq!((inflight(&second, 0), inflight(&second, 1)), (0, 7));
     drop((first, second));
     let third = compiled(&["a"]);
-    assert_eq!(inflight(&third, 0), 0, "nobody used it any more");
+    assert_eq!(inflight(&third, 0), 0, "no call used it any more");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn tables_replace_instances_for_consumers() {
         "consumers": [{"id": "c0"}, {"id": "c1"}, {"id": "c2"}, {"id": "c1", "dialect": "kong"}],
         "plugins": [instance("everybody"), instance("gold"), instance("special")],
         "consumer_tables": [
-            {"id": "first", "instances": {"c1": "special", "nobody": "special"}},
+            {"id": "first", "instances": {"c1": "special", "stranger": "special"}},
             {"id": "second", "instances": {"c1": "gold", "c2": null}},
         ],
         "routes": [
@@ -214,7 +214,7 @@ fn tables_replace_instances_for_consumers() {
     assert_eq!(warnings.len(), 1);
     assert_eq!(
         warnings[0].path.to_string(),
-        "consumer_tables[0].instances.nobody"
+        "consumer_tables[0].instances.stranger"
     );
     for (route, consumer, wanted) in [
         (0, None, Some("everybody")),

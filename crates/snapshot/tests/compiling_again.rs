@@ -109,7 +109,7 @@ fn without_name(mut consumer: Value) -> Value {
     consumer
 }
 
-/// Whoever sends calls somewhere that is wrong is in the way of nobody else, then and later.
+/// A route that sends calls to a wrong place is in the way of no other, then and later.
 #[test]
 fn a_destination_that_is_refused_is_forgotten() {
     let sends = |service: &str, host: &str| json!([{"use": {"name": "phased", "config": {"request": true, "sends_to": {"service": service, "host": {"fixed": host}}}}}]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// The name under which a change is recorded. Whoever lets a call in to an Admin API puts it into the call's
+/// The name under which a change is recorded. The guard of an Admin API puts it into the call's
 /// extensions; the API puts it into its transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Author(pub Arc<str>);

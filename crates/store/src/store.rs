@@ -80,8 +80,8 @@ pub trait Watch: Send {
     /// its own prefix learns up to which revision it has seen everything, and what to expect when it commits.
     ///
     /// # Errors
-    /// The watch is over: [`WatchError::Compacted`] when its reader was too slow, or the store is lost. Whoever
-    /// wants to go on reads again.
+    /// The watch is over: [`WatchError::Compacted`] when its reader was too slow, or the store is lost. A reader
+    /// that wants to go on reads again.
     async fn next(&mut self) -> Result<Changes, WatchError>;
 }
 

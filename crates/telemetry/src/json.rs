@@ -1,5 +1,5 @@
 //! JSON text, appended to a buffer, for lines and entries of logs: a peer's bytes need not be UTF-8, which no JSON
-//! serialiser takes, and nothing is allocated for a value. The result holds no line feed, whatever the bytes are: nobody
+//! serialiser takes, and nothing is allocated for a value. The result holds no line feed, whatever the bytes are: no one
 //! can forge a second line.
 
 use std::net::{IpAddr, SocketAddr};

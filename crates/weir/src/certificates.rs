@@ -1,4 +1,4 @@
-//! Certificates near or past their end: a certificate that is over is served all the same, and nobody shall find out
+//! Certificates near or past their end: a certificate that has expired is still served, and no operator should find out
 //! by his clients.
 
 use crate::run::unix_seconds;
@@ -136,7 +136,7 @@ mod tests {
             validity: Validity { from, until },
         };
         let now = 1_000 * DAY;
-        for (from, until, standing, word) in [
+        for (from, until, status, word) in [
             (-300, 65, CertificateStatus::Good, None),
             (-300, 29, CertificateStatus::Ending, Some("ends in 29 days")),
             (-60, 29, CertificateStatus::Good, None),
@@ -147,7 +147,7 @@ mod tests {
             (2, 100, CertificateStatus::Early, Some("good only in 2 days")),
         ] {
             let end = end(now + from * DAY, now + until * DAY);
-            assert_eq!(CertificateStatus::of(&end, now), standing, "{from} {until}");
+            assert_eq!(CertificateStatus::of(&end, now), status, "{from} {until}");
             let told = warning(&end, now);
             match word {
                 None => assert_eq!(told, None),

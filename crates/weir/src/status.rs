@@ -123,9 +123,9 @@ impl Status {
     }
 
     /// Certificates may be got.
-    pub fn set_acme(&self, standing: AcmeStatus) {
+    pub fn set_acme(&self, status: AcmeStatus) {
         // There is one.
-        let _is_first = self.acme.set(standing);
+        let _is_first = self.acme.set(status);
     }
 
     /// Serves another snapshot. Gives its generation.

@@ -311,7 +311,7 @@ mod tests {
                 .all(|it| &*it.route == "route-3" && it.time < NOW + 3_000_000)
         );
         let none = search(Search {
-            consumer: Some("nobody".to_owned()),
+            consumer: Some("stranger".to_owned()),
             ..Search::default()
         });
         assert_eq!((none.calls.len(), none.complete), (0, true));

@@ -24,7 +24,7 @@ pub struct Settings {
     pub router: Option<Router>,
     /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
     pub delete_uri_tail_slash: bool,
-    /// `apisix.show_upstream_status_in_response_header`: the upstream's status is told of every answer, not only of
+    /// `apisix.show_upstream_status_in_response_header`: every answer says the upstream's status, not only of
     /// failures.
     pub shows_upstream_status: bool,
     /// `apisix.proxy_cache`.

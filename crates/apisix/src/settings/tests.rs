@@ -1,4 +1,4 @@
-//! What is read of `config.yaml`, and what is told of the rest.
+//! What is read of `config.yaml`, and what is said about the rest.
 
 use super::*;
 use crate::admin::Role;

@@ -74,7 +74,7 @@ async fn what_was_written_has_an_author_and_may_go() {
     assert_eq!(api.call("PUT routes/2?ttl=0", body, &[]).await.status, 201);
     let (documents, _) = api.store.read("apisix/").await.expect("documents");
     assert_eq!(documents.len(), 1);
-    // When it goes is known to whoever finds it in the history, and shown to nobody.
+    // Who reads the history can see when it ends; no answer shows it.
     let put = api.call("PUT routes/3?ttl=100", body, &[]).await;
     assert_eq!(put.status, 201);
     let (documents, _) = api.store.read("apisix/routes/3").await.expect("documents");

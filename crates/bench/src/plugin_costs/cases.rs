@@ -101,7 +101,7 @@ pub const CASES: &[Case] = &[
     Case::new(
         "csrf",
         HEADER_ONLY,
-        "{csrf: {key: a-long-secret-that-nobody-guesses}}",
+        "{csrf: {key: a-long-secret-that-no-one-guesses}}",
     ),
     Case::new(
         "error-page",

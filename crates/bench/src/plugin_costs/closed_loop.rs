@@ -61,7 +61,7 @@ impl ClosedLoop {
         })
     }
 
-    /// Sends `request` over every connection until `more` says no (it is told of the answers so far); the number of
+    /// Sends `request` over every connection until `more`, given the answers so far, says no; the number of
     /// answers.
     ///
     /// # Errors

@@ -156,7 +156,7 @@ fn measure(
                 (Some(with_log), true) => with_log.slice(case.beside, true, length),
                 _ => side.slice(case.name, case.deferred, length),
             };
-            // Whoever comes first may have the better half of the time. Both wait where one does: waiting costs too.
+            // The first may have the better half of the time. Both wait if one does: waiting costs too.
             let (of_case, beside) = if sweep % 2 == 0 {
                 let of_case = own(&mut side)?;
                 (of_case, side.slice(case.beside, case.deferred, length)?)

@@ -111,7 +111,7 @@ impl Caller {
         }
     }
 
-    /// What Admin APIs are told of it.
+    /// What Admin APIs learn about it.
     pub(super) fn rights_in_workspaces(&self) -> Rights {
         if self.may(Role::Write, EVERYWHERE) {
             return Rights::default();

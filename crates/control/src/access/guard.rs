@@ -1,7 +1,7 @@
 //! The guard in front of every Admin API: who calls, whether they may, and the record of it.
 //!
-//! As long as there are no users, whoever calls from this machine may do everything, as in the originals; whoever
-//! calls from elsewhere may do nothing. A browser that another site sent here may do nothing either.
+//! As long as there are no users, callers on this machine may do everything, as in the originals; callers from
+//! elsewhere may do nothing. A browser that another site sent here may do nothing either.
 //!
 //! A call shows a token, or, at Weir's own API, the cookie of a session. A cookie comes with whatever makes a browser
 //! call, so that a write with a cookie has to come from a page of this server.
@@ -212,8 +212,8 @@ impl Guard {
             return Ok(Caller::Key(Role::Read));
         }
         let token = self.token(request);
-        // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Whoever calls
-        // from elsewhere shows one.
+        // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Callers
+        // from elsewhere show one.
         let is_local = peer.ip().to_canonical().is_loopback();
         let is_status = access.is_status(method, path);
         let needs_no_key = self.keys.is_empty() || ((is_status || self.is_open) && is_local);

@@ -40,7 +40,7 @@ pub struct Issuer {
     /// What others serve.
     pub gateways: Gateways,
     /// Where it is told how it stands.
-    pub standing: AcmeStatus,
+    pub status: AcmeStatus,
 }
 
 impl Issuer {
@@ -49,7 +49,7 @@ impl Issuer {
         let holder = holder();
         loop {
             if self.wanted.borrow_and_update().is_empty() {
-                self.standing.note(&[], &StoredDocument::default());
+                self.status.note(&[], &StoredDocument::default());
                 if self.wanted.changed().await.is_err() {
                     return;
                 }
@@ -94,7 +94,7 @@ impl Issuer {
     async fn look(&self, store: &dyn Store, wanted: &[Acme]) -> Result<StoredDocument, AcmeError> {
         let (documents, _) = store.read(PREFIX).await?;
         let kept = StoredDocument::of(&documents);
-        self.standing.note(wanted, &kept);
+        self.status.note(wanted, &kept);
         Ok(kept)
     }
 

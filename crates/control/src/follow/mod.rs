@@ -39,7 +39,7 @@ use weir_dialect::DialectSet;
 /// What is heard but not taken yet, at most.
 const MAX_WAITING: usize = 1024;
 /// How long a source may be silent at the start before the last known good documents are served.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Tells the engine of what does not come from its source.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ pub fn start(
 /// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
 /// in `kept` are served.
 pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<LastKnownGoodFile>) {
-    let first = tokio::time::timeout(PATIENCE, source.next()).await;
+    let first = tokio::time::timeout(TIMEOUT, source.next()).await;
     let is_away = !matches!(first, Ok(SourceEvent::Whole { .. }));
     let mut ends = ExpiryQueue::new(inputs.dialects.clone());
     if is_away && let Some(file) = kept {

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use weir_dialect::{Place, SecretTarget};
 
 /// How long a compile waits for values that are not known yet.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often is looked for values that are no longer fresh.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a value that could not be had is not asked for again.
@@ -116,7 +116,7 @@ impl Cache {
         let fresh = self.note(leads);
         if let (false, Some(runtime)) = (fresh.is_empty(), &self.runtime) {
             // What comes later comes with the next refresh.
-            let _late = runtime.block_on(async { tokio::time::timeout(PATIENCE, self.ask(fresh)).await });
+            let _late = runtime.block_on(async { tokio::time::timeout(TIMEOUT, self.ask(fresh)).await });
         }
     }
 

@@ -25,7 +25,7 @@ use weir_store::{
 /// How often a write is worked out because another writer was faster.
 pub const ATTEMPTS: usize = 32;
 /// How long a write waits for what another writer committed; then everything is read again.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The documents of a dialect as its Admin API holds them.
 pub trait ReplicaState: std::fmt::Debug + Send + Sync + 'static {
@@ -287,7 +287,7 @@ impl<S: ReplicaState> Replica<S> {
     async fn catch_up(&self, wanted: Revision) -> Result<(), StoreError> {
         let mut progress = self.progress.subscribe();
         let arrival = progress.wait_for(|known| known.revision >= wanted);
-        if matches!(tokio::time::timeout(PATIENCE, arrival).await, Ok(Ok(_))) {
+        if matches!(tokio::time::timeout(TIMEOUT, arrival).await, Ok(Ok(_))) {
             return Ok(());
         }
         self.read_again().await

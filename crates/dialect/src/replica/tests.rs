@@ -235,7 +235,7 @@ async fn replica_reads_a_store_again_that_was_set_back() {
         assert_eq!(
             keys(),
             ["a/1", "a/4"],
-            "what is told of the former store is dropped"
+            "what is known about the former store is dropped"
         );
         tokio::task::yield_now().await;
     }

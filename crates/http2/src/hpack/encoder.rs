@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn lines_become_fields() {
         let lines = b"Host: a\r\nContent-Type:  text/plain \r\nX-Empty:\r\nConnection: close\r\nTE: gzip\r\nte: trailers\r\n\
-                      X y: 1\r\nX-\xc3: 1\r\nX-Long-Name-That-Nobody-Has-In-A-Table: 2\r\n";
+                      X y: 1\r\nX-\xc3: 1\r\nX-Long-Name-That-No-One-Has-In-A-Table: 2\r\n";
         let mut out = Vec::new();
         push_status(200, &mut out);
         push_status(418, &mut out);
@@ -299,7 +299,7 @@ mod tests {
                 ("content-type", "text/plain"),
                 ("x-empty", ""),
                 ("te", "trailers"),
-                ("x-long-name-that-nobody-has-in-a-table", "2"),
+                ("x-long-name-that-no-one-has-in-a-table", "2"),
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! What a write is told of plugins that are stored and not served: in a header of its answer, so that no one has to look at
+//! What the answer to a write says about plugins that are stored and not served: in a header, so that no one has to look at
 //! the gateway's status to learn it.
 
 use super::render_entity::definition;

@@ -15,7 +15,7 @@ type Place = (Arc<str>, Uuid);
 /// What routes take of other workspaces.
 #[derive(Default)]
 pub struct Takeovers {
-    /// `None`: there is one workspace, which nobody takes anything of.
+    /// `None`: there is only one workspace, and no other can take its calls.
     claims: Option<Claims>,
     /// Routes that have changed since they were looked at.
     changed: BTreeSet<Place>,

@@ -85,7 +85,7 @@ struct WindowStatus {
 /// What came of all groups so far.
 pub(super) struct Decision {
     pub(super) allowed: bool,
-    standings: [WindowStatus; MAX_LIMITS],
+    windows: [WindowStatus; MAX_LIMITS],
     pub(super) count: usize,
     passes_uncounted: bool,
 }
@@ -94,7 +94,7 @@ impl Default for Decision {
     fn default() -> Self {
         Self {
             allowed: true,
-            standings: [WindowStatus::default(); MAX_LIMITS],
+            windows: [WindowStatus::default(); MAX_LIMITS],
             count: 0,
             passes_uncounted: false,
         }
@@ -204,11 +204,11 @@ impl Limits {
     ) {
         let mut states = [WindowState::default(); MAX_LIMITS];
         let verdict = self.counters.take(key, limits.as_slice(), now_ms, &mut states);
-        self.note_standing(group, limits, &states, verdict, exchange, decision);
+        self.note_status(group, limits, &states, verdict, exchange, decision);
     }
 
     /// Notes how a group has decided, and tells it.
-    pub(super) fn note_standing(
+    pub(super) fn note_status(
         &self,
         group: &Group,
         limits: &Limited,
@@ -220,13 +220,13 @@ impl Limits {
         let before = decision.count;
         decision.allowed = matches!(verdict, Verdict::Allowed);
         for (limit, state) in limits.as_slice().iter().zip(states) {
-            decision.standings[decision.count] = WindowStatus {
+            decision.windows[decision.count] = WindowStatus {
                 state: *state,
                 length_ms: length_ms(limit.window),
             };
             decision.count += 1;
         }
-        self.tell(group, &decision.standings[before..decision.count], exchange);
+        self.tell(group, &decision.windows[before..decision.count], exchange);
     }
 
     /// What becomes of the call.
@@ -255,20 +255,20 @@ impl Limits {
     }
 
     /// Headers about each limit of a group.
-    fn tell(&self, group: &Group, standings: &[WindowStatus], exchange: &mut Exchange) {
-        for (limit, standing) in group.limits.iter().zip(standings) {
+    fn tell(&self, group: &Group, windows: &[WindowStatus], exchange: &mut Exchange) {
+        for (limit, window) in group.limits.iter().zip(windows) {
             let names = &limit.headers;
             let out = &mut exchange.response_headers;
-            set_number(out, names.limit.as_ref(), standing.state.limit);
-            set_number(out, names.remaining.as_ref(), standing.state.remaining);
-            self.set_reset(out, names.reset.as_ref(), standing.state.reset_ms);
+            set_number(out, names.limit.as_ref(), window.state.limit);
+            set_number(out, names.remaining.as_ref(), window.state.remaining);
+            self.set_reset(out, names.reset.as_ref(), window.state.reset_ms);
         }
     }
 
     /// Headers about the tightest limit.
     fn sum_up(&self, decision: &Decision, exchange: &mut Exchange) {
-        let standings = decision.standings[..decision.count].iter();
-        let tightest = standings.min_by_key(|it| (it.state.remaining, std::cmp::Reverse(it.length_ms)));
+        let windows = decision.windows[..decision.count].iter();
+        let tightest = windows.min_by_key(|it| (it.state.remaining, std::cmp::Reverse(it.length_ms)));
         let Some(WindowStatus { state, .. }) = tightest else {
             return;
         };

@@ -58,7 +58,7 @@ impl AskedLimits {
         if let Some(verdict) = taken {
             let decision = &mut progress.decision;
             self.limits
-                .note_standing(group, &limits, &states, verdict, exchange, decision);
+                .note_status(group, &limits, &states, verdict, exchange, decision);
             return None;
         }
         let away = self.shared.away("rate-limit");

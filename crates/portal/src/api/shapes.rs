@@ -164,11 +164,11 @@ pub struct PlaceLine {
     pub is_production: bool,
     /// Where calls go; `null`: nothing says so.
     pub base_url: Option<String>,
-    /// What is told of its end.
+    /// What the portal says about its end.
     pub deprecation: Option<DeprecationNotice>,
 }
 
-/// What is told of the end of a version.
+/// What the portal says about the end of a version.
 #[derive(Serialize, JsonSchema)]
 pub struct DeprecationNotice {
     /// Since when, in seconds since 1970.

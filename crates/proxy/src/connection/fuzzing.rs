@@ -37,7 +37,7 @@ pub const USUAL_ROUNDS: u32 = 25;
 const SCRIPT_PAUSE: u32 = 6;
 /// How long a connection may take to end once its client has said all, whatever it waits for.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// For how many times as many rounds a script is waited for: nobody may have asked for it.
+/// For how many times as many rounds a script is waited for: it may never have been asked for.
 const SCRIPT_ROUNDS: u32 = 8;
 
 /// Two workers, of which the first may forward to the second or to an upstream with a script, and a place for clients of
@@ -167,7 +167,7 @@ impl Hops {
 
 fn as_tcp(stream: UnixStream) -> TcpStream {
     stream.set_nonblocking(true).expect("invariant: a socket");
-    // To whoever only reads and writes they are the same.
+    // For code that only reads and writes they are the same.
     TcpStream::from_std(OwnedFd::from(stream).into()).expect("invariant: a socket")
 }
 

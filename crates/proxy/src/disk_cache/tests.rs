@@ -72,7 +72,7 @@ fn what_is_written_is_read_by_the_next_process_too() {
     assert!(!cache.may_have(&key(2)));
     assert_eq!(read(&cache, 2), None);
     assert_eq!(folder.files().len(), 1);
-    // Nobody else may read it.
+    // No other user may read it.
     for path in folder.files().iter().chain([&folder.0]) {
         let mode = fs::metadata(path).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "{}", path.display());

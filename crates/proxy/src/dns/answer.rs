@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn standing(&self, now: Instant) -> RecordState {
+    pub(super) fn state(&self, now: Instant) -> RecordState {
         RecordState {
             is_current: now < self.good_until,
             has_addresses: !self.endpoints.is_empty(),

@@ -121,11 +121,11 @@ impl Resolver {
         let name = self.name(wanted.name, wanted.srv);
         name.used.set(Some(now));
         name.is_wanted.set(true);
-        let state = name.answer.borrow().as_ref().map(|answer| answer.standing(now));
+        let state = name.answer.borrow().as_ref().map(|answer| answer.state(now));
         match state {
-            Some(standing) if standing.is_current => {}
+            Some(known) if known.is_current => {}
             // An old one will do, unless it has just not done.
-            Some(standing) if standing.has_addresses && !wanted.is_again => {
+            Some(known) if known.has_addresses && !wanted.is_again => {
                 self.look_up(&name, wanted.name, wanted.srv);
             }
             _ => {

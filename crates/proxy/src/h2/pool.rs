@@ -30,7 +30,7 @@ const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// Most places for streams that are kept.
-const MAX_SPARES: usize = 1024;
+const MAX_IDLE_OBJECTS: usize = 1024;
 /// Most connections that are made, one after another, until there is room for a call.
 const MAX_OPENINGS: usize = 64;
 
@@ -56,7 +56,7 @@ pub struct Http2Pool {
     entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
     choices: AlpnMemory,
     /// What streams are made in that are over.
-    spares: ObjectPool<Box<UpstreamConnection>>,
+    idle_objects: ObjectPool<Box<UpstreamConnection>>,
 }
 
 impl Default for Http2Pool {
@@ -64,7 +64,7 @@ impl Default for Http2Pool {
         Self {
             entries: RefCell::default(),
             choices: AlpnMemory::default(),
-            spares: ObjectPool::new(MAX_SPARES),
+            idle_objects: ObjectPool::new(MAX_IDLE_OBJECTS),
         }
     }
 }
@@ -190,7 +190,7 @@ impl Http2Pool {
     /// beyond what is to be kept; they end with their last call.
     pub fn prune(&self, now: Instant) {
         self.choices.prune(now);
-        drop(self.spares.trim());
+        drop(self.idle_objects.trim());
         self.entries.borrow_mut().retain(|_, entry| {
             let bounds = &entry.bounds;
             let idle_timeout = Duration::from_millis(bounds.idle_timeout_ms);
@@ -219,7 +219,7 @@ impl Http2Pool {
         connection.calls.set(calls + 1);
         let wire = Rc::clone(&connection.wire);
         let ends = StreamHalves::Http2(stream::StreamHalves::to_upstream(&wire, Lease(connection)));
-        let mut made = self.spares.take().unwrap_or_else(|| {
+        let mut made = self.idle_objects.take().unwrap_or_else(|| {
             Box::new(UpstreamConnection {
                 read: ReadHalf::Stream(Rc::default()),
                 write: None,
@@ -247,7 +247,7 @@ impl Http2Pool {
         if let ReadHalf::Stream(it) = &mut stream.read
             && Stream::end_use(it)
         {
-            self.spares.give(stream);
+            self.idle_objects.give(stream);
         }
     }
 }

@@ -210,7 +210,7 @@ mod tests {
             (&[GET, HTTPS, ROOT, b"\x25:path\x02/a"], bad),
             (&[GET, HTTPS, ROOT, b"\x2c\xb9\x58\xd3\x3f\x02/a"], bad),
             (&[GET, HTTPS, ROOT, HOST, HOST], bad),
-            // Behind others, empty, of responses, of nobody.
+            // Behind others, empty, of responses, unknown.
             (&[GET, HTTPS, ROOT, ACCEPT, HOST], bad),
             (&[SPELT, GET, HTTPS, ROOT], bad),
             (&[GET, HTTPS, b"\x51\x00"], bad),

@@ -225,7 +225,7 @@ mod tests {
             ),
             (b"\x01\x00", vec![headers(b"\x01\x00")], true),
             (b"\x00\x00\x00\x01x\x00\x00", vec![data(b"x")], true),
-            // Of a type that nobody knows, one of them empty.
+            // Of an unknown type, one of them empty.
             (b"\x21\x03xyz\x40\x50\x00\x00\x01d", vec![data(b"d")], true),
             // A length in more bytes than it needs.
             (b"\x00\x40\x01d", vec![data(b"d")], true),

@@ -239,7 +239,7 @@ impl Receiving {
         }
     }
 
-    /// Whoever breaks the framing loses the connection (RFC 9114, sections 4.1 and 7.1), whoever sends too much or what
+    /// A peer that breaks the framing loses the connection (RFC 9114, sections 4.1 and 7.1); one that sends too much or what
     /// is no request (section 4.1.2) the stream.
     fn fail(&mut self, why: Code) -> io::Error {
         match why {

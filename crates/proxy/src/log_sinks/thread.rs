@@ -22,7 +22,7 @@ const IDLE_TICKS: u32 = 100;
 /// How long an unused queue is kept.
 const UNUSED: Duration = Duration::from_secs(120);
 /// How long targets have at the end to take what is left.
-const LAST_PATIENCE: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Starts the thread.
 ///
@@ -98,7 +98,7 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
     for sink_queue in sink_queues.values() {
         sink_queue.end();
     }
-    let until = Instant::now() + LAST_PATIENCE;
+    let until = Instant::now() + CLOSE_TIMEOUT;
     while sink_queues.values().any(|sink_queue| !sink_queue.is_empty()) && Instant::now() < until {
         tokio::time::sleep(TICK).await;
     }

@@ -5,7 +5,7 @@ use super::write::header;
 use weir_model::ProxyProtocol;
 
 /// Reads `bytes` as the begin of a connection. Its length is found from the same bytes whatever follows, and is
-/// bounded; what is told of a client and written again is understood in the same way.
+/// bounded; what is read about a client and written again is understood in the same way.
 ///
 /// # Panics
 /// Where that does not hold.

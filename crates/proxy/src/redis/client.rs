@@ -18,7 +18,7 @@ const MAX_POSTS: usize = 4 * 1024;
 /// How long those wait that could not be sent.
 const POST_PAUSE: Duration = Duration::from_millis(100);
 /// For how long one is tried to be sent.
-const POST_PATIENCE: Duration = Duration::from_secs(30);
+const POST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a cluster may send a call on.
 const MAX_REDIRECTS: usize = 5;
 
@@ -267,7 +267,7 @@ async fn send_posts(client: Rc<Client>) {
                     None => false,
                 };
                 let may_again = !was_sent || post.call.is_repeatable;
-                if !is_done && may_again && post.since.elapsed() < POST_PATIENCE {
+                if !is_done && may_again && post.since.elapsed() < POST_TIMEOUT {
                     left.push_back(post);
                 }
             }

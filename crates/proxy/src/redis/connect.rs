@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use weir_plugin::{RedisAddress, RedisServer, RedisTopology};
 
 /// The least time that each sentinel gets for its answer.
-const SENTINEL_PATIENCE: Duration = Duration::from_millis(50);
+const SENTINEL_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A connection that is ready for commands.
 pub struct ReadyConnection {
@@ -159,7 +159,7 @@ async fn find_master(around: &RedisContext, server: &RedisServer) -> io::Result<
             let command: [&[u8]; 3] = [b"SENTINEL", b"get-master-addr-by-name", master.as_bytes()];
             line.ask(around, &command).await
         };
-        let answer = tokio::time::timeout(share.max(SENTINEL_PATIENCE), asked).await;
+        let answer = tokio::time::timeout(share.max(SENTINEL_TIMEOUT), asked).await;
         match answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(value) => match read_address(value.list()) {
                 Some(address) => return Ok(address),

@@ -28,7 +28,7 @@ const UNUSED: Duration = Duration::from_secs(300);
 /// Calls of a settlement that are under way at once.
 const SETTLED_AT_ONCE: usize = 512;
 /// How long the last settlements may take.
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What connections have in common.
 struct RedisContext {
@@ -135,7 +135,7 @@ impl Redis {
     pub async fn finish(&self) {
         self.settling.is_last.set(true);
         self.settling.last.notify_waiters();
-        let until = Instant::now() + LAST_PATIENCE;
+        let until = Instant::now() + CLOSE_TIMEOUT;
         let has_posts = || self.clients.borrow().iter().any(|(_, client)| client.has_posts());
         while (self.settling.count.get() > 0 || has_posts()) && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use crate::support::{TestGateway, eventually};
-use crate::{call, kinds, model, model_of, standing};
+use crate::{call, kinds, model, model_of, status_of};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -40,22 +40,22 @@ fn probes_take_a_target_out_and_back() {
     for round in 0..2 {
         bad.set_status(500);
         eventually("a status takes it out", || {
-            standing(&gateway) == [Status::Healthy, Status::Unhealthy]
+            status_of(&gateway) == [Status::Healthy, Status::Unhealthy]
         });
         assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())], "{round}");
         bad.set_status(204);
         eventually("a status brings it back", || {
-            standing(&gateway) == [Status::Healthy; 2]
+            status_of(&gateway) == [Status::Healthy; 2]
         });
         bad.set_status(200);
         bad.kill();
         eventually("a closed port takes it out", || {
-            standing(&gateway) == [Status::Healthy, Status::Unhealthy]
+            status_of(&gateway) == [Status::Healthy, Status::Unhealthy]
         });
         assert_eq!(call(&gateway, "POST"), (200, "good".to_owned()), "{round}");
         bad.restart();
         eventually("an open port brings it back", || {
-            standing(&gateway) == [Status::Healthy; 2]
+            status_of(&gateway) == [Status::Healthy; 2]
         });
         assert_eq!(kinds(&gateway, 10).len(), 2, "{round}");
     }
@@ -67,15 +67,15 @@ fn a_connection_may_be_all_that_is_asked_for() {
     only.set_status(500);
     let gateway = TestGateway::start(model(&[&only], checks("tcp")));
     eventually("the target is probed", || only.times_connected() > 2);
-    assert_eq!(standing(&gateway), [Status::Healthy]);
+    assert_eq!(status_of(&gateway), [Status::Healthy]);
     assert!(only.take_requests().is_empty());
     only.kill();
     eventually("a closed port takes it out", || {
-        standing(&gateway) == [Status::Unhealthy]
+        status_of(&gateway) == [Status::Unhealthy]
     });
     only.restart();
     eventually("an open port brings it back", || {
-        standing(&gateway) == [Status::Healthy]
+        status_of(&gateway) == [Status::Healthy]
     });
 }
 
@@ -122,7 +122,7 @@ fn a_slow_target_times_out() {
     let checks = json!({"checks": {"active": active}});
     let gateway = TestGateway::start(model_of(json!([target]), checks));
     eventually("silence takes it out", || {
-        standing(&gateway) == [Status::Unhealthy]
+        status_of(&gateway) == [Status::Unhealthy]
     });
     let report = gateway.gateway().upstream_health("upstream").unwrap();
     assert_eq!(report.targets[0].addresses[0].health.timeouts, 2);
@@ -148,7 +148,7 @@ fn secure_server() -> (std::net::SocketAddr, String) {
             let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = rustls::StreamOwned::new(tls, stream.unwrap());
             let mut request = [0; 1024];
-            // Whoever does not trust the server says so instead of asking.
+            // A check that does not trust the server says so instead of asking.
             if stream.read(&mut request).is_ok_and(|count| count > 0) {
                 let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
             }
@@ -193,6 +193,6 @@ fn probes_over_tls_trust_whom_they_are_told_to() {
             .gateway()
             .set_health(&which, expected == Status::Unhealthy)
             .unwrap();
-        eventually("a probe has said so", || standing(&gateway) == [expected]);
+        eventually("a probe has said so", || status_of(&gateway) == [expected]);
     }
 }

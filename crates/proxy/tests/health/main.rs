@@ -59,7 +59,7 @@ fn kinds(gateway: &TestGateway, calls: usize) -> Vec<(u16, String)> {
 }
 
 /// How the targets of the upstream stand.
-fn standing(gateway: &TestGateway) -> Vec<Status> {
+fn status_of(gateway: &TestGateway) -> Vec<Status> {
     let report = gateway.gateway().upstream_health("upstream").unwrap();
     report.targets.iter().map(|it| it.status).collect()
 }

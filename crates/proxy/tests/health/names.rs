@@ -3,7 +3,7 @@
 use crate::name_server::NameServer;
 use crate::server::Server;
 use crate::support::{TestGateway, eventually};
-use crate::{call, kinds, model_of, standing};
+use crate::{call, kinds, model_of, status_of};
 use hickory_resolver::proto::rr::RecordType;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -149,15 +149,15 @@ fn each_address_of_a_name_has_its_own_health() {
         let stand = report.targets[0].addresses.iter().map(|it| it.status);
         stand.collect::<Vec<_>>() == [Status::Healthy, Status::Unhealthy]
     });
-    assert_eq!(standing(&gateway), [Status::Healthy]);
+    assert_eq!(status_of(&gateway), [Status::Healthy]);
     assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())]);
     good.set_status(500);
-    eventually("all are out", || standing(&gateway) == [Status::Unhealthy]);
+    eventually("all are out", || status_of(&gateway) == [Status::Unhealthy]);
     assert_eq!(call(&gateway, "GET").0, 503);
     good.set_status(200);
-    eventually("one is back", || standing(&gateway) == [Status::Healthy]);
+    eventually("one is back", || status_of(&gateway) == [Status::Healthy]);
     names.set_addresses("api.test", 1, &[]);
-    eventually("the name is gone", || standing(&gateway) == [Status::DnsError]);
+    eventually("the name is gone", || status_of(&gateway) == [Status::DnsError]);
     assert_eq!(
         call(&gateway, "GET"),
         (200, "good".to_owned()),

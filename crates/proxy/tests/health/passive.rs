@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use crate::support::{TestGateway, eventually};
-use crate::{call, kinds, model, standing};
+use crate::{call, kinds, model, status_of};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_proxy::health::{HealthSelector, SetHealthError, Status};
@@ -19,12 +19,12 @@ fn a_failing_target_is_ejected_and_comes_back_in_time() {
     bad.set_status(500);
     let failures = (0..10).filter(|_| call(&gateway, "GET").0 == 500).count();
     assert_eq!(failures, 2, "two failures are enough");
-    assert_eq!(standing(&gateway), [Status::Healthy, Status::Unhealthy]);
+    assert_eq!(status_of(&gateway), [Status::Healthy, Status::Unhealthy]);
     bad.set_status(200);
     eventually("the target gets calls again", || {
         kinds(&gateway, 10).iter().any(|(_, name)| name == "bad")
     });
-    assert_eq!(standing(&gateway), [Status::Healthy, Status::Healthy]);
+    assert_eq!(status_of(&gateway), [Status::Healthy, Status::Healthy]);
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn states_outlive_reloads_and_end_with_their_checks() {
     while call(&gateway, "GET").0 != 503 {}
     gateway.publish(checked.clone());
     bad.set_status(200);
-    assert_eq!(standing(&gateway), [Status::Healthy, Status::Unhealthy]);
+    assert_eq!(status_of(&gateway), [Status::Healthy, Status::Unhealthy]);
     assert_eq!(kinds(&gateway, 10), [(200, "good".to_owned())]);
     gateway.publish(model(&[&good, &bad], json!({})));
-    assert_eq!(standing(&gateway), [Status::ChecksOff; 2]);
+    assert_eq!(status_of(&gateway), [Status::ChecksOff; 2]);
     assert_eq!(kinds(&gateway, 10).len(), 2, "without checks all are called");
 }
 
@@ -150,13 +150,13 @@ fn a_target_is_put_out_and_in_by_hand() {
     gateway.gateway().set_health(&which, false).unwrap();
     let others = [(200, "second".to_owned()), (200, "third".to_owned())];
     assert_eq!(kinds(&gateway, 10), others);
-    // Whoever fails after it is back in time, and it is not.
+    // A target that fails after it is back in time, and it is not.
     third.set_status(500);
     eventually("it fails", || call(&gateway, "GET").0 == 500);
     third.set_status(200);
     eventually("the one that failed is back", || kinds(&gateway, 10) == others);
     assert_eq!(
-        standing(&gateway),
+        status_of(&gateway),
         [Status::Unhealthy, Status::Healthy, Status::Healthy]
     );
     gateway.gateway().set_health(&which, true).unwrap();

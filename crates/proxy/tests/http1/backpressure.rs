@@ -1,4 +1,4 @@
-//! Slow and absent peers: nobody is read faster than the other side takes it, and a call ends with its client.
+//! Slow and absent peers: no side is read faster than the other takes it, and a call ends with its client.
 
 use crate::support::{TestGateway, Upstream, Wire, simple_model, text};
 use std::time::Duration;

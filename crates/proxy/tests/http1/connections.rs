@@ -246,6 +246,6 @@ fn empty_lines_between_requests_begin_none() {
     let mut client = gateway.connect();
     client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n\r\n");
     assert_eq!(client.response().unwrap().status(), 200);
-    // No answer to a request that nobody made: the connection just ends when it has been idle long enough.
+    // No answer to a request that was never made: the connection just ends when it has been idle long enough.
     assert!(client.rest().0.is_empty());
 }

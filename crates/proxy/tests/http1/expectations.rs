@@ -60,7 +60,7 @@ fn a_route_table_may_have_expect_answered_here() {
             (text(&request.body).as_str(), request.head.get("Expect")),
             ("abc", None)
         );
-        // Nobody waits for a second invitation.
+        // No client waits for a second invitation.
         server.send("HTTP/1.1 100 Continue\r\n\r\n");
         server.send(answer("ok"));
         assert_eq!(text(&client.response().unwrap().body), "ok");
@@ -128,7 +128,7 @@ fn interim_responses_reach_those_who_know_them() {
         client.send(format!("GET / HTTP/{version}\r\nHost: h\r\n\r\n"));
         let mut server = upstream.accept();
         server.request().unwrap();
-        // Nobody asked for an invitation to send a body.
+        // No client asked for an invitation to send a body.
         server.send(format!("HTTP/1.1 100 Continue\r\n\r\n{hints}"));
         if version == "1.1" {
             // They do not wait for the final one.

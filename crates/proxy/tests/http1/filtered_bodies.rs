@@ -189,7 +189,7 @@ fn calls_go_where_filters_send_them() {
     let mut client = gateway.connect();
     client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(client.response().unwrap().body, b"other");
-    // The copy's server never answers, which concerns nobody.
+    // The copy's server never answers, which no call waits for.
     let mut copy = beside.accept();
     assert_eq!(copy.request().unwrap().head.line, "GET /copy HTTP/1.1");
     client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");

@@ -25,12 +25,12 @@ fn what_untrusted_peers_say_is_gone_before_anything_looks() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
-    let (nobody, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
+    let (none, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
     for (trusted, when, status) in [
-        (&nobody, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 200),
-        (&nobody, json!(["http_x_forwarded_proto", "==", "https"]), 404),
-        (&nobody, json!(["http_x_forwarded_proto", "==", "http"]), 200),
-        (&nobody, json!(["http_forwarded", "~~", "for="]), 404),
+        (&none, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 200),
+        (&none, json!(["http_x_forwarded_proto", "==", "https"]), 404),
+        (&none, json!(["http_x_forwarded_proto", "==", "http"]), 200),
+        (&none, json!(["http_forwarded", "~~", "for="]), 404),
         (&others, json!(["http_x_forwarded_for", "==", "9.9.9.9"]), 404),
         (
             &others,
@@ -61,11 +61,11 @@ fn upstreams_are_told_what_was_settled() {
         "X-Forwarded-Port",
         "Forwarded",
     ];
-    let (nobody, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
+    let (none, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
     let told = "Client.Example:8000";
     for (trusted, version, fields, wanted) in [
         (
-            &nobody,
+            &none,
             "1.1",
             FORGED,
             ["9.9.9.9, 127.0.0.1", "http", told, "8000", ""],
@@ -83,7 +83,7 @@ fn upstreams_are_told_what_was_settled() {
             "X-Forwarded-Proto:\r\n",
             ["127.0.0.1", "http", told, "8000", ""],
         ),
-        (&nobody, "1.0", "", ["127.0.0.1", "http", "localhost", "PORT", ""]),
+        (&none, "1.0", "", ["127.0.0.1", "http", "localhost", "PORT", ""]),
         (
             &others,
             "1.0",

@@ -114,7 +114,7 @@ fn connections_above_the_bound_are_closed() {
 fn draining_ends_idle_connections_and_lets_calls_finish() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::with(simple_model(upstream.address), |options| {
-        options.drain_timeout = crate::support::PATIENCE
+        options.drain_timeout = crate::support::TIMEOUT
     });
     let address = gateway.address;
     let mut fresh = gateway.connect();

@@ -1,4 +1,4 @@
-//! Upstreams that break the format: the client gets a 502, or where its answer has begun, an end that nobody
+//! Upstreams that break the format: the client gets a 502, or if its answer has begun, an end that no client
 //! can take for a proper one. What a bad upstream says never becomes a response of its own.
 
 use crate::support::{Ended, TestGateway, Upstream, patch, simple_model, text};
@@ -93,7 +93,7 @@ fn broken_response_heads_become_502() {
             failures.push(format!("{}\n  {what}", text(bytes.as_bytes())));
             continue;
         }
-        // Nobody's fault but the upstream's: the client's connection goes on.
+        // Only the upstream's fault: the client's connection goes on.
         client.send(GET);
         let mut server = upstream.accept();
         server.request().unwrap();

@@ -194,7 +194,7 @@ fn an_upgrade_with_a_body_waits_for_its_end() {
     assert_eq!(client.head().unwrap().status(), 101);
     assert_eq!(client.read(5), Ok(b"hello".to_vec()));
     assert_eq!(server.read(5), Ok(b"early".to_vec()));
-    // A switch in the middle of the body leaves nobody knowing which byte belongs to what.
+    // After a switch in the middle of the body neither side knows which byte belongs to what.
     let mut client = gateway.connect();
     client.send(format!("{request}3\r\nabc\r\n"));
     let mut server = upstream.accept();

@@ -255,7 +255,7 @@ fn a_slow_client_holds_its_upstream_back() {
         wire.request().unwrap();
         let total = 64 << 20;
         wire.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n"));
-        // What nobody reads stays with the upstream, but for what buffers on the way hold.
+        // What the client does not read stays with the upstream, but for what buffers on the way hold.
         let stall = std::time::Duration::from_millis(100);
         wire.stream.set_write_timeout(Some(stall)).unwrap();
         let piece = vec![7; 64 << 10];

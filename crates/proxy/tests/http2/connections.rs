@@ -12,7 +12,7 @@ fn streams_are_served_side_by_side() {
     upstream.serve(|request| answer(&request.head.line));
     run(async {
         let client = Client::connect(gateway.address).await;
-        // Until then nobody knows how many streams there may be.
+        // Until then it is unknown how many streams there may be.
         assert_eq!(client.get("/", &[]).await.status, 200);
         let mut calls = tokio::task::JoinSet::new();
         for index in 0..500 {

@@ -1,4 +1,4 @@
-//! Room that streams share: those that nobody reads must not be in the way of the others.
+//! Room that streams share: those that no one reads must not be in the way of the others.
 
 use super::frames::{
     self, BOTH, DATA, HEADERS, INITIAL_WINDOW_SIZE, MAX_WINDOW, MORE_WINDOW, REQUEST, frame,
@@ -39,8 +39,8 @@ fn clients_that_do_not_read_hold_nobody_else_back() {
     assert_eq!(*upstream.connections.lock().unwrap(), 1);
 }
 
-/// Bodies on their way to an upstream that does not take them leave room on their client's connection, which has to be
-/// told of what the others have had taken.
+/// Bodies on their way to an upstream that does not take them leave room on their client's connection, which needs
+/// window updates for what the others have taken.
 #[test]
 fn bodies_that_are_stuck_hold_no_other_back() {
     const STUCK: u32 = 14;
@@ -123,7 +123,7 @@ fn streams_that_wait_for_their_connection_go_on_once_it_has_room() {
     }
 }
 
-/// What a client has room for is used, however little it is and whoever has been given up meanwhile: of those that wait
+/// What a client has room for is used, however little it is and whatever was given up meanwhile: of those that wait
 /// only as many are woken as can go on, and one that cannot leaves its share to the next.
 #[test]
 fn room_that_comes_bit_by_bit_is_all_used() {

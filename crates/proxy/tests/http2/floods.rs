@@ -1,4 +1,4 @@
-//! Floods: frames that cost the gateway more than their sender. They end the connection, and concern nobody else.
+//! Floods: frames that cost the gateway more than their sender. They end the connection, and no other.
 
 use super::frames::{PREFACE, REQUEST, frame};
 use crate::support::{TestGateway, Upstream, Wire, answer};
@@ -52,7 +52,7 @@ fn floods() -> Vec<Flood> {
         ("frames of an unknown type", none(), frame(0x21, 0, 0, b""), calm),
         ("frames of an unknown type, with something in them", none(), frame(0x21, 0, 1, b"abcdef"), calm),
         ("one field many times", none(), frame(1, 5, 1, &bomb), None),
-        ("pings that nobody reads the answers of", none(), ping, None),
+        ("pings whose answers are not read", none(), ping, None),
         ("bytes one by one", begin(0), frame(0, 0, 1, b"a"), None),
     ];
     floods

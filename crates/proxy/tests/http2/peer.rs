@@ -1,7 +1,7 @@
 //! Peers that speak HTTP/2 on both sides of the gateway.
 
 pub use super::support::list as fields;
-use super::support::{PATIENCE, client_config, joined};
+use super::support::{TIMEOUT, client_config, joined};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(async {
-        tokio::time::timeout(PATIENCE, work)
+        tokio::time::timeout(TIMEOUT, work)
             .await
             .expect("it takes too long")
     })

@@ -44,7 +44,7 @@ fn a_connection_carries_no_more_than_its_upstream_allows() {
     let gateway = TestGateway::start(model(upstream.address, json!({})));
     run(async {
         let client = Client::connect(gateway.address).await;
-        // Before the first answer nobody knows what the upstream allows.
+        // Before the first answer it is unknown what the upstream allows.
         assert_eq!(client.get("/", &[]).await.status, 200);
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..20 {
@@ -141,10 +141,10 @@ fn failures_become_statuses() {
             std::thread::park();
         }
     });
-    // Nobody listens there, and the kernel gives such a port to no other test.
-    let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+    // No server listens there, and the kernel gives such a port to no other test.
+    let absent = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let no_retries = json!({"services": {"retries": 0, "timeouts": {"read_ms": 200}}});
-    for (upstream, status) in [(broken.address, 502), (silent.address, 504), (nobody, 502)] {
+    for (upstream, status) in [(broken.address, 502), (silent.address, 504), (absent, 502)] {
         let gateway = TestGateway::start(model(upstream, no_retries.clone()));
         run(async {
             let client = Client::connect(gateway.address).await;

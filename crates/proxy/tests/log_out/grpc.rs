@@ -40,7 +40,7 @@ fn serve(statuses: &'static [u16]) -> (SocketAddr, Receiver<Taken>) {
     (address, took)
 }
 
-/// Answers the calls of a connection; `false`: nobody listens any more.
+/// Answers the calls of a connection; `false`: there is no listener any more.
 async fn answer(
     stream: tokio::net::TcpStream,
     statuses: &mut impl Iterator<Item = u16>,
@@ -99,7 +99,7 @@ fn servers_get_batches_over_one_connection() {
         for path in paths {
             call(&mut client, path);
         }
-        let taken = took.recv_timeout(super::PATIENCE).unwrap();
+        let taken = took.recv_timeout(super::TIMEOUT).unwrap();
         let expected = format!("[{} 200 true;,{} 200 true;]", paths[0], paths[1]);
         assert_eq!(taken.path, "/logs.Sink/Take");
         assert_eq!(taken.headers["content-type"], "application/grpc");
@@ -118,7 +118,7 @@ fn a_server_that_refuses_or_goes_is_tried_again() {
     let gateway = gateway(&[json!({"grpc": address.port(), "retries": 5, "timeout_ms": 2_000})]);
     call(&mut gateway.connect(), "/1");
     for _ in 0..3 {
-        let taken = took.recv_timeout(super::PATIENCE).unwrap();
+        let taken = took.recv_timeout(super::TIMEOUT).unwrap();
         assert!(taken.message.ends_with(b"/1 200 true;"));
     }
     eventually("taken entries", || entries(&gateway, "grpc", "sent") == 1);

@@ -43,7 +43,7 @@ impl Broker {
 
     fn next(&self) -> Seen {
         self.seen
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .expect("the broker has seen something")
     }
 }

@@ -16,9 +16,9 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use support::{PATIENCE, TestGateway, Upstream, Wire, answer, eventually, simple_model};
+use support::{TIMEOUT, TestGateway, Upstream, Wire, answer, eventually, simple_model};
 
-/// A gateway whose calls are answered by the plugin itself and told of to these targets.
+/// A gateway whose calls are answered by the plugin itself and logged to these targets.
 fn gateway(logs: &[Value]) -> TestGateway {
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
@@ -126,14 +126,14 @@ fn streams_and_datagrams() {
         json!({"udp": udp.local_addr().unwrap().port()}),
         json!({"local": path, "max_entries": 10}),
     ]);
-    udp.set_read_timeout(Some(PATIENCE)).unwrap();
-    local.set_read_timeout(Some(PATIENCE)).unwrap();
+    udp.set_read_timeout(Some(TIMEOUT)).unwrap();
+    local.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut client = gateway.connect();
     call(&mut client, "/1");
     call(&mut client, "/2");
     let expected = ["/1 200 true;", "/2 200 true;"];
     let (mut stream, _) = tcp.accept().unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut bytes = vec![0; expected.concat().len()];
     stream.read_exact(&mut bytes).unwrap();
     assert_eq!(bytes, expected.concat().as_bytes());
@@ -189,11 +189,11 @@ fn sinks_that_never_read_cost_no_call_anything() {
     eventually("the file's entries", || {
         entries(&gateway, "file", "sent") == calls && entries(&gateway, "file", "dropped") == 0
     });
-    // It ends although nobody reads.
+    // It ends although no one reads.
     drop(client);
     let began = Instant::now();
     drop(gateway);
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches(';').count() as u64, calls);
     std::fs::remove_file(path).unwrap();

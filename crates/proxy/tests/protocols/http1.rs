@@ -1,4 +1,4 @@
-//! Calls over HTTP/1.1, each on a connection that nobody else uses; those that can be used again are.
+//! Calls over HTTP/1.1, each on a connection of its own; those that can be used again are.
 
 use super::client::{Begun, Broken, Call, Head};
 use super::support::{Ended, Wire, list};

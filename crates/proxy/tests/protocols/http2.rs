@@ -1,7 +1,7 @@
 //! Calls over HTTP/2, all on one connection.
 
 use super::client::{Begun, Broken, Call, Head, stream_head};
-use super::support::{PATIENCE, client_config, eventually, list};
+use super::support::{TIMEOUT, client_config, eventually, list};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::ext::Protocol;
@@ -27,7 +27,7 @@ pub fn runtime() -> Runtime {
 /// Waits, for as long as a test may.
 pub fn wait<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
     runtime.block_on(async {
-        tokio::time::timeout(PATIENCE, work)
+        tokio::time::timeout(TIMEOUT, work)
             .await
             .expect("it takes too long")
     })
@@ -128,7 +128,7 @@ impl Call for Calling<'_> {
     }
 
     fn finish(&mut self, trailers: &[(&str, &str)]) {
-        // Nobody may want it any more.
+        // The test may have ended.
         let _sent = match trailers.is_empty() {
             true => self.stream.send_data(Bytes::new(), true),
             false => self.stream.send_trailers(list(trailers)),

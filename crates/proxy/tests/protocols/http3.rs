@@ -94,7 +94,7 @@ impl Call for Calling<'_> {
     fn finish(&mut self, trailers: &[(&str, &str)]) {
         wait(self.runtime, async {
             if !trailers.is_empty() {
-                // Nobody may want it any more.
+                // The test may have ended.
                 let _sent = self.send.send_trailers(list(trailers)).await;
             }
             let _sent = self.send.finish().await;

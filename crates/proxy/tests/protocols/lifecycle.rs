@@ -2,7 +2,7 @@
 
 use super::client::{ALL, Client, Protocol};
 use super::stand::{Stand, address};
-use super::support::{PATIENCE, Upstream, answer, eventually, simple_model};
+use super::support::{TIMEOUT, Upstream, answer, eventually, simple_model};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ fn a_client_that_does_not_read_is_given_up_in_time() {
         let start = Instant::now();
         let block = vec![b'x'; 64 * 1024];
         while wire.try_send(&block).is_ok() {}
-        assert!(start.elapsed() < PATIENCE, "{protocol:?}: it is not told");
+        assert!(start.elapsed() < TIMEOUT, "{protocol:?}: it is not told");
     }
 }
 
@@ -96,7 +96,7 @@ fn what_was_sent_before_the_drain_is_answered() {
     for protocol in ALL {
         for _ in 0..3 {
             let Stand { gateway, upstream } =
-                Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+                Stand::with(&Value::Null, |options| options.drain_timeout = TIMEOUT);
             let seen = upstream.serve(|_| answer("ok"));
             let client = Client::new(protocol, address(&gateway, protocol));
             let mut calls: Vec<_> = (0..20)

@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
     (&[METHOD, SCHEME, AUTHORITY, PATH, PATH], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, (":path", "/admin")], "", &[], false),
     (&[METHOD, SCHEME, PATH, ("host", "localhost"), ("host", "evil.test")], "", &[], false),
-    // Pseudo-header fields behind others, of nobody, of responses.
+    // Pseudo-header fields behind others, unknown, of responses.
     (&[PLAIN, METHOD, SCHEME, AUTHORITY, PATH], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PLAIN, PATH], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, PLAIN, (":path", "/admin")], "", &[], false),
@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
     (&[POST, SCHEME, AUTHORITY, PATH, ("content-length", "3")], "ok", &[], false),
     (&[POST, SCHEME, AUTHORITY, PATH, ("content-length", "2"), ("content-length", "3")], "ok", &[], false),
     (&[POST, SCHEME, AUTHORITY, PATH, ("content-length", "+2")], "ok", &[], false),
-    // What nobody is asked for here.
+    // What is not asked for here.
     (&[(":method", "CONNECT"), AUTHORITY], "", &[], false),
     (&[(":method", "CONNECT"), (":protocol", "other"), SCHEME, AUTHORITY, PATH], "", &[], false),
 ];

@@ -272,7 +272,7 @@ fn a_flood_of_given_up_calls_costs_the_client_its_connection_and_nobody_else_any
             "waited for",
             "{protocol:?}"
         );
-        // From this one nobody reads any more; the next call must not take it.
+        // This one is not read any more; the next call must not take it.
         drop(wire);
         stand.upstream.serve(|_| answer("ok"));
         assert_eq!(good.get("/").head.status, 200, "{protocol:?}");

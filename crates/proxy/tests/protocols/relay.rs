@@ -1,6 +1,6 @@
 //! Between a client of QUIC and a gateway: holds back what the gateway answers, and remembers what has passed.
 
-use super::support::PATIENCE;
+use super::support::TIMEOUT;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ impl Relay {
     pub fn send_again(&self) {
         let socket = socket();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             for datagram in &self.state.lock().unwrap().from_client {
                 socket.send_to(datagram, self.gateway).unwrap();
@@ -107,7 +107,7 @@ impl Relay {
             if socket.recv(&mut [0; 65_536]).is_ok() {
                 return;
             }
-            assert!(Instant::now() < deadline, "nobody answers");
+            assert!(Instant::now() < deadline, "there is no answer");
         }
     }
 }

@@ -155,7 +155,7 @@ fn many_calls_share_a_connection() {
         let stand = Stand::new();
         let client = stand.client(protocol);
         stand.upstream.serve(|request| answer(&request.head.line));
-        // Until then nobody knows how many streams there may be.
+        // Until then it is unknown how many streams there may be.
         client.get("/");
         let mut calls: Vec<_> = (0..100)
             .map(|index| client.begin("GET", &format!("/{index}"), &[], false).unwrap())

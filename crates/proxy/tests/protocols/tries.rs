@@ -200,7 +200,7 @@ fn failures_are_told_apart() {
         let simple = |address, changes| patch(simple_model(address), changes);
         #[rustfmt::skip]
         let failures = [
-            ("nobody listens", simple(dead(), &service), 502, "connect_failed"),
+            ("no listener", simple(dead(), &service), 502, "connect_failed"),
             ("no answer", simple(silent.address, &service), 504, "upstream_timeout"),
             ("no connection", simple(full.address, &service), 504, "upstream_timeout"),
             ("no weight", balanced(&[(silent.address, 0)], &service), 503, "no_target"),

@@ -2,7 +2,7 @@
 
 use super::client::{Call, Client, Protocol};
 use super::stand::{Stand, address};
-use super::support::{Ended, PATIENCE, Upstream, Wire};
+use super::support::{Ended, TIMEOUT, Upstream, Wire};
 use super::websocket_cases::cases;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -179,7 +179,7 @@ fn draining_says_good_bye_to_both_ends() {
 }
 
 fn says_good_bye(protocol: Protocol) {
-    let stand = Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+    let stand = Stand::with(&Value::Null, |options| options.drain_timeout = TIMEOUT);
     let client = stand.client(protocol);
     let (mut call, mut wire) = opened(&client, &stand.upstream);
     call.send(HELLO).unwrap();
@@ -208,7 +208,7 @@ fn says_good_bye(protocol: Protocol) {
     wire.expect_end();
 }
 
-/// Has both sides say good-bye, and nobody else.
+/// Has both sides say good-bye, and no one else.
 fn part_in_peace(call: &mut dyn Call, wire: &mut Wire) {
     call.send(b"\x88\x80\0\0\0\0").unwrap();
     assert_eq!(wire.read(6).unwrap(), b"\x88\x80\0\0\0\0");
@@ -219,7 +219,7 @@ fn part_in_peace(call: &mut dyn Call, wire: &mut Wire) {
 #[test]
 fn draining_does_not_interrupt_a_good_bye() {
     for protocol in ALL {
-        let stand = Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+        let stand = Stand::with(&Value::Null, |options| options.drain_timeout = TIMEOUT);
         let client = stand.client(protocol);
         let (mut call, mut wire) = opened(&client, &stand.upstream);
         part_in_peace(call.as_mut(), &mut wire);
@@ -235,7 +235,7 @@ fn draining_does_not_interrupt_a_good_bye() {
 fn behind_the_good_byes_nobody_is_waited_for() {
     let end = |protocol, is_draining| {
         let Stand { gateway, upstream } =
-            Stand::with(&Value::Null, |options| options.drain_timeout = PATIENCE);
+            Stand::with(&Value::Null, |options| options.drain_timeout = TIMEOUT);
         let client = Client::new(protocol, address(&gateway, protocol));
         let (mut call, mut wire) = opened(&client, &upstream);
         part_in_peace(call.as_mut(), &mut wire);

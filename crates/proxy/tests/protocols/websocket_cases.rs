@@ -185,7 +185,7 @@ fn endings(cases: &mut Vec<Case>) {
     }
     for code in [0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 65_535] {
         cases.push(case(
-            format!("ends with {code}, which nobody may"),
+            format!("ends with {code}, which is not allowed"),
             vec![ending(code, b"")],
         ));
     }

@@ -1,14 +1,14 @@
 //! Datagrams.
 
 use crate::ends::{LOCAL, address, gateway, gateway_with, model, wait_for_ended, wait_for_line};
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 use serde_json::json;
 use std::net::{SocketAddr, UdpSocket};
 use weir_snapshot::StreamTransport::Udp;
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind(LOCAL).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     socket
 }
 
@@ -139,17 +139,14 @@ fn draining_ends_sessions_that_are_answered() {
     let target = answering(1);
     let fields = json!({"idle_timeout_ms": 3_600_000});
     let gateway = gateway_with(Udp, model(&format!("udp://{target}"), fields), |options| {
-        options.drain_timeout = PATIENCE;
+        options.drain_timeout = TIMEOUT;
     });
     let client = socket();
     client.send_to(b"x", address(&gateway)).unwrap();
     assert_eq!(receive(&client).0, b"0x");
     let begun = std::time::Instant::now();
     gateway.drain().join().unwrap();
-    assert!(
-        begun.elapsed() < PATIENCE / 2,
-        "an idle session is not waited for"
-    );
+    assert!(begun.elapsed() < TIMEOUT / 2, "an idle session is not waited for");
 }
 
 #[test]
@@ -173,7 +170,7 @@ fn answers_leave_from_where_a_client_has_sent_to() {
             let own = if to.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
             // One that takes answers from there alone.
             let client = UdpSocket::bind(own).unwrap();
-            client.set_read_timeout(Some(PATIENCE)).unwrap();
+            client.set_read_timeout(Some(TIMEOUT)).unwrap();
             client.connect(to).unwrap();
             client.send(b"question").unwrap();
             let mut buffer = [0; 64];

@@ -1,6 +1,6 @@
 //! Both ends of sessions under test, and gateways between them.
 
-use crate::support::{PATIENCE, TestGateway, eventually};
+use crate::support::{TIMEOUT, TestGateway, eventually};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -49,8 +49,8 @@ pub fn connect(gateway: &TestGateway) -> TcpStream {
 }
 
 pub fn patient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
@@ -66,8 +66,8 @@ pub fn accept(listener: &TcpListener) -> TcpStream {
     patient(listener.accept().unwrap().0)
 }
 
-/// An address at which nobody listens.
-pub fn nobody() -> SocketAddr {
+/// An address without a listener.
+pub fn absent() -> SocketAddr {
     target().1
 }
 

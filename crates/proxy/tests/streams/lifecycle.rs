@@ -25,7 +25,7 @@ fn group(targets: &[SocketAddr], retries: u32, upstream: Value) -> Value {
 
 #[test]
 fn another_target_is_tried_when_one_cannot_be_reached() {
-    let model = group(&[nobody(), named("here")], 1, json!({}));
+    let model = group(&[absent(), named("here")], 1, json!({}));
     let gateway = gateway(Tcp, model);
     for _ in 0..4 {
         assert_eq!(read_all(connect(&gateway)), b"here");
@@ -36,7 +36,7 @@ fn another_target_is_tried_when_one_cannot_be_reached() {
 
 #[test]
 fn without_further_tries_the_session_ends() {
-    let gateway = gateway(Tcp, group(&[nobody()], 0, json!({})));
+    let gateway = gateway(Tcp, group(&[absent()], 0, json!({})));
     assert_eq!(read_all(connect(&gateway)), b"");
     wait_for_ended(&gateway, "tcp", "upstream_connect", 1);
 }
@@ -73,7 +73,7 @@ fn the_least_busy_target_gets_the_next_session() {
 #[test]
 fn a_target_that_cannot_be_reached_is_left_out() {
     let checks = json!({"checks": {"passive": {"unhealthy": {"tcp_failures": 1}}}});
-    let gateway = gateway(Tcp, group(&[nobody(), named("here")], 1, checks));
+    let gateway = gateway(Tcp, group(&[absent(), named("here")], 1, checks));
     for _ in 0..6 {
         assert_eq!(read_all(connect(&gateway)), b"here");
     }
@@ -101,15 +101,15 @@ fn a_reload_keeps_sessions() {
 fn draining_waits_for_sessions() {
     let (listener, address) = target();
     let gateway = gateway_with(Tcp, model(&format!("tcp://{address}"), json!({})), |options| {
-        options.drain_timeout = crate::support::PATIENCE;
+        options.drain_timeout = crate::support::TIMEOUT;
     });
     let bound = crate::ends::address(&gateway);
     let mut client = connect(&gateway);
     let mut server = accept(&listener);
-    // Whoever is let in before the drain begins finds nobody, and is not waited for.
+    // A client that is let in before the drain begins finds no target, and is not waited for.
     drop(listener);
     let drained = gateway.drain();
-    crate::support::eventually("nobody else is let in", || {
+    crate::support::eventually("no other is let in", || {
         std::net::TcpStream::connect(bound).is_err()
     });
     client.write_all(b"late").unwrap();
@@ -129,7 +129,7 @@ fn connections_are_bounded() {
     });
     let first = connect(&gateway);
     let _server = accept(&listener);
-    assert_eq!(crate::support::PATIENCE, first.read_timeout().unwrap().unwrap());
+    assert_eq!(crate::support::TIMEOUT, first.read_timeout().unwrap().unwrap());
     let mut second = connect(&gateway);
     // It may be closed before or after it is seen to be open.
     let mut byte = [0; 1];

@@ -101,7 +101,7 @@ fn a_slow_side_slows_the_other_down() {
             }
         }
     }
-    assert!(sent < most, "nobody reads, and all was taken");
+    assert!(sent < most, "no one reads, and all was taken");
     drop(server);
     assert_eq!(read_all(&client).len(), sent, "what was taken arrives");
 }

@@ -1,7 +1,7 @@
 //! A gateway within the test's process, and raw peers on both sides of it.
 //!
 //! Peers speak bytes over real sockets on free ports of the loopback. A test waits for what it expects to
-//! happen, and for time to pass only where a time-out is what it is about; [`PATIENCE`] only ends a test that
+//! happen, and for time to pass only where a time-out is what it is about; [`TIMEOUT`] only ends a test that
 //! would hang.
 
 mod fields;
@@ -35,7 +35,7 @@ pub const ON_PURPOSE: &str = "on purpose";
 pub const ZONE: &str = "here";
 
 /// How long a test waits for anything before it fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long it is waited before what is expected to come about is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -44,7 +44,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 #[allow(dead_code, reason = "few tests ask")]
 #[track_caller]
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < deadline, "in vain: {what}");
         std::thread::sleep(LOOK_EVERY);

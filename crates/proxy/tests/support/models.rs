@@ -19,7 +19,7 @@ pub fn balanced(targets: &[(SocketAddr, u32)], changes: &Value) -> Value {
     patch(model, changes)
 }
 
-/// An address on which nobody listens: the kernel gives such a port to no other test.
+/// An address without a listener: the kernel gives such a port to no other test.
 pub fn dead() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 1).into()
 }

@@ -1,6 +1,6 @@
 //! An upstream whose every byte a test decides.
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::wire::{Message, Wire};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ impl Upstream {
 
     /// Waits until the gateway has opened a connection to one of `upstreams`; gives its position.
     pub fn first_of(upstreams: &[Self]) -> (usize, Wire) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             for (position, upstream) in upstreams.iter().enumerate() {
                 upstream.listener.set_nonblocking(true).unwrap();

@@ -1,7 +1,7 @@
 //! One end of a connection: sends raw bytes, and reads messages strictly enough to tell a clean end from a
 //! broken one.
 
-use super::{PATIENCE, text};
+use super::{TIMEOUT, text};
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -96,8 +96,8 @@ impl Message {
 
 impl Wire {
     pub fn new(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
@@ -174,7 +174,7 @@ impl Wire {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             came => panic!("expected silence, found {came:?}"),
         }
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     }
 
     /// Sends these bytes one by one, each in a segment of its own.

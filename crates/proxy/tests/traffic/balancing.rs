@@ -1,6 +1,6 @@
 //! Slow start and zones.
 
-use super::support::{PATIENCE, TestGateway, Upstream, ZONE, answer, dead};
+use super::support::{TIMEOUT, TestGateway, Upstream, ZONE, answer, dead};
 use super::{GET, told};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ fn a_target_that_joins_gets_few_calls_at_first() {
         if share == 10 && joined.elapsed() >= WINDOW {
             break;
         }
-        assert!(joined.elapsed() < PATIENCE, "{share} of 20 calls");
+        assert!(joined.elapsed() < TIMEOUT, "{share} of 20 calls");
     }
 }
 

@@ -8,8 +8,8 @@
 //! first writes its record in chunks that no reader looks at. Then one transaction moves the head and names the record
 //! as pending: from that revision on the commit is made, since every reader puts what is pending over what it reads,
 //! and every watch tells it. After that the documents themselves are written, part by part ("folded"); each part
-//! leaves a mark, so that its revisions are known to stand for the commit's. Whoever finds something pending before
-//! it commits finishes that first, so that a process may die at any point.
+//! leaves a mark, so that its revisions are known to stand for the commit's. A process that finds something pending
+//! before it commits finishes that first, so that a process may die at any point.
 //!
 //! **What it does not do**: it does not see a conflict with what another program wrote or what went by itself, except
 //! in the very documents that it changes; nor are those changes in the history.

@@ -168,7 +168,7 @@ pub async fn documents_end(it: Fixture) {
     gone.sort();
     assert_eq!(gone, ["ends/1", "ends/2"]);
     assert_eq!(it.texts("").await, texts(&[("stays/1", "uno"), ("stays/2", "2")]));
-    // Whoever has seen that may commit on top of it.
+    // A reader that has seen that may commit on top of it.
     let (_, revision) = it.store.read("").await.expect("it is read");
     let after = it
         .store

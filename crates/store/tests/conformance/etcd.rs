@@ -2,7 +2,7 @@
 //!
 //! They are Debian's `etcd-server`, or whatever `etcd` is in `PATH`.
 
-use crate::fixture::PATIENCE;
+use crate::fixture::TIMEOUT;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -51,7 +51,7 @@ impl Member {
     }
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port()
@@ -110,10 +110,10 @@ impl Cluster {
         }
     }
 
-    async fn serves(&self, patience: Duration) -> bool {
+    async fn serves(&self, timeout: Duration) -> bool {
         let store = EtcdStore::connect(&self.location()).expect("a location");
         let begun = Instant::now();
-        while begun.elapsed() < patience {
+        while begun.elapsed() < timeout {
             if store.read("").await.is_ok() {
                 return true;
             }
@@ -167,7 +167,7 @@ impl Cluster {
         };
         let status = |number| self.try_call(number, "/v3/maintenance/status", "{}");
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             let all: Result<Vec<String>, _> = (0..self.members.len()).map(status).collect();
             let all = all.unwrap_or_default();
             let leader = all.first().and_then(|first| field(first, "leader"));

@@ -11,7 +11,7 @@ use weir_store::sqlite::{Options, SqliteStore};
 use weir_store::{Change, Changes, CommitError, Document, Key, Revision, Store, Transaction, Watch};
 
 /// How long to wait for what must come.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,6 +161,6 @@ pub fn changed(changes: &Changes) -> Vec<(String, Option<String>)> {
 
 /// The next commit that a watch tells.
 pub async fn next(watch: &mut Box<dyn Watch>) -> Changes {
-    let next = tokio::time::timeout(PATIENCE, watch.next()).await;
+    let next = tokio::time::timeout(TIMEOUT, watch.next()).await;
     next.expect("something comes").expect("the watch goes on")
 }

@@ -1,6 +1,6 @@
 //! Following a store through all that may happen to it.
 
-use crate::fixture::{Fixture, PATIENCE, changed, commit, delete, put};
+use crate::fixture::{Fixture, TIMEOUT, changed, commit, delete, put};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Copy {
     /// Follows until everything up to a revision is told.
     pub async fn reach(&mut self, following: &mut Subscription, revision: Revision) {
         while following.revision() < revision {
-            let next = tokio::time::timeout(PATIENCE, following.next()).await;
+            let next = tokio::time::timeout(TIMEOUT, following.next()).await;
             self.apply(next.expect("something comes"));
         }
     }
@@ -75,7 +75,7 @@ pub async fn it_resumes(it: Fixture) {
     it.store.compact(SystemTime::now()).await.expect("it forgets");
     let mut following = resume(it.another(), "a/", &old);
     assert!(!following.link().borrow().is_connected());
-    let first = tokio::time::timeout(PATIENCE, following.next())
+    let first = tokio::time::timeout(TIMEOUT, following.next())
         .await
         .expect("it comes");
     let expected = [("a/2", Some("2")), ("a/3", None), ("a/4", Some("4"))];
@@ -172,7 +172,7 @@ pub async fn lose(following: &mut Subscription) {
             lost = link.wait_for(|link| !link.is_connected()) => assert!(lost.is_ok()),
         }
     };
-    tokio::time::timeout(PATIENCE, lost).await.expect("it is noticed");
+    tokio::time::timeout(TIMEOUT, lost).await.expect("it is noticed");
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_lost_store_is_followed_again() {
     let last = commit(&flaky.store, vec![delete("a"), put("d", "4")]).await;
     flaky
         .store
-        .compact(SystemTime::now() + PATIENCE)
+        .compact(SystemTime::now() + TIMEOUT)
         .await
         .expect("it forgets");
     flaky.trouble.is_away.store(false, Ordering::SeqCst);

@@ -2,7 +2,7 @@
 //! again. And documents of other programs.
 
 use crate::etcd::Cluster;
-use crate::fixture::{PATIENCE, commit, delete, put, text, texts, transaction};
+use crate::fixture::{TIMEOUT, commit, delete, put, text, texts, transaction};
 use crate::follow::{Copy, lose};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -78,7 +78,7 @@ async fn read_until(store: &Arc<dyn Store>) -> (Vec<weir_store::Document>, Revis
             }
         }
     };
-    tokio::time::timeout(PATIENCE, reads).await.expect("it is read")
+    tokio::time::timeout(TIMEOUT, reads).await.expect("it is read")
 }
 
 #[tokio::test]

@@ -127,11 +127,11 @@ impl AccessLog {
 
     /// A handle for one worker.
     pub fn handle(&self) -> AccessLogHandle {
-        let (spare_sender, spares) = mpsc::sync_channel(SPARE_BATCHES);
+        let (spare_sender, used_buffers) = mpsc::sync_channel(SPARE_BATCHES);
         AccessLogHandle {
             queue: self.queue.clone(),
             spare_sender,
-            spares,
+            used_buffers,
             stats: self.stats.clone(),
             buffer: Vec::new(),
             lines: 0,
@@ -168,7 +168,7 @@ fn write_batches(batches: &Receiver<Batch>, mut sink: impl Write, stats: &Access
         count.fetch_add(lines, Relaxed);
         if bytes.capacity() <= 2 * BATCH_BYTES {
             bytes.clear();
-            // A worker that has spares enough, or has ended, does not want it.
+            // A worker that has used_buffers enough, or has ended, does not want it.
             let _unwanted = spare.try_send(bytes);
         }
     }
@@ -179,7 +179,7 @@ fn write_batches(batches: &Receiver<Batch>, mut sink: impl Write, stats: &Access
 pub struct AccessLogHandle {
     queue: SyncSender<Batch>,
     spare_sender: SyncSender<Vec<u8>>,
-    spares: Receiver<Vec<u8>>,
+    used_buffers: Receiver<Vec<u8>>,
     stats: Arc<AccessLogStats>,
     buffer: Vec<u8>,
     /// Lines in the buffer.
@@ -225,7 +225,7 @@ impl AccessLogHandle {
             spare: self.spare_sender.clone(),
         };
         match self.queue.try_send(batch) {
-            Ok(()) => self.buffer = self.spares.try_recv().unwrap_or_default(),
+            Ok(()) => self.buffer = self.used_buffers.try_recv().unwrap_or_default(),
             Err(mpsc::TrySendError::Full(batch) | mpsc::TrySendError::Disconnected(batch)) => {
                 self.stats.dropped.fetch_add(lines, Relaxed);
                 self.buffer = batch.bytes;

@@ -224,7 +224,7 @@ fn expand(prefix: &[String], tree: &str, paths: &mut Vec<Vec<String>>) {
     }
 }
 
-/// A circle's files and which of them each uses, for whoever is to untie it.
+/// A circle's files and which of them each uses, to untie it by.
 fn tell(modules: &Modules<'_>, circle: &[Vec<String>]) -> String {
     let edges = modules.edges();
     let names = circle.iter().map(|module| {

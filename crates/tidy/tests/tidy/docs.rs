@@ -80,7 +80,7 @@ fn every_page_is_linked_from_another() {
         })
     };
     let breaches: Vec<String> = pages.filter(|page| !is_linked(page)).cloned().collect();
-    assert_none(&breaches, "a page that nothing links is found by nobody");
+    assert_none(&breaches, "a page that nothing links is found by no one");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use weir_proxy::Http3;
 /// Whether and how HTTP/3 is served.
 #[derive(Debug, Clone, Args)]
 pub struct Http3Args {
-    /// Serve HTTP/3 on the UDP side of each --listen-tls; where its port cannot be had, a warning says so.
+    /// Serve HTTP/3 on the UDP side of each --listen-tls; a warning says so if its port cannot be had.
     #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3", value_enum, default_value_t = OnOff::On)]
     pub http3: OnOff,
-    /// Port that clients are told of for HTTP/3 (`Alt-Svc`), where they reach Weir by another than it listens on
+    /// Port that clients are sent for HTTP/3 (`Alt-Svc`), if they reach Weir by another than it listens on
     /// [default: the listener's].
     #[arg(long, value_name = "PORT", env = "WEIR_HTTP3_PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub http3_port: Option<u16>,

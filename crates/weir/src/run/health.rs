@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_control::api::health as native;
 use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 use weir_proxy::health::{
-    self as gateway, AddressReport, HealthSelector, SetHealthError, Status as Standing, TargetReport,
+    self as gateway, AddressReport, HealthSelector, SetHealthError, Status as TargetStatus, TargetReport,
     UpstreamReport,
 };
 
@@ -16,7 +16,7 @@ pub struct Health(pub Arc<Status>);
 impl HealthSource for Health {
     fn upstream(&self, upstream: &str) -> Option<UpstreamHealth> {
         let report = self.0.gateway()?.upstream_health(upstream)?;
-        (report.status != Standing::ChecksOff).then(|| UpstreamHealth {
+        (report.status != TargetStatus::ChecksOff).then(|| UpstreamHealth {
             state: state_of(report.status),
             targets: report.targets.iter().map(target_of).collect(),
         })
@@ -96,11 +96,11 @@ fn status_of(status: gateway::Status) -> native::HealthStatus {
     }
 }
 
-fn state_of(status: Standing) -> HealthState {
+fn state_of(status: TargetStatus) -> HealthState {
     match status {
-        Standing::Healthy => HealthState::Healthy,
-        Standing::Unhealthy | Standing::DnsError => HealthState::Unhealthy,
-        Standing::ChecksOff => HealthState::Unchecked,
+        TargetStatus::Healthy => HealthState::Healthy,
+        TargetStatus::Unhealthy | TargetStatus::DnsError => HealthState::Unhealthy,
+        TargetStatus::ChecksOff => HealthState::Unchecked,
     }
 }
 
@@ -108,7 +108,7 @@ fn target_of(target: &TargetReport) -> TargetHealth {
     TargetHealth {
         host: target.host.clone(),
         port: target.port,
-        is_resolved: target.status != Standing::DnsError,
+        is_resolved: target.status != TargetStatus::DnsError,
         addresses: (target.addresses.iter())
             .map(|known| address(target, known))
             .collect(),

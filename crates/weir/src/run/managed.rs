@@ -256,9 +256,9 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
         wanted: wanted.subscribe(),
         followed: followed.clone(),
         gateways: gateways.clone(),
-        standing: weir_control::acme::AcmeStatus::default(),
+        status: weir_control::acme::AcmeStatus::default(),
     };
-    control.status.set_acme(issuer.standing.clone());
+    control.status.set_acme(issuer.status.clone());
     tokio::spawn(issuer.run());
 }
 
@@ -273,7 +273,7 @@ fn engine(
     Engine {
         registry,
         carry,
-        // Half of a core at most where somebody waits for a change to be served, and little where nobody does.
+        // Half of a core at most if a caller waits for a change to be served, and little if none does.
         rest: if serving.is_some() { 1 } else { 15 },
         secrets,
         followed,

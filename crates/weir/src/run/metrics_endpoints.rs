@@ -3,7 +3,7 @@
 use crate::status::Status;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
-use weir_proxy::health::{Status as Standing, UpstreamReport};
+use weir_proxy::health::{Status as TargetStatus, UpstreamReport};
 
 /// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
 /// begin with `prefix`.
@@ -46,19 +46,19 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
         targets.flat_map(move |target| {
             let upstream = upstream.name.clone();
             let written = format!("{}:{}", target.host, target.port);
-            let one = move |address: String, standing: Standing| weir_kong::metrics::Target {
+            let one = move |address: String, status: TargetStatus| weir_kong::metrics::Target {
                 upstream: upstream.clone(),
                 target: written.clone(),
                 address,
-                state: match standing {
-                    Standing::Healthy => "healthy",
-                    Standing::Unhealthy => "unhealthy",
-                    Standing::DnsError => "dns_error",
-                    Standing::ChecksOff => "healthchecks_off",
+                state: match status {
+                    TargetStatus::Healthy => "healthy",
+                    TargetStatus::Unhealthy => "unhealthy",
+                    TargetStatus::DnsError => "dns_error",
+                    TargetStatus::ChecksOff => "healthchecks_off",
                 },
             };
             match target.addresses.is_empty() {
-                true => vec![one(String::new(), Standing::DnsError)],
+                true => vec![one(String::new(), TargetStatus::DnsError)],
                 false => {
                     let addresses = target.addresses.iter();
                     addresses
@@ -82,11 +82,11 @@ fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics:
     let totals = status.metrics().totals();
     let checked = upstreams(status, targets).into_iter();
     let told = checked
-        .filter(|upstream| upstream.status != Standing::ChecksOff)
+        .filter(|upstream| upstream.status != TargetStatus::ChecksOff)
         .flat_map(|upstream| {
             let addresses = upstream.targets.into_iter().flat_map(|target| target.addresses);
             addresses.map(move |it| {
-                let is_healthy = it.status == Standing::Healthy;
+                let is_healthy = it.status == TargetStatus::Healthy;
                 let (ip, port) = (it.address.ip().to_string(), it.address.port());
                 (upstream.name.clone(), ip, port, is_healthy)
             })

@@ -43,7 +43,7 @@ use weir_telemetry::metrics;
 /// How often it is tried to free snapshots that workers may still hold.
 const FREE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the last lines of the access log may take.
-const LOG_PATIENCE: Duration = Duration::from_secs(2);
+const LOG_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves the configuration until it is told to stop.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
@@ -136,7 +136,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     // A drain that is cut short goes on in the background until the process ends.
     runtime.shutdown_background();
     if let Some(log) = access_log {
-        log.close(LOG_PATIENCE);
+        log.close(LOG_TIMEOUT);
     }
     match end {
         End::Drained => Ok(()),

@@ -54,7 +54,7 @@ fn rest_becomes_grpc() {
                 r#"{"reply":"hello c"}"#,
             ),
             (
-                "GET /v1/hello/nobody",
+                "GET /v1/hello/stranger",
                 "",
                 404,
                 r#"{"code":5,"message":"no such greeting: ä","details":[]}"#,
@@ -109,8 +109,8 @@ fn check_web(gateway: &Gateway, path: &str) {
         assert!(ended.contains("grpc-status:0\r\n"), "{ended}");
     }
     // An error of the service comes in the head.
-    let nobody = STANDARD.encode([&b"\0\0\0\0\x08\x0a\x06"[..], b"nobody"].concat());
-    let (status, head, body) = gateway.call(&line, "application/grpc-web-text", nobody.as_bytes());
+    let stranger = STANDARD.encode([&b"\0\0\0\0\x0a\x0a\x08"[..], b"stranger"].concat());
+    let (status, head, body) = gateway.call(&line, "application/grpc-web-text", stranger.as_bytes());
     assert_eq!((status, body.len()), (200, 0), "{head}");
     assert!(head.contains("grpc-status: 5\r\n"), "{head}");
 }
@@ -175,7 +175,7 @@ services:
             200,
             r#"{"reply":"hello c","times":0}"#,
         ),
-        ("GET /v1/hello/nobody", "", 404, ""),
+        ("GET /v1/hello/stranger", "", 404, ""),
         (
             "GET /v1/no",
             "",
@@ -268,8 +268,8 @@ protos:
             200,
             r##"{"reply":"hello a","times":"#5000000000"}"##,
         ),
-        ("GET /hello?greeting=nobody", "", "", 404, ""),
-        ("GET /told?greeting=nobody", "", "", 404, ""),
+        ("GET /hello?greeting=stranger", "", "", 404, ""),
+        ("GET /told?greeting=stranger", "", "", 404, ""),
     ] {
         assert_eq!(
             gateway.text(line, content_type, body),

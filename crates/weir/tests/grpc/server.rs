@@ -61,7 +61,7 @@ impl NamedService for Greeter {
 async fn greet(request: Request<HelloRequest>) -> Result<Response<HelloResponse>, Status> {
     let request = request.into_inner();
     match request.greeting.as_str() {
-        "nobody" => Err(Status::not_found("no such greeting: ä")),
+        "stranger" => Err(Status::not_found("no such greeting: ä")),
         greeting => Ok(Response::new(HelloResponse {
             reply: format!("hello {greeting}"),
             times: request.times,

@@ -74,7 +74,7 @@ fn users_may_what_their_roles_say() {
         ("reader", &reader, [403, 200, 401, 200, 403, 403]),
         ("team", &team, [403, 403, 401, 401, 403, 403]),
         ("gateway", &gateway, [403, 403, 401, 401, 403, 403]),
-        ("nobody", &STOCK_KEY.to_owned(), [401, 401, 401, 401, 401, 401]),
+        ("stranger", &STOCK_KEY.to_owned(), [401, 401, 401, 401, 401, 401]),
     ] {
         let statuses = [
             kong(&weir, "POST", "/services", token),

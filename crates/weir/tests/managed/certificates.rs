@@ -1,4 +1,4 @@
-//! Certificates that cannot be shown are refused wherever they come from; those near their end are shown and told of.
+//! Certificates that cannot be shown are refused wherever they come from; those near their end are shown and reported.
 
 use crate::support::{Call, STOCK_KEY, Weir, until};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
@@ -115,7 +115,7 @@ fn a_certificate_past_its_end_is_shown_and_told_of() {
         .make()
         .expect(201);
     let shown = || Call::get(&status, "/status").make().json()["certificates"][0].clone();
-    until("it is told of", || shown()["state"] == "expired");
+    until("it is reported", || shown()["state"] == "expired");
     assert_eq!(shown()["names"], json!(["old.test"]));
     assert!(shown()["days_left"].as_i64().is_some_and(|days| days < -365));
     let metrics = Call::get(&status, "/metrics").make().body;

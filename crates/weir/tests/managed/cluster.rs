@@ -57,7 +57,7 @@ fn break_into(location: &str) {
             Change::put(Key::new(key).expect("a key"), value.as_bytes().to_vec())
         };
         let transaction = Transaction {
-            author: "nobody".to_owned(),
+            author: "stranger".to_owned(),
             note: "by hand".to_owned(),
             time: SystemTime::now(),
             changes: broken.iter().map(change).collect(),

@@ -1,4 +1,4 @@
-//! Files that logging plugins write: in the operator's folder and nowhere else, whoever names them.
+//! Files that logging plugins write: in the operator's folder and nowhere else, no matter who names them.
 
 use crate::support::{ALL_APIS, Call, STOCK_KEY, Weir, until};
 use serde_json::{Value, json};

@@ -30,7 +30,7 @@ impl Relay {
             for near in listener.incoming().flatten() {
                 if let Ok(far) = TcpStream::connect(("127.0.0.1", port)) {
                     let mut carried = carried.lock().expect("whole");
-                    // Whoever connects to a relay that is cut hears nothing, and is not refused.
+                    // A client that connects to a relay that is cut hears nothing, and is not refused.
                     if !is_cut.load(Ordering::Acquire) {
                         carry(&near, &far);
                         carry(&far, &near);
@@ -177,7 +177,7 @@ fn whatever_ends_the_others_lose_nothing_and_all_converge() {
 
     relays[0].cut();
     assert!(put(&control, server, "/two"));
-    until("whoever is not cut off serves it", || {
+    until("gateways that are not cut off serve it", || {
         serves(&b, "/two") && serves(&c, "/two")
     });
     assert!(!serves(&a, "/two"), "it is cut off");
@@ -211,7 +211,7 @@ fn whatever_ends_the_others_lose_nothing_and_all_converge() {
     let _etcd = Etcd::start(folder, port, peers).expect("it was there before");
     let control = plane(folder, &store);
     until("writes are taken again", || put(&control, server, "/four"));
-    until("whoever is not cut off serves it", || {
+    until("gateways that are not cut off serve it", || {
         serves(&b, "/four") && serves(&c, "/four")
     });
     all_go_on();

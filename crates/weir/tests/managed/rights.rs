@@ -1,4 +1,4 @@
-//! What rights are worth: calls that are only tried change nothing, whoever may only read sees no private keys, and a
+//! What rights are worth: calls that are only tried change nothing, a user who may only read sees no private keys, and a
 //! right that was taken away is gone at once.
 
 use crate::support::{ALL_APIS, Answer, Call, STOCK_KEY, Weir, free_port, status_of, until, upstream};

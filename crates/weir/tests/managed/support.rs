@@ -46,7 +46,7 @@ impl Weir {
             .to_owned()
     }
 
-    /// What a command says that talks to its own API, as whoever has the token.
+    /// What a command says that talks to its own API, as the token's user.
     pub fn ask(&self, token: Option<&str>, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         let url = format!("http://{}", self.console());

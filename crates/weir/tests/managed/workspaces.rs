@@ -1,4 +1,4 @@
-//! Workspaces of Kong's Admin API: whoever writes to one gets nowhere in another.
+//! Workspaces of Kong's Admin API: a writer of one gets nowhere in another.
 
 use crate::support::{ALL_APIS, Call, Weir, server, until};
 use std::net::SocketAddr;

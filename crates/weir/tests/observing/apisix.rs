@@ -1,7 +1,7 @@
 //! APISIX's plugins, with and without its config.yaml.
 
 use crate::server::{Gateway, Taken, server};
-use crate::{PARENT, PATIENCE, TRACE, hex, lines, spans};
+use crate::{PARENT, TIMEOUT, TRACE, hex, lines, spans};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,9 +30,9 @@ fn apisixs_plugins_trace_and_count() {
         }),
     );
     weir.get("/x/y?q=1", &[]);
-    let call = calls.recv_timeout(PATIENCE).unwrap();
+    let call = calls.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(call.header("x-b3-sampled"), "1");
-    let taken = taken.recv_timeout(PATIENCE).unwrap();
+    let taken = taken.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(taken.line, "POST /api/v2/spans HTTP/1.1");
     let spans: Value = serde_json::from_slice(&taken.body).unwrap();
     let names: Vec<&str> = spans
@@ -84,10 +84,10 @@ fn one_route(upstream: SocketAddr, plugins: Value) -> Value {
     })
 }
 
-/// What a collector has got: the call, and the one span in it, as the upstream has been told of it.
+/// What a collector has got: the call, and the one span in it, as the upstream has seen it.
 fn one_span(collector: &Receiver<Taken>, calls: &Receiver<Taken>) -> Taken {
-    let call = calls.recv_timeout(PATIENCE).unwrap();
-    let taken = collector.recv_timeout(PATIENCE).unwrap();
+    let call = calls.recv_timeout(TIMEOUT).unwrap();
+    let taken = collector.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(taken.line, "POST /v1/traces HTTP/1.1");
     assert_eq!(taken.header("content-type"), "application/x-protobuf");
     let spans = spans(&taken);
@@ -130,7 +130,7 @@ fn opentelemetry_sends_spans_to_the_collector_of_its_metadata() {
     let weir = Gateway::start("apisix.yaml", &document);
     // Its parent decides: nothing is sampled without one.
     assert!(weir.get("/x/none", &[]).starts_with("HTTP/1.1 200"));
-    calls.recv_timeout(PATIENCE).unwrap();
+    calls.recv_timeout(TIMEOUT).unwrap();
     let told = format!("00-{TRACE}-{PARENT}-01");
     weir.get("/x/y?q=blue", &[("traceparent", &told)]);
     let taken = one_span(&taken, &calls);
@@ -187,9 +187,9 @@ fn attributes_of_plugins_count_where_a_config_yaml_gives_them() {
     let told = format!("00-{TRACE}-{PARENT}-01");
     let answer = weir.get("/x/y", &[("x-team", "blue"), ("traceparent", &told)]);
     assert!(answer.contains("X-APISIX-Upstream-Status: 200"), "{answer}");
-    let call = calls.recv_timeout(PATIENCE).unwrap();
+    let call = calls.recv_timeout(TIMEOUT).unwrap();
     // Always on: the caller's trace counts nothing.
-    let taken = taken.recv_timeout(PATIENCE).unwrap();
+    let taken = taken.recv_timeout(TIMEOUT).unwrap();
     let spans = spans(&taken);
     assert!(call.header("traceparent").contains(&hex(&spans[0].span_id)));
     let public = weir.get("/gw/metrics", &[]);
@@ -240,7 +240,7 @@ fn a_config_yaml_that_is_wrong_stops_the_start() {
 }
 
 /// How the cache says that it has answered.
-fn standing(answer: &str) -> &str {
+fn cache_status(answer: &str) -> &str {
     let line = answer
         .lines()
         .find_map(|line| line.strip_prefix("Apisix-Cache-Status: "));
@@ -257,7 +257,7 @@ fn until_files(folder: &Path, count: usize) {
         if whole == count {
             return;
         }
-        assert!(began.elapsed() < PATIENCE, "{whole} files");
+        assert!(began.elapsed() < TIMEOUT, "{whole} files");
         std::thread::yield_now();
     }
 }
@@ -287,13 +287,13 @@ fn responses_that_are_kept_on_a_disk_outlive_the_process() {
     };
     let weir = start();
     for (path, word) in [("/x/1", "MISS"), ("/x/2", "MISS"), ("/x/1", "HIT")] {
-        assert_eq!(standing(&weir.get(path, &[])), word, "{path}");
+        assert_eq!(cache_status(&weir.get(path, &[])), word, "{path}");
     }
     until_files(&kept, 2);
     drop(weir);
     let weir = start();
     for path in ["/x/1", "/x/2"] {
-        assert_eq!(standing(&weir.get(path, &[])), "HIT", "{path}");
+        assert_eq!(cache_status(&weir.get(path, &[])), "HIT", "{path}");
     }
     assert_eq!(calls.try_iter().count(), 2);
     assert!(weir.call("PURGE", "/x/1").starts_with("HTTP/1.1 200"));
@@ -301,7 +301,7 @@ fn responses_that_are_kept_on_a_disk_outlive_the_process() {
     drop(weir);
     let weir = start();
     for (path, word) in [("/x/1", "MISS"), ("/x/2", "HIT")] {
-        assert_eq!(standing(&weir.get(path, &[])), word, "{path}");
+        assert_eq!(cache_status(&weir.get(path, &[])), word, "{path}");
     }
 }
 
@@ -321,7 +321,7 @@ fn what_a_rewrite_says_of_the_client_counts() {
     ];
     for headers in sent {
         weir.get("/x/y", headers);
-        let call = calls.recv_timeout(PATIENCE).unwrap();
+        let call = calls.recv_timeout(TIMEOUT).unwrap();
         let told = ["host", "port", "proto"].map(|it| call.header(&format!("x-forwarded-{it}")).to_owned());
         assert_eq!(told, ["shop.test", "", "http"], "{headers:?}");
     }

@@ -14,7 +14,7 @@ use server::{Gateway, Taken, server};
 use std::time::Duration;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
@@ -95,8 +95,8 @@ fn kongs_plugins_trace_and_count() {
         answer.to_lowercase().contains(&format!("x-trace: {TRACE}")),
         "{answer}"
     );
-    let call = calls.recv_timeout(PATIENCE).unwrap();
-    let taken = taken.recv_timeout(PATIENCE).unwrap();
+    let call = calls.recv_timeout(TIMEOUT).unwrap();
+    let taken = taken.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(taken.line, "POST /v1/traces HTTP/1.1");
     assert_eq!(taken.header("content-type"), "application/x-protobuf");
     let spans = spans(&taken);
@@ -170,7 +170,7 @@ fn a_collector_that_never_reads_costs_no_call_anything() {
             break;
         }
         assert!(
-            began.elapsed() < PATIENCE,
+            began.elapsed() < TIMEOUT,
             "{:?}",
             lines(&text, "weir_log_entries")
         );

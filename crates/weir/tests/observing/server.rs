@@ -62,7 +62,7 @@ fn answer(stream: TcpStream, tell: &Sender<Taken>) -> Option<()> {
         let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
-        // Nobody may want to know.
+        // The test may have ended.
         let _told = tell.send(Taken {
             line: lines[0].clone(),
             headers,

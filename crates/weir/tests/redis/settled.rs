@@ -42,7 +42,7 @@ fn gateways_learn_of_each_other() {
     assert_eq!(
         counted(&redis),
         100,
-        "alone, nobody exceeds the limit: {rest} more passed"
+        "alone, no gateway exceeds the limit: {rest} more passed"
     );
     // Each other gateway may exceed it by what it allows in one interval.
     until("the first refuses, too", || first.call("/") == 429);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Whether the servers of these tests are installed. Says so if not.
 pub fn is_installed() -> bool {
@@ -28,16 +28,16 @@ pub fn is_installed() -> bool {
     found.is_ok()
 }
 
-/// A port of 127.0.0.1 that nobody listens on, now or later: that of a service (tcpmux) which no machine offers.
+/// A port of 127.0.0.1 without a listener, now or later: that of a service (tcpmux) which no machine offers.
 pub const CLOSED_PORT: u16 = 1;
 
-/// A port that nobody listens on just now.
+/// A port without a listener just now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
 }
 
-/// Likewise, where nobody listens on the port either that nodes of a cluster talk to each other over: 10,000 above it.
+/// Likewise, without a listener on the port over which nodes of a cluster talk to each other: 10,000 above it.
 fn free_cluster_port() -> u16 {
     loop {
         let port = free_port();
@@ -52,7 +52,7 @@ fn free_cluster_port() -> u16 {
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -153,7 +153,7 @@ impl Redis {
     /// Sends commands of plain words, one a line, and gives the replies as they come.
     pub fn ask(&self, commands: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("set");
         let text: String = commands.lines().map(|line| format!("{line}\r\n")).collect();
         stream.write_all(text.as_bytes()).expect("sent");
         let mut reader = BufReader::new(stream);
@@ -313,7 +313,7 @@ impl Drop for Gateway {
 /// Calls a path on a connection of its own.
 pub fn get(address: &str, path: &str, headers: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("set");
     let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();

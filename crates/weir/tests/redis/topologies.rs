@@ -205,7 +205,7 @@ fn clusters_have_each_key_somewhere() {
             .to_owned()
     };
     let third = id(&nodes[2]);
-    // Of two that claim a slot the one with the greater epoch has it, so nobody may have a greater one than the third.
+    // Of two that claim a slot the one with the greater epoch has it, so no node may have a greater one than the third.
     let epoch = |node: &Redis| {
         let info = node.ask("CLUSTER INFO");
         let line = info.lines().find(|line| line.starts_with("cluster_my_epoch:"));

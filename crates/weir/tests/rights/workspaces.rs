@@ -39,7 +39,7 @@ fn writes(
         ),
         ("POST", "/team-a/certificates", certificates("a.bank.test"), 409),
         ("POST", "/team-a/certificates", certificates("*.bank.test"), 409),
-        // What is nobody else's.
+        // What belongs to no one else.
         (
             "POST",
             "/team-a/routes",

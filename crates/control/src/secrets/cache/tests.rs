@@ -41,7 +41,7 @@ fn answer(mut stream: TcpStream, status: u16, body: &str) {
     assert!(has_token);
     let length = body.len();
     let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
-    // Whoever is told too much goes before the end.
+    // A reader that is sent too much goes before the end.
     let _gone = stream.write_all(answer.as_bytes());
 }
 

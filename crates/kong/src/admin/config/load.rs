@@ -148,8 +148,8 @@ pub fn tree(document: &Value, found: &[Diagnostic]) -> Value {
     failure::tree(found.iter()).unwrap_or_else(|| json!({}))
 }
 
-/// A complaint at the place where the original has it, and with the values that diagnostics keep to themselves: whoever
-/// sent them knows them.
+/// A complaint at the place where the original has it, and with the values that diagnostics keep to themselves: the
+/// caller sent them.
 fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
     if found.message.contains("'(hidden)'")
         && let Some(key) = at(document, &found.path.0).and_then(|entity| entity.get("key")?.as_str())

@@ -110,7 +110,7 @@ fn names_are_shown_to_be_ones_own_and_certificates_outlive_the_process() {
             "nothing is left"
         );
         weir.kill();
-        // Nobody signs another.
+        // No one signs another.
         drop(pebble);
         let weir = start(folder.path(), ports, &document(&entry));
         assert_eq!(
@@ -147,7 +147,7 @@ fn what_an_authority_refuses_is_told_and_tried_again_later() {
     let authority = Authority {
         life: LONG,
         is_closed: false,
-        // Where nobody listens.
+        // Without a listener.
         ports: self::ports(),
     };
     let Some(pebble) = Pebble::start(folder.path(), &authority) else {
@@ -171,7 +171,7 @@ fn gateways_on_one_store_show_the_same_certificate() {
     let authority = Authority {
         life: LONG,
         is_closed: false,
-        // One of the two is asked, whoever gets the certificate.
+        // One of the two is asked, whichever gets the certificate.
         ports: asked,
     };
     let (port, peers) = (free_port(), free_port());

@@ -1,9 +1,9 @@
 //! A call of the Admin API: what it asks, and of which resource.
 
+use super::key::Role;
 use super::kind::Kind;
 use super::messages;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
-use super::token::Role;
 use crate::settings::Settings;
 use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};

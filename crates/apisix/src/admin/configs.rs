@@ -4,9 +4,9 @@
 //! the whole was put: its digest, its time, and a version for each list.
 
 use super::call::Call;
+use super::key::Role;
 use super::response::{ApiResponse, Outcome};
 use super::state::State;
-use super::token::Role;
 use super::validate::check_configuration;
 use super::write::Plan;
 use crate::document::id_text;

@@ -3,11 +3,11 @@
 use super::Admin;
 use super::call::Call;
 use super::encrypted_fields::{shown, take_private_keys};
+use super::key::Role;
 use super::kind::Kind;
 use super::response::ApiResponse;
 use super::schemas;
 use super::state::{Entry, State};
-use super::token::Role;
 use crate::document::split_port;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};

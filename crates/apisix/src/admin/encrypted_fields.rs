@@ -5,8 +5,8 @@
 //!
 //! And secrets in answers to reads: a caller who may only read does not see them.
 
+use super::key::Role;
 use super::kind::Kind;
-use super::token::Role;
 use crate::schema::is_secret_reference;
 use aws_lc_rs::cipher::{
     AES_128, AES_256, DecryptionContext, EncryptionContext, PaddedBlockDecryptingKey,

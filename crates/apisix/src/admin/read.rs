@@ -2,10 +2,10 @@
 
 use super::call::{Call, Target};
 use super::encrypted_fields::shown;
+use super::key::Role;
 use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
 use super::state::{Entry, State};
-use super::token::Role;
 use super::write::etag;
 use axum::http::StatusCode;
 use axum::http::header::ETAG;

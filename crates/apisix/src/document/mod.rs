@@ -7,6 +7,7 @@
 mod consumer;
 pub mod cost_decoration;
 mod ignored_sections;
+mod item;
 mod plugin_set;
 pub mod proto;
 mod read;
@@ -18,8 +19,9 @@ pub mod stream_route;
 mod upstream;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
+pub use item::{Fault, Item};
 pub use plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
-pub use read::{Documents, Fault, Item, check_route, name_upstreams, read, read_one};
+pub use read::{Documents, check_route, name_upstreams, read, read_one};
 pub use route::{Route, shape as route_shape};
 pub use service::{Service, shape as service_shape};
 pub use ssl::Ssl;

@@ -1,6 +1,6 @@
 //! Protocol Buffers definitions, which plugins that speak gRPC name.
 
-use super::read::Fault;
+use super::item::Fault;
 use crate::schema::{Schema, id, label_map, long_text, object, short_text, text, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,6 +1,7 @@
 //! From a parsed document to typed resources, leaving out what is wrong.
 
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
+use super::item::{Fault, Item};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
     Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections, proto, route,
@@ -15,17 +16,6 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath};
-
-/// A resource with its id and its place in the document.
-#[derive(Debug)]
-pub struct Item<T> {
-    /// The id; of one that has none, its position.
-    pub id: String,
-    /// Where it stands.
-    pub path: DocPath,
-    /// The resource.
-    pub value: T,
-}
 
 /// All good resources of a document, in its order.
 #[derive(Debug, Default)]
@@ -86,9 +76,6 @@ impl Documents {
 pub fn name_upstreams(plugins: &Plugins) -> bool {
     plugins.contains_key("traffic-split")
 }
-
-/// What is wrong with an item: a place under it, and the words.
-pub type Fault = (DocPath, String);
 
 /// Reads all resources. What is left out, and what is not served, is told in `diagnostics`.
 pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec<Diagnostic>) -> Documents {

@@ -1,21 +1,12 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
-use super::{is_known, mapping, meta::Meta, names, unserved};
+use super::{PluginLocation, is_known, mapping, meta::Meta, names, unserved};
 use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::Value;
 use std::collections::HashMap;
 use weir_dialect::Support;
 use weir_plugins::lua_syntax;
-
-/// Where a plugin's configuration stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PluginLocation {
-    /// On a route or what is merged with it.
-    Request,
-    /// On a consumer or credential, where authentication plugins hold credentials.
-    Consumer,
-}
 
 /// Checks plugins. Remembers the groups of `limit-count`, whose members must agree.
 #[derive(Debug)]

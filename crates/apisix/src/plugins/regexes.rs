@@ -1,7 +1,24 @@
 //! What is wrong with a regular expression, in the words of APISIX's engine (PCRE2).
 
-use super::check_regex;
 use regex_syntax::ast::ErrorKind;
+
+/// Whether a regular expression can be used. `Err(None)`: it is wrong in any dialect; `Err(Some(what))`: it uses
+/// what only APISIX's dialect has.
+pub fn check_regex(pattern: &str) -> Result<(), Option<&'static str>> {
+    match regex::Regex::new(pattern) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let text = error.to_string();
+            if text.contains("look-around") {
+                Err(Some("look-around in a regular expression"))
+            } else if text.contains("backreference") {
+                Err(Some("a backreference in a regular expression"))
+            } else {
+                Err(None)
+            }
+        }
+    }
+}
 
 /// Checks expressions that a plugin searches for.
 ///

@@ -1,7 +1,9 @@
 //! `workflow`: `workflow` of the catalogue.
 
+use super::limit_conn::LimitConn;
+use super::limit_count::LimitCount;
 use super::uri_blocker::answerable;
-use super::{Phases, PluginAdapter, PluginContext, Warnings, mapping, meta};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta};
 use crate::schema::{Schema, any_of, array, integer, object, text};
 use crate::translate::vars;
 use serde_json::{Map, Value};
@@ -12,10 +14,17 @@ use weir_plugins::workflow::{Action, Config, Refuse, Rule};
 /// The plugin.
 pub struct Workflow;
 
-/// The plugins that rules can run.
-const PLUGINS: [&str; 2] = ["limit-count", "limit-conn"];
 /// Plugins that rules of the original can run besides.
 const OTHERS: [&str; 1] = ["ai-rate-limiting"];
+
+/// The plugins that rules can run.
+fn limit(name: &str) -> Option<&'static dyn PluginAdapter> {
+    match name {
+        "limit-count" => Some(&LimitCount),
+        "limit-conn" => Some(&LimitConn),
+        _ => None,
+    }
+}
 
 impl PluginAdapter for Workflow {
     fn name(&self) -> &'static str {
@@ -82,7 +91,7 @@ impl PluginAdapter for Workflow {
                 continue;
             };
             let config = complete(name, config).unwrap_or_default();
-            let then = match mapping(name).filter(|_| PLUGINS.contains(&name)) {
+            let then = match limit(name) {
                 None => Action::Refuse(Refuse {
                     status: answerable(config.get("code").and_then(Value::as_u64).unwrap_or_default()),
                     message: Some("rejected by workflow".to_owned()),
@@ -127,7 +136,7 @@ fn complete(name: &str, config: &Value) -> Result<Value, String> {
         config => config.clone(),
     };
     let told = |error: String| format!("failed to validate the '{name}' action: {error}");
-    match mapping(name).filter(|_| PLUGINS.contains(&name)) {
+    match limit(name) {
         _ if name == "return" => RETURN.check(&mut config).map_err(told)?,
         Some(mapping) => {
             mapping.shape().check(&mut config).map_err(told)?;

@@ -4,15 +4,16 @@
 //! logs, etcd), nothing is used: those are flags of Weir's own.
 
 mod read;
+mod router;
 #[cfg(test)]
 mod tests;
 mod units;
 mod values;
 
 pub use read::read;
+pub use router::Router;
 
 use crate::admin::Key;
-use crate::translate::Router;
 use ipnet::IpNet;
 use serde_json::Value;
 use std::sync::LazyLock;

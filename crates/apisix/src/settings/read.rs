@@ -4,10 +4,9 @@ use super::values::{
     addresses, admin_keys, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring,
     metric_prefix,
 };
-use super::{Settings, units};
+use super::{Router, Settings, units};
 use crate::plugins::mapping;
 use crate::prepare::fill;
-use crate::translate::Router;
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
 

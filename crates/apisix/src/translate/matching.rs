@@ -4,8 +4,8 @@
 //! the higher `priority`, then the longer pattern, then the first in the document. They differ in what comes before
 //! (the default router looks at hosts first) and in how paths are read (one knows parameters).
 
-use super::Router;
 use super::patterns::{PathRank, host_pattern, path_pattern, tail_slash_forms};
+use crate::settings::Router;
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

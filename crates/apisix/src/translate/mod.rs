@@ -23,6 +23,7 @@ pub mod vars;
 pub use upstream::upstream_host;
 
 use crate::document::{self, Documents, Item};
+pub use crate::settings::Router;
 use crate::settings::Settings;
 use chain::{Chains, Sources};
 use consumers::Consumers;
@@ -35,18 +36,6 @@ use std::sync::Arc;
 use weir_model::{
     DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, RealIp, RouteTarget, Severity,
 };
-
-/// Which of APISIX's routers finds routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Router {
-    /// `radixtree_host_uri`, the default: hosts first, then paths.
-    #[default]
-    RadixtreeHostUri,
-    /// `radixtree_uri`: paths first; hosts are a condition like others.
-    RadixtreeUri,
-    /// `radixtree_uri_with_parameter`: likewise, with `:name` and `*name` in paths.
-    RadixtreeUriWithParameter,
-}
 
 /// What does not stand in `apisix.yaml`.
 #[derive(Debug, Clone, Copy)]

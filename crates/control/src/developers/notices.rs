@@ -1,7 +1,7 @@
 //! What happens to developers, for programs and people: webhooks of the hooks that want it, and mails. They are written to
 //! the outbox, together with what they are about.
 //!
-//! **What it is not**: subscriptions, keys and publications are told of by the configuration's history
+//! **What it is not**: subscriptions, keys and publications are announced by the configuration's history
 //! ([`crate::outbox::feed`]).
 
 use super::store::{Developer, seconds};

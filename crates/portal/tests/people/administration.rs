@@ -217,10 +217,10 @@ async fn rights_are_by_role_and_portal() {
         .decide(in_portal(Role::PortalAdmin, "main"), &path, json!({}))
         .await
         .expect("approved");
-    let nobody = portal
+    let absent = portal
         .decide(everywhere(Role::Admin), "0123456789abcdef/approve", json!({}))
         .await;
-    assert_eq!(nobody, Err(404));
+    assert_eq!(absent, Err(404));
 }
 
 #[tokio::test]

@@ -311,7 +311,7 @@ mod tests {
         for (bytes, of_upstream, code) in [
             (frame(0x81, b"good", None), frame(0x81, b"good", None), 0),
             (frame(0x81, b"a bad", None), Vec::new(), 1007),
-            // What nobody reads passes.
+            // What no one reads passes.
             (frame(0x82, b"a bad", None), frame(0x82, b"a bad", None), 0),
             (frame(0x82, b"123456789", None), Vec::new(), 1009),
             // A ping between the parts of a message passes at once.

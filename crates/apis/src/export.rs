@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 /// The name of the security scheme that stands for the plans' keys.
 pub const KEY_SCHEME: &str = "weir_key";
 
+/// The name of the security scheme that stands for the plans' tokens.
+pub const TOKEN_SCHEME: &str = "weir_token";
+
 /// The document. `base_urls` are what callers see of the environment.
 pub fn export(
     description: &Description,
@@ -16,11 +19,13 @@ pub fn export(
     plans: &[Plan],
     hidden: impl Fn(&str) -> bool,
 ) -> Value {
-    let is_keyed = |plan: &&Plan| {
-        plan.security == PlanSecurity::Key
-            && matches!(plan.state, PlanState::Published | PlanState::Deprecated)
+    let is_active = |plan: &&Plan| matches!(plan.state, PlanState::Published | PlanState::Deprecated);
+    let asks_for = |security| {
+        plans
+            .iter()
+            .filter(is_active)
+            .any(|plan| plan.security == security)
     };
-    let is_keyed = plans.iter().any(|plan| is_keyed(&plan));
     let mut paths: Map<String, Value> = Map::new();
     for operation in description.operations.iter().filter(|it| !hidden(&it.id)) {
         let mut value = operation.value.clone();
@@ -53,10 +58,27 @@ pub fn export(
             false => Value::Array(urls),
         };
     }
-    if is_keyed {
-        components["securitySchemes"] =
-            json!({ KEY_SCHEME: { "type": "apiKey", "in": "header", "name": "X-API-Key" } });
-        document["security"] = json!([{ KEY_SCHEME: [] }]);
+    let schemes = [
+        (
+            PlanSecurity::Key,
+            KEY_SCHEME,
+            json!({ "type": "apiKey", "in": "header", "name": "X-API-Key" }),
+        ),
+        (
+            PlanSecurity::Jwt,
+            TOKEN_SCHEME,
+            json!({ "type": "http", "scheme": "bearer", "bearerFormat": "JWT" }),
+        ),
+    ];
+    let mut one_of: Vec<Value> = Vec::new();
+    for (security, name, scheme) in schemes {
+        if asks_for(security) {
+            components["securitySchemes"][name] = scheme;
+            one_of.push(json!({ name: [] }));
+        }
+    }
+    if !one_of.is_empty() {
+        document["security"] = Value::Array(one_of);
     }
     if !description.tags.is_empty() {
         document["tags"] = json!(description.tags);

@@ -18,6 +18,7 @@
 //!
 //! **What it is not**: it knows no HTTP, no store and no clock. The time, ids and keys are arguments.
 
+pub mod adopt;
 pub mod diagnosis;
 pub mod diff;
 pub mod due;

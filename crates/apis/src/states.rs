@@ -1,6 +1,8 @@
 //! Which state may follow which, as tables, and refusals that say why.
 
-use crate::entities::{ApprovalState, DraftState, LineState, PlanState, ProductState, SubscriptionState};
+use crate::entities::{
+    ApprovalState, DraftState, LineState, Plan, PlanState, ProductState, SubscriptionState,
+};
 use std::fmt::Debug;
 
 /// Why a change of state is refused.
@@ -233,12 +235,20 @@ pub fn approval(
     }
 }
 
+/// The revision of a plan's conditions after a change of the plan.
+pub fn conditions_revision(before: Option<&Plan>, after: &Plan) -> u32 {
+    match before {
+        Some(before) => before.conditions_revision + u32::from(before.conditions != after.conditions),
+        None => u32::from(!after.conditions.is_empty()),
+    }
+}
+
 /// Whether a plan takes a new subscription.
 ///
 /// # Errors
 /// Why not.
 pub fn can_subscribe(
-    plan: &crate::entities::Plan,
+    plan: &Plan,
     application: &crate::entities::Application,
     agreed: u32,
 ) -> Result<(), Refusal> {
@@ -270,7 +280,7 @@ pub fn can_subscribe(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entities::{Application, Plan};
+    use crate::entities::Application;
 
     const SUBSCRIPTION_STATES: [SubscriptionState; 7] = [
         SubscriptionState::Pending,

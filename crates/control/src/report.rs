@@ -38,6 +38,8 @@ pub struct ReporterInfo {
     pub address: String,
     /// The version of the program.
     pub version: &'static str,
+    /// The environments whose documents it serves.
+    pub environments: Vec<String>,
 }
 
 /// Reports after every change, and now and then without one, until the process ends.
@@ -87,6 +89,7 @@ impl ReporterInfo {
             version: self.version.to_owned(),
             address: self.address.clone(),
             time: now.map_or(0, |it| it.as_millis() as u64),
+            environments: self.environments.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Who may call: plans, applications, subscriptions, credentials; and who has to agree: approvals.
 
-use super::{Labels, is_default};
+use super::{Labels, Runtime, is_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +13,8 @@ pub enum PlanSecurity {
     /// By an API key.
     #[default]
     Key,
+    /// By a JSON Web Token that the subscriber signs; the gateway has the public key.
+    Jwt,
 }
 
 /// How far a plan's life has come.
@@ -247,6 +249,21 @@ pub enum CredentialKind {
     /// An API key, of which only the hash is kept.
     #[default]
     Key,
+    /// The public key of somebody who signs tokens.
+    Jwt,
+}
+
+/// A public key with which a subscriber's tokens are checked. It is no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokenKey {
+    /// What tokens say in `iss`; if it is left out, the credential's id.
+    #[serde(skip_serializing_if = "is_default")]
+    pub issuer: String,
+    /// The algorithm, such as `RS256`, `ES256` or `EdDSA`; none with a shared secret.
+    pub algorithm: String,
+    /// The public key in PEM.
+    pub public_key: String,
 }
 
 /// A credential of a subscription. The key itself is nowhere.
@@ -261,8 +278,11 @@ pub struct Credential {
     pub kind: CredentialKind,
     /// The first characters of the key, to recognise it.
     pub prefix: String,
-    /// SHA-256 of the key, in hexadecimal digits.
+    /// SHA-256 of the key, in hexadecimal digits; empty for one that has no key of its own.
     pub hash: String,
+    /// The public key, for tokens.
+    #[serde(skip_serializing_if = "is_default")]
+    pub jwt: Option<TokenKey>,
     /// Seconds since 1970; absent: never.
     #[serde(skip_serializing_if = "is_default")]
     pub expires: Option<u64>,
@@ -323,6 +343,9 @@ pub struct Approval {
     pub publication: String,
     /// The hash that it is for.
     pub hash: String,
+    /// The runtime that it is for; absent: the one that the publication has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub runtime: Option<Runtime>,
     /// What has come of it.
     pub state: ApprovalState,
     /// Who asks.

@@ -81,6 +81,24 @@ pub enum DraftState {
     Approved,
 }
 
+/// Routes that a version was adopted from. They are as they were until a publication takes them over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Source {
+    /// The dialect that they are written in.
+    pub dialect: String,
+    /// The service that they lead to.
+    pub service: String,
+    /// The documents in the store that go when they are taken over.
+    pub documents: Vec<String>,
+    /// The files that they stand in; a publication cannot take them over from there.
+    #[serde(skip_serializing_if = "is_default")]
+    pub files: Vec<String>,
+    /// When a publication took them over, in seconds since 1970.
+    #[serde(skip_serializing_if = "is_default")]
+    pub taken_over: Option<u64>,
+}
+
 /// A version of an API.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -102,6 +120,9 @@ pub struct Version {
     pub line: LineState,
     /// The working copy.
     pub draft: Draft,
+    /// The routes that it was adopted from.
+    #[serde(skip_serializing_if = "is_default")]
+    pub source: Option<Source>,
     /// The number of its newest revision; 0: none.
     pub last_revision: u32,
     /// Seconds since 1970.
@@ -143,6 +164,9 @@ pub struct Component {
     /// One route that takes all paths below this one, in place of one for each operation.
     #[serde(skip_serializing_if = "is_default")]
     pub prefix: Option<String>,
+    /// The methods of that route; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub methods: Vec<String>,
     /// How often another try is made.
     #[serde(skip_serializing_if = "is_default")]
     pub retries: Option<u32>,

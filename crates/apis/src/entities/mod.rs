@@ -14,11 +14,11 @@ mod publication;
 
 pub use access::{
     Application, Approval, ApprovalKind, ApprovalState, Credential, CredentialKind, KeyMode, Limit, Period,
-    Plan, PlanSecurity, PlanState, Subscription, SubscriptionState, Validation,
+    Plan, PlanSecurity, PlanState, Subscription, SubscriptionState, TokenKey, Validation,
 };
 pub use common::{Labels, is_default, parse};
 pub use definition::{
-    Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Revision, Version,
+    Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Revision, Source, Version,
     Visibility,
 };
 pub use environment::{Environment, EnvironmentKind};
@@ -27,5 +27,5 @@ pub use portal::{Colours, Font, Link, Page, Portal, SignUp, SignUpMode, Theme};
 pub use product::{PREFIX as PRODUCTS, Product, ProductState};
 pub use publication::{
     Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Publication, PublicationState,
-    Runtime, Target,
+    Runtime, TakenBack, Target,
 };

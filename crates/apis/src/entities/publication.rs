@@ -157,6 +157,20 @@ pub struct Guard {
     pub min_calls: u64,
 }
 
+/// A canary that a guard has taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TakenBack {
+    /// The candidate.
+    pub revision: u32,
+    /// The guard.
+    pub guard: Guard,
+    /// The value that was beyond it.
+    pub value: f64,
+    /// When, in seconds since 1970.
+    pub at: u64,
+}
+
 fn enough_calls() -> u64 {
     20
 }
@@ -210,6 +224,9 @@ pub struct Publication {
     /// A revision beside it.
     #[serde(skip_serializing_if = "is_default")]
     pub canary: Option<Canary>,
+    /// The last canary, if a guard has taken it back and nothing was published since.
+    #[serde(skip_serializing_if = "is_default")]
+    pub taken_back: Option<TakenBack>,
     /// What callers are told.
     #[serde(skip_serializing_if = "is_default")]
     pub deprecation: Option<Deprecation>,

@@ -61,7 +61,7 @@ impl Renderer<'_> {
         let keyed: Vec<&Plan> = plans
             .iter()
             .copied()
-            .filter(|it| it.security == PlanSecurity::Key)
+            .filter(|it| it.security != PlanSecurity::Keyless)
             .collect();
         let keyless = plans
             .iter()
@@ -77,7 +77,7 @@ impl Renderer<'_> {
             }
             return head;
         }
-        self.identify(&mut head, keyless.is_some());
+        self.identify(&mut head, &keyed, keyless.is_some());
         self.tables(&mut head, &keyed, keyless);
         self.consumers();
         head
@@ -112,8 +112,43 @@ impl Renderer<'_> {
         head.first.push(json!({ "use": gone }));
     }
 
+    /// What recognises callers: each way that a plan has, in the order of the plans.
+    fn identify(&mut self, head: &mut Head, plans: &[&Plan], is_keyless: bool) {
+        let mut ways: Vec<(&str, Value)> = Vec::new();
+        for plan in plans {
+            let (name, config) = match plan.security {
+                PlanSecurity::Jwt => ("jwt", json!({ "required_claims": ["exp"] })),
+                _ => (
+                    "key-auth",
+                    json!({ "locations": self.key_places(), "strip": "found" }),
+                ),
+            };
+            if !ways.iter().any(|(known, _)| *known == name) {
+                ways.push((name, config));
+            }
+        }
+        // A caller that no way knows is the anonymous one: the last way says so.
+        if let Some((_, config)) = ways.last_mut().filter(|_| is_keyless) {
+            let id = format!("{}.anonymous", self.name);
+            config["identity"] = json!({ "anonymous": id });
+            let consumer = json!({ "id": id, "username": "anonymous" });
+            self.document("consumers", id, consumer);
+        }
+        let id = match ways.as_slice() {
+            [(name, config)] => self.plugin("key", name, config.clone()),
+            _ => {
+                let ways: Vec<Value> = ways
+                    .into_iter()
+                    .map(|(name, config)| json!({ name: config }))
+                    .collect();
+                self.plugin("key", "multi-auth", json!({ "any_of": ways }))
+            }
+        };
+        head.identify.push(json!({ "use": id }));
+    }
+
     /// Keys may stand where the document says, and in the common places.
-    fn identify(&mut self, head: &mut Head, is_keyless: bool) {
+    fn key_places(&self) -> Vec<Value> {
         let mut places: Vec<Value> = Vec::new();
         for scheme in self.input.stable.description.security_schemes.values() {
             let text = |field: &str| scheme.get(field).and_then(Value::as_str);
@@ -133,18 +168,7 @@ impl Renderer<'_> {
                 places.push(place);
             }
         }
-        let mut config = json!({ "locations": places, "strip": "found" });
-        if is_keyless {
-            let id = format!("{}.anonymous", self.name);
-            config["identity"] = json!({ "anonymous": id });
-            self.document(
-                "consumers",
-                id.clone(),
-                json!({ "id": id, "username": "anonymous" }),
-            );
-        }
-        let id = self.plugin("key", "key-auth", config);
-        head.identify.push(json!({ "use": id }));
+        places
     }
 
     fn tables(&mut self, head: &mut Head, keyed: &[&Plan], keyless: Option<&Plan>) {
@@ -314,10 +338,7 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
     let of_it = |it: &&Credential| it.subscription == subscription.id && it.is_good(now);
     let mut good: Vec<&Credential> = credentials.iter().filter(of_it).collect();
     good.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
-    let credentials: Vec<Value> = good
-        .into_iter()
-        .map(|it| json!({ "id": it.id, "key-auth": { "key_sha256": it.hash } }))
-        .collect();
+    let credentials: Vec<Value> = good.into_iter().map(credential).collect();
     let id = consumer_of(subscription);
     let mut labels = json!({ "application": subscription.application, "plan": subscription.plan });
     for (name, value) in [
@@ -335,6 +356,16 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
         "credentials": credentials,
     });
     (id, consumer)
+}
+
+fn credential(known: &Credential) -> Value {
+    match &known.jwt {
+        None => json!({ "id": known.id, "key-auth": { "key_sha256": known.hash } }),
+        Some(jwt) => json!({
+            "id": known.id,
+            "jwt": { "key": jwt.issuer, "algorithm": jwt.algorithm, "public_key": jwt.public_key },
+        }),
+    }
 }
 
 /// The configuration of the plugin that keeps subscribers to a plan's limits.

@@ -58,7 +58,7 @@ pub fn as_of_publication(offer: &Offer<'_>, publication: &str) -> (Vec<Plan>, Ve
     };
     let plans = active(offer.plans)
         .into_iter()
-        .filter(|it| it.security == PlanSecurity::Key);
+        .filter(|it| it.security != PlanSecurity::Keyless);
     (
         plans.map(plan).collect(),
         offer.subscriptions.iter().map(subscription).collect(),

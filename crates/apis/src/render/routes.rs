@@ -101,7 +101,8 @@ impl Routes<'_> {
     fn all(&mut self, renderer: &mut Renderer<'_>, is_first: bool) {
         if let Some(prefix) = &self.component.prefix {
             let path = joined(&renderer.input.publication.runtime.base_path, prefix);
-            self.add(renderer, "all".to_owned(), &path, &[], None, &[]);
+            let methods: Vec<&str> = self.component.methods.iter().map(String::as_str).collect();
+            self.add(renderer, "all".to_owned(), &path, &methods, None, &[]);
             return;
         }
         let none = OperationSettings::default();

@@ -6,7 +6,7 @@
 //! can neither push out the record of those who may, nor fill the store.
 
 use super::audit_log::{Log, documents_of};
-use serde::{Deserialize, Serialize};
+use super::entry::Entry;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const MAX_WAITING: usize = 10_000;
 /// Entries of a document of the log.
 const MAX_ENTRIES: usize = 500;
+/// The size of a document of the log, about, in bytes.
+const MAX_BYTES: usize = 512 << 10;
 /// How often what is too old is removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 /// Refused calls that wait to be written, at most. Of those that come beyond, the number is told.
@@ -31,24 +33,6 @@ const MAX_REFUSED_WAITING: usize = 100;
 pub(super) const MAX_REFUSED_DOCUMENTS: usize = 100;
 /// Longest text of an entry that a caller chose, in bytes.
 const MAX_TEXT: usize = 512;
-
-/// One call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
-    /// Who: a user's name, or `anonymous`.
-    pub who: String,
-    /// From which address.
-    pub from: String,
-    /// Through which dialect.
-    #[serde(alias = "door")]
-    pub dialect: String,
-    /// What: method and path.
-    pub what: String,
-    /// The status of the answer.
-    pub status: u16,
-}
 
 /// The log. Cheap to share.
 #[derive(Debug, Clone, Default)]
@@ -136,14 +120,22 @@ impl Audit {
     /// Writes what waits.
     async fn flush(&self, store: &dyn Store, log: &mut Log) {
         loop {
-            let entries = self.take();
+            let mut entries = self.take();
             if entries.is_empty() {
                 return;
             }
-            if let Err(error) = log.write(store, &entries, SystemTime::now()).await {
-                tracing::error!(%error, entries = entries.len(), "the audit log cannot be written; it is tried again");
-                self.give_back(entries);
-                return;
+            for entry in &mut entries {
+                super::recorded::fill(store, entry).await;
+            }
+            while !entries.is_empty() {
+                let later = entries.split_off(fitting(&entries));
+                if let Err(error) = log.write(store, &entries, SystemTime::now()).await {
+                    entries.extend(later);
+                    tracing::error!(%error, entries = entries.len(), "the audit log cannot be written; it is tried again");
+                    self.give_back(entries);
+                    return;
+                }
+                entries = later;
             }
         }
     }
@@ -157,6 +149,20 @@ impl Audit {
             tracing::error!(%error, entries = entries.len(), "refused calls cannot be written into the audit log");
         }
     }
+}
+
+/// How many entries fit into a document; one at least.
+fn fitting(entries: &[Entry]) -> usize {
+    let mut size = 0;
+    let fits = entries.iter().take_while(|entry| {
+        let of_changes = entry
+            .changes
+            .iter()
+            .map(|it| it.before.to_string().len() + it.after.to_string().len());
+        size += MAX_TEXT + of_changes.sum::<usize>();
+        size <= MAX_BYTES
+    });
+    fits.count().max(1)
 }
 
 fn short(mut entry: Entry) -> Entry {
@@ -225,6 +231,8 @@ mod tests {
             dialect: String::new(),
             what: String::new(),
             status: 200,
+            revisions: Vec::new(),
+            changes: Vec::new(),
         }
     }
 

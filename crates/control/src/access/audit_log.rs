@@ -3,7 +3,8 @@
 //! A document is named after the time at which it was written, in milliseconds with leading zeros. What is of one time
 //! begins alike, so neither reading the latest entries nor removing old ones looks at all documents.
 
-use super::audit::{Entry, MAX_REFUSED_DOCUMENTS, PREFIX, REFUSED_PREFIX};
+use super::audit::{MAX_REFUSED_DOCUMENTS, PREFIX, REFUSED_PREFIX};
+use super::entry::Entry;
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_store::{Change, CommitError, Key, Store, StoreError, Transaction};

@@ -6,10 +6,12 @@
 //! A call shows a token, or, at Weir's own API, the cookie of a session. A cookie comes with whatever makes a browser
 //! call, so that a write with a cookie has to come from a page of this server.
 
-use super::audit::{Audit, Entry};
+use super::audit::Audit;
 use super::caller::Caller;
 use super::cookie;
 use super::cross_site::is_cross_site;
+use super::entry::Entry;
+use super::recorded::commits_of;
 use super::role::Role;
 use super::scope::{EVERYWHERE, Scope as Part};
 use super::users::{Users, action_of};
@@ -124,6 +126,8 @@ async fn check(
             guard.dialect.admin_access().recordable(request.uri().path())
         ),
         status: 0,
+        revisions: Vec::new(),
+        changes: Vec::new(),
     };
     match guard.admit(&request, peer) {
         Ok(caller) => {
@@ -135,7 +139,8 @@ async fn check(
             request.extensions_mut().insert(caller.rights_in_workspaces());
             guard.note_use(&caller);
             request.extensions_mut().insert(caller);
-            let answer = next.run(request).await;
+            let (answer, revisions) = commits_of(next.run(request)).await;
+            entry.revisions = revisions;
             let name = answer
                 .extensions()
                 .get::<AuditedAs>()

@@ -2,6 +2,7 @@
 
 use super::Api;
 use super::analytics::{failed, read, wrong};
+use super::apis::{Library, PREFIX, alerts_of_canaries};
 use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
@@ -59,7 +60,16 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<RuleState>>, 
         let rules = kept.rules()?.into_iter();
         Ok(rules.map(|rule| RuleState::of(kept, rule)).collect())
     });
-    let items = listed.await.map_err(failed)?;
+    let mut items: Vec<RuleState> = listed.await.map_err(failed)?;
+    let (documents, _) = api.store.read(PREFIX).await?;
+    let of_canaries = alerts_of_canaries(&Library::new(documents))?;
+    items.extend(of_canaries.into_iter().map(|(rule, alert)| RuleState {
+        rule,
+        alerts: vec![GroupState {
+            group: BTreeMap::new(),
+            alert,
+        }],
+    }));
     Ok(Json(List { items }))
 }
 

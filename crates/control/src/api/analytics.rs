@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
 use weir_analytics::calls::{Found, Search};
-use weir_analytics::query::{Query, QueryError, When, time};
+use weir_analytics::query::{QueryError, When, time};
 use weir_analytics::{Ingested, StoreError, csv, definition};
 use weir_model::{Diagnostic, DocPath};
 
@@ -79,7 +79,7 @@ pub async fn query(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let query: Query = read(&body)?;
+    let query = super::statistics::within_rights(&api, &caller, read(&body)?).await?;
     let wants_csv = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok())

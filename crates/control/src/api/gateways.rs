@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_store::follow::Subscription;
 use weir_store::{Key, Revision, Store, StoreError};
 
@@ -34,6 +35,8 @@ const MAX_COMMITS: usize = 10_000;
 const MAX_GATEWAYS: usize = 10_000;
 /// The longest name of a gateway, and the longest text of a report, in bytes.
 const MAX_TEXT: usize = 256;
+/// Environments of a gateway.
+const MAX_ENVIRONMENTS: usize = 64;
 
 /// What a gateway says of itself. One of another version may say more, or less.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -53,6 +56,23 @@ pub struct Report {
     pub address: String,
     /// When it said so, in milliseconds since the Unix epoch by its own clock.
     pub time: u64,
+    /// The environments whose documents it serves; empty: it is of a version that does not say so.
+    pub environments: Vec<String>,
+}
+
+/// How far a revision has come in an environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Rollout {
+    /// The revision of the store.
+    pub revision: u64,
+    /// Whether there are gateways and all of them serve it.
+    pub served: bool,
+    /// The gateways of the environment that were heard of lately.
+    pub gateways: usize,
+    /// Those of them that serve something older.
+    pub behind: Vec<String>,
+    /// Gateways of the environment that were not heard of lately.
+    pub away: Vec<String>,
 }
 
 impl Report {
@@ -60,6 +80,8 @@ impl Report {
     fn is_short(&self) -> bool {
         let texts = [&self.hash, &self.state, &self.version, &self.address];
         texts.iter().all(|text| text.len() <= MAX_TEXT)
+            && self.environments.len() <= MAX_ENVIRONMENTS
+            && self.environments.iter().all(|name| name.len() <= MAX_TEXT)
     }
 }
 
@@ -98,6 +120,35 @@ impl Gateways {
             since(*seen, now) > AWAY || report.state != SERVING || report.revision >= revision.0
         };
         known.reports.values().all(is_so_far)
+    }
+
+    /// How far a revision has come in an environment.
+    pub fn rollout(&self, environment: &str, revision: Revision, now: SystemTime) -> Rollout {
+        let known = self.known();
+        let mut rollout = Rollout {
+            revision: revision.0,
+            ..Rollout::default()
+        };
+        for (name, (report, seen)) in &known.reports {
+            let is_of_it = match report.environments.as_slice() {
+                [] => environment == DEFAULT_ENVIRONMENT,
+                names => names.iter().any(|it| it == environment),
+            };
+            match since(*seen, now) {
+                _ if !is_of_it => {}
+                silent if silent > GONE => {}
+                silent if silent > AWAY => rollout.away.push(name.clone()),
+                _ => {
+                    rollout.gateways += 1;
+                    // One that serves its last known good file says of which revision that is.
+                    if report.revision < revision.0 {
+                        rollout.behind.push(name.clone());
+                    }
+                }
+            }
+        }
+        rollout.served = rollout.gateways > 0 && rollout.behind.is_empty();
+        rollout
     }
 
     /// Whether the gateway that left a report serves a revision, or is away.
@@ -178,6 +229,7 @@ impl Gateways {
                 "revision": report.revision,
                 "hash": report.hash,
                 "left_out": report.left_out,
+                "environments": report.environments,
                 "lag_revisions": missing.count(),
                 "lag_ms": lag.as_millis() as u64,
                 "last_seen": seen.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
@@ -231,6 +283,7 @@ mod tests {
             version: "1".repeat(length),
             address: String::new(),
             time: 0,
+            environments: Vec::new(),
         };
         for (name, length) in [
             ("a", MAX_TEXT),
@@ -259,6 +312,7 @@ mod tests {
                 version: String::new(),
                 address: String::new(),
                 time: 0,
+                environments: Vec::new(),
             };
             gateways.note(name, report, at(104));
         }
@@ -277,5 +331,43 @@ mod tests {
         );
         assert!(shown(200).iter().all(|(.., state)| state == "away"));
         assert!(shown(100_000).is_empty());
+    }
+
+    #[test]
+    fn a_revision_is_served_when_all_gateways_of_its_environment_have_it() {
+        let gateways = Gateways::default();
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let note = |name: &str, revision: u64, environments: &[&str], seconds: u64| {
+            let report = Report {
+                revision,
+                state: SERVING.to_owned(),
+                environments: environments.iter().map(|it| (*it).to_owned()).collect(),
+                ..Report::default()
+            };
+            gateways.note(name, report, at(seconds));
+        };
+        note("old", 9, &[], 100);
+        note("one", 9, &["test"], 100);
+        note("two", 8, &["test", "prod"], 100);
+        note("gone", 3, &["prod"], 50);
+        for (environment, revision, served, count, behind, away) in [
+            ("test", 8, true, 2, vec![], vec![]),
+            ("test", 9, false, 2, vec!["two"], vec![]),
+            ("prod", 8, true, 1, vec![], vec!["gone"]),
+            ("default", 9, true, 1, vec![], vec![]),
+            ("empty", 1, false, 0, vec![], vec![]),
+        ] {
+            let expected = Rollout {
+                revision,
+                served,
+                gateways: count,
+                behind: behind.into_iter().map(str::to_owned).collect(),
+                away: away.into_iter().map(str::to_owned).collect(),
+            };
+            assert_eq!(
+                gateways.rollout(environment, Revision(revision), at(101)),
+                expected
+            );
+        }
     }
 }

@@ -216,7 +216,7 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
 }
 
 /// Hides the secrets of a difference. A document that is no JSON may be a secret as a whole.
-fn redact(item: &mut Value) {
+pub fn redact(item: &mut Value) {
     let was = item["before"].take();
     let mut values = [was.clone(), item["after"].take()];
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {

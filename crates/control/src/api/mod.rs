@@ -51,6 +51,7 @@ mod rollback;
 mod schema;
 mod session;
 mod shapes;
+mod statistics;
 mod sync;
 mod table;
 mod view;
@@ -58,7 +59,8 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
-pub use gateways::{Gateways, PREFIX as REPORTS, Report};
+pub use gateways::{Gateways, PREFIX as REPORTS, Report, Rollout};
+pub(crate) use history::redact as redact_difference;
 pub use problem::Problem;
 pub use view::{FileText, FileTexts};
 

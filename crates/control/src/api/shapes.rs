@@ -1,6 +1,6 @@
 //! What calls answer, as types: the OpenAPI document is made of them, and a test reads real answers as these.
 
-use crate::access::WrittenRight;
+use crate::access::{AuditedChange, WrittenRight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -333,6 +333,12 @@ pub struct AuditEntry {
     pub what: String,
     /// The status of the answer.
     pub status: u16,
+    /// The revisions of the store that the call has made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<u64>,
+    /// What it has changed, without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<AuditedChange>,
 }
 
 /// The gateways, and what the newest configuration is.
@@ -363,6 +369,8 @@ pub struct GatewayState {
     pub hash: String,
     /// How many documents it had to leave out.
     pub left_out: u64,
+    /// The environments whose documents it serves.
+    pub environments: Vec<String>,
     /// How many commits it is behind.
     pub lag_revisions: u64,
     /// How long it is behind, in milliseconds.
@@ -372,3 +380,6 @@ pub struct GatewayState {
     /// For how long nothing was heard of it, in milliseconds.
     pub silent_ms: u64,
 }
+
+#[cfg(test)]
+mod tests;

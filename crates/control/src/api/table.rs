@@ -326,7 +326,11 @@ fn of_analytics() -> Vec<Operation> {
             analytics::query,
         )
         .about("Analytics", "Answers a query about calls")
-        .description("With `Accept: text/csv` the answer is CSV; this asks for the right to export.")
+        .description(
+            "With `Accept: text/csv` the answer is CSV; this asks for the right to export. `workspace` in the filter stands \
+             for the services of a workspace; a caller with the right in workspaces only names one of these.",
+        )
+        .partial()
         .headers(&["Accept"])
         .body::<weir_analytics::query::Query>()
         .answers::<weir_analytics::query::Answer>(),

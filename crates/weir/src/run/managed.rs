@@ -14,6 +14,7 @@ use anyhow::Context;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+use weir_control::access::recording;
 use weir_control::acme::{Issuer, Wanted};
 use weir_control::api::{FileTexts, Gateways};
 use weir_control::follow::{
@@ -24,7 +25,7 @@ use weir_control::operational::{self, OperationalStore};
 use weir_control::outbox::Outbox;
 use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
-use weir_dialect::{DialectName, DialectSet};
+use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
 use weir_model::Model;
 use weir_plugin::Registry;
 use weir_plugins::proxy_cache::{Caches, Purge};
@@ -322,6 +323,8 @@ async fn open_admin_apis(
     ] {
         tokio::spawn(weir_control::compact_periodically(Arc::clone(store), kept));
     }
+    // The audit log says what calls have changed.
+    let store = recording(Arc::clone(&store));
     let (apis, portal, shared) = (&apis, &portal, &shared);
     let opened = until_read(FIRST_PAUSE, || async {
         apis.open(Arc::clone(&store), shared).await?;
@@ -356,10 +359,15 @@ async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
 
 /// What this gateway is called, and where it takes calls.
 fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
+    let mut environments = starter.args.management.environment.clone();
+    if environments.is_empty() {
+        environments.push(DEFAULT_ENVIRONMENT.to_owned());
+    }
     ReporterInfo {
         name: starter.gateway_name(gateway),
         address: first_address(gateway),
         version: env!("CARGO_PKG_VERSION"),
+        environments,
     }
 }
 

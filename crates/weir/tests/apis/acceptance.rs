@@ -1,4 +1,5 @@
 //! What must hold while calls come in, and when the process dies: publishes under load and under kills, shares, limits.
+//! And the list of what API management has to show, with the tests that show it.
 
 use crate::support::{Call, until, upstream};
 use crate::weir::Weir;
@@ -11,6 +12,161 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
+
+/// What API management has to show, and the tests that show it: their files and names.
+const ACCEPTANCE: &[(&str, &[&str])] = &[
+    (
+        "1 a document lists operations and findings",
+        &["lifecycle a_document_that_is_posted_lists_operations_and_findings_and_serves_nothing"],
+    ),
+    (
+        "2 gateways serve their environment",
+        &["lifecycle gateways_serve_their_environment_and_hear_of_no_other"],
+    ),
+    (
+        "3 a publish under load",
+        &[
+            "acceptance a_thousand_operations_appear_at_once_and_no_call_is_lost",
+            "lifecycle a_thousand_operations_are_one_commit",
+        ],
+    ),
+    (
+        "4 a publish and a kill",
+        &["acceptance a_publish_that_a_kill_interrupts_is_whole_or_absent"],
+    ),
+    (
+        "5 conflicts",
+        &["lifecycle paths_of_others_are_refused_with_their_names"],
+    ),
+    (
+        "6 a document again",
+        &["lifecycle a_document_that_is_uploaded_again_is_merged_and_compared"],
+    ),
+    (
+        "7 breaking changes",
+        &[
+            "lifecycle changes_that_break_callers_need_force_and_a_dry_run_changes_nothing",
+            "diff changes_of_responses_are_named_and_breaking_or_not",
+            "diff changes_of_parameters_are_named_and_breaking_or_not",
+        ],
+    ),
+    (
+        "8 an approval is for one hash",
+        &["lifecycle approvals_are_for_one_hash_and_not_for_ones_own"],
+    ),
+    (
+        "9 no approval of an own change",
+        &["lifecycle approvals_are_for_one_hash_and_not_for_ones_own"],
+    ),
+    (
+        "10 promotion",
+        &["lifecycle promotion_and_rollback_keep_the_runtime_of_their_environment"],
+    ),
+    (
+        "11 rollback",
+        &["lifecycle promotion_and_rollback_keep_the_runtime_of_their_environment"],
+    ),
+    (
+        "12 a rollback of the configuration",
+        &["subscribing a_rollback_of_the_configuration_leaves_subscriptions_and_keys_alone"],
+    ),
+    (
+        "13 deprecation and sunset",
+        &[
+            "acceptance a_sunset_is_told_by_every_answer_and_comes_by_itself",
+            "lifecycle deprecation_reaches_every_answer_and_the_end_is_410",
+        ],
+    ),
+    (
+        "14 a canary by cookie",
+        &["acceptance a_tenth_of_ten_thousand_callers_is_on_the_new_side"],
+    ),
+    (
+        "15 owned documents",
+        &["lifecycle a_document_that_a_publication_owns_is_not_written_by_hand"],
+    ),
+    (
+        "16 a gateway's stream",
+        &["lifecycle gateways_serve_their_environment_and_hear_of_no_other"],
+    ),
+    ("17 a guard", &["ticker a_failing_candidate_goes_back_by_itself"]),
+    (
+        "18 the same difference everywhere",
+        &[
+            "lifecycle changes_that_break_callers_need_force_and_a_dry_run_changes_nothing",
+            "commands the_life_of_an_api_from_a_terminal",
+        ],
+    ),
+    (
+        "19 automatic and manual plans",
+        &[
+            "subscribing automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere",
+            "subscribing manual_plans_wait_for_somebody",
+        ],
+    ),
+    (
+        "20 keys are shown once",
+        &["subscribing automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere"],
+    ),
+    (
+        "21 rotation",
+        &[
+            "acceptance the_old_key_ends_by_itself_after_the_overlap",
+            "subscribing rotation_overlaps_and_revocation_is_at_once",
+        ],
+    ),
+    (
+        "22 a key of another API",
+        &[
+            "subscribing keys_open_their_api_only_and_a_pause_says_so",
+            "explaining keys_of_others_and_paused_subscriptions_are_explained",
+        ],
+    ),
+    (
+        "23 a pause",
+        &["subscribing keys_open_their_api_only_and_a_pause_says_so"],
+    ),
+    (
+        "24 a plan moves its subscriptions",
+        &["acceptance all_subscriptions_move_to_another_plan_without_a_refused_call"],
+    ),
+    (
+        "25 conditions",
+        &["subscribing conditions_are_accepted_in_their_current_revision"],
+    ),
+    (
+        "26 keys and tokens",
+        &["tokens keys_and_tokens_have_their_own_limits_and_the_first_plan_takes_a_call_with_both"],
+    ),
+    (
+        "27 the end of a subscription",
+        &[
+            "ticker a_subscription_is_announced_before_its_end_and_refused_after",
+            "telling a_subscription_ends_by_itself",
+        ],
+    ),
+];
+
+#[test]
+fn every_acceptance_has_its_tests() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    for (number, (what, tests)) in ACCEPTANCE.iter().enumerate() {
+        assert!(what.starts_with(&format!("{} ", number + 1)), "{what}");
+        for test in *tests {
+            let (file, name) = test.split_once(' ').expect("a file and a name");
+            let path = match file {
+                "diff" => format!("{root}/apis/src/diff/tests.rs"),
+                "ticker" => format!("{root}/control/src/api/apis/ticker/tests.rs"),
+                file => format!("{root}/weir/tests/apis/{file}.rs"),
+            };
+            let text = std::fs::read_to_string(&path).expect("a file");
+            assert!(
+                text.contains(&format!("fn {name}(")),
+                "{what}: no test {name} in {path}"
+            );
+        }
+    }
+}
 
 /// A connection that stays.
 struct Connection {

@@ -1,6 +1,6 @@
 //! Versions and publications: what is posted, published, changed, promoted, rolled back, deprecated.
 
-use crate::support::{Call, status_of, until, upstream};
+use crate::support::{Answer, Call, status_of, until, upstream};
 use crate::weir::Weir;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
@@ -53,6 +53,11 @@ fn gateways_serve_their_environment_and_hear_of_no_other() {
             status_of(&weir.proxy(), "/v1/pets") == Some(200)
         });
     }
+    let rollout = || plane.get(PUBLICATION).json()["rollout"].clone();
+    until("both gateways of the environment say so", || {
+        let rollout = rollout();
+        (&rollout["served"], &rollout["gateways"]) == (&json!(true), &json!(2))
+    });
     assert_eq!(status_of(&prod.proxy(), "/v1/pets"), Some(404));
     assert_eq!(status_of(&test.proxy(), "/v1/pets/7"), Some(200));
     assert_eq!(status_of(&test.proxy(), "/v1/cats"), Some(404));
@@ -361,7 +366,6 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
             .header("Authorization", &format!("Bearer {token}"))
             .make()
     };
-    const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
     let with = |approval: &Value| json!({"runtime": runtime(upstream("pets")), "approval": approval});
     let refused = ask(
         &owner,
@@ -402,4 +406,46 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
     )
     .expect(200);
     ask(&owner, "POST", PROD, with(&approval["id"])).expect(200);
+    only_what_was_approved(&ask, (&owner, &approver), &approval, with(&approval["id"]));
+}
+
+const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
+
+/// What was approved is what may be published: not another runtime, not another revision beside it, not its end.
+fn only_what_was_approved(
+    ask: &dyn Fn(&str, &str, &str, Value) -> Answer,
+    (owner, approver): (&str, &str),
+    approval: &Value,
+    mut elsewhere: Value,
+) {
+    let operations = approval["diff"]["operations"].as_array().expect("a list");
+    assert_eq!(
+        operations.len(),
+        3,
+        "the approver sees what it changes: {approval:#}"
+    );
+    elsewhere["runtime"]["hosts"] = json!(["elsewhere.test"]);
+    let other = ask(owner, "POST", PROD, elsewhere.clone()).expect(409);
+    assert!(other.body.contains("runtime"), "{other:?}");
+    let wanted = json!({"publication": "pets/1.0.0/prod", "revision": 1, "runtime": elsewhere["runtime"]});
+    let second = ask(owner, "POST", "/api/v1/approvals", wanted).expect(201).json();
+    elsewhere["approval"] = second["id"].clone();
+    elsewhere["revision"] = 1.into();
+    ask(owner, "POST", PROD, elsewhere.clone()).expect(409);
+    let decision = format!(
+        "/api/v1/approvals/{}/decision",
+        second["id"].as_str().expect("an id")
+    );
+    ask(approver, "POST", &decision, json!({"state": "granted"})).expect(200);
+    ask(owner, "POST", PROD, elsewhere).expect(200);
+    let canary = json!({"revision": 2, "share": 10_000, "by": "address"});
+    for (method, path, body) in [
+        ("PUT", format!("{PROD}/canary"), canary),
+        ("PUT", format!("{PROD}/deprecation"), json!({"since": 1})),
+        ("POST", format!("{PROD}/disable"), json!({})),
+        ("DELETE", PROD.to_owned(), json!({})),
+    ] {
+        let refused = ask(owner, method, &path, body).expect(403);
+        assert!(refused.body.contains("protected"), "{refused:?}");
+    }
 }

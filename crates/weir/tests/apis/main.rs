@@ -1,16 +1,20 @@
-//! API management with real processes: versions, publications in environments, plans, subscriptions, approvals.
+//! API management with real processes: versions, publications in environments, plans, subscriptions, approvals. What it
+//! has to show is in the list of [`acceptance`], each with the tests that show it.
 
 mod acceptance;
+mod adopting;
 mod commands;
 mod events;
 mod explaining;
 mod lifecycle;
+mod multi_cluster;
 mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]
 mod support;
 mod telling;
+mod tokens;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

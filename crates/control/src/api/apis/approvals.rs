@@ -2,8 +2,9 @@
 
 use super::commit::{Done, now};
 use super::entities::{body_of, parse};
-use super::{library, versions};
-use crate::access::Caller;
+use super::{library, publish, versions};
+use crate::access::{Action, Caller, Scope};
+use crate::api::operation::refusal;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +13,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_apis::entities::{Approval, ApprovalState};
+use weir_apis::entities::{Approval, ApprovalState, Publication, Runtime, Version};
 use weir_apis::states;
 
 /// What somebody is to agree to.
@@ -24,6 +25,10 @@ pub struct NewApproval {
     /// The revision; left out: one of the draft.
     #[serde(default)]
     revision: Option<u32>,
+    /// The runtime that is to be approved with it; left out: the one that the publication has.
+    #[serde(default)]
+    #[schemars(with = "Option<Value>")]
+    runtime: Option<Runtime>,
     /// Why.
     #[serde(default)]
     reason: String,
@@ -41,7 +46,19 @@ pub struct Decision {
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    super::entities::listed(&api, "approvals").await
+    let library = api.library().await?;
+    let mut items = Vec::new();
+    for approval in library.list::<Approval>(&library::approval_key(""))? {
+        let mut item = json!(approval);
+        let mut parts = approval.publication.split('/');
+        if let (Some(name), Some(version)) = (parts.next(), parts.next()) {
+            let known: Option<Version> = library.find(&library::version_key(name, version))?;
+            // It still is for the revision that it names, which the next publish would not be.
+            item["differs_from_draft"] = known.is_none_or(|it| it.draft.hash() != approval.hash).into();
+        }
+        items.push(item);
+    }
+    Ok(Json(json!({ "items": items })))
 }
 
 pub async fn ask(
@@ -57,12 +74,20 @@ pub async fn ask(
             let [name, version, environment] = parts.as_slice() else {
                 return Err(Problem::bad("expected API/VERSION/ENVIRONMENT in 'publication'"));
             };
+            let scope = Scope::Api((*name).to_owned());
+            if !caller.can(Action::ApisWrite, &scope) {
+                return Err(Problem::forbidden(refusal(&caller, Action::ApisWrite, &[scope])));
+            }
             library.environment(environment)?;
             let revision = match wanted.revision {
                 Some(number) => library.revision(name, version, number)?,
                 None => versions::freeze(library, (name, version), &caller.name(), &wanted.reason, now())?,
             };
+            let known: Option<Publication> = library.find(&library::publication_key(&wanted.publication))?;
+            let diff = publish::difference(library, known.as_ref(), &revision)?;
             let approval = Approval {
+                runtime: wanted.runtime.clone(),
+                diff: Some(json!({ "operations": diff.operations, "breaking": diff.is_breaking() })),
                 id: format!("{}-{:x}", &revision.hash[..12.min(revision.hash.len())], now()),
                 publication: wanted.publication.clone(),
                 hash: revision.hash,

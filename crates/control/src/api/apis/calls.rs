@@ -1,6 +1,8 @@
 //! The calls of API management, for the table of all calls.
 
-use super::{approvals, entities, hooks, lifecycle, products, publish, reading, subscriptions, versions};
+use super::{
+    adopting, approvals, entities, hooks, lifecycle, products, publish, reading, subscriptions, versions,
+};
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
@@ -22,6 +24,7 @@ pub fn operations() -> Vec<Operation> {
         of_environments(),
         of_apis(),
         of_versions(),
+        of_adoption(),
         of_plans(),
         of_publications(),
         of_products(),
@@ -177,6 +180,24 @@ fn of_versions() -> Vec<Operation> {
         )
         .query::<versions::ExportQuery>()
         .answers::<Resource>(),
+    ]
+}
+
+fn of_adoption() -> Vec<Operation> {
+    let write = Action::ApisWrite;
+    vec![
+        Operation::post("/api/v1/apis/{api}/adopt", "adoptService", write, adopting::adopt)
+            .about(
+                "APIs",
+                "Makes a version of routes that exist, of any dialect, and leaves them alone",
+            )
+            .description(
+                "Their service is named as it is in explanations. A publish with `take_over` removes them.",
+            )
+            .headers(DRY_RUN)
+            .body::<adopting::Adoption>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
     ]
 }
 
@@ -442,6 +463,7 @@ fn of_approvals() -> Vec<Operation> {
             .answers::<List<Resource>>(),
         Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)
             .about("Approvals", "Asks for an approval of one exact revision")
+            .partial()
             .headers(DRY_RUN)
             .body::<approvals::NewApproval>()
             .status(StatusCode::CREATED)

@@ -89,7 +89,11 @@ impl Api {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
             let done = work(&mut library)?;
-            let rendered = rendered(&library, &done.publications, now)?;
+            let mut rendered = rendered(&library, &done.publications, now)?;
+            // Routes that a publication takes over are gateways' documents, too.
+            let is_entity = |key: &Key| key.as_str().starts_with(PREFIX);
+            let others = library.changes().iter().filter(|(key, _)| !is_entity(key));
+            rendered.extend(others.map(|(key, value)| (key.clone(), value.clone())));
             let library = Arc::new(library);
             if !rendered.is_empty() {
                 self.dry_compile(&library, &rendered).await?;
@@ -101,7 +105,8 @@ impl Api {
                 revision,
                 is_dry,
             };
-            let changes: Vec<Change> = library.changes().iter().chain(&rendered).map(change).collect();
+            let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
+            let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
             if is_dry || changes.is_empty() {
                 return Ok(written(head.0, done.answer));
             }
@@ -198,7 +203,8 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
     Ok(changes)
 }
 
-fn memmem(text: &[u8], part: &[u8]) -> bool {
+/// Whether a part stands in a text.
+pub(super) fn memmem(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|it| it == part)
 }
 

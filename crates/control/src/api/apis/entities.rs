@@ -245,15 +245,10 @@ pub mod plans {
                 library.version(&name, &version)?;
                 let mut entity = entity.clone();
                 let before: Option<Plan> = library.find(&key)?;
-                if let Some(before) = &before {
-                    if before.state != entity.state {
-                        states::plan(before.state, entity.state)?;
-                    }
-                    let is_other = before.conditions != entity.conditions;
-                    entity.conditions_revision = before.conditions_revision + u32::from(is_other);
-                } else {
-                    entity.conditions_revision = u32::from(!entity.conditions.is_empty());
+                if let Some(before) = before.as_ref().filter(|it| it.state != entity.state) {
+                    states::plan(before.state, entity.state)?;
                 }
+                entity.conditions_revision = states::conditions_revision(before.as_ref(), &entity);
                 if before.as_ref().is_some_and(|it| it.state != PlanState::Closed)
                     && entity.state == PlanState::Closed
                 {

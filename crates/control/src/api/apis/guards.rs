@@ -1,10 +1,10 @@
 //! Guards of canaries: what analytics have counted of the candidate's calls, against the bounds of the canary.
 
-use super::library::Library;
+use super::library::{self, Library};
 use crate::analytics::Analytics;
 use crate::api::Problem;
 use std::collections::BTreeMap;
-use weir_analytics::alerts::{Channel, NoData, Operator, Rule, Severity};
+use weir_analytics::alerts::{Alert, AlertState, Channel, NoData, Operator, Rule, Severity};
 use weir_analytics::query::{Length, OneOrMany};
 use weir_apis::entities::{Guard, Publication};
 use weir_apis::render;
@@ -61,12 +61,37 @@ pub fn rules(
     Ok(rules)
 }
 
-/// The publications whose canaries are beyond a guard, each with the reason.
+/// A guard that a candidate is beyond.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beyond {
+    /// The guard.
+    pub guard: Guard,
+    /// The value.
+    pub value: f64,
+}
+
+impl Beyond {
+    /// Why a canary is taken back.
+    pub fn reason(&self) -> String {
+        let Guard {
+            metric,
+            above,
+            period,
+            ..
+        } = &self.guard;
+        format!(
+            "{metric} was {:.4} in the last {period} s, above {above}",
+            self.value
+        )
+    }
+}
+
+/// The publications whose canaries are beyond a guard, each with the first such guard.
 pub async fn beyond(
     analytics: &Analytics,
     rules: Vec<(String, Rule)>,
     now: u64,
-) -> Result<BTreeMap<String, String>, weir_analytics::StoreError> {
+) -> Result<BTreeMap<String, Beyond>, weir_analytics::StoreError> {
     analytics
         .with(move |kept| {
             let mut found = BTreeMap::new();
@@ -83,13 +108,38 @@ pub async fn beyond(
                 let Length::Seconds(period) = rule.period else {
                     continue;
                 };
-                let reason = format!(
-                    "{} was {value:.4} in the last {period} s, above {}",
-                    rule.metric, rule.threshold
-                );
-                found.entry(publication).or_insert(reason);
+                let guard = Guard {
+                    metric: rule.metric,
+                    above: rule.threshold,
+                    period,
+                    min_calls: rule.min_calls,
+                };
+                found.entry(publication).or_insert(Beyond { guard, value });
             }
             Ok(found)
         })
         .await
+}
+
+/// The alerts of canaries that were taken back, until something is published or another canary begins.
+pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
+    let publications: Vec<Publication> = library.list(&library::publication_key(""))?;
+    let alerts = publications.iter().filter_map(|it| {
+        let taken_back = it.taken_back.as_ref()?;
+        let mut rule = rule(it, Vec::new(), &taken_back.guard);
+        rule.name = format!(
+            "canary of {}, revision {}, taken back",
+            it.id(),
+            taken_back.revision
+        );
+        rule.filter.clear();
+        let alert = Alert {
+            state: AlertState::Ongoing,
+            since: taken_back.at,
+            start_value: Some(taken_back.value),
+            last_value: Some(taken_back.value),
+        };
+        Some((rule, alert))
+    });
+    Ok(alerts.collect())
 }

@@ -61,6 +61,7 @@ pub async fn canary(mut step: Step) -> Answer {
     check_canary(&canary)?;
     step.body["note"] = note.into();
     step.change("canary", |publication, _| {
+        publication.taken_back = None;
         publication.canary = Some(Canary {
             started: now(),
             ..canary.clone()
@@ -125,6 +126,7 @@ pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
     let id = step.id();
     step.api
         .manage(&step.caller, &step.headers, |library| {
+            step.permit(library, "remove")?;
             let _there = library.publication(&id)?;
             library.remove(&library::publication_key(&id));
             Ok(Done {

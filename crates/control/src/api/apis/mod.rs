@@ -6,6 +6,7 @@
 //! of them, below `env/ENVIRONMENT/native/`. Gateways of an environment follow only those.
 
 mod access;
+mod adopting;
 mod approvals;
 mod calls;
 mod commit;
@@ -29,6 +30,8 @@ mod versions;
 
 pub use calls::operations;
 pub use explaining::{CallerOf, PlanDiagnosis, diagnose_plans, documents_of_draft};
+pub use guards::alerts as alerts_of_canaries;
+pub use library::{Library, PREFIX};
 pub use owned::refuse_owned;
 pub use ticker::Ticker;
 

@@ -139,7 +139,8 @@ pub async fn put_plan(
     let written = api
         .manage(&caller, &headers, |library| {
             let product: Product = library.get(&library::product_key(&name))?;
-            let before: Option<Plan> = library.find(&key)?;
+            let (before, mut entity): (Option<Plan>, Plan) = (library.find(&key)?, entity.clone());
+            entity.conditions_revision = states::conditions_revision(before.as_ref(), &entity);
             if let Some(before) = before.as_ref().filter(|it| it.state != entity.state) {
                 states::plan(before.state, entity.state)?;
             }
@@ -150,11 +151,11 @@ pub async fn put_plan(
             Ok(Done {
                 note: format!("PUT plan {plan} of the product {name}"),
                 publications: affected(library, &product.id())?,
-                answer: before.is_none(),
+                answer: (before.is_none(), entity),
             })
         })
         .await?;
-    Ok(answered(written.answer, &entity))
+    Ok(answered(written.answer.0, &written.answer.1))
 }
 
 fn close(library: &mut Library, product: &str, plan: &str) -> Result<(), Problem> {

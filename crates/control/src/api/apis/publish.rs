@@ -1,7 +1,8 @@
 //! Publishing, in the steps that can refuse it: lint, render, compile, conflicts, differences, approval; then one commit.
 //! Rolling back and promoting are publishes of revisions that exist.
 
-use super::commit::{Done, Written, now};
+use super::adopting;
+use super::commit::{Done, Written, memmem, now};
 use super::conflicts::{self, Conflict};
 use super::library::{self, Library};
 use super::step::Step;
@@ -17,13 +18,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 use weir_apis::diff::{self, Diff};
 use weir_apis::entities::{
     Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
-    Runtime,
+    Runtime, Version,
 };
 use weir_apis::lint::{self, Options};
 use weir_apis::{Finding, Level, render, states};
+use weir_store::Revision;
 
 /// What is to be published.
 #[derive(Deserialize, Default)]
@@ -39,6 +42,8 @@ pub struct PublishRequest {
     force: bool,
     /// An approval for exactly this revision.
     approval: Option<String>,
+    /// Removes the routes that the version was adopted from, in the same commit.
+    take_over: bool,
 }
 
 /// The next environment of a revision.
@@ -81,7 +86,7 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     super::entities::listed(&api, "publications").await
 }
 
-/// A publication, with what is computed: whether it differs from the draft.
+/// A publication, with what is computed: whether it differs from the draft, and how far it has come.
 pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version, environment)): Path<(String, String, String)>,
@@ -91,7 +96,25 @@ pub async fn read(
     let entity = library.version(&name, &version)?;
     let mut answer = json!(publication);
     answer["differs_from_draft"] = (entity.draft.hash() != publication.hash).into();
+    let revision = rendered_at(&api, &publication).await?;
+    let rollout = api
+        .options
+        .gateways
+        .rollout(&publication.environment, revision, SystemTime::now());
+    answer["rollout"] = json!(rollout);
     Ok(Json(answer))
+}
+
+/// The revision of the store with which gateways have all of a publication.
+async fn rendered_at(api: &Api, publication: &Publication) -> Result<Revision, Problem> {
+    let key = library::publication_key(&publication.id());
+    let (own, _) = api.store.read(&key).await?;
+    let (documents, _) = api.store.read(&render::prefix(&publication.environment)).await?;
+    let mark = format!("\"owned_by\":\"{}\"", render::owner(publication));
+    let rendered = documents.iter().filter(|it| memmem(&it.value, mark.as_bytes()));
+    let own = own.iter().filter(|it| it.key.as_str() == key);
+    let revisions = own.chain(rendered).map(|it| it.modified);
+    Ok(revisions.max().unwrap_or_default())
 }
 
 pub async fn publish(step: Step) -> Result<Response, Problem> {
@@ -141,6 +164,7 @@ pub async fn promote(step: Step) -> Result<Response, Problem> {
         note: promotion.note,
         force: promotion.force,
         approval: promotion.approval,
+        take_over: false,
     };
     run(&step, "promote", &promotion.to, &request).await
 }
@@ -245,38 +269,27 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
         publication.runtime = runtime.clone();
     }
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
-    let approval = approved(library, caller, &environment, &id, &revision, request)?;
+    let both = (known.as_ref(), &publication);
+    let approval = approved(library, caller, &environment, both, &revision, request)?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
     publication.state = PublicationState::Live;
-    publication.canary = None;
+    (publication.canary, publication.taken_back) = (None, None);
     let diff = difference(library, known.as_ref(), &revision)?;
     let mut forced = Vec::new();
     if known.is_some() && diff.is_breaking() && !wanted.may_break {
-        forced = diff
-            .breaking()
-            .map(|(operation, change)| {
-                format!(
-                    "{} {} {}: {}",
-                    operation.method, operation.path, change.place, change.message
-                )
-            })
-            .collect();
+        forced = broken_by(&diff);
         if !request.force {
             return Err(refused("breaking", "callers would break", &forced));
         }
     }
     library.put(&library::publication_key(&id), &publication)?;
-    let conflicts = clashes(library, &publication)?;
+    let mut entity = library.version(name, version)?;
+    if request.take_over {
+        adopting::take_over(library, &mut entity, wanted.environment)?;
+    }
+    let conflicts = clashes(library, &publication, &entity)?;
     if !conflicts.is_empty() {
-        let told: Vec<String> = conflicts
-            .iter()
-            .map(|it| {
-                format!(
-                    "{} has the route {}, which takes {}",
-                    it.with, it.route, it.example
-                )
-            })
-            .collect();
+        let told = told_of(&conflicts);
         if !request.force {
             return Err(refused("conflicts", "others take these calls", &told));
         }
@@ -293,17 +306,14 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
         approval,
     });
     library.put(&library::publication_key(&id), &publication)?;
-    let mut entity = library.version(name, version)?;
+    if entity.line == LineState::Retired {
+        let detail = format!("{name} {version} is retired");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
     if entity.line == LineState::Draft {
         entity.line = states::line(entity.line, LineState::Published)?;
-        library.put(&library::version_key(name, version), &entity)?;
     }
-    if entity.line == LineState::Retired {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            format!("{name} {version} is retired"),
-        ));
-    }
+    library.put(&library::version_key(name, version), &entity)?;
     Ok(Done {
         note: format!(
             "{} {name} {version} r{} to {}",
@@ -318,6 +328,26 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
             forced,
         },
     })
+}
+
+/// What breaks callers, in words.
+fn broken_by(diff: &Diff) -> Vec<String> {
+    let told = diff.breaking().map(|(operation, change)| {
+        let (method, path) = (&operation.method, &operation.path);
+        format!("{method} {path} {}: {}", change.place, change.message)
+    });
+    told.collect()
+}
+
+/// Conflicts in words.
+fn told_of(conflicts: &[Conflict]) -> Vec<String> {
+    let told = conflicts.iter().map(|it| {
+        format!(
+            "{} has the route {}, which takes {}",
+            it.with, it.route, it.example
+        )
+    });
+    told.collect()
 }
 
 fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {
@@ -352,15 +382,31 @@ fn linted(
     Ok(findings)
 }
 
+/// Whether an approval is for another runtime than the one that a publish would have.
+fn other_runtime(
+    approval: &Approval,
+    known: Option<&Publication>,
+    runtime: &Runtime,
+) -> Option<&'static str> {
+    match (&approval.runtime, known) {
+        (Some(approved), _) if approved != runtime => Some("it is for another runtime"),
+        (None, Some(known)) if known.runtime != *runtime => {
+            Some("it is for the runtime as it was; ask with 'runtime' in it")
+        }
+        _ => None,
+    }
+}
+
 /// The approval by which a publish to a protected environment goes through.
 fn approved(
     library: &Library,
     caller: &Caller,
     environment: &weir_apis::entities::Environment,
-    id: &str,
+    (known, publication): (Option<&Publication>, &Publication),
     revision: &ApiRevision,
     request: &PublishRequest,
 ) -> Result<Option<String>, Problem> {
+    let (id, runtime) = (publication.id(), &publication.runtime);
     if !environment.protected {
         return Ok(None);
     }
@@ -373,6 +419,9 @@ fn approved(
                 "approval: {name} is outdated: it is for {} of {}, and this is {} of {id}",
                 approval.hash, approval.publication, revision.hash
             )));
+        }
+        if let Some(message) = other_runtime(&approval, known, runtime) {
+            return Err(outdated(format!("approval: {name} is outdated: {message}")));
         }
         return match approval.state {
             ApprovalState::Granted => Ok(Some(name.clone())),
@@ -394,7 +443,7 @@ fn approved(
 }
 
 /// Operations that are not what they were where this was published before; else all are new.
-fn difference(
+pub(super) fn difference(
     library: &Library,
     known: Option<&Publication>,
     revision: &ApiRevision,
@@ -413,17 +462,19 @@ fn difference(
     }
 }
 
-fn clashes(library: &Library, publication: &Publication) -> Result<Vec<Conflict>, Problem> {
+fn clashes(
+    library: &Library,
+    publication: &Publication,
+    version: &Version,
+) -> Result<Vec<Conflict>, Problem> {
     let documents = super::commit::documents(library, publication, now())?;
     let services: Vec<Value> = documents
         .into_iter()
         .filter(|it| it.kind == "services")
         .map(|it| it.value)
         .collect();
-    Ok(conflicts::find(
-        library,
-        &publication.environment,
-        &render::owner(publication),
-        &services,
-    ))
+    let owner = render::owner(publication);
+    let mut found = conflicts::find(library, &publication.environment, &owner, &services);
+    found.extend(adopting::conflicts(library, version, &found));
+    Ok(found)
 }

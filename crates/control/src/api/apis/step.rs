@@ -2,8 +2,8 @@
 
 use super::commit::{Done, now};
 use super::entities::{body_of, parse};
-use super::library;
-use crate::access::Caller;
+use super::library::{self, Library};
+use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
@@ -74,6 +74,20 @@ impl Step {
         parse(&self.body)
     }
 
+    /// Refuses what is not allowed in a protected environment. Going back to what is approved is.
+    pub fn permit(&self, library: &Library, action: &str) -> Result<(), Problem> {
+        let scope = Scope::Environment(self.environment.clone());
+        let is_open = action == "abort canary" || !library.environment(&self.environment)?.protected;
+        match is_open || self.caller.can(Action::ApisPublishProtected, &scope) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(format!(
+                "{} is protected: '{action}' asks for '{}' there; an approval is for publishing",
+                self.environment,
+                Action::ApisPublishProtected.as_str()
+            ))),
+        }
+    }
+
     /// Changes the publication and its version, renders it, and notes the step.
     pub async fn change(
         mut self,
@@ -85,6 +99,7 @@ impl Step {
         let written = self
             .api
             .manage(&self.caller, &self.headers, |library| {
+                self.permit(library, action)?;
                 let mut publication = library.publication(&id)?;
                 let mut entity = library.version(name, version)?;
                 work(&mut publication, &mut entity)?;

@@ -16,7 +16,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_apis::entities::{
-    Application, Credential, Plan, Product, ProductState, Subscription, SubscriptionState, Validation,
+    Application, Credential, CredentialKind, Plan, PlanSecurity, Product, ProductState, Subscription,
+    SubscriptionState, TokenKey, Validation,
 };
 use weir_apis::hash;
 use weir_apis::states::{self, Side};
@@ -161,6 +162,8 @@ pub async fn create(
             let mut answer = Value::Null;
             if plan.validation == Validation::Auto {
                 subscription.state = SubscriptionState::Accepted;
+            }
+            if plan.validation == Validation::Auto && plan.security == PlanSecurity::Key {
                 let (key, credential) = made(&id, &plan)?;
                 library.put(&library::credential_key(&credential.id), &credential)?;
                 answer = shown(&credential);
@@ -265,6 +268,55 @@ pub struct NewCredential {
     replaces: Option<String>,
     /// For how many seconds the one that it replaces stays good; left out: as the plan says.
     overlap: Option<u64>,
+    /// The public key with which tokens are checked: for plans with `jwt`, and for these only.
+    jwt: Option<TokenKey>,
+}
+
+/// A credential, and the key that is shown once if it has one.
+fn made_for(
+    library: &Library,
+    (subscription, plan): (&str, &Plan),
+    jwt: Option<&TokenKey>,
+) -> Result<(Option<String>, Credential), Problem> {
+    let refuse = |message: &str| {
+        Err(Problem::step(
+            "read",
+            vec![("jwt".to_owned(), message.to_owned())],
+        ))
+    };
+    let Some(jwt) = jwt else {
+        return match plan.security {
+            PlanSecurity::Jwt => refuse("expected the public key that tokens are checked with"),
+            _ => made(subscription, plan).map(|(key, credential)| (Some(key), credential)),
+        };
+    };
+    if plan.security != PlanSecurity::Jwt {
+        return refuse("the plan asks for keys, not for tokens");
+    }
+    // A shared secret would have to be kept.
+    if jwt.algorithm.starts_with("HS") {
+        return refuse("expected an algorithm with a public key, such as RS256, ES256 or EdDSA");
+    }
+    let (_, mut credential) = made(subscription, plan)?;
+    let mut jwt = jwt.clone();
+    if jwt.issuer.is_empty() {
+        jwt.issuer.clone_from(&credential.id);
+    }
+    let others: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    let has_it = |it: &&Credential| {
+        it.is_good(now()) && it.jwt.as_ref().is_some_and(|known| known.issuer == jwt.issuer)
+    };
+    if others.iter().any(|it| has_it(&it)) {
+        let detail = format!(
+            "another credential has the issuer '{}': choose another one",
+            jwt.issuer
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    (credential.kind, credential.prefix, credential.hash) =
+        (CredentialKind::Jwt, String::new(), String::new());
+    credential.jwt = Some(jwt);
+    Ok((None, credential))
 }
 
 pub async fn add(
@@ -286,7 +338,7 @@ pub async fn add(
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
             let plan = plan_of(library, &subscription)?;
-            let (key, mut credential) = made(&id, &plan)?;
+            let (key, mut credential) = made_for(library, (&id, &plan), wanted.jwt.as_ref())?;
             if let Some(old) = &wanted.replaces {
                 let mut old: Credential = library.get(&library::credential_key(old))?;
                 if old.subscription != id || !old.is_good(now()) {
@@ -302,7 +354,9 @@ pub async fn add(
             }
             library.put(&library::credential_key(&credential.id), &credential)?;
             let mut answer = shown(&credential);
-            answer["key"] = key.into();
+            if let Some(key) = key {
+                answer["key"] = key.into();
+            }
             Ok(Done {
                 note: format!("a key of subscription {id}"),
                 publications: affected(library, &subscription.target())?,

@@ -6,7 +6,7 @@
 
 use super::access::affected;
 use super::commit::Done;
-use super::guards;
+use super::guards::{self, Beyond};
 use super::library::{self, Library, PREFIX};
 use crate::api::{Api, Problem};
 use crate::lease;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use weir_apis::due::{self, Due};
 use weir_apis::entities::{
-    Canary, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,
+    Canary, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState, TakenBack,
 };
 use weir_store::StoreError;
 
@@ -198,19 +198,26 @@ impl Ticker {
         let beyond = guards::beyond(analytics, rules, now).await;
         let beyond =
             beyond.map_err(|error| Problem::unreadable(format!("guards cannot be judged: {error}")))?;
-        for (id, reason) in beyond {
+        for (id, beyond) in beyond {
             let started: BTreeMap<String, u64> = guarded
                 .iter()
                 .filter_map(|it| Some((it.id(), it.canary.as_ref()?.started)))
                 .collect();
-            self.take_back(&id, started.get(&id).copied(), &reason, now)
+            self.take_back(&id, started.get(&id).copied(), &beyond, now)
                 .await?;
         }
         Ok(())
     }
 
     /// Takes a canary back, if it is still the one that was judged.
-    async fn take_back(&self, id: &str, started: Option<u64>, reason: &str, now: u64) -> Result<(), Problem> {
+    async fn take_back(
+        &self,
+        id: &str,
+        started: Option<u64>,
+        beyond: &Beyond,
+        now: u64,
+    ) -> Result<(), Problem> {
+        let reason = &beyond.reason();
         let written = self
             .api
             .manage_as((AUTHOR, false), now, |library| {
@@ -219,7 +226,12 @@ impl Ticker {
                 if !publication.canary.as_ref().is_some_and(is_it) {
                     return Ok(Done::quiet("", false));
                 }
-                publication.canary = None;
+                publication.taken_back = publication.canary.take().map(|canary| TakenBack {
+                    revision: canary.revision,
+                    guard: beyond.guard.clone(),
+                    value: beyond.value,
+                    at: now,
+                });
                 note(&mut publication, "canary taken back", reason, now);
                 library.put(&library::publication_key(id), &publication)?;
                 Ok(Done {

@@ -205,7 +205,7 @@ fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
 }
 
 /// A version with its operations and findings.
-fn shown(entity: &Version, spec: &str, description: &Description) -> Value {
+pub(super) fn shown(entity: &Version, spec: &str, description: &Description) -> Value {
     let findings = lint::run(spec, description, &Ruleset::default(), Options::default());
     let operations: Vec<Value> = description
         .operations

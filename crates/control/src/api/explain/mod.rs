@@ -182,7 +182,7 @@ impl Asked<'_> {
         if let Some(text) = &self.wanted.configuration {
             models.set_files(self.model_of_text(text)?);
         } else {
-            if let Some(model) = self.files(&mut left_out) {
+            if let Some(model) = files(self.api, &self.dialects, &mut left_out) {
                 models.set_files(model);
             }
             for it in &self.documents {
@@ -272,24 +272,37 @@ impl Asked<'_> {
             .map_err(|found| Problem::invalid(&found))?;
         Ok(model)
     }
+}
 
-    /// The files that are served beside the store.
-    fn files(&self, left_out: &mut Vec<LeftOut>) -> Option<Model> {
-        let mut whole: Option<Model> = None;
-        for file in self.api.options.files.get().1.iter() {
-            let read = document::parse(&file.text).ok();
-            let model = read.and_then(|it| self.dialects.get(file.dialect)?.translate(&it).ok());
-            match (model, &mut whole) {
-                (Some((model, _)), Some(whole)) => whole.merge(model),
-                (Some((model, _)), None) => whole = Some(model),
-                (None, _) => left_out.push(LeftOut {
-                    document: file.file.clone(),
-                    because: "the file cannot be read on its own".to_owned(),
-                }),
-            }
+/// The files that are served beside the store.
+fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<LeftOut>) -> Option<Model> {
+    let mut whole: Option<Model> = None;
+    for file in api.options.files.get().1.iter() {
+        let read = document::parse(&file.text).ok();
+        let model = read.and_then(|it| dialects.get(file.dialect)?.translate(&it).ok());
+        match (model, &mut whole) {
+            (Some((model, _)), Some(whole)) => whole.merge(model),
+            (Some((model, _)), None) => whole = Some(model),
+            (None, _) => left_out.push(LeftOut {
+                document: file.file.clone(),
+                because: "the file cannot be read on its own".to_owned(),
+            }),
         }
-        whole
     }
+    whole
+}
+
+/// What the documents of a store and the files beside it say together.
+pub fn model_of(api: &Api, documents: &[Document]) -> Model {
+    let dialects = &api.options.dialects;
+    let mut models = DialectModels::new(dialects);
+    if let Some(model) = files(api, dialects, &mut Vec::new()) {
+        models.set_files(model);
+    }
+    for it in documents {
+        models.apply(it.key.as_str(), Some(&it.value));
+    }
+    models.model(|_, _| Vec::new()).0.into_owned()
 }
 
 impl LeftOut {

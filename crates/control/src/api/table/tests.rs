@@ -139,6 +139,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listVersions", API_READERS),
     ("listAllVersions", API_READERS),
     ("getSpec", API_READERS),
+    ("adoptService", API_OWNERS),
     ("createVersion", API_OWNERS),
     ("getVersion", API_READERS),
     ("putDraft", API_OWNERS),

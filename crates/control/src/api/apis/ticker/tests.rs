@@ -340,4 +340,28 @@ async fn a_failing_candidate_goes_back_by_itself() {
         .read("env/test/native/services/test.pets.1.main.canary")
         .await;
     assert_eq!(canary_service, Value::Null);
+    // Those who look at alerts see it, until another candidate comes.
+    let alerts = async || {
+        let answer = crate::api::alerts::list(axum::extract::State(Arc::clone(&plane.api))).await;
+        serde_json::to_value(answer.expect("alerts").0).expect("JSON")["items"].clone()
+    };
+    let told = alerts().await;
+    let alert = &told[0]["alerts"][0];
+    assert_eq!(
+        (
+            &told[0]["id"],
+            &told[0]["metric"],
+            &alert["state"],
+            &alert["since"]
+        ),
+        (
+            &json!("canary:pets/1/test"),
+            &json!("share_5xx"),
+            &json!("ongoing"),
+            &json!(at)
+        ),
+        "{told:#}"
+    );
+    plane.publication(|it| it.taken_back = None).await;
+    assert_eq!(alerts().await, json!([]));
 }

@@ -1,0 +1,43 @@
+//! An entry of the audit log: a call, and what it has changed. How entries are gathered and kept is not here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// Who: a user's name, or `anonymous`.
+    pub who: String,
+    /// From which address.
+    pub from: String,
+    /// Through which dialect.
+    #[serde(alias = "door")]
+    pub dialect: String,
+    /// What: method and path.
+    pub what: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// The revisions that the call has made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<u64>,
+    /// What it has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// What a call has made of a document: only what is no longer the same, and no secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// The document's key.
+    pub document: String,
+    /// What it was; `null`: it was not there.
+    pub before: Value,
+    /// What it became; `null`: it was removed.
+    pub after: Value,
+    /// It is too large to be recorded here; the history has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_left_out: bool,
+}

@@ -1,0 +1,91 @@
+//! Real answers, read as the types that the OpenAPI document is made of.
+
+use super::*;
+use crate::access::Caller;
+use crate::api::{Api, ApiOptions, Report};
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::time::SystemTime;
+use tower::ServiceExt;
+use weir_store::memory::MemoryStore;
+
+async fn ask(api: &Arc<Api>, method: &str, path: &str, body: &str) -> (u16, Vec<u8>) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", "application/json");
+    let request = request.body(Body::from(body.to_owned())).expect("a call");
+    let router = api.router().layer(Extension(Caller::LocalAnonymous));
+    let answer = router.oneshot(request).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+    (status, body.to_vec())
+}
+
+/// What was answered, as its type has it. Nothing is in the answer that the type does not have.
+fn read<T: DeserializeOwned + Serialize>((_, body): &(u16, Vec<u8>)) -> T {
+    let was: Value = serde_json::from_slice(body).expect("JSON");
+    let read: T = serde_json::from_value(was.clone()).unwrap_or_else(|error| panic!("{error}: {was:#}"));
+    let is = serde_json::to_value(&read).expect("JSON");
+    assert!(holds(&is, &was), "{was:#} is not {is:#}");
+    read
+}
+
+/// Whether all that was answered is in what was read.
+fn holds(is: &Value, was: &Value) -> bool {
+    match (is, was) {
+        (Value::Object(is), Value::Object(was)) => was
+            .iter()
+            .all(|(name, it)| it.is_null() || is.get(name).is_some_and(|known| holds(known, it))),
+        (Value::Array(is), Value::Array(was)) => {
+            is.len() == was.len() && is.iter().zip(was).all(|(is, was)| holds(is, was))
+        }
+        (is, was) => is == was,
+    }
+}
+
+#[tokio::test]
+async fn answers_are_as_their_types_say() {
+    let options = ApiOptions {
+        dialects: crate::sample::all(),
+        ..ApiOptions::default()
+    };
+    let gateways = options.gateways.clone();
+    let api = Api::open(Arc::new(MemoryStore::new()), options)
+        .await
+        .expect("opened");
+    let report = Report {
+        state: "serving".to_owned(),
+        environments: vec!["test".to_owned()],
+        ..Report::default()
+    };
+    gateways.note("edge-1", report, SystemTime::now());
+    let service = r#"{"url": "http://127.0.0.1:1", "routes": [{"name": "r", "paths": ["/r"]}]}"#;
+    let made = ask(&api, "PUT", "/api/v1/resources/services/s", service).await;
+    assert_eq!(made.0, 201, "{}", String::from_utf8_lossy(&made.1));
+    let gateways = ask(&api, "GET", "/api/v1/gateways", "").await;
+    assert_eq!(read::<GatewayList>(&gateways).items[0].environments, ["test"]);
+    let history = ask(&api, "GET", "/api/v1/history", "").await;
+    assert_eq!(read::<List<Commit>>(&history).items.len(), 1);
+    let differences = ask(&api, "GET", "/api/v1/diff?from=0", "").await;
+    assert_eq!(read::<List<DocumentChange>>(&differences).items.len(), 1);
+    let page = ask(&api, "GET", "/api/v1/resources/services", "").await;
+    read::<ResourcePage>(&page);
+    let audit = ask(&api, "GET", "/api/v1/audit", "").await;
+    read::<List<AuditEntry>>(&audit);
+    let refused = ask(&api, "GET", "/api/v1/resources/services/none", "").await;
+    assert_eq!((refused.0, read::<ProblemShape>(&refused).status), (404, 404));
+    let user = ask(
+        &api,
+        "POST",
+        "/api/v1/users/ann",
+        r#"{"rights": [{"role": "admin"}]}"#,
+    )
+    .await;
+    assert_eq!((user.0, read::<NewUser>(&user).name.as_str()), (201, "ann"));
+    let listed = ask(&api, "GET", "/api/v1/users", "").await;
+    read::<List<ListedUser>>(&listed);
+}

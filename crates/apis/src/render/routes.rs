@@ -26,7 +26,6 @@ impl Renderer<'_> {
             );
             return;
         }
-        let strip = self.strip(canary.is_some());
         for (index, component) in components.iter().enumerate() {
             let Some(upstream) = upstreams.get(&component.backend) else {
                 let place = format!("runtime.backends.{}", component.backend);
@@ -39,6 +38,7 @@ impl Renderer<'_> {
                 }
                 continue;
             };
+            let strip = self.strip(&component.backend, path_of(upstream));
             let suffix = if canary.is_some() { ".canary" } else { "" };
             let name = format!("{}.{}{suffix}", self.name, component.name);
             let mut routes = Routes {
@@ -70,19 +70,28 @@ impl Renderer<'_> {
         }
     }
 
-    /// The plugin that takes the base path off.
-    fn strip(&mut self, is_there: bool) -> Option<String> {
+    /// The plugin that puts a backend's path in place of the base path.
+    fn strip(&mut self, backend: &str, path: &str) -> Option<String> {
         let runtime = &self.input.publication.runtime;
         let base = runtime.base_path.trim_end_matches('/');
         if !runtime.strip_base_path || base.is_empty() {
             return None;
         }
-        if is_there {
-            return Some(format!("{}.strip", self.name));
+        let suffix = match path.is_empty() {
+            true => "strip".to_owned(),
+            false => format!("strip.{backend}"),
+        };
+        let id = format!("{}.{suffix}", self.name);
+        if self
+            .documents
+            .iter()
+            .any(|it| it.kind == "plugins" && it.name == id)
+        {
+            return Some(id);
         }
         let pattern = format!("^{}/?", regex::escape(base));
-        let config = json!({ "path_patterns": [{ "pattern": pattern, "replacement": "/" }] });
-        Some(self.plugin("strip", "request-rewrite", config))
+        let config = json!({ "path_patterns": [{ "pattern": pattern, "replacement": format!("{path}/") }] });
+        Some(self.plugin(&suffix, "request-rewrite", config))
     }
 }
 
@@ -222,6 +231,17 @@ impl Routes<'_> {
     }
 }
 
+/// The path of a backend, without a slash at its end.
+fn path_of(upstream: &Map<String, Value>) -> &str {
+    let text = |field: &str| upstream.get(field).and_then(Value::as_str);
+    let of_url = text("url").and_then(|url| url.split_once("://"));
+    let path = match of_url {
+        Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        None => text("path").unwrap_or_default(),
+    };
+    path.trim_end_matches('/')
+}
+
 /// The base path with a path behind it.
 fn joined(base: &str, path: &str) -> String {
     format!("{}{path}", base.trim_end_matches('/'))
@@ -253,6 +273,23 @@ fn pattern(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn backends_have_paths() {
+        for (upstream, expected) in [
+            (json!({"url": "http://a:1"}), ""),
+            (json!({"url": "http://a:1/"}), ""),
+            (json!({"url": "https://a/b/c"}), "/b/c"),
+            (json!({"upstream": "u", "path": "/p/"}), "/p"),
+            (json!({"upstream": "u"}), ""),
+        ] {
+            assert_eq!(
+                path_of(upstream.as_object().expect("a map")),
+                expected,
+                "{upstream}"
+            );
+        }
+    }
 
     #[test]
     fn paths_become_patterns() {

@@ -92,16 +92,18 @@ fn routes_of_kong_are_adopted_and_taken_over_in_one_commit() {
         .collect();
     assert_eq!(removed.len(), 2, "the route and its plugin: {taken:#}");
     assert!(removed.iter().all(|it| it.starts_with("kong/")), "{removed:?}");
-    let explained = || {
-        let explained = plane.post("/api/v1/explain", json!({"url": "http://localhost/orders/7"}));
-        explained.expect(200).json()["publication"].clone()
-    };
-    assert_eq!(explained(), "orders/1/test");
-    assert_eq!(
-        asked("/orders/7"),
-        served,
-        "no call is lost, and it goes where it went"
-    );
+    let explained = plane.post("/api/v1/explain", json!({"url": "http://localhost/orders/7"}));
+    assert_eq!(explained.expect(200).json()["publication"], "orders/1/test");
+    until("the gateway serves the publication", || {
+        let known = plane.get("/api/v1/publications/orders/1/test").json();
+        assert_eq!(
+            asked("/orders/7"),
+            served,
+            "no call is lost, and it goes where it went"
+        );
+        known["rollout"]["served"] == true
+    });
+    assert_eq!(asked("/orders/7"), served, "it goes where it went");
     let again = publish("test", json!({"take_over": true})).expect(409);
     assert!(again.body.contains("already"), "{again:?}");
     let routes = Call::get(&plane.weir.kong(), "/routes").make().json();

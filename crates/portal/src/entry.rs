@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_apis::entities::Portal;
-use weir_control::access::{AuditedAs, Entry};
+use weir_control::access::{AuditedAs, Entry, commits_of};
 use weir_control::api::Problem;
 
 /// The paths of all portals.
@@ -71,8 +71,9 @@ async fn enter(
     let is_recorded = !is_read && !request.uri().path().starts_with("/portal/v1/try/");
     let entry = is_recorded.then(|| entry(&request, &visit));
     request.extensions_mut().insert(visit);
-    let answer = next.run(request).await;
-    if let Some(entry) = entry {
+    let (answer, revisions) = commits_of(next.run(request)).await;
+    if let Some(mut entry) = entry {
+        entry.revisions = revisions;
         note(&portals, entry, &answer);
     }
     answer
@@ -92,6 +93,8 @@ fn entry(request: &Request, visit: &Visit) -> Entry {
         dialect: format!("portal {}", visit.portal.name),
         what: format!("{} {}", request.method(), request.uri().path()),
         status: 0,
+        revisions: Vec::new(),
+        changes: Vec::new(),
     }
 }
 

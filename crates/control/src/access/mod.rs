@@ -28,7 +28,7 @@ pub use entry::{Change as AuditedChange, Entry};
 pub use guard::AuditedAs;
 pub(crate) use guard::{Audited, NoAudit, NotAllowed, is_secure};
 pub use guard::{Guard, protect};
-pub use recorded::recording;
+pub use recorded::{commits_of, recording};
 pub use role::Role;
 pub(crate) use scope::WrittenRight;
 pub use scope::{EVERYWHERE, Right, Scope};

@@ -200,8 +200,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("getPage", PORTAL_READERS),
     ("putPage", PORTAL_ADMINS),
     ("deletePage", PORTAL_ADMINS),
+    ("listDevelopers", DEVELOPER_ADMINS),
+    ("createDeveloper", DEVELOPER_ADMINS),
+    ("getDeveloper", DEVELOPER_ADMINS),
+    ("changeDeveloper", DEVELOPER_ADMINS),
+    ("deleteDeveloper", DEVELOPER_ADMINS),
+    ("approveDeveloper", DEVELOPER_ADMINS),
+    ("refuseDeveloper", DEVELOPER_ADMINS),
+    ("suspendDeveloper", DEVELOPER_ADMINS),
+    ("resumeDeveloper", DEVELOPER_ADMINS),
     ("getOpenapi", EVERYBODY),
 ];
+const DEVELOPER_ADMINS: &[&str] = &["write", "admin", "approver", "portal-admin"];
 const PORTAL_ADMINS: &[&str] = &["write", "admin", "portal-admin"];
 const PORTAL_READERS: &[&str] = &[
     "read",

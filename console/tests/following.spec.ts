@@ -69,3 +69,8 @@ test('a server that is slow is named as slow, and goes on', async ({ page, fille
   await page.getByRole('button', { name: 'Commit' }).click()
   await expect(page.getByText('orders is saved')).toBeVisible()
 })
+
+test('deliveries: nothing was sent yet', async ({ page, weir }) => {
+  await open(page, weir, '/deliveries')
+  await expect(page.getByRole('heading', { name: 'Nothing was sent yet' })).toBeVisible()
+})

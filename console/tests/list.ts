@@ -18,6 +18,7 @@ export const PAGES = [
   '/history/3',
   '/history/compare/1/5',
   '/gateways',
+  '/deliveries',
   '/import',
   '/users',
   '/identity-providers',

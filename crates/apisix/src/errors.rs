@@ -77,6 +77,9 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
             "message",
             message.unwrap_or_else(|| authentication(plugin, failure)),
         )),
+        RefusalKind::PluginFailed { plugin, .. } if LOGINS.contains(plugin) => {
+            message.map(|message| ("message", message))
+        }
         RefusalKind::RateLimited | RefusalKind::PluginFailed { .. } => {
             message.map(|message| ("error_msg", message))
         }
@@ -88,6 +91,9 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
         _ => None,
     }
 }
+
+/// Plugins that tell their failures in `message`.
+const LOGINS: [&str; 4] = ["app-login", "authz-keycloak", "cas-login", "wolf-rbac"];
 
 /// Where a plugin's message stands.
 fn field(plugin: &str) -> &'static str {

@@ -246,15 +246,15 @@ fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_d
     const OPEN: (&str, &str) = ("- {id: z, uri: /z, upstream: NODES}", "z");
     for (items, places, refused) in [
         (
-            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {wolf-rbac: {}}}",
-            vec!["routes[0].plugins.wolf-rbac: calls are refused"],
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {ext-plugin-pre-req: {}}}",
+            vec!["routes[0].plugins.ext-plugin-pre-req: calls are refused"],
             vec!["r"],
         ),
         (
-            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {skywalking: {}, wolf-rbac: {}}}",
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {skywalking: {}, ext-plugin-pre-req: {}}}",
             vec![
                 "routes[0].plugins.skywalking: calls are served without",
-                "routes[0].plugins.wolf-rbac: calls are refused",
+                "routes[0].plugins.ext-plugin-pre-req: calls are refused",
             ],
             vec!["r"],
         ),
@@ -269,28 +269,28 @@ fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_d
             vec!["r"],
         ),
         (
-            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {wolf-rbac: {_meta: {disable: true}}}}",
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {ext-plugin-pre-req: {_meta: {disable: true}}}}",
             vec![],
             vec![],
         ),
         (
-            "services:\n- {id: s, upstream: NODES, plugins: {wolf-rbac: {}}}\nroutes:\n- {id: r, uri: /, service_id: s}",
-            vec!["services[0].plugins.wolf-rbac: calls are refused"],
+            "services:\n- {id: s, upstream: NODES, plugins: {ext-plugin-pre-req: {}}}\nroutes:\n- {id: r, uri: /, service_id: s}",
+            vec!["services[0].plugins.ext-plugin-pre-req: calls are refused"],
             vec!["r"],
         ),
         (
-            "plugin_configs:\n- {id: p, plugins: {wolf-rbac: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES, plugin_config_id: p}",
-            vec!["plugin_configs[0].plugins.wolf-rbac: calls are refused"],
+            "plugin_configs:\n- {id: p, plugins: {ext-plugin-pre-req: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES, plugin_config_id: p}",
+            vec!["plugin_configs[0].plugins.ext-plugin-pre-req: calls are refused"],
             vec!["r"],
         ),
         (
-            "global_rules:\n- {id: g, plugins: {wolf-rbac: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
-            vec!["global_rules[0].plugins.wolf-rbac: calls are refused"],
+            "global_rules:\n- {id: g, plugins: {ext-plugin-pre-req: {}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
+            vec!["global_rules[0].plugins.ext-plugin-pre-req: calls are refused"],
             vec!["r", OPEN.1],
         ),
         (
-            "consumers:\n- {username: jack, plugins: {wolf-rbac: {}, key-auth: {key: k}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
-            vec!["consumers[0].plugins.wolf-rbac: calls are refused"],
+            "consumers:\n- {username: jack, plugins: {ext-plugin-pre-req: {}, key-auth: {key: k}}}\nroutes:\n- {id: r, uri: /, upstream: NODES}",
+            vec!["consumers[0].plugins.ext-plugin-pre-req: calls are refused"],
             vec![],
         ),
     ] {

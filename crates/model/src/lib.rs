@@ -12,6 +12,7 @@ pub mod document;
 pub mod overview;
 pub mod secrets;
 pub mod x509;
+pub mod x509_details;
 
 mod acme;
 mod certificate;

@@ -28,23 +28,23 @@ const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 /// `2.5.29.19`
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 
-const INTEGER: u8 = 0x02;
+pub(crate) const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
-const OCTET_STRING: u8 = 0x04;
-const OBJECT_ID: u8 = 0x06;
+pub(crate) const OCTET_STRING: u8 = 0x04;
+pub(crate) const OBJECT_ID: u8 = 0x06;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
-const SEQUENCE: u8 = 0x30;
+pub(crate) const SEQUENCE: u8 = 0x30;
 /// `[0]` and the like, with something inside.
-const CONTEXT: u8 = 0xa0;
+pub(crate) const CONTEXT: u8 = 0xa0;
 
 /// The values of one level of a DER text (X.690), one after the other.
 #[derive(Debug, Clone, Copy)]
-struct Values<'d>(&'d [u8]);
+pub(crate) struct Values<'d>(pub(crate) &'d [u8]);
 
 impl<'d> Values<'d> {
     /// The next value: its kind and its content.
-    fn next(&mut self) -> Option<(u8, &'d [u8])> {
+    pub(crate) fn next(&mut self) -> Option<(u8, &'d [u8])> {
         let (&kind, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
         let (length, rest) = match first {
@@ -64,14 +64,14 @@ impl<'d> Values<'d> {
     }
 
     /// The next value, which must be of this kind.
-    fn expect(&mut self, wanted: u8) -> Option<&'d [u8]> {
+    pub(crate) fn expect(&mut self, wanted: u8) -> Option<&'d [u8]> {
         self.next()
             .filter(|(kind, _)| *kind == wanted)
             .map(|(_, content)| content)
     }
 
     /// The values inside of the next one, a sequence.
-    fn sequence(&mut self) -> Option<Values<'d>> {
+    pub(crate) fn sequence(&mut self) -> Option<Values<'d>> {
         self.expect(SEQUENCE).map(Values)
     }
 }

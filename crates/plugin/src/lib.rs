@@ -19,6 +19,7 @@ pub mod uri;
 mod ambiguous_path;
 mod body;
 mod body_filter;
+mod client_certificates;
 mod condition;
 mod connector;
 mod consumer;
@@ -48,6 +49,7 @@ mod work;
 
 pub use body::MAX_VARIABLE_BODY;
 pub use body_filter::{BodyFilter, BodyFilters};
+pub use client_certificates::ClientCertificates;
 pub use condition::Condition;
 pub use connector::{Connector, HttpProxy};
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};

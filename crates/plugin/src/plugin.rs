@@ -105,6 +105,13 @@ pub trait Filter: Send + Sync {
         false
     }
 
+    /// Whether clients of the routes that it works on are asked for a certificate in the TLS handshake, of whatever
+    /// authority. Clients without one are let in too: the filter finds in
+    /// [`Request::client_certificates`](crate::Request::client_certificates) what was shown, and decides.
+    fn asks_client_certificate(&self) -> bool {
+        false
+    }
+
     /// Why it cannot do its work on this call, which is refused then: what it refuses or counts calls by is in a body
     /// that cannot be judged. Asked only of those that need the body.
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {

@@ -1,6 +1,7 @@
 //! The request side of an exchange, whatever protocol version carried it.
 
 use crate::body::ParsedBody;
+use crate::client_certificates::ClientCertificates;
 use crate::headers::Headers;
 use crate::uri;
 use crate::work::WorkBudget;
@@ -65,8 +66,8 @@ pub struct Request {
     pub is_tls: bool,
     /// The server name of the TLS handshake.
     pub sni: Option<Arc<str>>,
-    /// The certificate that the client has shown in the TLS handshake and that was found good, in DER.
-    pub client_certificate: Option<Arc<[u8]>>,
+    /// The certificates that the client has shown in the TLS handshake.
+    pub client_certificates: Option<Arc<ClientCertificates>>,
     /// The client: the connection's peer, or the address that a trusted peer names.
     pub client: IpAddr,
     /// The client's port, where a filter has been told another than the peer's.
@@ -108,7 +109,7 @@ impl Default for Request {
             version: (1, 1),
             is_tls: false,
             sni: None,
-            client_certificate: None,
+            client_certificates: None,
             client: unknown.ip(),
             client_port: None,
             peer: unknown,
@@ -182,7 +183,7 @@ impl Request {
         self.host_port = None;
         self.is_tls = false;
         self.sni = None;
-        self.client_certificate = None;
+        self.client_certificates = None;
         self.headers.clear();
         self.overridden_headers = 0;
         if let Some(mut body) = self.body.take()
@@ -231,7 +232,7 @@ mod tests {
             version: (1, 1),
             is_tls: true,
             sni: Some("h".into()),
-            client_certificate: Some([1].into()),
+            client_certificates: Some(Arc::default()),
             client: address.ip(),
             client_port: Some(2),
             peer: address,

@@ -5,8 +5,16 @@
 
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod acl;
+pub mod app_login;
+pub mod authz_keycloak;
 pub mod basic_auth;
 mod body_fields;
+mod browser;
+pub mod cas_login;
+pub mod casbin;
+pub mod casdoor_login;
+pub mod client_certificate_headers;
+pub mod client_certificate_request;
 pub mod consumer_headers;
 pub mod consumer_names;
 pub mod csrf;
@@ -19,6 +27,7 @@ pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
 pub mod ldap_auth;
+pub mod mtls_auth;
 pub mod multi_auth;
 pub mod opa;
 pub mod openid_connect;
@@ -28,4 +37,5 @@ pub mod session_cookie;
 mod shared_fetch;
 pub mod upstream_oauth;
 pub mod webhook_signature;
+pub mod wolf_rbac;
 // End of the modules.

@@ -40,6 +40,15 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::forward_auth::ForwardAuth);
     registry.add(crate::ldap_auth::LdapAuth::default());
     registry.add(crate::opa::Opa);
+    registry.add(crate::authz_keycloak::AuthzKeycloak::default());
+    registry.add(crate::app_login::AppLogin::default());
+    registry.add(crate::cas_login::CasLogin::default());
+    registry.add(crate::casbin::Casbin);
+    registry.add(crate::casdoor_login::CasdoorLogin::default());
+    registry.add(crate::wolf_rbac::WolfRbac);
+    registry.add(crate::mtls_auth::MtlsAuth::default());
+    registry.add(crate::client_certificate_headers::ClientCertificateHeaders);
+    registry.add(crate::client_certificate_request::ClientCertificateRequest);
     registry.add(crate::session::SessionPlugin::default());
     registry.add(crate::upstream_oauth::UpstreamOauth::default());
     registry.add(crate::openid_connect::OpenIdConnect::default());

@@ -6,6 +6,7 @@ use crate::halves::WriteHalf;
 use crate::multiplex::stream::Stream;
 use crate::reader::Reader;
 use crate::timer::Timer;
+use rustls::pki_types::CertificateDer;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_http1::HeadPlace;
-use weir_plugin::Exchange;
+use weir_plugin::{ClientCertificates, Exchange};
 use weir_snapshot::ServerIdentity;
 
 /// Bytes that a client must take before the write time-out begins again: one now and then holds a call as none does.
@@ -47,14 +48,26 @@ pub struct Addresses {
 pub struct TlsSession {
     /// The server name that it asked for.
     pub server_name: Option<Arc<str>>,
-    /// The certificate that it has shown.
-    pub certificate: Option<Arc<[u8]>>,
+    /// The certificates that it has shown.
+    pub certificates: Option<Arc<ClientCertificates>>,
     /// The rules by which it was made; `None`: nothing is configured for its name.
     pub presented: Option<Arc<ServerIdentity>>,
     /// Whether HTTP/2 was agreed on.
     pub is_http2: bool,
     /// The line of a response's head that tells of HTTP/3.
     pub alternative: Option<Rc<[u8]>>,
+}
+
+/// What a client has shown, on a connection that was made by these rules.
+pub fn shown_certificates(
+    chain: &[CertificateDer<'static>],
+    presented: Option<&ServerIdentity>,
+) -> Option<Arc<ClientCertificates>> {
+    let is_verified = presented.is_some_and(ServerIdentity::verifies_clients);
+    (!chain.is_empty()).then(|| {
+        let chain = chain.iter().map(|certificate| certificate.to_vec()).collect();
+        Arc::new(ClientCertificates { chain, is_verified })
+    })
 }
 
 impl Client {
@@ -67,7 +80,7 @@ impl Client {
         if let Some(tls) = &self.tls {
             request.is_tls = true;
             request.sni.clone_from(&tls.server_name);
-            request.client_certificate.clone_from(&tls.certificate);
+            request.client_certificates.clone_from(&tls.certificates);
         }
     }
 

@@ -3,7 +3,7 @@
 pub mod fuzzing;
 
 use crate::buffer::Inbox;
-use crate::client::{Addresses, Client, TlsSession};
+use crate::client::{Addresses, Client, TlsSession, shown_certificates};
 use crate::forwarded;
 use crate::h2::server as h2_server;
 use crate::halves::{ReadHalf, WriteHalf};
@@ -149,7 +149,7 @@ async fn secure(
     let agreed = TlsSession {
         server_name: shaken.server_name,
         is_http2: shaken.protocol.as_deref() == Some(b"h2"),
-        certificate: shaken.client_certificate.map(|it| Arc::from(it.as_ref())),
+        certificates: shown_certificates(&shaken.client_certificates, presented.as_deref()),
         alternative: worker.alternatives.line(local),
         presented,
     };

@@ -17,6 +17,8 @@ pub struct Chain {
     pub has_request_work: bool,
     /// Whether a step reads variables that are in the request's body.
     pub needs_body: bool,
+    /// Whether clients are asked for a certificate in the TLS handshake.
+    pub asks_client_certificate: bool,
 }
 
 /// One position of a chain.

@@ -39,11 +39,22 @@ struct CarriedItem {
     /// By upstream, of those whose slow calls are copied.
     hedges: HashMap<String, Weak<HedgeState>>,
     presented: HashMap<Certificate, Weak<ServerIdentity>>,
+    /// The same for names whose clients are asked for a certificate by a plugin.
+    presented_asking: HashMap<Certificate, Weak<ServerIdentity>>,
     clients: HashMap<UpstreamTls, Weak<ClientTls>>,
     /// How many ways to meet upstreams there have been.
     client_ids: u64,
     /// By the text of the expression.
     regexes: HashMap<String, Weak<RoutePattern>>,
+}
+
+impl CarriedItem {
+    fn presented(&mut self, asks: bool) -> &mut HashMap<Certificate, Weak<ServerIdentity>> {
+        match asks {
+            true => &mut self.presented_asking,
+            false => &mut self.presented,
+        }
+    }
 }
 
 impl PersistentState {
@@ -151,18 +162,25 @@ impl PersistentState {
         Ok(Arc::clone(self.tickets.get_or_init(|| made)))
     }
 
-    /// What clients are shown as a living snapshot has made it ready, or as `build` does.
+    /// What clients are shown as a living snapshot has made it ready, or as `build` does. `asks`: whether a plugin asks
+    /// them for a certificate.
     pub(crate) fn presented<E>(
         &self,
         certificate: &Certificate,
+        asks: bool,
         build: impl FnOnce() -> Result<ServerIdentity, E>,
     ) -> Result<Arc<ServerIdentity>, E> {
-        if let Some(known) = self.kept().presented.get(certificate).and_then(Weak::upgrade) {
+        let known = self
+            .kept()
+            .presented(asks)
+            .get(certificate)
+            .and_then(Weak::upgrade);
+        if let Some(known) = known {
             return Ok(known);
         }
         let built = Arc::new(build()?);
         let weak = Arc::downgrade(&built);
-        self.kept().presented.insert(certificate.clone(), weak);
+        self.kept().presented(asks).insert(certificate.clone(), weak);
         Ok(built)
     }
 
@@ -211,6 +229,8 @@ impl PersistentState {
         kept.limits.retain(|_, limit| limit.strong_count() > 0);
         kept.hedges.retain(|_, hedge| hedge.strong_count() > 0);
         kept.presented.retain(|_, presented| presented.strong_count() > 0);
+        kept.presented_asking
+            .retain(|_, presented| presented.strong_count() > 0);
         kept.clients.retain(|_, client| client.strong_count() > 0);
         kept.regexes.retain(|_, regex| regex.strong_count() > 0);
         if kept.targets.capacity() > 4 * kept.targets.len() {

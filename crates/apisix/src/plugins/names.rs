@@ -37,9 +37,22 @@ pub static NAMES: &[PluginName] = &[
     PluginName::checked("ai-request-rewrite", OF_MODELS),
     PluginName::served("api-breaker"),
     PluginName::served("attach-consumer-label"),
-    PluginName::checked("authz-casbin", NOT_BUILT),
-    PluginName::checked("authz-casdoor", NOT_BUILT),
-    PluginName::checked("authz-keycloak", NOT_BUILT),
+    PluginName::differs(
+        "authz-casbin",
+        &["no files (`model_path`, `policy_path`); roles have no domains ([casbin](plugins/casbin.md))"],
+    ),
+    PluginName::differs(
+        "authz-casdoor",
+        &[
+            "all gateways with the same `client_secret` know a session; browsers come back with their query ([casdoor-login](plugins/casdoor-login.md))",
+        ],
+    ),
+    PluginName::differs(
+        "authz-keycloak",
+        &[
+            "an answer without `\"result\": true` is no permission; a token of the client is had anew rather than refreshed ([authz-keycloak](plugins/authz-keycloak.md))",
+        ],
+    ),
     PluginName::differs(
         "aws-lambda",
         &["of a call's headers, only `Content-Type` and `X-Amz-…` are signed besides `Host`"],
@@ -61,7 +74,12 @@ pub static NAMES: &[PluginName] = &[
         ],
     ),
     PluginName::served("brotli"),
-    PluginName::checked("cas-auth", NOT_BUILT),
+    PluginName::differs(
+        "cas-auth",
+        &[
+            "sessions are kept in sealed cookies: what the server ends is known to the gateway that it tells ([cas-login](plugins/cas-login.md))",
+        ],
+    ),
     PluginName::checked("chaitin-waf", NOT_BUILT),
     PluginName::differs("clickhouse-logger", &[LOGS]),
     PluginName::served("client-control"),
@@ -79,7 +97,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::served("datadog"),
     PluginName::served("degraphql"),
-    PluginName::checked("dingtalk-auth", NOT_BUILT),
+    PluginName::served("dingtalk-auth"),
     PluginName::refused("dubbo-proxy", "it needs a module of Tengine"),
     PluginName::served("echo"),
     PluginName::differs("elasticsearch-logger", &[LOGS]),
@@ -91,7 +109,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::checked("ext-plugin-post-resp", OF_CODE),
     PluginName::checked("ext-plugin-pre-req", OF_CODE),
     PluginName::served("fault-injection"),
-    PluginName::checked("feishu-auth", NOT_BUILT),
+    PluginName::served("feishu-auth"),
     PluginName::differs(
         "file-logger",
         &[
@@ -271,7 +289,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("ua-restriction"),
     PluginName::differs("udp-logger", &[LOGS]),
     PluginName::served("uri-blocker"),
-    PluginName::checked("wolf-rbac", NOT_BUILT),
+    PluginName::differs(
+        "wolf-rbac",
+        &["its endpoints (`login`, `change_pwd`, `user_info`) are not served: ask the wolf server"],
+    ),
     PluginName::served("workflow"),
     PluginName::differs("zipkin", &[TRACES]),
 ];

@@ -41,12 +41,7 @@ const SCHEMAS: &[(&str, &str)] = &[
         "ai-request-rewrite",
         include_str!("unserved/ai-request-rewrite.json"),
     ),
-    ("authz-casbin", include_str!("unserved/authz-casbin.json")),
-    ("authz-casdoor", include_str!("unserved/authz-casdoor.json")),
-    ("authz-keycloak", include_str!("unserved/authz-keycloak.json")),
-    ("cas-auth", include_str!("unserved/cas-auth.json")),
     ("chaitin-waf", include_str!("unserved/chaitin-waf.json")),
-    ("dingtalk-auth", include_str!("unserved/dingtalk-auth.json")),
     ("dubbo-proxy", include_str!("unserved/dubbo-proxy.json")),
     ("error-log-logger", include_str!("unserved/error-log-logger.json")),
     ("example-plugin", include_str!("unserved/example-plugin.json")),
@@ -63,7 +58,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         "ext-plugin-pre-req",
         include_str!("unserved/ext-plugin-pre-req.json"),
     ),
-    ("feishu-auth", include_str!("unserved/feishu-auth.json")),
     ("gm", include_str!("unserved/gm.json")),
     (
         "google-cloud-logging",
@@ -89,7 +83,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         "tencent-cloud-cls",
         include_str!("unserved/tencent-cloud-cls.json"),
     ),
-    ("wolf-rbac", include_str!("unserved/wolf-rbac.json")),
 ];
 
 /// A plugin that Weir lacks.

@@ -166,8 +166,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
-            r#"{"uri": "/", "plugins": {"wolf-rbac": {}}}"#,
-            "plugin \"wolf-rbac\" is not available in this version of Weir; calls are refused",
+            r#"{"uri": "/", "plugins": {"ext-plugin-pre-req": {}}}"#,
+            "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
             whole + 1,
         ),
         (
@@ -202,8 +202,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "consumer_groups/x",
-            r#"{"id": "x", "plugins": {"wolf-rbac": {}}}"#,
-            "plugin \"wolf-rbac\" is not available in this version of Weir; calls are refused",
+            r#"{"id": "x", "plugins": {"ext-plugin-pre-req": {}}}"#,
+            "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
             whole + 1,
         ),
         (
@@ -214,8 +214,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "consumers/x",
-            r#"{"username": "x", "plugins": {"wolf-rbac": {}}}"#,
-            "plugin \"wolf-rbac\" is not available in this version of Weir; calls are refused",
+            r#"{"username": "x", "plugins": {"ext-plugin-pre-req": {}}}"#,
+            "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
             whole + 1,
         ),
     ] {
@@ -232,7 +232,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
             .routes
             .iter()
             .any(|it| it.target == RouteTarget::respond_before_plugins(503));
-        let must_not_pass = value.contains("wolf-rbac") || value.contains("grpc-transcode");
+        let must_not_pass = value.contains("ext-plugin-pre-req") || value.contains("grpc-transcode");
         assert_eq!(refused, key == "routes/x" && must_not_pass, "{value}");
         assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
     }

@@ -10,7 +10,7 @@ use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::common::PROTOCOLS;
 use crate::document::entity_type::{EntityType, family};
-use crate::plugins::{self, Definition};
+use crate::plugins::{self, Consumers, Definition};
 use crate::schema::{Kind, Place, Problems, text};
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
@@ -205,7 +205,11 @@ fn check_plugin(
         .iter()
         .any(|served| std::ptr::eq(served, definition));
     // What is not served can be kept all the same.
-    if is_served && let Err(unfit) = (definition.translate)(&config, &|name| find_consumer(workspace, name)) {
+    let known = Consumers {
+        find: &|name| find_consumer(workspace, name),
+        authority: &|id| find_authority(workspace, id),
+    };
+    if is_served && let Err(unfit) = (definition.translate)(&config, &known) {
         let place = Place::ROOT;
         let config = place.field("config");
         match unfit.field {
@@ -253,6 +257,13 @@ fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
     let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
     let found = by_id.or_else(|| table.find("username", name))?;
     Some(found.id.to_string())
+}
+
+fn find_authority(workspace: &Workspace, id: &str) -> Option<String> {
+    let table = workspace.table(family("ca_certificates")?);
+    let found = table.get(Uuid::try_parse(id).ok()?)?;
+    let fields = found.fields();
+    Some(fields.get("cert")?.as_str()?.to_owned())
 }
 
 fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {

@@ -4,7 +4,7 @@
 use super::render_entity::definition;
 use super::response::ApiResponse;
 use crate::document::entity_type::EntityType;
-use crate::plugins::unserved;
+use crate::plugins::{Consumers, unserved};
 use crate::translate::chain::is_served;
 use axum::http::HeaderValue;
 use axum::http::header::WARNING;
@@ -21,7 +21,7 @@ pub fn warning(family: &EntityType, fields: &Map<String, Value>) -> Option<Strin
         return None;
     }
     let config = fields.get("config").cloned().unwrap_or_default();
-    let passes = (definition.translate)(&config, &|_| None).map_or(true, |made| made.is_null());
+    let passes = (definition.translate)(&config, &Consumers::NONE).map_or(true, |made| made.is_null());
     Some(unserved::warning(definition.name, passes))
 }
 

@@ -14,7 +14,7 @@ use crate::RouterFlavor;
 use crate::document::entity_store::EntityStore;
 use crate::document::entity_type::EntityType;
 use crate::document::{Entity, Plugin};
-use crate::plugins::{PluginSupport, acme, known};
+use crate::plugins::{Consumers, PluginSupport, acme, known};
 use crate::translate::chain::{self, Chains};
 use crate::translate::service::Services;
 use crate::translate::{certificate, consumer, dialect_settings};
@@ -65,6 +65,8 @@ struct Config {
     made: Result<Value, String>,
     /// Whether consumers may have been looked up for it.
     names_consumers: bool,
+    /// Whether authorities may have been looked up for it.
+    names_authorities: bool,
 }
 
 /// What is to be made again.
@@ -180,19 +182,25 @@ impl Workspace {
             }
             "consumers" => {
                 self.changed.consumers = true;
-                let before = self.configs.len();
-                self.configs.retain(|_, config| !config.names_consumers);
-                if self.configs.len() < before {
-                    self.changed.plugins = true;
-                    self.changed.all_chains = true;
-                }
+                self.forget_configs(|config| config.names_consumers);
             }
             "upstreams" | "certificates" | "ca_certificates" => {
                 self.changed.services = true;
                 self.changed.certificates = true;
                 self.changed.all_routes = true;
+                self.forget_configs(|config| family.name == "ca_certificates" && config.names_authorities);
             }
             _ => self.changed.consumers = true,
+        }
+    }
+
+    /// Has configurations of plugins made again, and the chains that they may stand in.
+    fn forget_configs(&mut self, is_touched: impl Fn(&Config) -> bool) {
+        let before = self.configs.len();
+        self.configs.retain(|_, config| !is_touched(config));
+        if self.configs.len() < before {
+            self.changed.plugins = true;
+            self.changed.all_chains = true;
         }
     }
 
@@ -307,13 +315,18 @@ impl Workspace {
                 && is_there("consumers", plugin.consumer);
             let config = self.configs.entry(plugin.id).or_insert_with(|| {
                 let finder = finder.get_or_insert_with(|| chain::consumer_finder(&document.consumers));
-                make_config(plugin, &|name| {
+                let find = |name: &str| {
                     let found = finder(name);
                     match &self.prefix {
                         None => found,
                         Some(prefix) => Some(name_in(prefix, found.as_deref().unwrap_or(name))),
                     }
-                })
+                };
+                let known = Consumers {
+                    find: &find,
+                    authority: &|id| chain::find_authority(&document.ca_certificates, id),
+                };
+                make_config(plugin, &known)
             });
             let reason = match &config.made {
                 _ if !has_all => Some("refers to an entity that is not there".to_owned()),
@@ -380,8 +393,9 @@ fn keep_equal<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>], name: fn(&T
     }
 }
 
-fn make_config(plugin: &Plugin, consumers: &dyn Fn(&str) -> Option<String>) -> Config {
+fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
     let names_consumers = plugin.config.get("anonymous").is_some_and(Value::is_string);
+    let names_authorities = plugin.config.get("ca_certificates").is_some();
     let made = match known(&plugin.name) {
         PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
             Ok(config) => Ok(config),
@@ -396,6 +410,7 @@ fn make_config(plugin: &Plugin, consumers: &dyn Fn(&str) -> Option<String>) -> C
     Config {
         made,
         names_consumers,
+        names_authorities,
     }
 }
 

@@ -18,6 +18,7 @@ mod file_log;
 mod graphql_proxy_cache_advanced;
 mod grpc_gateway;
 mod grpc_web;
+mod header_cert_auth;
 mod header_edits;
 mod hmac_auth;
 mod http_log;
@@ -28,10 +29,12 @@ mod json_types;
 mod jwt;
 mod kafka_log;
 mod key_auth;
+mod key_auth_enc;
 mod ldap_auth;
 mod logging;
 mod loggly;
 mod mocking;
+mod mtls_auth;
 pub mod names;
 mod oas_validation;
 mod oauth2_introspection;
@@ -65,6 +68,8 @@ mod statsd;
 mod statsd_advanced;
 mod syslog;
 mod tcp_log;
+mod tls_handshake_modifier;
+mod tls_metadata_headers;
 mod tracing;
 mod udp_log;
 pub mod unserved;
@@ -128,8 +133,22 @@ impl UnsupportedOption {
     }
 }
 
-/// Finds the id of a consumer by its name or its id.
-pub type Consumers<'c> = dyn Fn(&str) -> Option<String> + 'c;
+/// What a configuration may refer to.
+#[derive(Clone, Copy)]
+pub struct Consumers<'c> {
+    /// Finds the id of a consumer by its name or its id.
+    pub find: &'c dyn Fn(&str) -> Option<String>,
+    /// Finds the certificate of an authority, in PEM, by its id.
+    pub authority: &'c dyn Fn(&str) -> Option<String>,
+}
+
+impl Consumers<'_> {
+    /// None of anything.
+    pub const NONE: Consumers<'static> = Consumers {
+        find: &|_| None,
+        authority: &|_| None,
+    };
+}
 
 /// What is known of a plugin's name.
 pub enum PluginSupport {
@@ -175,6 +194,7 @@ pub static DEFINITIONS: &[Definition] = &[
     graphql_proxy_cache_advanced::DEFINITION,
     grpc_gateway::DEFINITION,
     grpc_web::DEFINITION,
+    header_cert_auth::DEFINITION,
     hmac_auth::DEFINITION,
     http_log::DEFINITION,
     injection_protection::DEFINITION,
@@ -183,9 +203,11 @@ pub static DEFINITIONS: &[Definition] = &[
     jwt::DEFINITION,
     kafka_log::DEFINITION,
     key_auth::DEFINITION,
+    key_auth_enc::DEFINITION,
     ldap_auth::DEFINITION,
     loggly::DEFINITION,
     mocking::DEFINITION,
+    mtls_auth::DEFINITION,
     oas_validation::DEFINITION,
     oauth2_introspection::DEFINITION,
     opa::DEFINITION,
@@ -214,6 +236,8 @@ pub static DEFINITIONS: &[Definition] = &[
     statsd_advanced::DEFINITION,
     syslog::DEFINITION,
     tcp_log::DEFINITION,
+    tls_handshake_modifier::DEFINITION,
+    tls_metadata_headers::DEFINITION,
     udp_log::DEFINITION,
     upstream_oauth::DEFINITION,
     upstream_timeout::DEFINITION,
@@ -240,7 +264,7 @@ fn untyped(config: impl Serialize) -> Value {
 fn identity(anonymous: Option<&str>, on_preflight: bool, consumers: &Consumers<'_>) -> identity::Config {
     identity::Config {
         // A consumer that does not exist is found missing when a call needs it, as in the original.
-        anonymous: anonymous.map(|name| consumers(name).unwrap_or_else(|| name.to_owned())),
+        anonymous: anonymous.map(|name| (consumers.find)(name).unwrap_or_else(|| name.to_owned())),
         skip_authenticated: anonymous.is_some(),
         on_preflight,
         ..identity::Config::default()

@@ -16,6 +16,7 @@ const STATSD: &str = "`shdict_usage` is left out, services are reported by name,
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
 const SOCKETS: &str = "it works on routes of HTTP whose calls become WebSockets; a limit is for a message, and not for each frame of it";
+const CERTIFICATES: &str = "certificates that were taken back are found by lists (CRL), not by OCSP; `authenticated_group_by` is not used, `cache_ttl` neither; no explicit credentials (`mtls_auth_credentials`) ([mtls-auth](plugins/mtls-auth.md))";
 const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
 
 /// All of them, by name.
@@ -90,7 +91,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("graphql-rate-limiting-advanced", NOT_BUILT).paid(),
     PluginName::differs("grpc-gateway", &[GRPC]),
     PluginName::differs("grpc-web", &[GRPC]),
-    PluginName::refused("header-cert-auth", NOT_BUILT).paid(),
+    PluginName::differs(
+        "header-cert-auth",
+        &[CERTIFICATES, "with `secure_source`, only peers on the same host are believed: Weir does not read the original's `trusted_ips`"],
+    )
+    .paid(),
     PluginName::served("hmac-auth"),
     PluginName::differs("http-log", &[LOGS]),
     PluginName::differs(
@@ -116,7 +121,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("kafka-log", &["client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; entries are always sent in batches", LOGS]).paid(),
     PluginName::refused("kafka-upstream", NOT_BUILT).paid(),
     PluginName::served("key-auth"),
-    PluginName::refused("key-auth-enc", NOT_BUILT).paid(),
+    PluginName::differs(
+        "key-auth-enc",
+        &["its keys are those of `key-auth`, also in the Admin API: the store seals all credentials ([security](security.md))"],
+    )
+    .paid(),
     PluginName::refused("konnect-application-auth", "it works only with Konnect").paid(),
     PluginName::differs(
         "ldap-auth",
@@ -130,7 +139,7 @@ pub static NAMES: &[PluginName] = &[
         &["a document in a file (`api_specification_filename`) is refused: give it in `api_specification`"],
     )
     .paid(),
-    PluginName::refused("mtls-auth", NOT_BUILT).paid(),
+    PluginName::differs("mtls-auth", &[CERTIFICATES, "`send_ca_dn` is refused; clients are asked only by names that have a certificate"]).paid(),
     PluginName::differs(
         "oas-validation",
         &["`unevaluatedProperties` is not checked; a member that stands twice in an object is refused"],
@@ -230,8 +239,8 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("statsd-advanced", &[STATSD]).paid(),
     PluginName::differs("syslog", &[LOGS]),
     PluginName::differs("tcp-log", &[LOGS]),
-    PluginName::refused("tls-handshake-modifier", NOT_BUILT).paid(),
-    PluginName::refused("tls-metadata-headers", NOT_BUILT).paid(),
+    PluginName::served("tls-handshake-modifier").paid(),
+    PluginName::served("tls-metadata-headers").paid(),
     PluginName::differs("udp-log", &[LOGS]),
     PluginName::differs(
         "upstream-oauth",

@@ -74,13 +74,13 @@ mod tests {
             "allow": {"body": ["n", "b"]},
             "dots_in_keys": true,
         });
-        let made = translate(&config, &|_| None).expect("it is served");
+        let made = translate(&config, &Consumers::NONE).expect("it is served");
         assert_eq!(
             made["body"],
             json!([{"add": {"n": 1.5}}, {"add": {"b": true}}, {"add": {"t": "x"}}, {"keep": ["n", "b"]}])
         );
         assert_eq!(made["path"], "/a");
-        let dotted = translate(&json!({"dots_in_keys": false}), &|_| None);
+        let dotted = translate(&json!({"dots_in_keys": false}), &Consumers::NONE);
         assert_eq!(dotted.expect_err("it is refused").field, "dots_in_keys");
     }
 }

@@ -139,7 +139,7 @@ mod tests {
             "add": {"headers": ["X-A:1"], "if_status": both},
             "dots_in_keys": true,
         });
-        let made = translate(&config, &|_| None).expect("it is served");
+        let made = translate(&config, &Consumers::NONE).expect("it is served");
         assert_eq!(made["body"], "x");
         let of_range = |low: u16, high: u16| json!(["AND", ["status", ">=", low], ["status", "<=", high]]);
         assert_eq!(
@@ -154,7 +154,9 @@ mod tests {
             (json!({"transform": {"functions": ["return"]}}), "transform"),
         ] {
             assert_eq!(
-                translate(&config, &|_| None).expect_err("it is refused").field,
+                translate(&config, &Consumers::NONE)
+                    .expect_err("it is refused")
+                    .field,
                 field
             );
         }

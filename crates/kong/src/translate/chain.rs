@@ -5,8 +5,8 @@
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
 use super::stream;
-use crate::document::{Consumer, Entity, Plugin};
-use crate::plugins::{self, DEFINITIONS, Definition, unserved};
+use crate::document::{CaCertificate, Consumer, Entity, Plugin};
+use crate::plugins::{self, Consumers, DEFINITIONS, Definition, unserved};
 use crate::schema::ItemPlace;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -53,9 +53,13 @@ impl Chains {
     pub fn translate(
         plugins: Vec<Entity<Plugin>>,
         consumers: &[Entity<Consumer>],
+        authorities: &[Entity<CaCertificate>],
         found: &mut Vec<Diagnostic>,
     ) -> Self {
-        let consumers = consumer_finder(consumers);
+        let consumers = Consumers {
+            find: &consumer_finder(consumers),
+            authority: &|id| find_authority(authorities, id),
+        };
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.
             let config = std::mem::take(&mut plugin.config);
@@ -278,6 +282,13 @@ fn table_id(plugin: &str, scope: Scope) -> String {
         id.push_str(&format!(", service {service}"));
     }
     id
+}
+
+/// Finds the certificate of an authority, in PEM.
+pub fn find_authority(authorities: &[Entity<CaCertificate>], id: &str) -> Option<String> {
+    let id = Uuid::try_parse(id).ok()?;
+    let found = authorities.iter().find(|it| it.value.id == id)?;
+    Some(found.value.cert.clone())
 }
 
 /// Finds consumers by user name or id.

@@ -8,6 +8,7 @@ use super::config::{Config, Pkce};
 use super::engine::{Ask, Engine, redirect, unavailable};
 use super::provider::{Provider, Step, good};
 use super::session::{Remembered, write};
+use crate::browser::own_url;
 use crate::jose::{Jws, JwsFault};
 use aws_lc_rs::digest;
 use base64::Engine as _;
@@ -542,25 +543,6 @@ struct Prepared {
     state: String,
     nonce: String,
     verifier: String,
-}
-
-/// Path and query of a call, as a browser is sent back to it: never to another host.
-fn own_url(exchange: &Exchange) -> String {
-    let request = &exchange.request;
-    let mut url = String::from_utf8_lossy(&request.raw_path).into_owned();
-    if !url.starts_with('/') {
-        url.insert(0, '/');
-    }
-    // Browsers take what begins with two slashes for the name of a host.
-    if url[1..].starts_with(['/', '\\']) {
-        url.insert_str(0, "/.");
-    }
-    if let Some(query) = &request.query {
-        url.push('?');
-        url.push_str(&String::from_utf8_lossy(query));
-    }
-    url.retain(|letter| !letter.is_control());
-    url
 }
 
 /// Where the provider sends the browser back to.

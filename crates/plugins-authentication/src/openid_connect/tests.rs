@@ -655,6 +655,11 @@ fn calls_are_refused_while_the_provider_is_down() {
     let mut second = call("GET /", &[("Authorization", &authorization)]);
     provider.run(&bearer, &mut second);
     assert_eq!(provider.asked.borrow().len(), asked);
+    // Once it is there, calls go on without a reload.
+    provider.is_up.set(true);
+    let mut third = Exchange::new(|| NOW_MS + 30_000, 7);
+    prepare(&mut third, "GET /", &[("Authorization", &authorization)]);
+    assert_eq!(word(&provider.run(&bearer, &mut third)), "continue");
 }
 
 #[test]

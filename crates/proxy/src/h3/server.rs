@@ -6,7 +6,7 @@ use super::limits::{BEYOND, max_headers};
 use super::quic::{self, QuicStream};
 use super::stream;
 use super::stream_io::code;
-use crate::client::TlsSession;
+use crate::client::{TlsSession, shown_certificates};
 use crate::limits::LINGER;
 use crate::multiplex::connection::{ActiveStream, GoAway, MuxConnection, MuxProtocol};
 use crate::multiplex::fields::StreamRequest;
@@ -107,7 +107,7 @@ fn agreed(connection: &quinn::Connection) -> TlsSession {
     let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
     TlsSession {
         server_name: told.server_name,
-        certificate: chain.and_then(|chain| chain.first().map(|certificate| Arc::from(certificate.as_ref()))),
+        certificates: chain.and_then(|chain| shown_certificates(&chain, told.presented.as_deref())),
         presented: told.presented,
         is_http2: false,
         alternative: None,

@@ -17,8 +17,8 @@ pub struct Handshake {
     pub server_name: Option<Arc<str>>,
     /// The protocol that was agreed on.
     pub protocol: Option<Vec<u8>>,
-    /// The certificate that the client showed, and that was found good.
-    pub client_certificate: Option<CertificateDer<'static>>,
+    /// The certificates that the client showed; its own is the first.
+    pub client_certificates: Vec<CertificateDer<'static>>,
 }
 
 /// Shakes hands with a client; `choose` gives the configuration for what it says and the server name, in lower case,
@@ -70,10 +70,7 @@ pub(super) async fn finish(
     Ok(Handshake {
         server_name,
         protocol: tls.alpn_protocol().map(<[u8]>::to_vec),
-        client_certificate: tls
-            .peer_certificates()
-            .and_then(|chain| chain.first())
-            .map(|certificate| certificate.clone().into_owned()),
+        client_certificates: tls.peer_certificates().unwrap_or_default().to_vec(),
         stream: TlsStream::new(tcp, tls, readable),
     })
 }

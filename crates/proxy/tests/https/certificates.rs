@@ -187,3 +187,51 @@ fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_w
     behind.publish(model(Some(&other)));
     assert_eq!([call(), call()], [421, 502], "another authority is asked for");
 }
+
+#[test]
+fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
+    let good = Made::signed_for("a.test");
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|request| answer(&request.head.get("x-shown").unwrap_or_else(|| "not asked".into())));
+    model["certificates"] = json!([{"names": ["open.test", "closed.test"], "key_pairs": [good.pair()]}]);
+    let ask = json!([{"use": {"name": "puppet", "config": {"ask_certificate": true}}}]);
+    let mut closed = model["routes"][0].clone();
+    closed["name"] = json!("closed");
+    closed["match"] = json!([{"hosts": ["closed.test"]}]);
+    closed["plugins"] = ask;
+    model["routes"].as_array_mut().unwrap().push(closed);
+    let behind = TestGateway::start(model);
+    // The certificate is of an authority that the gateway does not know.
+    let shown = Made::signed_for("client.test").pair();
+    for (name, host, certificate, wanted) in [
+        ("open.test", "open.test", Some(&shown), (200, "not asked")),
+        ("open.test", "closed.test", Some(&shown), (421, "")),
+        ("closed.test", "closed.test", Some(&shown), (200, "1")),
+        ("closed.test", "closed.test", None, (200, "0")),
+        ("closed.test", "open.test", None, (200, "not asked")),
+    ] {
+        let mut model = simple_model(behind.address);
+        model["services"][0]["url"] = json!(format!("https://{}", behind.address));
+        model["services"][0]["tls"] = json!({"verify": false, "server_name": name});
+        if let Some(certificate) = certificate {
+            model["services"][0]["tls"]["certificate"] = certificate.clone();
+        }
+        model["routes"][0]["upstream_host"] = json!("client");
+        let gateway = TestGateway::start(model);
+        let mut client = gateway.connect();
+        client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        let answer = client.response().unwrap();
+        let body = if wanted.0 == 200 {
+            text(&answer.body)
+        } else {
+            String::new()
+        };
+        assert_eq!(
+            (answer.status(), body.as_str()),
+            wanted,
+            "{name} {host} {}",
+            certificate.is_some()
+        );
+    }
+}

@@ -21,7 +21,8 @@ use weir_plugin::{
 /// for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on. `wait_ms`: waits before
 /// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
 /// answer in a request header; with `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and tells the line that comes back in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
-/// `panic_in` (`request`, `response` or `body`).
+/// `panic_in` (`request`, `response` or `body`). `ask_certificate`: clients are asked for a certificate; tells in a request
+/// header how many they have shown.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -46,6 +47,7 @@ struct PuppetFilter {
     talk: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
     panic: Option<(String, String)>,
+    ask_certificate: bool,
 }
 
 /// Bounds messages of WebSockets, and refuses those with a `!`.
@@ -177,6 +179,7 @@ impl Plugin for Puppet {
             talk: config["talk"].as_u64().map(|port| port as u16),
             log: super::log_target(&config["log"]),
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
+            ask_certificate: config["ask_certificate"].as_bool().unwrap_or(false),
         }))
     }
 }
@@ -254,6 +257,10 @@ impl Filter for PuppetFilter {
         }
     }
 
+    fn asks_client_certificate(&self) -> bool {
+        self.ask_certificate
+    }
+
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
         if let Some((target, size)) = &self.log {
             let path = String::from_utf8_lossy(&exchange.request.raw_path).into_owned();
@@ -266,6 +273,11 @@ impl Filter for PuppetFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         self.panic_in("request", exchange);
+        if self.ask_certificate {
+            let shown = exchange.request.client_certificates.as_ref();
+            let count = shown.map_or(0, |shown| shown.chain.len()).to_string();
+            exchange.request.headers.set(b"X-Shown", count.as_bytes());
+        }
         for (name, value) in &self.set {
             exchange.request.headers.set(name.as_bytes(), value.as_bytes());
         }

@@ -13,7 +13,7 @@ mod url;
 
 use crate::persistent_state::PersistentState;
 use crate::table::RouteTable;
-use crate::tls::{AdHocClientTls, ServerTls, check_acme};
+use crate::tls::{AdHocClientTls, AskedNames, ServerTls, check_acme};
 use crate::{Route, Snapshot};
 pub use cache::CompileCache;
 
@@ -69,6 +69,11 @@ pub fn recompile(
     let destinations = routes::destinations(&services, &known.destinations);
     pieces.learn(known);
     let mut tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
+    tls.ask(
+        &AskedNames::of(&model.routes, &routes),
+        &model.certificates,
+        carry,
+    );
     tls.add_challenges(&model.tls_challenges);
     check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {

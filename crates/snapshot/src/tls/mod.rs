@@ -2,10 +2,13 @@
 //!
 //! Everything is read, checked and made ready here; a handshake only looks up a name.
 
+mod any_authority;
+mod asked_names;
 mod client;
 mod server;
 mod validity;
 
+pub(crate) use asked_names::AskedNames;
 pub use client::{AdHocClientTls, ClientTls};
 pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls};
 pub use validity::{Validity, validity};

@@ -1,5 +1,6 @@
 //! What clients are shown, and what is asked of them.
 
+use super::any_authority::AnyAuthority;
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::persistent_state::PersistentState;
@@ -19,12 +20,12 @@ pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]
 pub struct ServerTls {
-    exact: HashMap<String, Arc<ServerIdentity>>,
+    pub(super) exact: HashMap<String, Arc<ServerIdentity>>,
     /// `*.rest`, by the rest.
-    any_first: HashMap<String, Arc<ServerIdentity>>,
+    pub(super) any_first: HashMap<String, Arc<ServerIdentity>>,
     /// `start.*`, by the start.
-    any_last: HashMap<String, Arc<ServerIdentity>>,
-    others: Option<Arc<ServerIdentity>>,
+    pub(super) any_last: HashMap<String, Arc<ServerIdentity>>,
+    pub(super) others: Option<Arc<ServerIdentity>>,
     /// What those are shown who check whose a name is. Empty but while a certificate is being signed.
     challenges: HashMap<String, Arc<ServerConfig>>,
     /// Every certificate, in the model's order.
@@ -55,7 +56,7 @@ pub struct ServerIdentity {
     pub stream_config: Arc<ServerConfig>,
     /// Whether clients are asked for a certificate.
     pub asks_clients: bool,
-    /// What is asked of the certificates of clients.
+    /// What is asked of the certificates of clients by the handshake itself.
     pub client: Option<ClientCertificate>,
     /// How long each certificate is good, in the order of the key pairs.
     validities: Vec<Option<Validity>>,
@@ -67,12 +68,23 @@ impl ServerIdentity {
     /// # Errors
     /// What is wrong with it; the path leads into the certificate.
     pub fn of(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
-        present(certificate, &DocPath::root(), carry)
+        present(certificate, false, &DocPath::root(), carry)
+    }
+
+    /// The same for clients whom a plugin asks for a certificate.
+    pub(super) fn asking(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
+        present(certificate, true, &DocPath::root(), carry)
+    }
+
+    /// Whether a certificate that clients show is one of an authority of the configuration.
+    pub fn verifies_clients(&self) -> bool {
+        self.client.is_some()
     }
 
     /// Whether a client whose connection was made by these rules has shown what `wanted` asks for.
     pub fn satisfies(&self, wanted: &Self) -> bool {
-        wanted.client.is_none() || self.client == wanted.client
+        (!wanted.asks_clients || self.asks_clients)
+            && (wanted.client.is_none() || self.client == wanted.client)
     }
 }
 
@@ -85,7 +97,8 @@ impl ServerTls {
         let mut compiled = Self::default();
         for (index, certificate) in certificates.iter().enumerate() {
             let place = DocPath::root().field("certificates").index(index);
-            let presented = carry.presented(certificate, || present(certificate, &place, carry));
+            let presented =
+                carry.presented(certificate, false, || present(certificate, false, &place, carry));
             match presented {
                 Ok(presented) => {
                     compiled.note_ends(index, certificate, &presented);
@@ -200,6 +213,7 @@ fn is_name(name: &str) -> bool {
 
 fn present(
     certificate: &Certificate,
+    asks: bool,
     place: &DocPath,
     carry: &PersistentState,
 ) -> Result<ServerIdentity, Diagnostic> {
@@ -228,6 +242,7 @@ fn present(
         .with_protocol_versions(versions(certificate.min_version))
         .map_err(broken)?;
     let builder = match &certificate.client {
+        None if asks => builder.with_client_cert_verifier(Arc::new(AnyAuthority)),
         None => builder.with_no_client_auth(),
         Some(client) => {
             let place = place.field("client").field("authorities");
@@ -244,20 +259,21 @@ fn present(
     };
     let mut config = builder.with_cert_resolver(Arc::new(Keys(keys)));
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-    match certificate.client {
+    let asks_clients = asks || certificate.client.is_some();
+    match asks_clients {
         // What a ticket promises would outlive the authorities that it rests on.
-        Some(_) => {
+        true => {
             config.send_tls13_tickets = 0;
             config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         }
-        None => config.ticketer = tickets(carry).map_err(broken)?,
+        false => config.ticketer = tickets(carry).map_err(broken)?,
     }
     let mut stream_config = config.clone();
     stream_config.alpn_protocols = Vec::new();
     Ok(ServerIdentity {
         config: Arc::new(config),
         stream_config: Arc::new(stream_config),
-        asks_clients: certificate.client.is_some(),
+        asks_clients,
         client: certificate.client.clone(),
         validities,
     })

@@ -181,8 +181,8 @@ fn plugins_that_are_not_served_fail_a_check() {
             0,
         ),
         (
-            apisix("wolf-rbac: {}"),
-            "plugin \"wolf-rbac\" is not available in this version of Weir; calls are refused",
+            apisix("ext-plugin-pre-req: {}"),
+            "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
             1,
         ),
         (

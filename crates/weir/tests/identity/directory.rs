@@ -144,7 +144,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A server that answers each request with its head.
-fn echo() -> u16 {
+pub fn echo() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
     std::thread::spawn(move || {

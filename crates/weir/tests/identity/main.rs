@@ -2,6 +2,7 @@
 //! gave.
 
 mod directory;
+mod openid;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

@@ -25,7 +25,6 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "ai-rate-limiting" => models::cost(config),
         "exit-transformer" => functions(config).find_map(lua_syntax::error).map_or(Ok(()), Err),
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
-        "cas-auth" => cookie(config),
         "rocketmq-logger" | "tencent-cloud-cls" => logged_bodies(config),
         _ => Ok(()),
     }
@@ -54,16 +53,6 @@ fn function(chunk: &str) -> Result<(), String> {
             Err("only accept Lua function, the input code type is nil".to_owned())
         }
         None => Ok(()),
-    }
-}
-
-fn cookie(config: &Config) -> Result<(), String> {
-    let part = |field| at(config, &["cookie", field]);
-    let is_open =
-        part("samesite") == Some(&Value::from("None")) && part("secure") == Some(&Value::from(false));
-    match is_open {
-        true => Err("cookie.secure must be true when cookie.samesite is \"None\"".to_owned()),
-        false => Ok(()),
     }
 }
 

@@ -1,0 +1,75 @@
+//! `header-cert-auth`: recognises callers by a certificate that a proxy in front tells in a header.
+
+use super::mtls_auth::{
+    ANONYMOUS, AUTHORITIES, CACHE_TTL, CERTIFICATE_TTL, CONSUMER_BY, DEFAULT_CONSUMER, GROUP_BY,
+    HTTP_PROXY_HOST, HTTP_PROXY_PORT, HTTP_TIMEOUT, HTTPS_PROXY_HOST, HTTPS_PROXY_PORT, PARTIAL_CHAIN,
+    REVOCATION, SKIP_LOOKUP, common,
+};
+use super::paid::flag;
+use super::{Consumers, Definition, UnsupportedOption, typed};
+use crate::schema::{Check, Field, Kind, Record};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::mtls_auth::{HeaderEncoding, HeaderSource, Source};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "header-cert-auth",
+    priority: 1_009,
+    config: Record::of(FIELDS),
+    checks: &[],
+    shorthands: &[],
+    on_consumers: false,
+    catalogue_name: "mtls-auth",
+    translate,
+};
+
+const FIELDS: &[Field] = &[
+    ANONYMOUS,
+    CONSUMER_BY,
+    AUTHORITIES,
+    CACHE_TTL,
+    SKIP_LOOKUP,
+    PARTIAL_CHAIN,
+    GROUP_BY,
+    REVOCATION,
+    HTTP_TIMEOUT,
+    CERTIFICATE_TTL,
+    HTTP_PROXY_HOST,
+    HTTP_PROXY_PORT,
+    HTTPS_PROXY_HOST,
+    HTTPS_PROXY_PORT,
+    DEFAULT_CONSUMER,
+    Field::new("certificate_header_name", Kind::String).required(),
+    Field::new("certificate_header_format", Kind::String)
+        .required()
+        .check(&[Check::OneOf(&["base64_encoded", "url_encoded"])]),
+    flag("secure_source", true),
+];
+
+#[derive(Deserialize)]
+struct Options {
+    certificate_header_name: String,
+    certificate_header_format: String,
+    secure_source: bool,
+}
+
+/// The peers that are believed with `secure_source`. The original's list of trusted addresses is not in documents.
+const OWN_HOST: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    let options: Options = typed(config)?;
+    let networks: &[&str] = match options.secure_source {
+        true => &OWN_HOST,
+        false => &["0.0.0.0/0", "::/0"],
+    };
+    let source = Source::Header(HeaderSource {
+        name: options.certificate_header_name,
+        encoding: match options.certificate_header_format.as_str() {
+            "url_encoded" => HeaderEncoding::Url,
+            _ => HeaderEncoding::Base64,
+        },
+        trusted: networks.iter().filter_map(|net| net.parse().ok()).collect(),
+    });
+    common(config, source, consumers)
+}

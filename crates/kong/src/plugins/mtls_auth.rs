@@ -1,0 +1,141 @@
+//! `mtls-auth`: recognises callers by the certificate of their connection. What it has in common with `header-cert-auth` is
+//! here too.
+
+use super::paid::flag;
+use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
+use crate::schema::{Check, Default, Field, Kind, Record};
+use serde::Deserialize;
+use serde_json::Value;
+use weir_plugins::consumer_names::ConsumerName;
+use weir_plugins::http_rules::HttpRules;
+use weir_plugins::mtls_auth::{Config, Revocation, Source};
+
+/// The plugin.
+pub const DEFINITION: Definition = Definition {
+    name: "mtls-auth",
+    priority: 1_600,
+    config: Record::of(FIELDS),
+    checks: &[],
+    shorthands: &[],
+    on_consumers: false,
+    catalogue_name: "mtls-auth",
+    translate,
+};
+
+const FIELDS: &[Field] = &[
+    ANONYMOUS,
+    CONSUMER_BY,
+    AUTHORITIES,
+    CACHE_TTL,
+    SKIP_LOOKUP,
+    PARTIAL_CHAIN,
+    GROUP_BY,
+    REVOCATION,
+    HTTP_TIMEOUT,
+    CERTIFICATE_TTL,
+    flag("send_ca_dn", false),
+    HTTP_PROXY_HOST,
+    HTTP_PROXY_PORT,
+    HTTPS_PROXY_HOST,
+    HTTPS_PROXY_PORT,
+    DEFAULT_CONSUMER,
+];
+
+pub(super) const ANONYMOUS: Field = Field::new("anonymous", Kind::String);
+pub(super) const CONSUMER_BY: Field = Field::new(
+    "consumer_by",
+    Kind::Array(&Field::element(Kind::String).check(&[Check::OneOf(&["username", "custom_id"])])),
+)
+.or(Default::Texts(&["custom_id", "username"]));
+pub(super) const AUTHORITIES: Field =
+    Field::new("ca_certificates", Kind::Array(&Field::element(Kind::Uuid))).required();
+pub(super) const CACHE_TTL: Field = Field::new("cache_ttl", Kind::Number)
+    .required()
+    .or(Default::Integer(60));
+pub(super) const SKIP_LOOKUP: Field = Field::new("skip_consumer_lookup", Kind::Boolean)
+    .required()
+    .or(Default::Boolean(false));
+pub(super) const PARTIAL_CHAIN: Field = flag("allow_partial_chain", false);
+pub(super) const GROUP_BY: Field = Field::new("authenticated_group_by", Kind::String)
+    .or(Default::Text("CN"))
+    .check(&[Check::OneOf(&["CN", "DN"])]);
+pub(super) const REVOCATION: Field = Field::new("revocation_check_mode", Kind::String)
+    .or(Default::Text("IGNORE_CA_ERROR"))
+    .check(&[Check::OneOf(&["SKIP", "IGNORE_CA_ERROR", "STRICT"])]);
+pub(super) const HTTP_TIMEOUT: Field = Field::new("http_timeout", Kind::Number).or(Default::Integer(30_000));
+pub(super) const CERTIFICATE_TTL: Field =
+    Field::new("cert_cache_ttl", Kind::Number).or(Default::Integer(60_000));
+pub(super) const HTTP_PROXY_HOST: Field = Field::new("http_proxy_host", Kind::String);
+pub(super) const HTTP_PROXY_PORT: Field =
+    Field::new("http_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]);
+pub(super) const HTTPS_PROXY_HOST: Field = Field::new("https_proxy_host", Kind::String);
+pub(super) const HTTPS_PROXY_PORT: Field =
+    Field::new("https_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]);
+pub(super) const DEFAULT_CONSUMER: Field = Field::new("default_consumer", Kind::String);
+
+#[derive(Deserialize)]
+struct Options {
+    anonymous: Option<String>,
+    consumer_by: Option<Vec<String>>,
+    ca_certificates: Vec<String>,
+    skip_consumer_lookup: bool,
+    allow_partial_chain: bool,
+    revocation_check_mode: String,
+    http_timeout: f64,
+    cert_cache_ttl: f64,
+    #[serde(default)]
+    send_ca_dn: bool,
+    http_proxy_host: Option<String>,
+    http_proxy_port: Option<u16>,
+    default_consumer: Option<String>,
+}
+
+/// What both plugins have in common.
+pub(super) fn common(
+    config: &Value,
+    source: Source,
+    consumers: &Consumers<'_>,
+) -> Result<Value, UnsupportedOption> {
+    let options: Options = typed(config)?;
+    if options.send_ca_dn {
+        return Err(UnsupportedOption {
+            field: "send_ca_dn",
+            what: "naming the authorities in the handshake".to_owned(),
+        });
+    }
+    let ids = options.ca_certificates.iter();
+    // With none that exists, no certificate is good.
+    let authorities = ids.filter_map(|id| (consumers.authority)(id)).collect();
+    let proxy = options.http_proxy_host.zip(options.http_proxy_port);
+    let names = options.consumer_by.unwrap_or_default();
+    Ok(untyped(Config {
+        source,
+        partial_chain: options.allow_partial_chain,
+        consumer_by: names
+            .iter()
+            .map(|name| match name.as_str() {
+                "custom_id" => ConsumerName::CustomId,
+                _ => ConsumerName::Username,
+            })
+            .collect(),
+        consumer_required: !options.skip_consumer_lookup,
+        default_consumer: options.default_consumer,
+        revocation: match options.revocation_check_mode.as_str() {
+            "SKIP" => Revocation::Skip,
+            "STRICT" => Revocation::Strict,
+            _ => Revocation::Lenient,
+        },
+        cache_seconds: (options.cert_cache_ttl / 1_000.0) as u64,
+        http: HttpRules {
+            timeout_ms: (options.http_timeout as u64).max(1),
+            proxy: proxy.map(|(host, port)| format!("http://{host}:{port}")),
+            ..HttpRules::default()
+        },
+        identity: identity(options.anonymous.as_deref(), true, consumers),
+        ..Config::new(authorities)
+    }))
+}
+
+fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    common(config, Source::Handshake, consumers)
+}

@@ -1,0 +1,570 @@
+//! `cas-login`: logs browsers in through a CAS server (version 2 and 3 of its protocol).
+//!
+//! ```yaml
+//! url: https://cas.example.com/cas
+//! callback: /cas_callback
+//! logout_path: /logout
+//! session: {secret: 0123456789abcdef0123456789abcdef}
+//! ```
+//!
+//! Browsers without a session are sent to the server, and come back to `callback` with a ticket, which the server is asked about
+//! once. A session lasts for an hour after its last use. The server may end it: it posts the ticket to `callback`.
+//!
+//! Security: a ticket is taken only from the browser that has begun the login. What the server ends is known to the gateway
+//! that it tells; the other gateways of a group know it once the session's time is up.
+
+use crate::browser::{own_url, redirect, refused};
+use crate::http_rules::HttpRules;
+use crate::session_cookie::{SessionConfig, Sessions};
+use aws_lc_rs::digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::cookie::{CookieRules, SameSite};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::random::{Random, system_random};
+
+/// Configuration of `cas-login`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The server's address.
+    pub url: String,
+    /// Where the server sends browsers back to: a path, or a whole address.
+    pub callback: String,
+    /// The path that logs out.
+    pub logout_path: String,
+    /// The most bytes of a message by which the server ends a session.
+    #[serde(default = "sixty_four_kib")]
+    pub max_body_bytes: usize,
+    /// The session and its cookie.
+    pub session: SessionConfig,
+    /// How the server is asked.
+    #[serde(default)]
+    pub http: HttpRules,
+}
+
+fn sixty_four_kib() -> usize {
+    64 << 10
+}
+
+const NAME: &str = "cas-login";
+/// How long a browser may take to log in.
+const LOGIN_S: u64 = 600;
+/// So long an ended session is remembered, unless it lasts for a shorter time.
+const MAX_ENDED_S: u64 = 86_400;
+const ENDED_BYTES: usize = 8 << 20;
+
+/// The plugin.
+pub struct CasLogin {
+    /// Tickets whose sessions the server has ended.
+    ended: Arc<ExpiringMap<()>>,
+    random: Random,
+}
+
+impl Default for CasLogin {
+    fn default() -> Self {
+        Self {
+            ended: ExpiringMap::new(ENDED_BYTES),
+            random: system_random,
+        }
+    }
+}
+
+impl Plugin for CasLogin {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let mut config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        let server = HttpServer::parse(&format!("{}/serviceValidate", config.url));
+        if server.is_none() {
+            faults.add("url", "expected an address that begins with http:// or https://");
+        }
+        let callback_path = match config.callback.contains("://") {
+            false => Some(config.callback.clone()).filter(|path| path.starts_with('/')),
+            true => HttpServer::parse(&config.callback)
+                .map(|it| it.target.split('?').next().unwrap_or_default().to_owned()),
+        };
+        if callback_path.is_none() {
+            faults.add(
+                "callback",
+                "expected a path, or an address that begins with http:// or https://",
+            );
+        }
+        config.http.check(&mut faults);
+        faults.extend(config.session.faults(&DocPath::root().field("session")));
+        faults.done()?;
+        // Sessions of one server and callback are not those of another.
+        let context = format!("{}|{}", config.url, config.callback);
+        let context = digest::digest(&digest::SHA256, context.as_bytes());
+        let context = data_encoding::HEXLOWER.encode(context.as_ref());
+        config.session.audience.push_str(&context);
+        Ok(Arc::new(LoginFilter {
+            server: server.expect("invariant: its absence has been told"),
+            callback_path: callback_path.unwrap_or_default(),
+            sessions: Sessions::new(config.session.clone(), self.random),
+            rules: config.http.rules(),
+            ended: Arc::clone(&self.ended),
+            random: self.random,
+            context,
+            config,
+        }))
+    }
+}
+
+/// An instance of `cas-login`.
+struct LoginFilter {
+    config: Config,
+    server: HttpServer,
+    callback_path: String,
+    sessions: Sessions,
+    rules: AskRules,
+    ended: Arc<ExpiringMap<()>>,
+    random: Random,
+    /// The server and the callback, as a name for what belongs to them.
+    context: String,
+}
+
+/// What a session remembers.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    ticket: String,
+    user: String,
+}
+
+/// A login that is under way.
+#[derive(Serialize, Deserialize)]
+struct Login {
+    url: String,
+    began_s: u64,
+}
+
+/// That the server was asked about this ticket; where the browser wanted to go.
+struct Asked {
+    ticket: String,
+    url: String,
+}
+
+/// The text between two marks.
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+    let rest = &text[text.find(begin)? + begin.len()..];
+    Some(&rest[..rest.find(end)?])
+}
+
+impl LoginFilter {
+    /// The address for which the server gives tickets.
+    fn service(&self, exchange: &Exchange) -> String {
+        let callback = &self.config.callback;
+        if callback.contains("://") {
+            return callback.clone();
+        }
+        let request = &exchange.request;
+        let scheme = if request.is_tls { "https" } else { "http" };
+        let host = String::from_utf8_lossy(&request.host);
+        format!("{scheme}://{host}:{}{callback}", request.local.port())
+    }
+
+    fn login_cookie(&self) -> CookieRules {
+        let cookie = self.sessions.cookie();
+        CookieRules {
+            name: "CAS_REQUEST_URI".to_owned(),
+            same_site: match cookie.same_site {
+                // The cookie must come back with the redirect from another site.
+                SameSite::Strict => SameSite::Lax,
+                other => other,
+            },
+            ..cookie.clone()
+        }
+    }
+
+    fn purpose(&self) -> [&[u8]; 2] {
+        [b"cas login", self.context.as_bytes()]
+    }
+
+    fn begin(&self, exchange: &mut Exchange) -> Outcome {
+        let login = Login {
+            url: own_url(exchange),
+            began_s: exchange.unix_ms() / 1_000,
+        };
+        let text = serde_json::to_vec(&login).unwrap_or_default();
+        let sealed = self.sessions.sealer().seal(&self.purpose(), &text, self.random);
+        let query = form([("service", self.service(exchange).as_str())]);
+        let Exchange {
+            request,
+            response_headers,
+            ..
+        } = exchange;
+        self.login_cookie()
+            .write(request, &sealed, Some(LOGIN_S), response_headers);
+        redirect(302, &format!("{}/login?{query}", self.config.url))
+    }
+
+    fn login(&self, exchange: &mut Exchange) -> Option<Login> {
+        let now_s = exchange.unix_ms() / 1_000;
+        let sealed = self.login_cookie().read(&exchange.request)?;
+        let text = self.sessions.sealer().open(&self.purpose(), &sealed)?;
+        let login: Login = serde_json::from_slice(&text).ok()?;
+        (now_s < login.began_s.saturating_add(LOGIN_S)).then_some(login)
+    }
+
+    /// Has the server say whose a ticket is.
+    fn ask(&self, exchange: &mut Exchange, ticket: String) -> Outcome {
+        let Some(login) = self.login(exchange) else {
+            return refused(NAME, 401, "invalid callback state");
+        };
+        let service = self.service(exchange);
+        let query = form([("ticket", ticket.as_str()), ("service", service.as_str())]);
+        let request = HttpRequest {
+            query: &query,
+            accept: "application/xml, */*",
+            ..HttpRequest::GET
+        };
+        let asked = self.server.request(request, &self.rules);
+        exchange.filter_state.put(
+            self,
+            Asked {
+                ticket,
+                url: login.url,
+            },
+        );
+        Outcome::Subrequest(Box::new(asked))
+    }
+
+    /// What the server says about the ticket.
+    fn finish(&self, exchange: &mut Exchange, asked: Asked) -> Outcome {
+        let now_s = exchange.unix_ms() / 1_000;
+        let answer = exchange.subrequest_response.take().flatten();
+        let answer = answer.filter(|answer| answer.status == 200);
+        let user = answer.and_then(|answer| {
+            let text = String::from_utf8(answer.body).ok()?;
+            let success = between(
+                &text,
+                "<cas:authenticationSuccess>",
+                "</cas:authenticationSuccess>",
+            )?;
+            let user = between(success, "<cas:user>", "</cas:user>")?.trim();
+            (!user.is_empty()).then(|| user.to_owned())
+        });
+        let Some(user) = user else {
+            return refused(NAME, 401, "invalid ticket");
+        };
+        let remembered = Remembered {
+            ticket: asked.ticket,
+            user,
+        };
+        let data = serde_json::to_vec(&remembered).unwrap_or_default();
+        let mut session = self.sessions.begin(data, now_s);
+        let Exchange {
+            request,
+            response_headers,
+            ..
+        } = exchange;
+        self.login_cookie().remove(request, response_headers);
+        match self
+            .sessions
+            .write(&mut session, request, response_headers, now_s)
+        {
+            true => redirect(302, &asked.url),
+            false => refused(NAME, 401, "invalid ticket"),
+        }
+    }
+
+    fn key(&self, ticket: &str) -> Vec<u8> {
+        format!("{}:{ticket}", self.context).into_bytes()
+    }
+
+    /// The server ends a session.
+    fn end(&self, exchange: &mut Exchange) -> Outcome {
+        let request = &exchange.request;
+        if request.body.is_none() && request.has_body {
+            return Outcome::NeedBody {
+                max_bytes: self.config.max_body_bytes,
+            };
+        }
+        let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default());
+        // Servers send it as a form; the original looks for the element in the body as it is.
+        let decoded = weir_plugin::uri::decode_form(body.as_bytes()).into_owned();
+        let decoded = String::from_utf8_lossy(&decoded);
+        let marks = ("<samlp:SessionIndex>", "</samlp:SessionIndex>");
+        let ticket = between(&body, marks.0, marks.1).or_else(|| between(&decoded, marks.0, marks.1));
+        let Some(ticket) = ticket.map(str::trim).filter(|it| !it.is_empty()) else {
+            return refused(NAME, 400, "invalid logout request from IdP, no ticket");
+        };
+        let absolute_s = self.config.session.absolute_timeout_seconds;
+        let seconds = if absolute_s == 0 {
+            MAX_ENDED_S
+        } else {
+            absolute_s.min(MAX_ENDED_S)
+        };
+        let key = self.key(ticket);
+        let now_ms = exchange.unix_ms();
+        self.ended
+            .insert(&key, (), key.len() + 64, Lifetime::fresh(seconds * 1_000), now_ms);
+        Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())))
+    }
+
+    fn logout(&self, exchange: &mut Exchange) -> Outcome {
+        let now_s = exchange.unix_ms() / 1_000;
+        let Some(session) = self.sessions.open(&exchange.request, now_s) else {
+            return refused(NAME, 401, "");
+        };
+        let now_ms = exchange.unix_ms();
+        if let Ok(remembered) = serde_json::from_slice::<Remembered>(&session.data) {
+            let key = self.key(&remembered.ticket);
+            let lifetime = Lifetime::fresh(MAX_ENDED_S * 1_000);
+            self.ended.insert(&key, (), key.len() + 64, lifetime, now_ms);
+        }
+        let Exchange {
+            request,
+            response_headers,
+            ..
+        } = exchange;
+        self.sessions.close(request, response_headers);
+        redirect(302, &format!("{}/logout", self.config.url))
+    }
+
+    /// The call has a good session; `None`: it has none.
+    fn by_session(&self, exchange: &mut Exchange) -> Option<Outcome> {
+        let now_ms = exchange.unix_ms();
+        let mut session = self.sessions.open(&exchange.request, now_ms / 1_000)?;
+        let remembered: Remembered = serde_json::from_slice(&session.data).ok()?;
+        let Exchange {
+            request,
+            response_headers,
+            ..
+        } = &mut *exchange;
+        if self.ended.get(&self.key(&remembered.ticket), now_ms).is_some() {
+            self.sessions.close(request, response_headers);
+            return None;
+        }
+        self.sessions
+            .touch(&mut session, request, response_headers, now_ms / 1_000);
+        self.sessions.strip(request);
+        exchange.add_fingerprint(remembered.user.as_bytes());
+        Some(Outcome::Continue)
+    }
+}
+
+impl Filter for LoginFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some(asked) = exchange.filter_state.take::<_, Asked>(self) {
+            return self.finish(exchange, asked);
+        }
+        let request = &exchange.request;
+        let is_callback = request.path == self.callback_path.as_bytes();
+        if request.method == b"GET" && request.path == self.config.logout_path.as_bytes() {
+            return self.logout(exchange);
+        }
+        if request.method == b"POST" && is_callback {
+            return self.end(exchange);
+        }
+        if let Some(outcome) = self.by_session(exchange) {
+            return outcome;
+        }
+        let ticket = exchange.request.query_arg(b"ticket").filter(|_| is_callback);
+        let ticket = ticket.and_then(|ticket| String::from_utf8(ticket.into_owned()).ok());
+        match ticket {
+            Some(ticket) => self.ask(exchange, ticket),
+            None => self.begin(exchange),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugin::SubrequestResponse;
+    use weir_plugins_testkit::*;
+
+    fn config() -> Value {
+        json!({
+            "url": "http://cas.test/cas", "callback": "/back", "logout_path": "/logout",
+            "session": {"secret": "0123456789abcdef0123456789abcdef"},
+        })
+    }
+
+    fn cookies(call: &Exchange) -> String {
+        let set = call.response_headers.get_all(b"set-cookie");
+        let pairs = set.map(|it| {
+            String::from_utf8_lossy(it)
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        });
+        pairs
+            .filter(|it| !it.ends_with('='))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    /// A call: its outcome with where it leads, what the server was asked, and the browser's cookies.
+    fn run(
+        filter: &Arc<dyn Filter>,
+        (line, cookie, body): (&str, &str, &str),
+        answer: Option<&str>,
+    ) -> (String, Option<String>, String) {
+        let mut call = exchange();
+        prepare(&mut call, line, &[("Cookie", cookie)]);
+        call.request.body = (!body.is_empty()).then(|| body.as_bytes().to_vec());
+        let mut outcome = filter.on_request(&mut call);
+        let mut asked = None;
+        if let Outcome::Subrequest(sent) = &outcome {
+            let message = String::from_utf8_lossy(&sent.message);
+            asked = message.lines().next().map(str::to_owned);
+            call.subrequest_response = Some(answer.map(|body| SubrequestResponse {
+                status: 200,
+                body: body.as_bytes().to_vec(),
+                ..SubrequestResponse::default()
+            }));
+            outcome = filter.on_request(&mut call);
+        }
+        let told = match &outcome {
+            Outcome::Reply(reply) => {
+                let found = reply.headers.iter().find(|(name, _)| name == "Location");
+                let address = found.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+                format!("{} {}", reply.status, address.unwrap_or_default())
+            }
+            Outcome::Refuse(refusal) => {
+                format!(
+                    "{} {}",
+                    refusal.status,
+                    refusal.message.clone().unwrap_or_default()
+                )
+            }
+            other => word(other),
+        };
+        (told, asked, cookies(&call))
+    }
+
+    const GOOD: &str = "<cas:serviceResponse><cas:authenticationSuccess>\n<cas:user>alice</cas:user>\
+        </cas:authenticationSuccess></cas:serviceResponse>";
+
+    #[test]
+    fn a_ticket_begins_a_session_that_the_server_may_end() {
+        let filter = build(&CasLogin::default(), &config()).expect("valid");
+        let login = run(&filter, ("GET /a?x=1", "", ""), None);
+        let service = "http%3A%2F%2Fapi.example%3A8000%2Fback";
+        assert_eq!(
+            login.0,
+            format!("302 http://cas.test/cas/login?service={service}")
+        );
+        let back = run(&filter, ("GET /back?ticket=ST-1", &login.2, ""), Some(GOOD));
+        assert_eq!(back.0, "302 /a?x=1");
+        let target = format!("GET /cas/serviceValidate?ticket=ST-1&service={service} HTTP/1.1");
+        assert_eq!(back.1, Some(target));
+        let session = back.2;
+        assert_eq!(run(&filter, ("GET /b", &session, ""), None).0, "continue");
+        let message = |ticket: &str| format!("<samlp:SessionIndex>{ticket}</samlp:SessionIndex>");
+        for (body, expected) in [
+            ("x", "400 invalid logout request from IdP, no ticket"),
+            (&message("ST-2"), "200 "),
+        ] {
+            assert_eq!(run(&filter, ("POST /back", "", body), None).0, expected);
+            assert_eq!(run(&filter, ("GET /b", &session, ""), None).0, "continue");
+        }
+        let form = weir_plugins_shared::http_request::form([("logoutRequest", message("ST-1").as_str())]);
+        assert_eq!(run(&filter, ("POST /back", "", &form), None).0, "200 ");
+        assert!(
+            run(&filter, ("GET /b", &session, ""), None)
+                .0
+                .starts_with("302 http://cas.test/")
+        );
+    }
+
+    #[test]
+    fn a_copy_of_the_cookie_is_dead_after_the_logout() {
+        let filter = build(&CasLogin::default(), &config()).expect("valid");
+        let login = run(&filter, ("GET /a", "", ""), None);
+        let session = run(&filter, ("GET /back?ticket=ST-1", &login.2, ""), Some(GOOD)).2;
+        let out = run(&filter, ("GET /logout", &session, ""), None);
+        assert_eq!(out.0, "302 http://cas.test/cas/logout");
+        assert!(
+            run(&filter, ("GET /b", &session, ""), None)
+                .0
+                .starts_with("302 http://cas.test/")
+        );
+        assert_eq!(run(&filter, ("GET /logout", "", ""), None).0, "401 ");
+    }
+
+    #[test]
+    fn tickets_of_other_browsers_and_bad_ones_are_refused() {
+        let filter = build(&CasLogin::default(), &config()).expect("valid");
+        let login = run(&filter, ("GET /a", "", ""), None).2;
+        let other = {
+            let mut other = config();
+            other["url"] = json!("http://other.test/cas");
+            build(&CasLogin::default(), &other).expect("valid")
+        };
+        let of_other = run(&other, ("GET /a", "", ""), None).2;
+        for (cookie, answer, expected) in [
+            ("", Some(GOOD), "401 invalid callback state"),
+            (
+                "CAS_REQUEST_URI=L2E.sig",
+                Some(GOOD),
+                "401 invalid callback state",
+            ),
+            (of_other.as_str(), Some(GOOD), "401 invalid callback state"),
+            (&login, None, "401 invalid ticket"),
+            (&login, Some("rubbish"), "401 invalid ticket"),
+            (
+                &login,
+                Some(
+                    "<cas:authenticationFailure code=\"INVALID_TICKET\"><cas:user>alice</cas:user></cas:authenticationFailure>",
+                ),
+                "401 invalid ticket",
+            ),
+            (
+                &login,
+                Some("<cas:authenticationSuccess></cas:authenticationSuccess><cas:user>alice</cas:user>"),
+                "401 invalid ticket",
+            ),
+        ] {
+            let found = run(&filter, ("GET /back?ticket=ST-1", cookie, ""), answer);
+            assert_eq!(
+                (found.0.as_str(), found.2.as_str()),
+                (expected, ""),
+                "{cookie} {answer:?}"
+            );
+        }
+        // The session of one server is none of another's.
+        let session = run(&filter, ("GET /back?ticket=ST-1", &login, ""), Some(GOOD)).2;
+        assert!(
+            run(&other, ("GET /b", &session, ""), None)
+                .0
+                .starts_with("302 http://other.test/")
+        );
+    }
+
+    #[test]
+    fn bad_configurations_are_refused_at_their_place() {
+        for (field, value, place) in [
+            ("url", json!("cas"), "url"),
+            ("callback", json!("back"), "callback"),
+            ("callback", json!("ftp://a/b"), "callback"),
+            ("session", json!({"secret": ""}), "session.secret"),
+        ] {
+            let mut config = config();
+            config[field] = value;
+            assert_eq!(refused_at(&CasLogin::default(), &config), [place], "{config}");
+        }
+        assert!(build(&CasLogin::default(), &example(include_str!("cas_login.rs"))).is_ok());
+    }
+}

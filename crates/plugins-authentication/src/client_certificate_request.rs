@@ -1,0 +1,65 @@
+//! `client-certificate-request`: asks clients for a certificate in the TLS handshake, and does nothing with it.
+//!
+//! Clients of the route's names are asked; the call goes on with any certificate, or without one. Other plugins or the
+//! request log may tell it: `client-certificate-headers`.
+//!
+//! Security: nothing is checked but that the client has the certificate's key. Use `mtls-auth` to let in those with a good
+//! one only.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_model::Diagnostic;
+use weir_plugin::{BuildContext, Filter, Phases, Plugin, parse_config};
+
+/// Configuration of `client-certificate-request`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// The plugin.
+pub struct ClientCertificateRequest;
+
+impl Plugin for ClientCertificateRequest {
+    fn name(&self) -> &'static str {
+        "client-certificate-request"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let Config {} = parse_config(config)?;
+        Ok(Arc::new(Asking))
+    }
+}
+
+/// An instance of `client-certificate-request`.
+struct Asking;
+
+impl Filter for Asking {
+    fn phases(&self) -> Phases {
+        Phases::default()
+    }
+
+    fn asks_client_certificate(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugins_testkit::*;
+
+    #[test]
+    fn it_asks_and_has_no_work_on_calls() {
+        let filter = build(&ClientCertificateRequest, &json!({})).expect("valid");
+        assert!(filter.asks_client_certificate());
+        assert_eq!(filter.phases(), Phases::default());
+        assert_eq!(refused_at(&ClientCertificateRequest, &json!({"a": 1})).len(), 1);
+    }
+}

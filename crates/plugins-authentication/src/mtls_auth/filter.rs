@@ -1,0 +1,201 @@
+//! An instance of `mtls-auth` at work: judges the certificate of a call, and says who calls.
+
+use super::shown::{self, Shown};
+use super::verify::{Authorities, List, read_list};
+use super::{Config, Revocation, Source};
+use crate::consumer_names::ConsumerNames;
+use crate::identity::Gate;
+use crate::shared_fetch::{Found, Wanted};
+use aws_lc_rs::digest;
+use data_encoding::HEXLOWER;
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_model::x509_details::CertificateDetails;
+use weir_plugin::{AuthFailure, ConsumerIdentity, Exchange, Filter, Identity, Outcome, Phases};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+
+/// How long a list that could not be had is not fetched again.
+const RETRY_MS: u64 = 10_000;
+/// How long a list is used.
+const LIST_MS: u64 = 3_600_000;
+
+/// What was found about certificates: the names of the good ones.
+pub(super) type Verdicts = ExpiringMap<Option<Arc<Holder>>>;
+/// Lists of certificates that were taken back, by address.
+pub(super) type Lists = ExpiringMap<List>;
+
+/// Whose a certificate is.
+#[derive(Debug)]
+pub(super) struct Holder {
+    /// By what the consumer is found, in order.
+    names: Vec<String>,
+    subject: String,
+    fingerprint: String,
+}
+
+/// An instance of `mtls-auth`.
+pub(super) struct CertificateFilter {
+    pub(super) config: Config,
+    pub(super) gate: Gate,
+    pub(super) authorities: Authorities,
+    pub(super) names: Arc<ConsumerNames>,
+    pub(super) default_consumer: Option<Arc<ConsumerIdentity>>,
+    pub(super) verdicts: Arc<Verdicts>,
+    pub(super) lists: Arc<Lists>,
+    pub(super) rules: AskRules,
+    /// Tells its verdicts from those of instances with other rules.
+    pub(super) key: Vec<u8>,
+}
+
+/// What verdicts depend on besides the certificate.
+pub(super) fn key(config: &Config) -> Vec<u8> {
+    let rules = (&config.authorities, config.partial_chain, config.revocation);
+    let text = serde_json::to_vec(&rules).unwrap_or_default();
+    digest::digest(&digest::SHA256, &text).as_ref().to_vec()
+}
+
+impl CertificateFilter {
+    /// Whose the certificates are; `None`: they are not good.
+    fn judge(&self, exchange: &mut Exchange, chain: &[Vec<u8>]) -> Result<Option<Arc<Holder>>, Outcome> {
+        let now_ms = exchange.unix_ms();
+        let key = self.verdict_key(chain);
+        if let Some(known) = self.verdicts.get(&key, now_ms) {
+            return Ok(known);
+        }
+        let holder = match self.authorities.accept(chain, now_ms) {
+            false => None,
+            true => self.holder(exchange, chain)?,
+        };
+        let bytes = 256 + key.len();
+        let lifetime = Lifetime::fresh((self.config.cache_seconds * 1_000).max(1));
+        self.verdicts
+            .insert(&key, holder.clone(), bytes, lifetime, now_ms);
+        Ok(holder)
+    }
+
+    fn verdict_key(&self, chain: &[Vec<u8>]) -> Vec<u8> {
+        let mut context = digest::Context::new(&digest::SHA256);
+        context.update(&self.key);
+        for certificate in chain {
+            context.update(&(certificate.len() as u64).to_be_bytes());
+            context.update(certificate);
+        }
+        context.finish().as_ref().to_vec()
+    }
+
+    /// Whose a certificate with a good signature is, unless it was taken back.
+    fn holder(&self, exchange: &mut Exchange, chain: &[Vec<u8>]) -> Result<Option<Arc<Holder>>, Outcome> {
+        let own = chain.first().map_or(&[][..], Vec::as_slice);
+        let Some(details) = CertificateDetails::of_der(own) else {
+            return Ok(None);
+        };
+        if self.config.revocation != Revocation::Skip {
+            let list = self.list(exchange, &details)?;
+            let now_ms = exchange.unix_ms();
+            let mode = self.config.revocation;
+            if self.authorities.is_revoked(chain, now_ms, list.as_ref(), mode) {
+                return Ok(None);
+            }
+        }
+        let fingerprint = digest::digest(&digest::SHA256, own);
+        let mut names = details.alternative_names;
+        names.extend(details.common_name);
+        Ok(Some(Arc::new(Holder {
+            names,
+            subject: details.subject,
+            fingerprint: HEXLOWER.encode(fingerprint.as_ref()),
+        })))
+    }
+
+    /// The list that a certificate names, once for all calls.
+    fn list(&self, exchange: &mut Exchange, details: &CertificateDetails) -> Result<Option<List>, Outcome> {
+        let lists = details.revocation_lists.iter();
+        let Some((url, server)) = lists
+            .filter_map(|url| Some((url, HttpServer::parse(url)?)))
+            .next()
+        else {
+            return Ok(None);
+        };
+        let wanted = Wanted {
+            map: &self.lists,
+            key: url.as_bytes(),
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.rules.timeout,
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| {
+                let request = HttpRequest {
+                    accept: "application/pkix-crl, */*",
+                    ..HttpRequest::GET
+                };
+                Outcome::Subrequest(Box::new(server.request(request, &self.rules)))
+            },
+            |exchange| {
+                let answer = exchange.subrequest_response.take()??;
+                let list = read_list(&answer.body).filter(|_| answer.status == 200)?;
+                let bytes = list.len();
+                Some((list, bytes, Lifetime::fresh(LIST_MS)))
+            },
+        );
+        match found {
+            Found::Value(list) => Ok(Some(list)),
+            Found::Nothing => Ok(None),
+            Found::Wait(outcome) => Err(outcome),
+        }
+    }
+
+    fn accept(&self, exchange: &mut Exchange, holder: &Holder) -> Outcome {
+        let config = &self.config;
+        let found = holder
+            .names
+            .iter()
+            .find_map(|name| self.names.find(name, &config.consumer_by));
+        let consumer = found.or(self.default_consumer.as_ref());
+        exchange.add_fingerprint(holder.fingerprint.as_bytes());
+        match consumer {
+            Some(consumer) => {
+                let identity = Identity {
+                    consumer: Arc::clone(consumer),
+                    credential_id: Some(holder.fingerprint.as_str().into()),
+                };
+                self.gate.accept(exchange, &identity)
+            }
+            None if config.consumer_required => {
+                self.gate.reject(exchange, AuthFailure::ConsumerMissing, None)
+            }
+            None => {
+                self.gate.accept_unknown(exchange, &holder.subject);
+                Outcome::Continue
+            }
+        }
+    }
+}
+
+impl Filter for CertificateFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn asks_client_certificate(&self) -> bool {
+        self.config.source == Source::Handshake
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        let failure = match shown::of(&self.config.source, exchange) {
+            Shown::Chain(chain) => match self.judge(exchange, &chain) {
+                Ok(Some(holder)) => return self.accept(exchange, &holder),
+                Ok(None) => AuthFailure::Invalid,
+                Err(outcome) => return outcome,
+            },
+            Shown::Nothing => AuthFailure::Missing,
+            Shown::Unreadable => AuthFailure::Malformed,
+        };
+        self.gate.reject(exchange, failure, None)
+    }
+}

@@ -1,0 +1,237 @@
+//! `mtls-auth`: recognises callers by a certificate.
+//!
+//! ```yaml
+//! authorities: [PEM]
+//! consumer_by: [custom-id, username]
+//! ```
+//!
+//! Clients of the routes' names are asked for a certificate in the TLS handshake; those of other names are not. The call
+//! decides: its certificate must lead to one of `authorities`, be good now, and not be taken back. Or a proxy in front has
+//! met the client, and tells the certificate in a header (`source`).
+//!
+//! Security: a certificate in a header is believed only from the peers in `trusted`; the header of others is removed. Lists
+//! of certificates that were taken back are fetched from addresses in certificates whose signature is good.
+
+mod filter;
+mod shown;
+mod verify;
+
+use crate::consumer_names::{ConsumerName, ConsumerNames};
+use crate::http_rules::HttpRules;
+use crate::identity::{self, Gate};
+use filter::{CertificateFilter, Lists, Verdicts};
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use verify::Authorities;
+use weir_flow::expiring::ExpiringMap;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+
+/// Configuration of `mtls-auth`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The authorities that may have signed the certificates, in PEM; empty: no certificate is good.
+    pub authorities: Vec<String>,
+    /// Whether an authority that another one has signed is enough by itself.
+    #[serde(default)]
+    pub partial_chain: bool,
+    /// Where the certificate comes from.
+    #[serde(default)]
+    pub source: Source,
+    /// By which names consumers are found: the alternative names of the certificate, then its common name.
+    #[serde(default = "standard_names")]
+    pub consumer_by: Vec<ConsumerName>,
+    /// Whether calls without a consumer of such a name are refused.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub consumer_required: bool,
+    /// Id or name of the consumer as whom those go on that have a good certificate and no consumer of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_consumer: Option<String>,
+    /// Whether certificates may have been taken back.
+    #[serde(default)]
+    pub revocation: Revocation,
+    /// How long what was found about a certificate is used again, in seconds.
+    #[serde(default = "one_minute")]
+    pub cache_seconds: u64,
+    /// How lists of certificates that were taken back are fetched.
+    #[serde(default)]
+    pub http: HttpRules,
+    /// What upstreams are told about the caller, and the anonymous consumer.
+    #[serde(default)]
+    pub identity: identity::Config,
+}
+
+/// Where the certificate comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Source {
+    /// The TLS handshake.
+    #[default]
+    Handshake,
+    /// A header that a proxy in front sets.
+    Header(HeaderSource),
+}
+
+/// A header with a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderSource {
+    /// Its name.
+    pub name: String,
+    /// Its form.
+    pub encoding: HeaderEncoding,
+    /// The peers that are believed.
+    #[schemars(with = "Vec<String>")]
+    pub trusted: Vec<IpNet>,
+}
+
+/// The form of a certificate in a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeaderEncoding {
+    /// PEM, with escapes as in a URL.
+    Url,
+    /// DER in Base64, also with the colons of RFC 9440.
+    Base64,
+}
+
+/// Whether certificates may have been taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Revocation {
+    /// It is not looked at.
+    Skip,
+    /// Those on a list are refused. If no list can be had, the certificate is good.
+    #[default]
+    Lenient,
+    /// Only those that are not on a list are good.
+    Strict,
+}
+
+impl Config {
+    /// The defaults of all options, with these authorities.
+    pub fn new(authorities: Vec<String>) -> Self {
+        Self {
+            authorities,
+            partial_chain: false,
+            source: Source::default(),
+            consumer_by: standard_names(),
+            consumer_required: true,
+            default_consumer: None,
+            revocation: Revocation::default(),
+            cache_seconds: one_minute(),
+            http: HttpRules::default(),
+            identity: identity::Config::default(),
+        }
+    }
+}
+
+fn standard_names() -> Vec<ConsumerName> {
+    vec![ConsumerName::CustomId, ConsumerName::Username]
+}
+
+fn one_minute() -> u64 {
+    60
+}
+
+const NAME: &str = "mtls-auth";
+/// The most bytes of what was found about certificates, and of lists.
+const VERDICT_BYTES: usize = 8 << 20;
+const LIST_BYTES: usize = 64 << 20;
+
+/// The plugin.
+pub struct MtlsAuth {
+    verdicts: Arc<Verdicts>,
+    lists: Arc<Lists>,
+}
+
+impl Default for MtlsAuth {
+    fn default() -> Self {
+        Self {
+            verdicts: ExpiringMap::new(VERDICT_BYTES),
+            lists: ExpiringMap::new(LIST_BYTES),
+        }
+    }
+}
+
+impl Plugin for MtlsAuth {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        let authorities = Authorities::read(&config.authorities, config.partial_chain);
+        let authorities = authorities.unwrap_or_else(|index| {
+            let place = DocPath::root().field("authorities").index(index);
+            let message = "expected the certificates of authorities in PEM";
+            faults.extend(vec![Diagnostic::error(place, message)]);
+            Authorities::default()
+        });
+        if let Source::Header(header) = &config.source {
+            if !weir_plugin::headers::is_name(header.name.as_bytes()) {
+                faults.add_at(&["source", "header", "name"], "expected a header name");
+            }
+        }
+        let names = ConsumerNames::of(context);
+        let default_consumer = config.default_consumer.as_ref().map(|name| {
+            let found = names.find(name, &[ConsumerName::Id, ConsumerName::Username]);
+            if found.is_none() && !context.dialect.consumers_may_be_missing() {
+                faults.add(
+                    "default_consumer",
+                    format!("no consumer has the id or name '{name}'"),
+                );
+            }
+            found.cloned()
+        });
+        config.http.check(&mut faults);
+        faults.done()?;
+        let mut rules = config.http.rules();
+        // Lists of large authorities are long.
+        rules.max_answer_bytes = 16 << 20;
+        Ok(Arc::new(CertificateFilter {
+            gate: Gate::build(NAME, config.identity.clone(), context)?,
+            key: filter::key(&config),
+            default_consumer: default_consumer.flatten(),
+            verdicts: Arc::clone(&self.verdicts),
+            lists: Arc::clone(&self.lists),
+            authorities,
+            names,
+            rules,
+            config,
+        }))
+    }
+
+    fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let Ok(config) = parse_config::<Config>(config) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let read = Authorities::read(&config.authorities, config.partial_chain);
+        if read.is_ok_and(|it| it.has_no_root()) {
+            let message = "none of the authorities is signed by itself: no certificate is good without `partial_chain: true`";
+            found.push(Diagnostic::warning(DocPath::root().field("authorities"), message));
+        }
+        if let Source::Header(HeaderSource { trusted, .. }) = &config.source
+            && trusted.iter().any(|net| net.prefix_len() == 0)
+        {
+            let place = DocPath::root().field("source").field("header").field("trusted");
+            let message = "everybody is believed: a caller can send the certificate of another one";
+            found.push(Diagnostic::warning(place, message));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,393 @@
+//! `mtls-auth` as its users see it: certificates of an authority of its own, good and bad ones.
+
+use super::*;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CrlDistributionPoint, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber, date_time_ymd,
+};
+use serde_json::json;
+use weir_plugin::{ClientCertificates, Exchange, Outcome, SubrequestResponse};
+use weir_plugins_testkit::*;
+
+const LIST: &str = "http://pki.test/list";
+
+/// An authority, of its own or signed by another one.
+struct Authority {
+    parameters: CertificateParams,
+    key: KeyPair,
+    der: Vec<u8>,
+    pem: String,
+}
+
+impl Authority {
+    fn new(name: &str, parent: Option<&Self>) -> Self {
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().expect("a key");
+        let made = match parent {
+            None => parameters.self_signed(&key),
+            Some(parent) => parameters.signed_by(&key, &parent.issuer()),
+        };
+        let made = made.expect("good");
+        Self {
+            der: made.der().to_vec(),
+            pem: made.pem(),
+            parameters,
+            key,
+        }
+    }
+
+    fn issuer(&self) -> Issuer<'_, &KeyPair> {
+        Issuer::from_params(&self.parameters, &self.key)
+    }
+
+    /// A client's certificate.
+    fn client(&self, common_name: &str, change: impl FnOnce(&mut CertificateParams)) -> Vec<u8> {
+        let mut parameters = CertificateParams::default();
+        parameters
+            .distinguished_name
+            .push(DnType::CommonName, common_name);
+        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        parameters.serial_number = Some(SerialNumber::from(7));
+        change(&mut parameters);
+        let key = KeyPair::generate().expect("a key");
+        parameters
+            .signed_by(&key, &self.issuer())
+            .expect("good")
+            .der()
+            .to_vec()
+    }
+
+    /// A list of certificates that were taken back.
+    fn list(&self, serials: &[u64]) -> Vec<u8> {
+        let revoked = serials.iter().map(|serial| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: date_time_ymd(2026, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        CertificateRevocationListParams {
+            this_update: date_time_ymd(2026, 1, 1),
+            next_update: date_time_ymd(2036, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        }
+        .signed_by(&self.issuer())
+        .expect("good")
+        .der()
+        .to_vec()
+    }
+}
+
+fn filter(authority: &Authority, change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
+    let mut config = Config::new(vec![authority.pem.clone()]);
+    config.revocation = Revocation::Skip;
+    change(&mut config);
+    build(&MtlsAuth::default(), &serde_json::to_value(config).expect("JSON")).expect("valid")
+}
+
+fn call(chain: &[&[u8]]) -> Exchange {
+    let mut call = exchange();
+    call.request.client_certificates = (!chain.is_empty()).then(|| {
+        Arc::new(ClientCertificates {
+            chain: chain.iter().map(|it| it.to_vec()).collect(),
+            is_verified: false,
+        })
+    });
+    call
+}
+
+fn judged(filter: &Arc<dyn Filter>, chain: &[&[u8]]) -> (String, Option<String>) {
+    let mut call = call(chain);
+    let outcome = word(&filter.on_request(&mut call));
+    (outcome, call.identity.map(|it| it.consumer.id.clone()))
+}
+
+#[test]
+fn certificates_lead_to_consumers_by_alternative_names_and_then_by_the_common_name() {
+    let authority = Authority::new("root", None);
+    let filter_made = filter(&authority, |_| {});
+    assert!(filter_made.asks_client_certificate());
+    let with_names = |names: &[&str]| {
+        let names = names.iter().map(|it| (*it).to_owned());
+        CertificateParams::new(names.collect::<Vec<_>>())
+            .expect("good")
+            .subject_alt_names
+    };
+    for (common_name, alternative, expected) in [
+        ("BOB", &[][..], Some("bob")),
+        ("cid", &[], Some("alice")),
+        ("nobody", &[], None),
+        ("nobody", &["BOB"], Some("bob")),
+        ("BOB", &["cid"], Some("alice")),
+    ] {
+        let client = authority.client(common_name, |it| it.subject_alt_names = with_names(alternative));
+        let (outcome, consumer) = judged(&filter_made, &[&client]);
+        let wanted = if expected.is_some() {
+            "continue"
+        } else {
+            "ConsumerMissing"
+        };
+        assert_eq!(
+            (outcome.as_str(), consumer.as_deref()),
+            (wanted, expected),
+            "{common_name} {alternative:?}"
+        );
+    }
+    let nobody = authority.client("nobody", |_| {});
+    let open = filter(&authority, |config| config.consumer_required = false);
+    let mut seen = call(&[&nobody]);
+    seen.request.headers.append(b"X-Consumer-Username", b"forged");
+    assert_eq!(word(&open.on_request(&mut seen)), "continue");
+    assert_eq!(
+        lines(&seen.request.headers),
+        ["X-Credential-Identifier: CN=nobody"]
+    );
+    assert!(seen.has_fingerprint());
+    let standing_in = filter(&authority, |config| {
+        config.default_consumer = Some("guest".into())
+    });
+    assert_eq!(
+        judged(&standing_in, &[&nobody]),
+        ("continue".into(), Some("guest".into()))
+    );
+}
+
+#[test]
+fn only_certificates_of_the_authority_are_good() {
+    let authority = Authority::new("root", None);
+    // The same name, another key.
+    let other = Authority::new("root", None);
+    let filter_made = filter(&authority, |_| {});
+    let good = authority.client("BOB", |_| {});
+    let cases: [(&str, Vec<Vec<u8>>, &str); 7] = [
+        ("good", vec![good.clone()], "continue"),
+        ("none", vec![], "Missing"),
+        (
+            "of another authority",
+            vec![other.client("BOB", |_| {})],
+            "Invalid",
+        ),
+        (
+            "that brings its own authority",
+            vec![other.client("BOB", |_| {}), other.der.clone()],
+            "Invalid",
+        ),
+        (
+            "expired",
+            vec![authority.client("BOB", |it| {
+                it.not_before = date_time_ymd(2020, 1, 1);
+                it.not_after = date_time_ymd(2021, 1, 1);
+            })],
+            "Invalid",
+        ),
+        (
+            "of a server",
+            vec![authority.client("BOB", |it| {
+                it.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+            })],
+            "Invalid",
+        ),
+        ("rubbish", vec![b"rubbish".to_vec()], "Invalid"),
+    ];
+    for (what, chain, expected) in &cases {
+        let chain: Vec<&[u8]> = chain.iter().map(Vec::as_slice).collect();
+        assert_eq!(judged(&filter_made, &chain).0, *expected, "{what}");
+        // Once more, from what was found.
+        assert_eq!(judged(&filter_made, &chain).0, *expected, "{what}, again");
+    }
+    // A client's certificate signs no other one.
+    let key = KeyPair::generate().expect("a key");
+    let mut parameters = CertificateParams::default();
+    parameters.distinguished_name.push(DnType::CommonName, "BOB");
+    let issuer_parameters = {
+        let mut it = CertificateParams::default();
+        it.distinguished_name.push(DnType::CommonName, "cid");
+        it
+    };
+    let issuer = Issuer::from_params(&issuer_parameters, &key);
+    let own = KeyPair::generate().expect("a key");
+    let forged = parameters.signed_by(&own, &issuer).expect("good").der().to_vec();
+    let leaf = issuer_parameters
+        .signed_by(&key, &authority.issuer())
+        .expect("good")
+        .der()
+        .to_vec();
+    assert_eq!(judged(&filter_made, &[&leaf]).0, "continue");
+    assert_eq!(judged(&filter_made, &[&forged, &leaf]).0, "Invalid");
+}
+
+#[test]
+fn chains_lead_over_others_to_a_root() {
+    let root = Authority::new("root", None);
+    let between = Authority::new("between", Some(&root));
+    let client = between.client("BOB", |_| {});
+    let of_root = filter(&root, |_| {});
+    assert_eq!(judged(&of_root, &[&client]).0, "Invalid");
+    assert_eq!(judged(&of_root, &[&client, &between.der]).0, "continue");
+    let both = filter(&root, |config| config.authorities.push(between.pem.clone()));
+    assert_eq!(judged(&both, &[&client]).0, "continue");
+    for (partial_chain, expected) in [(true, "continue"), (false, "Invalid")] {
+        let partial = filter(&between, |config| config.partial_chain = partial_chain);
+        assert_eq!(judged(&partial, &[&client]).0, expected, "{partial_chain}");
+    }
+}
+
+/// A call with a certificate that names a list, and what the list's server says.
+fn asked(filter: &Arc<dyn Filter>, chain: &[&[u8]], answer: Option<(u16, Vec<u8>)>) -> (String, usize) {
+    let mut call = call(chain);
+    let mut asked = 0;
+    loop {
+        match filter.on_request(&mut call) {
+            Outcome::Subrequest(sent) => {
+                asked += 1;
+                assert_eq!((sent.host.as_str(), sent.port), ("pki.test", 80));
+                call.subrequest_response = Some(answer.clone().map(|(status, body)| SubrequestResponse {
+                    status,
+                    body,
+                    ..SubrequestResponse::default()
+                }));
+            }
+            outcome => return (word(&outcome), asked),
+        }
+    }
+}
+
+#[test]
+fn certificates_that_were_taken_back_are_refused() {
+    let authority = Authority::new("root", None);
+    let other = Authority::new("root", None);
+    let names_list = |it: &mut CertificateParams| {
+        it.crl_distribution_points = vec![CrlDistributionPoint {
+            uris: vec![LIST.to_owned()],
+        }];
+    };
+    let client = authority.client("BOB", names_list);
+    let silent = authority.client("BOB", |_| {});
+    for (answer, lenient, strict, what) in [
+        (
+            Some((200, authority.list(&[7]))),
+            "Invalid",
+            "Invalid",
+            "on the list",
+        ),
+        (
+            Some((200, authority.list(&[8]))),
+            "continue",
+            "continue",
+            "not on it",
+        ),
+        (
+            Some((200, other.list(&[8]))),
+            "continue",
+            "Invalid",
+            "a list of another one",
+        ),
+        (Some((200, b"rubbish".to_vec())), "continue", "Invalid", "rubbish"),
+        (
+            Some((500, authority.list(&[8]))),
+            "continue",
+            "Invalid",
+            "an error",
+        ),
+        (None, "continue", "Invalid", "no answer"),
+    ] {
+        for (mode, expected) in [(Revocation::Lenient, lenient), (Revocation::Strict, strict)] {
+            let filter = filter(&authority, |config| config.revocation = mode);
+            let (found, count) = asked(&filter, &[&client], answer.clone());
+            assert_eq!((found.as_str(), count), (expected, 1), "{what} {mode:?}");
+            let (found, count) = asked(&filter, &[&client], answer.clone());
+            assert_eq!((found.as_str(), count), (expected, 0), "{what} {mode:?}, again");
+        }
+    }
+    let strict = filter(&authority, |config| config.revocation = Revocation::Strict);
+    assert_eq!(asked(&strict, &[&silent], None), ("Invalid".into(), 0));
+    // Nothing is fetched for a certificate that is not good.
+    let forged = other.client("BOB", names_list);
+    assert_eq!(asked(&strict, &[&forged], None), ("Invalid".into(), 0));
+}
+
+#[test]
+fn a_certificate_in_a_header_is_believed_from_trusted_peers_only() {
+    use base64::Engine as _;
+    let authority = Authority::new("root", None);
+    let der = authority.client("BOB", |_| {});
+    let base64 = base64::engine::general_purpose::STANDARD.encode(&der);
+    let pem = format!("-----BEGIN%20CERTIFICATE-----%0A{base64}%0A-----END%20CERTIFICATE-----%0A");
+    let made = |encoding, trusted: &str| {
+        filter(&authority, |config| {
+            config.source = Source::Header(HeaderSource {
+                name: "X-Cert".into(),
+                encoding,
+                trusted: vec![trusted.parse().expect("a network")],
+            });
+        })
+    };
+    for (encoding, trusted, values, expected) in [
+        (
+            HeaderEncoding::Base64,
+            "10.0.0.1/32",
+            vec![base64.as_str()],
+            "continue",
+        ),
+        (
+            HeaderEncoding::Base64,
+            "10.0.0.1/32",
+            vec![&format!(":{base64}:")],
+            "continue",
+        ),
+        (HeaderEncoding::Url, "10.0.0.0/8", vec![&pem], "continue"),
+        (HeaderEncoding::Url, "10.0.0.2/32", vec![&pem], "Missing"),
+        (HeaderEncoding::Url, "10.0.0.1/32", vec![&base64], "Malformed"),
+        (HeaderEncoding::Url, "10.0.0.1/32", vec![&pem, &pem], "Malformed"),
+        (HeaderEncoding::Base64, "10.0.0.1/32", vec!["*"], "Malformed"),
+        (HeaderEncoding::Base64, "10.0.0.1/32", vec![], "Missing"),
+    ] {
+        let filter = made(encoding, trusted);
+        assert!(!filter.asks_client_certificate());
+        let mut call = exchange();
+        // The certificate of the connection is the proxy's own.
+        call.request.client_certificates = Some(Arc::default());
+        for value in &values {
+            call.request.headers.append(b"X-Cert", value.as_bytes());
+        }
+        assert_eq!(
+            word(&filter.on_request(&mut call)),
+            expected,
+            "{encoding:?} {trusted} {values:?}"
+        );
+        let is_believed = trusted != "10.0.0.2/32";
+        assert_eq!(
+            call.request.headers.get(b"X-Cert").is_some(),
+            is_believed && !values.is_empty()
+        );
+    }
+}
+
+#[test]
+fn bad_configurations_are_refused_at_their_place() {
+    let pem = Authority::new("root", None).pem;
+    for (config, place) in [
+        (json!({"authorities": ["x"]}), "authorities[0]"),
+        (json!({"authorities": [pem, "x"]}), "authorities[1]"),
+        (
+            json!({"authorities": [pem], "source": {"header": {"name": "a b", "encoding": "url", "trusted": []}}}),
+            "source.header.name",
+        ),
+        (
+            json!({"authorities": [pem], "default_consumer": "nobody"}),
+            "default_consumer",
+        ),
+        (
+            json!({"authorities": [pem], "http": {"timeout_ms": 0}}),
+            "http.timeout_ms",
+        ),
+    ] {
+        assert_eq!(refused_at(&MtlsAuth::default(), &config), [place], "{config}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether a certificate leads to an authority, is good now, and was not taken back (RFC 5280, 6).
+
+use super::Revocation;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use std::sync::Arc;
+use std::time::Duration;
+use webpki::{
+    BorrowedCertRevocationList, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage,
+    RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
+};
+use weir_model::x509_details::CertificateDetails;
+
+/// A list of certificates that were taken back, in DER.
+pub(super) type List = Arc<[u8]>;
+
+/// The authorities of a configuration.
+#[derive(Default)]
+pub(super) struct Authorities {
+    anchors: Vec<TrustAnchor<'static>>,
+    /// Those that others have signed.
+    between: Vec<CertificateDer<'static>>,
+}
+
+impl Authorities {
+    /// Reads authorities in PEM. `partial_chain`: those that others have signed are enough by themselves.
+    ///
+    /// # Errors
+    /// The position of the one that cannot be read.
+    pub(super) fn read(texts: &[String], partial_chain: bool) -> Result<Self, usize> {
+        let mut read = Self::default();
+        for (index, text) in texts.iter().enumerate() {
+            let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+            let certificates = certificates.map_err(|_| index)?;
+            if certificates.is_empty() {
+                return Err(index);
+            }
+            for certificate in certificates {
+                let details = CertificateDetails::of_der(&certificate).ok_or(index)?;
+                if partial_chain || details.is_self_issued {
+                    let anchor = webpki::anchor_from_trusted_cert(&certificate).map_err(|_| index)?;
+                    read.anchors.push(anchor.to_owned());
+                }
+                read.between.push(certificate);
+            }
+        }
+        Ok(read)
+    }
+
+    /// Whether nothing leads anywhere.
+    pub(super) fn has_no_root(&self) -> bool {
+        self.anchors.is_empty()
+    }
+
+    /// Whether a client's certificates lead to an authority, at this time.
+    pub(super) fn accept(&self, chain: &[Vec<u8>], now_ms: u64) -> bool {
+        self.verify(chain, now_ms, None).is_ok()
+    }
+
+    /// Whether the client's certificate was taken back, by this list. The chain is known to be good.
+    pub(super) fn is_revoked(
+        &self,
+        chain: &[Vec<u8>],
+        now_ms: u64,
+        list: Option<&List>,
+        mode: Revocation,
+    ) -> bool {
+        let is_strict = mode == Revocation::Strict;
+        let list = list.and_then(|list| BorrowedCertRevocationList::from_der(list).ok());
+        let Some(list) = list.map(CertRevocationList::Borrowed) else {
+            return is_strict;
+        };
+        match self.verify(chain, now_ms, Some((&list, is_strict))) {
+            Ok(()) => false,
+            Err(webpki::Error::CertRevoked) => true,
+            Err(_) => is_strict,
+        }
+    }
+
+    fn verify(
+        &self,
+        chain: &[Vec<u8>],
+        now_ms: u64,
+        list: Option<(&CertRevocationList<'_>, bool)>,
+    ) -> Result<(), webpki::Error> {
+        let (own, others) = chain.split_first().ok_or(webpki::Error::UnknownIssuer)?;
+        let own = CertificateDer::from(own.as_slice());
+        let own = EndEntityCert::try_from(&own)?;
+        let others = others.iter().map(|it| CertificateDer::from(it.as_slice()));
+        let between: Vec<CertificateDer<'_>> = others.chain(self.between.iter().cloned()).collect();
+        let lists = list.map(|(list, _)| [list]);
+        let revocation = match (&lists, list) {
+            (Some(lists), Some((_, is_strict))) => {
+                let options = RevocationOptionsBuilder::new(lists)
+                    .map_err(|_| webpki::Error::UnknownRevocationStatus)?
+                    .with_depth(RevocationCheckDepth::EndEntity);
+                let options = match is_strict {
+                    true => options
+                        .with_status_policy(UnknownStatusPolicy::Deny)
+                        .with_expiration_policy(ExpirationPolicy::Enforce),
+                    false => options
+                        .with_status_policy(UnknownStatusPolicy::Allow)
+                        .with_expiration_policy(ExpirationPolicy::Ignore),
+                };
+                Some(options.build())
+            }
+            _ => None,
+        };
+        own.verify_for_usage(
+            webpki::ALL_VERIFICATION_ALGS,
+            &self.anchors,
+            &between,
+            UnixTime::since_unix_epoch(Duration::from_millis(now_ms)),
+            KeyUsage::client_auth(),
+            revocation,
+            None,
+        )
+        .map(|_| ())
+    }
+}
+
+/// A list as servers send it: in DER, or in PEM.
+pub(super) fn read_list(body: &[u8]) -> Option<List> {
+    let der = match body.starts_with(b"-----BEGIN") {
+        true => rustls_pki_types::CertificateRevocationListDer::from_pem_slice(body)
+            .ok()?
+            .to_vec(),
+        false => body.to_vec(),
+    };
+    BorrowedCertRevocationList::from_der(&der).ok()?;
+    Some(der.into())
+}

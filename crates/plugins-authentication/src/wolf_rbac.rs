@@ -1,0 +1,463 @@
+//! `wolf-rbac`: asks a wolf server whether the holder of a token may make a call.
+//!
+//! ```yaml
+//! {}
+//! ```
+//!
+//! A token is `V1#app#token`, in the argument `rbac_token`, in `Authorization`, in `x-rbac-token`, or in a cookie of that name. The
+//! app leads to a consumer, whose credential names the server. Upstreams and callers are told the user in `X-UserId`,
+//! `X-Username` and `X-Nickname`.
+//!
+//! Security: a caller's own copies of these headers never get through. Calls are refused while the server gives no answer.
+
+use crate::browser::refused;
+use crate::http_rules::HttpRules;
+use crate::identity::{self, Gate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_model::Diagnostic;
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::{
+    BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin, Suspend,
+    parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+
+/// Configuration of `wolf-rbac`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How servers are asked. Whether certificates must be good is the credential's choice.
+    pub http: HttpRules,
+    /// What upstreams are told about the consumer.
+    pub identity: identity::Config,
+}
+
+/// A credential of `wolf-rbac`: an app of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The app's id.
+    pub app_id: String,
+    /// The server's address.
+    pub server: String,
+    /// How the names of headers about the user begin.
+    #[serde(default = "standard_prefix")]
+    pub header_prefix: String,
+    /// Whether the server's certificate must be good.
+    #[serde(default = "weir_plugins_shared::yes")]
+    pub verify_tls: bool,
+}
+
+fn standard_prefix() -> String {
+    "X-".into()
+}
+
+const NAME: &str = "wolf-rbac";
+/// How often a server that fails is asked.
+const TRIES: u8 = 3;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The plugin.
+pub struct WolfRbac;
+
+/// What is made of a credential.
+struct App {
+    server: HttpServer,
+    prefix: String,
+    verify_tls: bool,
+}
+
+impl App {
+    fn read(credential: &Value) -> Option<(Vec<u8>, Self)> {
+        let credential = Credential::deserialize(credential).ok()?;
+        let address = format!("{}/wolf/rbac/access_check", credential.server);
+        let app = Self {
+            server: HttpServer::parse(&address)?,
+            prefix: credential.header_prefix,
+            verify_tls: credential.verify_tls,
+        };
+        Some((credential.app_id.into_bytes(), app))
+    }
+}
+
+fn check(config: &Value) -> Result<(), Vec<Diagnostic>> {
+    let credential: Credential = parse_config(config)?;
+    let mut faults = ConfigErrors::default();
+    if HttpServer::parse(&credential.server).is_none() {
+        faults.add(
+            "server",
+            "expected an address that begins with http:// or https://",
+        );
+    }
+    if !credential.header_prefix.is_empty() && !is_name(credential.header_prefix.as_bytes()) {
+        faults.add("header_prefix", "expected the beginning of a header name");
+    }
+    faults.done()
+}
+
+impl Plugin for WolfRbac {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        config.http.check(&mut faults);
+        faults.done()?;
+        Ok(Arc::new(RbacFilter {
+            gate: Gate::build(NAME, config.identity, context)?,
+            apps: context.credential_index(NAME, App::read),
+            rules: config.http.rules(),
+        }))
+    }
+
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            identities: &["app_id"],
+            schema: schemars::schema_for!(Credential),
+            check,
+        })
+    }
+}
+
+/// An instance of `wolf-rbac`.
+struct RbacFilter {
+    gate: Gate,
+    apps: Arc<CredentialIndex<App>>,
+    rules: AskRules,
+}
+
+/// How often the server was asked, and whether its answer is there.
+struct Asked {
+    tries: u8,
+    is_sent: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    data: Option<AnswerData>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AnswerData {
+    #[serde(default, rename = "userInfo")]
+    user: Option<User>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    username: Option<String>,
+    #[serde(default)]
+    nickname: Option<String>,
+}
+
+fn token(exchange: &Exchange) -> Option<String> {
+    let request = &exchange.request;
+    let argument = request.query_arg(b"rbac_token").map(|it| it.into_owned());
+    let header = |name: &[u8]| request.headers.get(name).map(<[u8]>::to_vec);
+    let token = argument
+        .or_else(|| header(b"authorization"))
+        .or_else(|| header(b"x-rbac-token"))
+        .or_else(|| request.cookie(b"x-rbac-token").map(<[u8]>::to_vec))?;
+    String::from_utf8(token).ok()
+}
+
+/// The app and the server's own token.
+fn parse(token: &str) -> Option<(&str, &str)> {
+    let mut parts = token.splitn(3, '#');
+    let version = parts.next()?;
+    let (app, own) = (parts.next()?, parts.next()?);
+    (version == "V1").then_some((app, own))
+}
+
+impl RbacFilter {
+    fn ask(&self, exchange: &mut Exchange, app: &App, (app_id, token): (&str, &str), tries: u8) -> Outcome {
+        let request = &exchange.request;
+        let (path, method) = (
+            String::from_utf8_lossy(&request.path),
+            String::from_utf8_lossy(&request.method),
+        );
+        let client = request.client.to_string();
+        let query = form([
+            ("appID", app_id),
+            ("resName", &*path),
+            ("action", &*method),
+            ("clientIP", client.as_str()),
+        ]);
+        let rules = AskRules {
+            verify_tls: app.verify_tls,
+            ..self.rules.clone()
+        };
+        let question = HttpRequest {
+            query: &query,
+            headers: &[
+                ("x-rbac-token", token),
+                ("Content-Type", "application/json; charset=utf-8"),
+            ],
+            ..HttpRequest::GET
+        };
+        let asked = app.server.request(question, &rules);
+        exchange.filter_state.put(
+            self,
+            Asked {
+                tries: tries + 1,
+                is_sent: true,
+            },
+        );
+        Outcome::Subrequest(Box::new(asked))
+    }
+
+    /// Tells the upstream and the caller about the user.
+    fn tell(exchange: &mut Exchange, prefix: &str, user: Option<&User>) {
+        let id = user.map(|user| match &user.id {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        });
+        let username = user.and_then(|user| user.username.clone());
+        let nickname = user.and_then(|user| user.nickname.as_ref().or(user.username.as_ref()));
+        let nickname = nickname.map(|it| form([(it.as_str(), "")]).trim_end_matches('=').to_owned());
+        for (name, value) in [("UserId", id), ("Username", username), ("Nickname", nickname)] {
+            let name = format!("{prefix}{name}");
+            exchange.request.headers.remove_owned(name.as_bytes());
+            if let Some(value) = value.filter(|it| !it.is_empty() && is_value(it.as_bytes())) {
+                exchange.request.headers.append(name.as_bytes(), value.as_bytes());
+                exchange.response_headers.set(name.as_bytes(), value.as_bytes());
+            }
+        }
+    }
+}
+
+impl Filter for RbacFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        let Some(token) = token(exchange) else {
+            return refused(NAME, 401, "Missing rbac token in request");
+        };
+        let Some((app_id, own)) = parse(&token) else {
+            return refused(NAME, 401, "invalid rbac token: parse failed");
+        };
+        if self.apps.is_empty() {
+            return refused(NAME, 401, "Missing related consumer");
+        }
+        let Some(entry) = self.apps.get(app_id.as_bytes()) else {
+            return refused(NAME, 401, "Invalid appid in rbac token");
+        };
+        let app = &entry.secret;
+        let asked = exchange.filter_state.take::<_, Asked>(self);
+        let Some(asked) = asked else {
+            return self.ask(exchange, app, (app_id, own), 0);
+        };
+        if !asked.is_sent {
+            return self.ask(exchange, app, (app_id, own), asked.tries);
+        }
+        let Some(answer) = exchange.subrequest_response.take().flatten() else {
+            return refused(NAME, 500, "request to wolf-server failed");
+        };
+        if answer.status >= 500 {
+            if asked.tries == TRIES {
+                let message = format!("request to wolf-server failed, status:{}", answer.status);
+                return refused(NAME, 500, message);
+            }
+            exchange.filter_state.put(
+                self,
+                Asked {
+                    is_sent: false,
+                    ..asked
+                },
+            );
+            return Outcome::Suspend(Suspend::time(PAUSE));
+        }
+        let read: Option<Answer> = serde_json::from_slice(&answer.body).ok();
+        let user = read.as_ref().and_then(|it| it.data.as_ref()?.user.as_ref());
+        Self::tell(exchange, &app.prefix, user);
+        if answer.status != 200 {
+            let words = match read {
+                Some(read) => read.reason.unwrap_or_default(),
+                None => "check permission failed! parse response json failed!".to_owned(),
+            };
+            // A status of the server that is no refusal does not let the call pass.
+            let status = if (400..500).contains(&answer.status) {
+                answer.status
+            } else {
+                403
+            };
+            return refused(NAME, status, words);
+        }
+        if read.is_none() {
+            return refused(NAME, 500, "check permission failed! parse response json failed!");
+        }
+        self.gate.accept(exchange, &entry.identity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_plugin::SubrequestResponse;
+    use weir_plugins_testkit::*;
+
+    fn filter() -> Arc<dyn Filter> {
+        let credential = json!({"app_id": "shop", "server": "http://wolf.test:12180"});
+        build_with(&WolfRbac, &json!({}), &[("alice", Some("c1"), credential)]).expect("valid")
+    }
+
+    /// A call; gives what the server was asked.
+    fn run(call: &mut Exchange, answers: &[Option<(u16, &str)>]) -> (String, Vec<String>) {
+        let filter = filter();
+        let mut asked = Vec::new();
+        loop {
+            match filter.on_request(call) {
+                Outcome::Subrequest(sent) => {
+                    let answer = answers[asked.len()];
+                    asked.push(String::from_utf8(sent.message).expect("text"));
+                    call.subrequest_response = Some(answer.map(|(status, body)| SubrequestResponse {
+                        status,
+                        body: body.as_bytes().to_vec(),
+                        ..SubrequestResponse::default()
+                    }));
+                }
+                Outcome::Suspend(_) => {}
+                Outcome::Refuse(refusal) => {
+                    return (
+                        format!("{} {}", refusal.status, refusal.message.unwrap_or_default()),
+                        asked,
+                    );
+                }
+                outcome => return (word(&outcome), asked),
+            }
+        }
+    }
+
+    const GOOD: &str = r#"{"ok": true, "data": {"userInfo": {"id": 7, "username": "ada", "nickname": "Ä"}}}"#;
+
+    #[test]
+    fn the_server_decides_and_its_user_is_told() {
+        let forged = [
+            ("X-UserId", "1"),
+            ("x_username", "root"),
+            ("Authorization", "V1#shop#t"),
+        ];
+        let mut call = exchange();
+        prepare(&mut call, "GET /a", &forged);
+        let (found, asked) = run(&mut call, &[Some((200, GOOD))]);
+        assert_eq!(found, "continue");
+        assert!(
+            asked[0].starts_with(
+                "GET /wolf/rbac/access_check?appID=shop&resName=%2Fa&action=GET&clientIP=10.0.0.1 HTTP/1.1\r\n"
+            ),
+            "{}",
+            asked[0]
+        );
+        assert!(asked[0].contains("\r\nx-rbac-token: t\r\n"));
+        let headers = lines(&call.request.headers);
+        for told in [
+            "X-UserId: 7",
+            "X-Username: ada",
+            "X-Nickname: %C3%84",
+            "X-Consumer-Username: ALICE",
+        ] {
+            assert!(headers.iter().any(|it| it == told), "{headers:?}");
+        }
+        assert!(!headers.iter().any(|it| it.contains("root")), "{headers:?}");
+        assert_eq!(call.response_headers.get(b"x-userid"), Some(&b"7"[..]));
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused() {
+        let failed = Some((500, "x"));
+        for (target, answers, expected) in [
+            ("/a", vec![], "401 Missing rbac token in request"),
+            ("/a?rbac_token=x", vec![], "401 invalid rbac token: parse failed"),
+            (
+                "/a?rbac_token=V2%23shop%23t",
+                vec![],
+                "401 invalid rbac token: parse failed",
+            ),
+            (
+                "/a?rbac_token=V1%23other%23t",
+                vec![],
+                "401 Invalid appid in rbac token",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![None],
+                "500 request to wolf-server failed",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![failed, failed, failed],
+                "500 request to wolf-server failed, status:500",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((401, r#"{"reason": "ERR_TOKEN_INVALID"}"#))],
+                "401 ERR_TOKEN_INVALID",
+            ),
+            ("/a?rbac_token=V1%23shop%23t", vec![Some((302, "{}"))], "403 "),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((200, "rubbish"))],
+                "500 check permission failed! parse response json failed!",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![failed, Some((200, GOOD))],
+                "continue",
+            ),
+        ] {
+            let mut call = exchange();
+            prepare(&mut call, &format!("GET {target}"), &[("X-UserId", "1")]);
+            let (found, asked) = run(&mut call, &answers);
+            assert_eq!(
+                (found.as_str(), asked.len()),
+                (expected, answers.len()),
+                "{target}"
+            );
+            if expected != "continue" {
+                assert!(call.identity.is_none(), "{target}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_credentials_are_refused_at_their_place() {
+        for (credential, place) in [
+            (json!({"app_id": "a", "server": "x"}), "server"),
+            (
+                json!({"app_id": "a", "server": "http://a", "header_prefix": "a b"}),
+                "header_prefix",
+            ),
+        ] {
+            let found = check(&credential).expect_err("refused");
+            assert_eq!(found[0].path.to_string(), place, "{credential}");
+        }
+        assert_eq!(
+            refused_at(&WolfRbac, &json!({"http": {"timeout_ms": 0}})),
+            ["http.timeout_ms"]
+        );
+    }
+}

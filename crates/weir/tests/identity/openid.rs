@@ -1,0 +1,226 @@
+//! `openid-connect` with a real provider: Node's `oidc-provider`, which `make deps FOR=test` installs.
+
+use crate::directory::echo;
+use crate::weir::Weir;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/openid-provider");
+const HOST: &str = "shop.test";
+const CALLBACK: &str = "http://shop.test/a/.apisix/redirect";
+
+/// The provider, until it is dropped.
+struct Provider {
+    process: Child,
+    address: String,
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.process.kill();
+        let _waited = self.process.wait();
+    }
+}
+
+impl Provider {
+    fn start() -> Self {
+        let client = json!({"client_id": "shop", "client_secret": "s+/e", "redirect_uris": [CALLBACK]});
+        let mut process = Command::new("node")
+            .args(["provider.mjs", &json!({"clients": [client]}).to_string()])
+            .current_dir(FOLDER)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node starts (make deps FOR=test)");
+        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let mut ready = lines.map_while(Result::ok);
+        let address = ready.find_map(|it| it.strip_prefix("ready http://").map(str::to_owned));
+        let address = address.expect("the provider is ready (make deps FOR=test installs it)");
+        Self { process, address }
+    }
+}
+
+/// A browser's cookies, by name.
+#[derive(Default, Clone)]
+struct Jar(Vec<(String, String)>);
+
+/// What a server has answered.
+struct Answer {
+    status: u16,
+    location: String,
+    text: String,
+}
+
+impl Jar {
+    fn keep(&mut self, set: &str) {
+        let pair = set.split(';').next().unwrap_or_default();
+        let (name, value) = pair.split_once('=').expect("a name");
+        self.0.retain(|(known, _)| known != name.trim());
+        if !value.is_empty() {
+            self.0.push((name.trim().to_owned(), value.to_owned()));
+        }
+    }
+
+    fn get(&mut self, address: &str, host: &str, target: &str) -> Answer {
+        let pairs: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let cookies = match pairs.is_empty() {
+            true => String::new(),
+            false => format!("Cookie: {}\r\n", pairs.join("; ")),
+        };
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let request = format!(
+            "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nX-Userinfo: forged\r\n{cookies}\r\n"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("read");
+        let status = text
+            .get(9..12)
+            .and_then(|status| status.parse().ok())
+            .expect("a status");
+        let head = text.split("\r\n\r\n").next().unwrap_or_default().to_owned();
+        let mut location = String::new();
+        for line in head.lines().skip(1) {
+            let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            match name.to_ascii_lowercase().as_str() {
+                "set-cookie" => self.keep(value.trim()),
+                "location" => location = value.trim().to_owned(),
+                _ => {}
+            }
+        }
+        Answer {
+            status,
+            location,
+            text,
+        }
+    }
+}
+
+fn gateway(folder: &Path, provider: &Provider, upstream: u16, secret: &str) -> Weir {
+    let document = json!({"weir": 1, "services": [{
+        "name": "api",
+        "url": format!("http://127.0.0.1:{upstream}"),
+        "routes": [
+            {"name": "open", "paths": ["/open"]},
+            {"name": "shop", "paths": ["/"], "plugins": [{"openid-connect": {
+                "discovery": format!("http://{}", provider.address),
+                "client_id": "shop", "client_secret": "s+/e", "redirect_uri": CALLBACK,
+                "session": {"secret": secret, "cookie_secure": false},
+            }}]},
+        ],
+    }]});
+    std::fs::create_dir_all(folder).expect("a folder");
+    let file = folder.join("weir.yaml");
+    std::fs::write(&file, document.to_string()).expect("written");
+    Weir::start(folder, &["-c", "weir.yaml"])
+}
+
+/// The target of an address of this host.
+fn target<'a>(address: &'a str, host: &str) -> &'a str {
+    let rest = address
+        .strip_prefix("http://")
+        .and_then(|it| it.strip_prefix(host));
+    rest.unwrap_or_else(|| panic!("{address} is not of {host}"))
+}
+
+/// Follows a login at the provider until it sends the browser back. Gives where to.
+fn follow(provider: &Provider, first: &str) -> String {
+    let mut at_provider = Jar::default();
+    let mut url = first.to_owned();
+    for _ in 0..10 {
+        if url.starts_with(CALLBACK) {
+            return url;
+        }
+        let target = match url.starts_with('/') {
+            true => url.clone(),
+            false => target(&url, &provider.address).to_owned(),
+        };
+        let answer = at_provider.get(&provider.address, &provider.address, &target);
+        assert!(matches!(answer.status, 302 | 303), "{url}: {}", answer.text);
+        url = answer.location;
+    }
+    panic!("the provider sends on for ever: {url}");
+}
+
+/// What the upstream was told about the user.
+fn userinfo(echoed: &str) -> Vec<Value> {
+    let lines = echoed
+        .lines()
+        .filter(|line| line.to_lowercase().starts_with("x-userinfo:"));
+    let values = lines.filter_map(|line| STANDARD.decode(line.split_once(':')?.1.trim()).ok());
+    values
+        .filter_map(|json| serde_json::from_slice(&json).ok())
+        .collect()
+}
+
+#[test]
+fn browsers_log_in_at_a_real_provider_and_every_gateway_with_the_secret_knows_them() {
+    let provider = Provider::start();
+    let upstream = echo();
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = gateway(
+        &folder.path().join("one"),
+        &provider,
+        upstream,
+        "0123456789abcdef",
+    );
+    let mut browser = Jar::default();
+    let start = browser.get(&weir.proxy(), HOST, "/a?x=1");
+    assert_eq!(start.status, 302, "{}", start.text);
+    for part in [
+        "response_type=code",
+        "state=",
+        "nonce=",
+        "code_challenge_method=S256",
+    ] {
+        assert!(start.location.contains(part), "{}", start.location);
+    }
+    // A second tab begins before the first one has ended.
+    let second = browser.get(&weir.proxy(), HOST, "/b");
+    for (login, wanted) in [(start, "/a?x=1"), (second, "/b")] {
+        let back = follow(&provider, &login.location);
+        let done = browser.get(&weir.proxy(), HOST, target(&back, HOST));
+        assert_eq!(
+            (done.status, done.location.as_str()),
+            (302, wanted),
+            "{}",
+            done.text
+        );
+        // Another browser gets nothing for the address.
+        let stolen = Jar::default().get(&weir.proxy(), HOST, target(&back, HOST));
+        assert_ne!(stolen.location, wanted, "{}", stolen.text);
+    }
+    let call = browser.get(&weir.proxy(), HOST, "/a?x=1");
+    assert_eq!(call.status, 200, "{}", call.text);
+    assert!(!call.text.contains("forged"), "{}", call.text);
+    let told = userinfo(&call.text);
+    assert_eq!(told.len(), 1, "{}", call.text);
+    assert_eq!(told[0]["sub"], json!("ada"));
+    for (secret, status) in [("0123456789abcdef", 200), ("fedcba9876543210", 302)] {
+        let other = gateway(&folder.path().join(secret), &provider, upstream, secret);
+        let answer = browser.clone().get(&other.proxy(), HOST, "/a");
+        assert_eq!(answer.status, status, "{secret}: {}", answer.text);
+    }
+}
+
+#[test]
+fn a_provider_that_is_down_stops_only_those_who_need_it() {
+    let mut provider = Provider::start();
+    let upstream = echo();
+    let folder = tempfile::tempdir().expect("a folder");
+    provider.process.kill().expect("it runs");
+    provider.process.wait().expect("it ends");
+    let weir = gateway(folder.path(), &provider, upstream, "0123456789abcdef");
+    assert_eq!(Jar::default().get(&weir.proxy(), HOST, "/a").status, 503);
+    assert_eq!(Jar::default().get(&weir.proxy(), HOST, "/open").status, 200);
+}

@@ -4,7 +4,7 @@
 use crate::x509::{CONTEXT, OBJECT_ID, OCTET_STRING, SEQUENCE, Values};
 use std::fmt::Write;
 
-/// What is told of a certificate.
+/// What can be said about a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateDetails {
     /// The serial number in hexadecimal digits.

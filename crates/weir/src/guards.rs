@@ -12,9 +12,14 @@ use weir_model::{
 };
 
 /// Plugins that keep callers out.
-const GUARDS: [&str; 14] = [
+const GUARDS: [&str; 21] = [
     "acl",
+    "app-login",
+    "authz-keycloak",
     "basic-auth",
+    "cas-login",
+    "casbin",
+    "casdoor-login",
     "forward-auth",
     "hmac-auth",
     "ip-restriction",
@@ -22,11 +27,13 @@ const GUARDS: [&str; 14] = [
     "jwt",
     "key-auth",
     "ldap-auth",
+    "mtls-auth",
     "multi-auth",
     "opa",
     "openid-connect",
     "request-termination",
     "webhook-signature",
+    "wolf-rbac",
 ];
 
 /// A route with one of its matches.

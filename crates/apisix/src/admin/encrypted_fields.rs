@@ -21,13 +21,18 @@ use std::fmt;
 use weir_model::secrets;
 
 /// The fields of plugins' configurations that are secrets.
-const FIELDS: [(&str, &str); 26] = [
+const FIELDS: [(&str, &str); 31] = [
     ("authz-casdoor", "client_secret"),
     ("authz-keycloak", "client_secret"),
     ("azure-functions", "master_apikey"),
     ("basic-auth", "password"),
+    ("cas-auth", "cookie/secret"),
     ("clickhouse-logger", "password"),
     ("csrf", "key"),
+    ("dingtalk-auth", "app_secret"),
+    ("dingtalk-auth", "secret"),
+    ("feishu-auth", "app_secret"),
+    ("feishu-auth", "secret"),
     ("hmac-auth", "secret_key"),
     ("http-logger", "auth_header"),
     ("jwe-decrypt", "key"),

@@ -50,7 +50,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "authz-keycloak",
         &[
-            "an answer without `\"result\": true` is no permission; a token of the client is had anew rather than refreshed ([authz-keycloak](plugins/authz-keycloak.md))",
+            "an answer without `\"result\": true` is no permission; the client fetches another token rather than refresh one ([authz-keycloak](plugins/authz-keycloak.md))",
         ],
     ),
     PluginName::differs(

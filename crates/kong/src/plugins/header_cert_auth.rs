@@ -73,3 +73,31 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     });
     common(config, source, consumers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_the_own_host_is_believed_unless_told_otherwise() {
+        for (secure, trusted) in [
+            (true, json!(["127.0.0.0/8", "::1/128"])),
+            (false, json!(["0.0.0.0/0", "::/0"])),
+        ] {
+            let config = json!({
+                "ca_certificates": [], "skip_consumer_lookup": false, "allow_partial_chain": false,
+                "revocation_check_mode": "SKIP", "http_timeout": 1, "cert_cache_ttl": 1,
+                "certificate_header_name": "X-Cert", "certificate_header_format": "url_encoded",
+                "secure_source": secure,
+            });
+            let made = translate(&config, &Consumers::NONE).expect("it is served");
+            let source = &made["source"]["header"];
+            assert_eq!(
+                (&source["name"], &source["encoding"]),
+                (&json!("X-Cert"), &json!("url"))
+            );
+            assert_eq!(source["trusted"], trusted, "{secure}");
+        }
+    }
+}

@@ -139,3 +139,50 @@ pub(super) fn common(
 fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     common(config, Source::Handshake, consumers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn config() -> Value {
+        json!({
+            "consumer_by": ["custom_id", "username"], "ca_certificates": ["known", "unknown"],
+            "skip_consumer_lookup": true, "allow_partial_chain": false, "revocation_check_mode": "STRICT",
+            "http_timeout": 1000, "cert_cache_ttl": 60_000, "send_ca_dn": false,
+            "http_proxy_host": "proxy.test", "http_proxy_port": 3128, "anonymous": "guest",
+        })
+    }
+
+    #[test]
+    fn authorities_are_found_by_their_ids() {
+        let known = Consumers {
+            find: &|name| Some(format!("id of {name}")),
+            authority: &|id| (id == "known").then(|| "PEM".to_owned()),
+        };
+        let made = translate(&config(), &known).expect("it is served");
+        assert_eq!(made["authorities"], json!(["PEM"]));
+        assert_eq!(
+            (&made["revocation"], &made["cache_seconds"]),
+            (&json!("strict"), &json!(60))
+        );
+        assert_eq!(
+            (&made["consumer_required"], &made["source"]),
+            (&json!(false), &json!("handshake"))
+        );
+        assert_eq!(made["http"]["proxy"], json!("http://proxy.test:3128"));
+        assert_eq!(made["identity"]["anonymous"], json!("id of guest"));
+        let mut named = config();
+        named["send_ca_dn"] = json!(true);
+        assert_eq!(
+            translate(&named, &known).expect_err("refused").field,
+            "send_ca_dn"
+        );
+    }
+
+    #[test]
+    fn without_an_authority_no_certificate_is_good() {
+        let made = translate(&config(), &Consumers::NONE).expect("it is served");
+        assert_eq!(made["authorities"], json!([]));
+    }
+}

@@ -122,8 +122,8 @@ fn certificates_lead_to_consumers_by_alternative_names_and_then_by_the_common_na
     for (common_name, alternative, expected) in [
         ("BOB", &[][..], Some("bob")),
         ("cid", &[], Some("alice")),
-        ("nobody", &[], None),
-        ("nobody", &["BOB"], Some("bob")),
+        ("mallory", &[], None),
+        ("mallory", &["BOB"], Some("bob")),
         ("BOB", &["cid"], Some("alice")),
     ] {
         let client = authority.client(common_name, |it| it.subject_alt_names = with_names(alternative));
@@ -139,21 +139,21 @@ fn certificates_lead_to_consumers_by_alternative_names_and_then_by_the_common_na
             "{common_name} {alternative:?}"
         );
     }
-    let nobody = authority.client("nobody", |_| {});
+    let mallory = authority.client("mallory", |_| {});
     let open = filter(&authority, |config| config.consumer_required = false);
-    let mut seen = call(&[&nobody]);
+    let mut seen = call(&[&mallory]);
     seen.request.headers.append(b"X-Consumer-Username", b"forged");
     assert_eq!(word(&open.on_request(&mut seen)), "continue");
     assert_eq!(
         lines(&seen.request.headers),
-        ["X-Credential-Identifier: CN=nobody"]
+        ["X-Credential-Identifier: CN=mallory"]
     );
     assert!(seen.has_fingerprint());
-    let standing_in = filter(&authority, |config| {
+    let with_default = filter(&authority, |config| {
         config.default_consumer = Some("guest".into())
     });
     assert_eq!(
-        judged(&standing_in, &[&nobody]),
+        judged(&with_default, &[&mallory]),
         ("continue".into(), Some("guest".into()))
     );
 }
@@ -380,7 +380,7 @@ fn bad_configurations_are_refused_at_their_place() {
             "source.header.name",
         ),
         (
-            json!({"authorities": [pem], "default_consumer": "nobody"}),
+            json!({"authorities": [pem], "default_consumer": "mallory"}),
             "default_consumer",
         ),
         (

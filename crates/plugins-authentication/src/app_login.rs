@@ -124,7 +124,7 @@ impl Default for AppLogin {
 
 impl Plugin for AppLogin {
     fn name(&self) -> &'static str {
-        NAME
+        "app-login"
     }
 
     fn config_schema(&self) -> schemars::Schema {

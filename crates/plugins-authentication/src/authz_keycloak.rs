@@ -136,7 +136,7 @@ impl Default for AuthzKeycloak {
 
 impl Plugin for AuthzKeycloak {
     fn name(&self) -> &'static str {
-        NAME
+        "authz-keycloak"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -78,7 +78,7 @@ impl Default for CasLogin {
 
 impl Plugin for CasLogin {
     fn name(&self) -> &'static str {
-        NAME
+        "cas-login"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -76,7 +76,7 @@ impl Default for CasdoorLogin {
 
 impl Plugin for CasdoorLogin {
     fn name(&self) -> &'static str {
-        NAME
+        "casdoor-login"
     }
 
     fn config_schema(&self) -> schemars::Schema {

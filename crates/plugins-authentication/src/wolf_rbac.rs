@@ -102,7 +102,7 @@ fn check(config: &Value) -> Result<(), Vec<Diagnostic>> {
 
 impl Plugin for WolfRbac {
     fn name(&self) -> &'static str {
-        NAME
+        "wolf-rbac"
     }
 
     fn config_schema(&self) -> schemars::Schema {

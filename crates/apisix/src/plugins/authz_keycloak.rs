@@ -21,7 +21,8 @@ struct Options {
     client_id: String,
     client_secret: Option<String>,
     policy_enforcement_mode: String,
-    permissions: Vec<String>,
+    /// A list; by default an empty map, which is an empty list in Lua.
+    permissions: Value,
     lazy_load_paths: bool,
     http_method_as_scope: bool,
     timeout: u64,
@@ -35,6 +36,11 @@ struct Options {
     access_token_expires_leeway: u64,
     password_grant_token_generation_incoming_uri: Option<String>,
     max_req_body_size: usize,
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 impl PluginAdapter for AuthzKeycloak {
@@ -75,7 +81,7 @@ impl PluginAdapter for AuthzKeycloak {
             client_id: options.client_id,
             client_secret: options.client_secret,
             enforcing: options.policy_enforcement_mode == "ENFORCING",
-            permissions: options.permissions,
+            permissions: texts(&options.permissions),
             by_path: options.lazy_load_paths,
             method_as_scope: options.http_method_as_scope,
             denied_redirect: options.access_denied_redirect_uri,

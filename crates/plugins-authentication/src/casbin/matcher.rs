@@ -136,7 +136,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    fn expect(&mut self, mark: &str) -> Result<(), String> {
+    fn need(&mut self, mark: &str) -> Result<(), String> {
         match self.take(mark) {
             true => Ok(()),
             false => Err(format!(
@@ -183,7 +183,7 @@ impl<'r> Reader<'r> {
     fn primary(&mut self) -> Result<Expression, String> {
         if self.take("(") {
             let inner = self.or()?;
-            self.expect(")")?;
+            self.need(")")?;
             return Ok(inner);
         }
         let start = self.rest.trim_start();
@@ -206,14 +206,14 @@ impl<'r> Reader<'r> {
 
     fn call(&mut self, name: &str) -> Result<Expression, String> {
         let first = self.operand()?;
-        self.expect(",")?;
+        self.need(",")?;
         let second = self.operand()?;
         if self.take(",") {
             return Err(format!(
                 "'{name}' with more than two arguments (domains) is not available"
             ));
         }
-        self.expect(")")?;
+        self.need(")")?;
         if let Some(kind) = self.names.roles.iter().position(|role| role == name) {
             return Ok(Expression::Role(kind, first, second));
         }
@@ -232,12 +232,12 @@ impl<'r> Reader<'r> {
         let rest = self.rest.trim_start();
         if let Some(behind) = rest.strip_prefix("in").filter(|it| it.starts_with([' ', '('])) {
             self.rest = behind;
-            self.expect("(")?;
+            self.need("(")?;
             let mut list = vec![self.operand()?];
             while self.take(",") {
                 list.push(self.operand()?);
             }
-            self.expect(")")?;
+            self.need(")")?;
             return Ok(Expression::In(left, list));
         }
         Err(format!("expected a comparison before '{}'", shortened(rest)))

@@ -65,7 +65,7 @@ pub struct Casbin;
 
 impl Plugin for Casbin {
     fn name(&self) -> &'static str {
-        NAME
+        "casbin"
     }
 
     fn config_schema(&self) -> schemars::Schema {

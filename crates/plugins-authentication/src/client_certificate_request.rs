@@ -41,7 +41,7 @@ struct Asking;
 
 impl Filter for Asking {
     fn phases(&self) -> Phases {
-        Phases::default()
+        Phases::REQUEST
     }
 
     fn asks_client_certificate(&self) -> bool {
@@ -56,10 +56,10 @@ mod tests {
     use weir_plugins_testkit::*;
 
     #[test]
-    fn it_asks_and_has_no_work_on_calls() {
+    fn it_asks_and_calls_go_on() {
         let filter = build(&ClientCertificateRequest, &json!({})).expect("valid");
         assert!(filter.asks_client_certificate());
-        assert_eq!(filter.phases(), Phases::default());
+        assert_eq!(word(&filter.on_request(&mut exchange())), "continue");
         assert_eq!(refused_at(&ClientCertificateRequest, &json!({"a": 1})).len(), 1);
     }
 }

@@ -178,10 +178,10 @@ impl Plugin for MtlsAuth {
             faults.extend(vec![Diagnostic::error(place, message)]);
             Authorities::default()
         });
-        if let Source::Header(header) = &config.source {
-            if !weir_plugin::headers::is_name(header.name.as_bytes()) {
-                faults.add_at(&["source", "header", "name"], "expected a header name");
-            }
+        if let Source::Header(header) = &config.source
+            && !weir_plugin::headers::is_name(header.name.as_bytes())
+        {
+            faults.add_at(&["source", "header", "name"], "expected a header name");
         }
         let names = ConsumerNames::of(context);
         let default_consumer = config.default_consumer.as_ref().map(|name| {

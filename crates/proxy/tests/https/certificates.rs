@@ -193,7 +193,7 @@ fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
     let good = Made::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
-    upstream.serve(|request| answer(&request.head.get("x-shown").unwrap_or_else(|| "not asked".into())));
+    upstream.serve(|request| answer(request.head.get("x-shown").unwrap_or_else(|| "not asked".into())));
     model["certificates"] = json!([{"names": ["open.test", "closed.test"], "key_pairs": [good.pair()]}]);
     let ask = json!([{"use": {"name": "puppet", "config": {"ask_certificate": true}}}]);
     let mut closed = model["routes"][0].clone();

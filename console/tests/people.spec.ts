@@ -126,3 +126,51 @@ portalTest('35: who leaves a team loses its applications', async ({ page, shop, 
   await expect(page.getByRole('link', { name: 'Till' })).toBeVisible()
   await other.context().close()
 })
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  portalTest(`pages of those who are signed in are accessible, ${colorScheme}`, async ({ page, shop }) => {
+    portalTest.setTimeout(240_000)
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await join(page, shop, 'ann')
+    const post = async (path: string, data: unknown) => {
+      const answer = await page.request.post(`${shop.portal}/portal/v1${path}`, { data, headers: { origin: shop.portal } })
+      expect(answer.status(), path).toBe(201)
+      return (await answer.json()) as { name: string }
+    }
+    const { name } = await post('/apps', { title: 'Till' })
+    await post('/teams', { name: 'Retail' })
+    await post(`/apps/${name}/subscriptions`, { publication: 'shop/1.0.0/default', plan: 'gold', conditions_revision: 1 })
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      for (const path of ['/apps', `/apps/${name}`, `/apps/${name}/usage`, `/apps/${name}/calls`, '/teams', '/account']) {
+        await page.goto(`${shop.portal}${path}`)
+        await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+        await page.waitForLoadState('networkidle')
+        expect(await findings(page), `${path} at ${width}`).toEqual([])
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+        expect(wide, `${path} at ${width} is wider than its window`).toBeLessThanOrEqual(0)
+      }
+    }
+  })
+}
+
+portalTest('one changes the name, takes the own data, changes roles, and removes the account', async ({ page, shop }) => {
+  portalTest.setTimeout(240_000)
+  await join(page, shop, 'ann')
+  await page.goto(`${shop.portal}/account`)
+  await page.getByLabel('Your name').fill('Ann Other')
+  await page.getByRole('button', { name: 'Change the name' }).click()
+  await expect(page.getByRole('status').filter({ hasText: 'The name is changed.' })).toBeVisible()
+  const data = (await (await page.request.get(`${shop.portal}/portal/v1/account/data`)).json()) as { account: { name: string; mail: string }; sessions: unknown[] }
+  expect(data.account).toMatchObject({ name: 'Ann Other', mail: 'ann@example.com' })
+  expect(data.sessions).toHaveLength(1)
+  await expect(page.getByRole('link', { name: 'Download my data' })).toHaveAttribute('href', '/portal/v1/account/data')
+  await page.getByRole('button', { name: 'Remove my account' }).click()
+  await page.getByRole('dialog', { name: 'Remove your account?' }).getByRole('button', { name: 'Remove it' }).click()
+  await expect(page).toHaveURL(`${shop.portal}/`)
+  await page.goto(`${shop.portal}/apps`)
+  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
+  const yaml = await fetch(`${shop.portal}/portal/v1/apis/shop/versions/1.0.0/openapi.yaml`)
+  expect(yaml.headers.get('content-type')).toBe('application/openapi+yaml')
+  expect(await yaml.text()).toContain('operationId: listOrders')
+})

@@ -197,6 +197,21 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<Fault> {
             faults.push((format!("sign_up.notify[{index}]"), message));
         }
     }
+    for (index, provider) in portal.providers.iter().enumerate() {
+        let is_twice = portal.providers[..index]
+            .iter()
+            .any(|it| it.name == provider.name);
+        if is_twice {
+            let message = format!("the provider '{}' is named twice", provider.name);
+            faults.push((format!("providers[{index}].name"), message));
+        }
+        for (place, team) in provider.teams.iter().enumerate() {
+            if team.group.is_empty() || team.team.trim().is_empty() || team.team.chars().count() > 80 {
+                let message = "expected a group, and a team's name of 1 to 80 characters".to_owned();
+                faults.push((format!("providers[{index}].teams[{place}]"), message));
+            }
+        }
+    }
     let links = portal.footer.iter().enumerate();
     faults.extend(links.filter_map(|(index, link)| link_fault(format!("footer[{index}].to"), link)));
     if portal.home.len() > MAX_PAGE {

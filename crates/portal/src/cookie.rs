@@ -2,6 +2,7 @@
 
 use crate::people::SESSION;
 use axum::http::{HeaderMap, header};
+use weir_control::access::openid::engine::LONGEST_LOGIN;
 
 /// Over TLS browsers keep a cookie with this prefix for one host and refuse it in the clear.
 const SECURE: &str = "__Host-weir-portal";
@@ -28,6 +29,26 @@ pub fn set(value: &str, is_secure: bool) -> String {
     )
 }
 
+/// A login with an identity provider that has begun.
+const LOGIN: [&str; 2] = ["weir-portal-login", "__Host-weir-portal-login"];
+
+/// The header that keeps a login that has begun. It is sent with the way back from the provider.
+pub fn set_login(value: &str, is_secure: bool) -> String {
+    let (name, age) = (LOGIN[usize::from(is_secure)], LONGEST_LOGIN.as_secs());
+    format!("{name}={value}{}; Max-Age={age}", attributes(is_secure))
+}
+
+/// The header that removes it.
+pub fn clear_login(is_secure: bool) -> String {
+    let name = LOGIN[usize::from(is_secure)];
+    format!("{name}={}; Max-Age=0", attributes(is_secure))
+}
+
+/// The login that has begun.
+pub fn get_login(headers: &HeaderMap, is_secure: bool) -> Option<String> {
+    named(headers, LOGIN[usize::from(is_secure)])
+}
+
 /// The header that removes it.
 pub fn clear(is_secure: bool) -> String {
     format!("{}={}; Max-Age=0", name(is_secure), attributes(is_secure))
@@ -35,11 +56,15 @@ pub fn clear(is_secure: bool) -> String {
 
 /// Its value; `None`: there is none, or there are several.
 pub fn get(headers: &HeaderMap, is_secure: bool) -> Option<String> {
+    named(headers, name(is_secure))
+}
+
+fn named(headers: &HeaderMap, name: &str) -> Option<String> {
     let all = headers.get_all(header::COOKIE).iter();
     let pairs = all.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
     let mut values = pairs.filter_map(|pair| {
         let (known, value) = pair.trim().split_once('=')?;
-        (known == name(is_secure)).then(|| value.to_owned())
+        (known == name).then(|| value.to_owned())
     });
     let first = values.next()?;
     values.next().is_none().then_some(first)

@@ -114,7 +114,7 @@ fn viewer(developer: Developer) -> Viewer {
     Viewer {
         developer: Some(developer.id),
         mail: developer.mail,
-        groups: developer.groups,
+        groups: developer.groups.into_iter().chain(developer.provided).collect(),
     }
 }
 

@@ -28,6 +28,7 @@ mod shell;
 mod state;
 mod turns;
 mod viewer;
+mod yaml;
 
 use weir_control::developers as people;
 

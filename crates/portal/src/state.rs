@@ -15,6 +15,8 @@ use std::time::SystemTime;
 use weir_apis::entities::Portal;
 use weir_console::Archive;
 use weir_control::access::Audit;
+use weir_control::access::openid::Providers;
+use weir_control::access::openid::client::Client;
 use weir_control::access::password::Passwords;
 use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
@@ -44,6 +46,8 @@ pub struct Options {
     pub outbox: Outbox,
     /// The record of what developers do.
     pub audit: Audit,
+    /// The identity providers that portals may name.
+    pub providers: Providers,
 }
 
 /// A mail.
@@ -83,6 +87,9 @@ pub struct Portals {
     pub(crate) tries: Turns,
     pub(crate) people: People,
     pub(crate) audit: Audit,
+    pub(crate) providers: Providers,
+    /// What asks identity providers.
+    pub(crate) openid: Client,
     outbox: Outbox,
     post: Option<Post>,
     is_tls: bool,
@@ -130,6 +137,8 @@ impl Portals {
             tries: Turns::default(),
             people: People::new(options.operational, Passwords::default()),
             audit: options.audit,
+            providers: options.providers,
+            openid: Client::default(),
             outbox: options.outbox,
             post: options.post,
             is_tls: options.is_tls,

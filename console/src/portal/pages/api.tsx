@@ -58,6 +58,9 @@ function Shown({ api, version, rest }: { api: ApiDetail; version: VersionDetail;
           <a className="button" href={`${versionPath(api.name, version.version)}/openapi.json`} download>
             OpenAPI
           </a>
+          <a className="button" href={`${versionPath(api.name, version.version)}/openapi.yaml`} download aria-label="OpenAPI as YAML">
+            YAML
+          </a>
         </>
       }
     >

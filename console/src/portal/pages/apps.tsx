@@ -188,7 +188,8 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
       </p>
       {subscription.state === 'pending' && <p>The provider has to accept it. You get a key then.</p>}
       {subscription.keys.length > 0 && (
-        <table className="plain">
+        <div className="wide" tabIndex={0} role="group" aria-label="Keys">
+        <table className="plain keys">
           <thead>
             <tr>
               <th scope="col">Key</th>
@@ -231,6 +232,7 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
             })}
           </tbody>
         </table>
+        </div>
       )}
       {isOpen && (
         <div className="row">
@@ -354,6 +356,7 @@ function CallsShown({ app }: { app: string }) {
         </Button>
       </div>
       {calls.data?.items.length === 0 && <p className="muted">No call is kept. Refused calls are kept, of the others a sample.</p>}
+      {(calls.data?.items.length ?? 0) > 0 && (
       <div className="wide" tabIndex={0} role="group" aria-label="Calls">
         <table className="plain card">
           <thead>
@@ -387,6 +390,7 @@ function CallsShown({ app }: { app: string }) {
           </tbody>
         </table>
       </div>
+      )}
     </div>
   )
 }

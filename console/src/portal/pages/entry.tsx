@@ -55,6 +55,19 @@ export function Form({ label, onSubmit, children, submit, isBusy }: { label: str
   )
 }
 
+/** Why a login with an identity provider came to nothing, in words. */
+const REFUSED: Record<string, string> = {
+  'provider-unavailable': 'The identity provider does not answer as it should. Try again later.',
+  refused: 'The identity provider has refused the login.',
+  'not-begun-here': 'This browser has begun no such login, or too long ago. Try again.',
+  'token-not-accepted': 'What the identity provider said is not accepted. Ask the administrators of this portal.',
+  'no-mail': 'The identity provider tells no confirmed mail address of yours.',
+  'other-account': 'There is an account with your mail address already. Sign in with its password.',
+  'not-welcome': 'Accounts like yours cannot sign up here. Ask the administrators of this portal.',
+  waiting: 'Your account waits for somebody to approve it.',
+  'not-active': 'Your account is not active. Ask the administrators of this portal.',
+}
+
 const PASSWORD = 'At least 10 characters. A sentence is good.'
 
 export function Login() {
@@ -66,10 +79,28 @@ export function Login() {
   const signIn = useWrite<Me, { mail: string; password: string }>('POST', () => '/session')
   const portal = usePortal()
   const wanted = query.get('to') ?? '/apps'
+  const refused = query.get('error')
   const submit = () =>
     signIn.mutate({ mail, password }, { onSuccess: () => void client.invalidateQueries().then(() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')) })
   return (
     <Page title="Sign in">
+      {refused !== null && (
+        <p className="note bad" role="alert">
+          {REFUSED[refused] ?? 'The login has failed.'}
+        </p>
+      )}
+      {(portal.data?.providers.length ?? 0) > 0 && (
+        <ul className="card narrow-form providers" aria-label="Identity providers">
+          {portal.data?.providers.map((it) => (
+            <li key={it.name}>
+              {/* The server sends the browser on: this is no page of the application. */}
+              <a className="button" href={`/portal/v1/session/openid/${encodeURIComponent(it.name)}?to=${encodeURIComponent(wanted)}`}>
+                Sign in with {it.title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
       <Form label="Sign in" onSubmit={submit} submit="Sign in" isBusy={signIn.isPending}>
         <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} />
         <Field label="Password" name="password" type="password" autoComplete="current-password" value={password} onChange={typePassword} />

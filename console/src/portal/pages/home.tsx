@@ -44,7 +44,7 @@ export default function Home() {
       </section>
       <section className="stack" aria-label="Your first call">
         <h2>Your first call</h2>
-        <ol className="steps">
+        <ol className="first-steps">
           <li>
             <strong>Choose an API</strong>
             <span>

@@ -23,7 +23,9 @@ pub use definition::{
 };
 pub use environment::{Environment, EnvironmentKind};
 pub use hook::Hook;
-pub use portal::{Colours, Font, Link, Page, Portal, SignUp, SignUpMode, Theme};
+pub use portal::{
+    Colours, Font, Link, Page, Portal, RoleInTeam, SignInProvider, SignUp, SignUpMode, TeamOfGroup, Theme,
+};
 pub use product::{PREFIX as PRODUCTS, Product, ProductState};
 pub use publication::{
     Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Publication, PublicationState,

@@ -36,6 +36,9 @@ pub struct Portal {
     pub home: String,
     /// Who may sign up.
     pub sign_up: SignUp,
+    /// Identity providers through which developers sign in.
+    #[serde(skip_serializing_if = "is_default")]
+    pub providers: Vec<SignInProvider>,
     /// How it looks.
     #[serde(skip_serializing_if = "is_default")]
     pub theme: Theme,
@@ -72,6 +75,42 @@ pub struct SignUp {
     /// Mail addresses of those who approve: they are told that somebody waits.
     #[serde(skip_serializing_if = "is_default")]
     pub notify: Vec<String>,
+}
+
+/// An identity provider through which developers sign in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignInProvider {
+    /// Its name among the identity providers of this Weir.
+    pub name: String,
+    /// Teams of which members of its groups are members.
+    #[serde(skip_serializing_if = "is_default")]
+    pub teams: Vec<TeamOfGroup>,
+}
+
+/// A team of which members of a group are members.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TeamOfGroup {
+    /// The group, as the provider calls it.
+    pub group: String,
+    /// The name of the team. It is made if it is not there.
+    pub team: String,
+    /// What they are in it.
+    pub role: RoleInTeam,
+}
+
+/// What a member of a team may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoleInTeam {
+    /// Sees its applications.
+    Viewer,
+    /// Changes its applications, too.
+    #[default]
+    Member,
+    /// Invites and removes, too.
+    Owner,
 }
 
 /// A link.

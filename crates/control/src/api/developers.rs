@@ -150,6 +150,8 @@ pub struct DeveloperLine {
     state: DeveloperState,
     /// Groups that decide what is shown.
     groups: BTreeSet<String>,
+    /// Groups that an identity provider said with the last login.
+    provided: BTreeSet<String>,
     /// Since when, in seconds since 1970.
     created: u64,
     /// What was decided last; `null`: nothing.
@@ -282,6 +284,7 @@ impl<'a> Desk<'a> {
             name: developer.name,
             state: developer.state,
             groups: developer.groups,
+            provided: developer.provided,
             created: developer.created,
             decided: developer.decided.map(|it| DecisionLine {
                 by: it.by,
@@ -398,6 +401,7 @@ async fn create(
         password: None,
         state: DeveloperState::Registered,
         groups: checked_groups(wanted.groups)?,
+        provided: BTreeSet::new(),
         created: seconds(now),
         decided: Some(Decided {
             by: caller.name(),

@@ -190,7 +190,7 @@ pub struct ProviderRequest {
     /// The claim that holds the groups; left out: `groups`.
     #[serde(default)]
     groups_claim: Option<String>,
-    /// What members of groups may do. Somebody who is in none of them is not let in.
+    /// What members of groups may do. Somebody who is in none of them is not let in. Empty: for developers of portals only.
     mappings: Vec<GroupRights>,
 }
 
@@ -280,11 +280,9 @@ fn faults_of(provider: &Provider) -> Vec<(String, String)> {
     if !provider.scopes.iter().all(|it| is_text(it) && !it.contains(' ')) {
         fault("scopes", "expected words without spaces");
     }
-    if provider.mappings.is_empty() || provider.mappings.len() > MAX_MAPPINGS {
-        fault(
-            "mappings",
-            "expected 1 to 1,000: without one, nothing is allowed to those who log in",
-        );
+    // Without any, it gives no login to this Weir: it is for the developers of portals.
+    if provider.mappings.len() > MAX_MAPPINGS {
+        fault("mappings", "expected at most 1,000");
     }
     if !provider.mappings.iter().all(|it| is_text(&it.group)) {
         fault("mappings", "expected a group in each");

@@ -283,6 +283,7 @@ pub async fn options(State(api): State<Arc<Api>>) -> Json<LoginOptions> {
             .providers()
             .list()
             .iter()
+            .filter(|it| !it.mappings.is_empty())
             .map(|it| LoginProvider {
                 name: it.name.clone(),
                 display_name: it.display_name.clone(),

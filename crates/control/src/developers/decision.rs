@@ -109,6 +109,7 @@ mod tests {
             password: None,
             state,
             groups: Default::default(),
+            provided: Default::default(),
             created: 0,
             decided: None,
         }

@@ -50,6 +50,9 @@ pub struct Developer {
     /// Groups that decide what is shown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub groups: BTreeSet<String>,
+    /// Groups that an identity provider said with the last login.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub provided: BTreeSet<String>,
     /// Seconds since 1970.
     pub created: u64,
     /// What an administrator has decided last.
@@ -179,6 +182,34 @@ impl People {
         }
     }
 
+    /// The developer of an account at an identity provider.
+    pub async fn by_account(
+        &self,
+        portal: &str,
+        account: &str,
+        now: SystemTime,
+    ) -> Result<Option<Developer>, Problem> {
+        let key = key(portal, &format!("accounts/{}", hash(account)))?;
+        let id = self.store.read::<String>(&key, now).await.map_err(failed)?;
+        match id {
+            Some(id) => self.developer(portal, &id.value, now).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Notes whose account at an identity provider it is.
+    pub async fn put_account(
+        &self,
+        portal: &str,
+        account: &str,
+        developer: &str,
+        now: SystemTime,
+    ) -> Result<(), Problem> {
+        let key = key(portal, &format!("accounts/{}", hash(account)))?;
+        let id = developer.to_owned();
+        self.store.put(&key, &id, (None, now)).await.map_err(failed)
+    }
+
     /// Makes a developer; `false`: there is one with this address.
     pub async fn add(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<bool, Problem> {
         // The address first: of two who sign up with one, the second is refused here.
@@ -237,10 +268,12 @@ impl People {
     /// Removes a developer with all sessions.
     pub async fn remove(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<(), Problem> {
         self.end_sessions(portal, &developer.id, |_| true, now).await?;
-        let keys = [
-            key(portal, &format!("mails/{}", hash(&developer.mail)))?,
-            key(portal, &format!("developers/{}", developer.id))?,
-        ];
+        let accounts = format!("portal/{portal}/accounts/");
+        let accounts = self.store.list::<String>(&accounts, now).await.map_err(failed)?;
+        let own = accounts.into_iter().filter(|it| it.value == developer.id);
+        let mut keys: Vec<Key> = own.map(|it| it.key).collect();
+        keys.push(key(portal, &format!("mails/{}", hash(&developer.mail)))?);
+        keys.push(key(portal, &format!("developers/{}", developer.id))?);
         self.store.remove(keys, now).await.map_err(failed)
     }
 
@@ -282,15 +315,25 @@ impl People {
         cookie: &str,
         now: SystemTime,
     ) -> Result<Option<Developer>, Problem> {
+        let Some(session) = self.session(portal, cookie, now).await? else {
+            return Ok(None);
+        };
+        let developer = self.developer(portal, &session.developer, now).await?;
+        Ok(developer.filter(|it| it.state == DeveloperState::Active))
+    }
+
+    /// The session of a cookie.
+    pub async fn session(
+        &self,
+        portal: &str,
+        cookie: &str,
+        now: SystemTime,
+    ) -> Result<Option<Session>, Problem> {
         let Some(key) = session_key(portal, cookie) else {
             return Ok(None);
         };
         let session = self.store.read::<Session>(&key, now).await.map_err(failed)?;
-        let Some(session) = session else {
-            return Ok(None);
-        };
-        let developer = self.developer(portal, &session.value.developer, now).await?;
-        Ok(developer.filter(|it| it.state == DeveloperState::Active))
+        Ok(session.map(|it| it.value))
     }
 
     /// Ends the session of a cookie.

@@ -1,12 +1,13 @@
 //! Teams: developers who own applications together.
 
-use super::store::{Developer, People, failed, key};
+use super::store::{Developer, People, failed, hash, key, seconds};
 use crate::api::Problem;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
+use weir_apis::entities::{RoleInTeam, SignInProvider};
 
 /// Members of a team.
 const MAX_MEMBERS: usize = 200;
@@ -53,7 +54,59 @@ impl Team {
     }
 }
 
+impl From<RoleInTeam> for TeamRole {
+    fn from(role: RoleInTeam) -> Self {
+        match role {
+            RoleInTeam::Viewer => Self::Viewer,
+            RoleInTeam::Member => Self::Member,
+            RoleInTeam::Owner => Self::Owner,
+        }
+    }
+}
+
+/// The team that an identity provider's groups make: the same for all who belong to it.
+fn provided_id(provider: &str, team: &str) -> String {
+    let whole = hash(&format!("{provider}\n{team}"));
+    whole.chars().take(16).collect()
+}
+
 impl People {
+    /// Puts a developer into the teams that a provider's groups give, and takes the developer out of its others.
+    pub async fn provide_teams(
+        &self,
+        portal: &str,
+        provider: &SignInProvider,
+        (developer, groups): (&str, &BTreeSet<String>),
+        now: SystemTime,
+    ) -> Result<(), Problem> {
+        let mut wanted: BTreeMap<&str, Option<TeamRole>> = BTreeMap::new();
+        for it in &provider.teams {
+            let role = groups.contains(&it.group).then(|| TeamRole::from(it.role));
+            let known = wanted.entry(it.team.trim()).or_default();
+            *known = (*known).max(role);
+        }
+        for (name, role) in wanted {
+            let key = key(portal, &format!("teams/{}", provided_id(&provider.name, name)))?;
+            let changed = self.store.update::<Team>(&key, now, |known| {
+                let known = known.map(|it| &it.value);
+                let is_as_wanted = known.and_then(|it| it.members.get(developer)).copied() == role;
+                let mut team = known.cloned().unwrap_or_else(|| Team {
+                    id: provided_id(&provider.name, name),
+                    name: name.to_owned(),
+                    members: BTreeMap::new(),
+                    created: seconds(now),
+                });
+                match role {
+                    Some(role) => team.members.insert(developer.to_owned(), role),
+                    None => team.members.remove(developer),
+                };
+                (!is_as_wanted).then_some((team, None))
+            });
+            changed.await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// The teams of a developer.
     pub async fn memberships(
         &self,

@@ -4,7 +4,7 @@
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, DeveloperState, Purpose, mail_of, random_id, seconds};
+use crate::people::{Developer, DeveloperState, Purpose, Session, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -13,7 +13,7 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
-use weir_apis::entities::SignUpMode;
+use weir_apis::entities::{SignUp, SignUpMode};
 use weir_control::access::AuditedAs;
 use weir_control::access::password::{PasswordError, fault_of};
 use weir_control::api::Problem;
@@ -107,6 +107,8 @@ pub struct Me {
     mail: String,
     /// The name.
     name: String,
+    /// Whether there is a password: who signs in through an identity provider needs none.
+    has_password: bool,
 }
 
 /// A sentence for people.
@@ -236,18 +238,24 @@ fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Pr
 async fn me(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<Me>, Problem> {
     if visit.viewer.developer.is_none() {
         let (mail, name) = (String::new(), String::new());
-        return Ok(Json(Me { id: None, mail, name }));
+        return Ok(Json(Me {
+            id: None,
+            mail,
+            name,
+            has_password: false,
+        }));
     }
     Ok(Json(shown(
         &developer(&portals, &visit, SystemTime::now()).await?,
     )))
 }
 
-fn shown(developer: &Developer) -> Me {
+pub fn shown(developer: &Developer) -> Me {
     Me {
         id: Some(developer.id.clone()),
         mail: developer.mail.clone(),
         name: developer.name.clone(),
+        has_password: developer.password.is_some(),
     }
 }
 
@@ -268,23 +276,7 @@ async fn sign_up(
         None => None,
     };
     let is_invited = matches!(&invited, Some(Purpose::Invitation { mail: to, .. }) if *to == mail);
-    let domain = mail.split_once('@').map_or("", |(_, domain)| domain);
-    let is_welcome = rules.domains.is_empty() || rules.domains.iter().any(|it| it == domain);
-    match rules.mode {
-        SignUpMode::Closed => {
-            return Err(Problem::forbidden(
-                "signing up is closed here; ask the administrators of this portal",
-            ));
-        }
-        SignUpMode::Invited if !is_invited => {
-            return Err(Problem::forbidden("only those who are invited can sign up here"));
-        }
-        _ if !is_welcome && !is_invited => {
-            let detail = format!("only addresses of {} can sign up here", rules.domains.join(", "));
-            return Err(Problem::forbidden(detail));
-        }
-        _ => {}
-    }
+    may_join(rules, &mail, is_invited).map_err(Problem::forbidden)?;
     portals.need_mail()?;
     take_turn(&portals, &visit, now)?;
     // Hashed whether or not the address is known: both take as long.
@@ -296,6 +288,7 @@ async fn sign_up(
         password: Some(password.map_err(|error| busy(&error))?),
         state: DeveloperState::Registered,
         groups: Default::default(),
+        provided: Default::default(),
         created: seconds(now),
         decided: None,
     };
@@ -305,6 +298,7 @@ async fn sign_up(
             let again = Developer {
                 id: known.id,
                 groups: known.groups,
+                provided: known.provided,
                 decided: known.decided,
                 ..developer
             };
@@ -374,7 +368,7 @@ async fn confirm(
 }
 
 /// The mail address of somebody who has registered is right. Who was made or approved by an administrator need not wait.
-async fn confirmed(
+pub async fn confirmed(
     portals: &Portals,
     visit: &Visit,
     developer: &mut Developer,
@@ -394,6 +388,23 @@ async fn confirmed(
         }
     }
     portals.tell(visit, "developer.confirmed", developer, now).await
+}
+
+/// Whether somebody with this address may have an account, by the portal's rules. The error says why not.
+pub fn may_join(rules: &SignUp, mail: &str, is_invited: bool) -> Result<(), String> {
+    let domain = mail.split_once('@').map_or("", |(_, domain)| domain);
+    let is_welcome = rules.domains.is_empty() || rules.domains.iter().any(|it| it == domain);
+    match rules.mode {
+        SignUpMode::Closed => {
+            Err("signing up is closed here; ask the administrators of this portal".to_owned())
+        }
+        SignUpMode::Invited if !is_invited => Err("only those who are invited can sign up here".to_owned()),
+        _ if !is_welcome && !is_invited => Err(format!(
+            "only addresses of {} can sign up here",
+            rules.domains.join(", ")
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn gone() -> Problem {
@@ -450,17 +461,28 @@ async fn sign_in(
             return Err(refused("your account was not approved", &developer));
         }
     }
+    let cookie = begin_session(&portals, &visit, &developer, &headers).await?;
+    let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
+    let who = AuditedAs(format!("developer {}", developer.mail));
+    answer.extensions_mut().insert(who);
+    Ok(answer)
+}
+
+/// Begins a session. Gives the header that sets its cookie.
+pub async fn begin_session(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &Developer,
+    headers: &HeaderMap,
+) -> Result<String, Problem> {
     let agent = headers
         .get(header::USER_AGENT)
         .and_then(|it| it.to_str().ok())
         .unwrap_or_default();
     let from = (visit.address.to_canonical().to_string(), agent.to_owned());
+    let (portal, now) = (&visit.portal.name, SystemTime::now());
     let value = portals.people.begin(portal, &developer.id, from, now).await?;
-    let cookie = cookie::set(&value, visit.is_secure());
-    let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
-    let who = AuditedAs(format!("developer {}", developer.mail));
-    answer.extensions_mut().insert(who);
-    Ok(answer)
+    Ok(cookie::set(&value, visit.is_secure()))
 }
 
 /// What was decided, with the reason that the administrator gave.
@@ -555,6 +577,7 @@ async fn reset(
 async fn change(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
     Json(wanted): Json<AccountChange>,
 ) -> Result<Json<Me>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -562,6 +585,7 @@ async fn change(
     if let Some(name) = &wanted.name {
         developer.name = checked_name(name)?;
     }
+    let is_new_password = wanted.new_password.is_some();
     if let Some(password) = wanted.new_password {
         let old = wanted.old_password.unwrap_or_default();
         let is_right = portals
@@ -579,6 +603,16 @@ async fn change(
         developer.password = Some(hash.map_err(|error| busy(&error))?);
     }
     portals.people.put(portal, &developer, now).await?;
+    if is_new_password {
+        // Somebody else may have the old one. This browser has just shown it.
+        let cookie = cookie::get(&headers, visit.is_secure()).unwrap_or_default();
+        let own = portals.people.session(portal, &cookie, now).await?;
+        let is_other = |it: &Session| own.as_ref().is_none_or(|own| own.id != it.id);
+        portals
+            .people
+            .end_sessions(portal, &developer.id, is_other, now)
+            .await?;
+    }
     Ok(Json(shown(&developer)))
 }
 
@@ -603,19 +637,29 @@ async fn sessions(
 ) -> Result<Json<SessionList>, Problem> {
     let now = SystemTime::now();
     let developer = developer(&portals, &visit, now).await?;
+    Ok(Json(SessionList {
+        items: session_lines(&portals, &visit, &developer, now).await?,
+    }))
+}
+
+/// The sessions of a developer, the latest last.
+pub async fn session_lines(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &Developer,
+    now: SystemTime,
+) -> Result<Vec<SessionLine>, Problem> {
     let found = portals
         .people
         .sessions(&visit.portal.name, &developer.id, now)
         .await?;
-    let items = found.into_iter().map(|it| SessionLine {
+    let lines = found.into_iter().map(|it| SessionLine {
         id: it.id,
         created: it.created,
         address: it.address,
         agent: it.agent,
     });
-    Ok(Json(SessionList {
-        items: items.collect(),
-    }))
+    Ok(lines.collect())
 }
 
 async fn end_session(

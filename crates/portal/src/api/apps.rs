@@ -141,6 +141,15 @@ pub struct AppDetail {
     subscriptions: Vec<SubscriptionLine>,
 }
 
+/// An application, as it is downloaded.
+#[derive(Serialize, JsonSchema)]
+pub struct OwnApp {
+    /// The application.
+    application: AppLine,
+    /// Its subscriptions, the latest first.
+    subscribed: Vec<SubscriptionLine>,
+}
+
 /// A subscription.
 #[derive(Serialize, JsonSchema)]
 pub struct SubscriptionLine {
@@ -262,7 +271,7 @@ fn owned_by(portals: &Portals, owner: &str) -> usize {
 /// Who asks, with their teams.
 pub struct Asker {
     pub developer: Developer,
-    memberships: Vec<Membership>,
+    pub memberships: Vec<Membership>,
 }
 
 impl Asker {
@@ -386,6 +395,20 @@ fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subscrip
             .collect(),
         key: None,
     }
+}
+
+/// The applications that somebody may see, with their subscriptions.
+pub fn own_apps(portals: &Portals, asker: &Asker) -> Vec<OwnApp> {
+    let all: Vec<Application> = portals.documents.list("apis/applications/");
+    let seen = all.iter().filter_map(|it| line(portals, asker, it));
+    let with_subscriptions = seen.map(|application| OwnApp {
+        subscribed: subscriptions(portals, &application.name)
+            .iter()
+            .map(|it| subscription_line(portals, it))
+            .collect(),
+        application,
+    });
+    with_subscriptions.collect()
 }
 
 async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<AppList>, Problem> {

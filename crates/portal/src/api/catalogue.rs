@@ -5,12 +5,13 @@ use super::operation::{Operation, Shared};
 use super::reference;
 use super::shapes::{
     ApiDetail, Card, Cards, ChangeLine, ChangedOperation, DeprecationNotice, Found, List, OperationDetail,
-    OperationLine, PageDetail, PlaceLine, PlanCard, PlanLimit, PortalInfo, Schemas, TagLine, TitledLink,
-    VersionChanges, VersionDetail, VersionLine,
+    OperationLine, PageDetail, PlaceLine, PlanCard, PlanLimit, PortalInfo, ProviderLine, Schemas, TagLine,
+    TitledLink, VersionChanges, VersionDetail, VersionLine,
 };
 use crate::catalogue::{Catalogue, Place, PublishedApi, PublishedVersion};
 use crate::markdown::{self, Node};
 use crate::state::{Portals, Visit};
+use crate::yaml;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -83,6 +84,16 @@ pub fn operations() -> Vec<Operation> {
             document,
         )
         .answers::<Value>(),
+        Operation::get(
+            "/portal/v1/apis/{api}/versions/{version}/openapi.yaml",
+            (
+                "downloadOpenapiYaml",
+                "Reads the OpenAPI document of a version as YAML",
+            ),
+            document_yaml,
+        )
+        .answers::<String>()
+        .media("application/openapi+yaml"),
         Operation::get(
             "/portal/v1/apis/{api}/versions/{version}/changes",
             ("compareVersions", "Tells what differs from another version"),
@@ -167,6 +178,13 @@ pub async fn portal(State(portals): Shared, Extension(visit): Extension<Visit>) 
     let menu = catalogue
         .pages(portal, &visit.viewer)
         .filter(|it| it.menu && it.api.is_none());
+    let providers = portal.providers.iter().filter_map(|it| {
+        let known = portals.providers.get(&it.name)?;
+        Some(ProviderLine {
+            name: known.name.clone(),
+            title: known.display_name.clone(),
+        })
+    });
     Json(PortalInfo {
         name: portal.name.clone(),
         title: match portal.display_name.as_str() {
@@ -187,6 +205,7 @@ pub async fn portal(State(portals): Shared, Extension(visit): Extension<Visit>) 
             })
             .collect(),
         sign_up: word(&portal.sign_up.mode),
+        providers: providers.collect(),
     })
 }
 
@@ -515,8 +534,44 @@ pub async fn document(
     Extension(visit): Extension<Visit>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
+    let exported = exported(&portals, &visit, (&name, &version)).await?;
+    let file = format!("{name}-{version}.openapi.json");
+    Ok(download(
+        "application/openapi+json",
+        &file,
+        format!("{exported:#}\n"),
+    ))
+}
+
+pub async fn document_yaml(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let exported = exported(&portals, &visit, (&name, &version)).await?;
+    let file = format!("{name}-{version}.openapi.yaml");
+    Ok(download("application/openapi+yaml", &file, yaml::of(&exported)))
+}
+
+fn download(media: &str, file: &str, body: String) -> Response {
+    let kind = [
+        (header::CONTENT_TYPE, media.to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{file}\""),
+        ),
+    ];
+    (kind, body).into_response()
+}
+
+/// The OpenAPI document of a version, as callers may see it.
+async fn exported(
+    portals: &Arc<Portals>,
+    visit: &Visit,
+    (name, version): (&str, &str),
+) -> Result<Value, Problem> {
     let catalogue = portals.catalogue().await;
-    let (_, found) = find_version(&catalogue, &visit, (&name, &version))?;
+    let (_, found) = find_version(&catalogue, visit, (name, version))?;
     let place = first_place(&found)?;
     let base = place.base_url(&portals.gateway);
     let path = place.publication.runtime.base_path.trim_end_matches('/');
@@ -532,14 +587,7 @@ pub async fn document(
         &found.plans,
         |id| !place.shows(id),
     );
-    let kind = [
-        (header::CONTENT_TYPE, "application/openapi+json".to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("attachment; filename=\"{name}-{version}.openapi.json\""),
-        ),
-    ];
-    Ok((kind, format!("{exported:#}\n")).into_response())
+    Ok(exported)
 }
 
 pub async fn changes(

@@ -5,7 +5,9 @@ mod account;
 mod apps;
 mod catalogue;
 mod describe;
+mod openid;
 mod operation;
+mod own_data;
 mod reference;
 mod shapes;
 mod signed_in;
@@ -34,6 +36,8 @@ fn all() -> Vec<Operation> {
         catalogue::operations(),
         try_it::operations(),
         account::operations(),
+        openid::operations(),
+        own_data::operations(),
         teams::operations(),
         apps::operations(),
         usage::operations(),

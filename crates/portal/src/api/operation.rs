@@ -144,6 +144,12 @@ impl Operation {
         }
     }
 
+    /// The media type of a good answer that is no JSON.
+    #[must_use]
+    pub fn media(self, media: &'static str) -> Self {
+        Self { media, ..self }
+    }
+
     /// Joins it with its path.
     pub fn into_route(self) -> (&'static str, MethodRouter<Arc<Portals>>) {
         let handler = match self.is_personal {

@@ -45,6 +45,17 @@ pub struct PortalInfo {
     pub footer: Vec<TitledLink>,
     /// `open`, `invited` or `closed`.
     pub sign_up: String,
+    /// Identity providers with which one can sign in.
+    pub providers: Vec<ProviderLine>,
+}
+
+/// An identity provider with which one can sign in.
+#[derive(Serialize, JsonSchema)]
+pub struct ProviderLine {
+    /// Its name in paths.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
 }
 
 /// An API in the catalogue.

@@ -102,6 +102,7 @@ impl Portal {
             operational,
             outbox: outbox.clone(),
             audit: Audit::default(),
+            providers: Default::default(),
             post: Some(Arc::new(move |mail| {
                 caught.lock().expect("whole").push(mail);
                 Box::pin(async { Ok(()) })

@@ -130,6 +130,7 @@ impl OpenPortal {
                 post: post(shared),
                 outbox: shared.outbox.clone(),
                 audit: shared.audit_log(&store),
+                providers: users.providers().clone(),
             };
             // Nothing else fills it in.
             let portals = Portals::open(options).await?;

@@ -4,6 +4,7 @@
 mod login;
 mod openid;
 mod plane;
+mod portal_openid;
 mod readers;
 mod views;
 mod warnings;

@@ -14,9 +14,11 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/openid-pr
 const CALLBACK: &str = "https://weir.test:8002/api/v1/session/openid/corp/callback";
 
 /// The provider, until it is dropped.
-struct Provider {
+pub struct Provider {
     process: Child,
-    issuer: String,
+    pub issuer: String,
+    /// Where it sends browsers back to.
+    callback: &'static str,
 }
 
 impl Drop for Provider {
@@ -28,9 +30,10 @@ impl Drop for Provider {
 }
 
 impl Provider {
-    fn start() -> Self {
+    /// With one client, which is called back there.
+    pub fn start(callback: &'static str) -> Self {
         let options = json!({
-            "clients": [{ "client_id": "weir", "client_secret": "s+/e", "redirect_uris": [CALLBACK],
+            "clients": [{ "client_id": "weir", "client_secret": "s+/e", "redirect_uris": [callback],
                           "post_logout_redirect_uris": ["https://weir.test:8002/ui/"] }],
             "groups": { "ada": ["admins"], "bob": [] },
         });
@@ -45,10 +48,14 @@ impl Provider {
         let mut ready = lines.map_while(Result::ok);
         let issuer = ready.find_map(|it| it.strip_prefix("ready ").map(str::to_owned));
         let issuer = issuer.expect("the provider is ready (make deps FOR=test installs it)");
-        Self { process, issuer }
+        Self {
+            process,
+            issuer,
+            callback,
+        }
     }
 
-    async fn set_groups(&self, who: &str, groups: &[&str]) {
+    pub async fn set_groups(&self, who: &str, groups: &[&str]) {
         let url = format!("{}/groups/{who}", self.issuer);
         let (status, _) = Call::json(Method::PUT, url, &json!(groups))
             .make()
@@ -58,10 +65,10 @@ impl Provider {
     }
 
     /// Follows a login from where Weir has sent the browser, until it is sent back. Gives where to.
-    async fn follow(&self, first: &str) -> String {
+    pub async fn follow(&self, first: &str) -> String {
         let (mut url, mut cookies) = (first.to_owned(), Vec::<String>::new());
         for _ in 0..10 {
-            if url.starts_with(CALLBACK) {
+            if url.starts_with(self.callback) {
                 return url;
             }
             let call = Call::get(&url).header("cookie", cookies.join("; "));
@@ -147,7 +154,7 @@ async fn log_in(plane: &Plane, provider: &Provider, who: &str) -> (String, Vec<S
 /// 39: groups give rights, changed groups take effect with the next login, a logout ends the session.
 #[tokio::test]
 async fn groups_of_a_real_provider_give_rights() {
-    let provider = Provider::start();
+    let provider = Provider::start(CALLBACK);
     let (plane, store, operational) = plane(&provider).await;
     let options = plane
         .get(&Browser::default(), "/api/v1/session/options")

@@ -103,6 +103,19 @@ fn missing(library: &Library, portal: &Portal) -> Vec<Fault> {
     faults
 }
 
+/// Identity providers that a portal names and that are not there.
+fn unknown_providers(api: &Api, portal: &Portal) -> Vec<Fault> {
+    let known = api.options.users.providers();
+    let unknown = portal.providers.iter().enumerate();
+    let unknown = unknown.filter(|(_, it)| known.get(&it.name).is_none());
+    unknown
+        .map(|(index, it)| {
+            let message = format!("there is no identity provider '{}'", it.name);
+            (format!("providers[{index}].name"), message)
+        })
+        .collect()
+}
+
 async fn put(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -122,6 +135,7 @@ async fn put(
         .manage(&caller, &headers, |library| {
             let others: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
             let mut faults = portal_faults(&portal, &others);
+            faults.extend(unknown_providers(&api, &portal));
             faults.extend(missing(library, &portal));
             refused(faults)?;
             let is_new = library.bytes(&key).is_none();

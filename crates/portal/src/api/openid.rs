@@ -1,0 +1,334 @@
+//! Signing in through an identity provider: the authorization code flow with PKCE of the console's login, which decides
+//! ([`weir_control::access::openid`]). Groups of the provider decide what is shown, and give teams.
+
+use super::account::{begin_session, confirmed, may_join};
+use super::operation::{Operation, Shared};
+use crate::cookie;
+use crate::people::{Developer, DeveloperState, mail_of, random_id, seconds};
+use crate::state::{Portals, Visit};
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_apis::entities::SignInProvider;
+use weir_control::access::openid::Provider;
+use weir_control::access::openid::engine::{Begun, Callback, LoginError, is_private};
+use weir_control::access::{AuditedAs, Token};
+use weir_control::api::Problem;
+
+/// The longest name of a person that is taken over, in characters.
+const MAX_NAME: usize = 80;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::get(
+            "/portal/v1/session/openid/{provider}",
+            (
+                "startOpenidSignIn",
+                "Sends a browser to an identity provider to sign in",
+            ),
+            start,
+        )
+        .query::<SignInStart>()
+        .status(StatusCode::SEE_OTHER),
+        Operation::get(
+            "/portal/v1/session/openid/{provider}/callback",
+            (
+                "finishOpenidSignIn",
+                "Takes a browser back from an identity provider, and begins its session",
+            ),
+            callback,
+        )
+        .query::<Callback>()
+        .status(StatusCode::SEE_OTHER),
+    ];
+    Operation::tagged("Account", operations)
+}
+
+/// Where a login goes.
+#[derive(Deserialize, JsonSchema)]
+pub struct SignInStart {
+    /// The page to be shown afterwards: a path of the portal.
+    #[serde(default)]
+    to: Option<String>,
+    /// Whom the provider suggests to sign in, such as a mail address.
+    #[serde(default)]
+    login_hint: Option<String>,
+}
+
+/// Why somebody is not signed in, as pages call it.
+enum Refusal {
+    /// What the engine or the provider says.
+    Login(LoginError),
+    /// The provider tells no mail address, or says that it is not confirmed.
+    NoMail,
+    /// There is an account with this address, and the provider does not say that the address is confirmed.
+    OtherAccount,
+    /// The portal's rules of signing up.
+    NotWelcome,
+    /// The account waits for approval.
+    Waiting,
+    /// The account is suspended, or was refused.
+    NotActive,
+}
+
+impl Refusal {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Login(error) => error.code(),
+            Self::NoMail => "no-mail",
+            Self::OtherAccount => "other-account",
+            Self::NotWelcome => "not-welcome",
+            Self::Waiting => "waiting",
+            Self::NotActive => "not-active",
+        }
+    }
+}
+
+/// What stops a login: something to be said on the page, or an answer of its own.
+enum Stop {
+    Refused(Refusal),
+    Failed(Problem),
+}
+
+impl From<LoginError> for Stop {
+    fn from(error: LoginError) -> Self {
+        Self::Refused(Refusal::Login(error))
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Failed(problem)
+    }
+}
+
+/// A provider that this portal names.
+fn provider_of(
+    portals: &Portals,
+    visit: &Visit,
+    name: &str,
+) -> Result<(Arc<Provider>, SignInProvider), Problem> {
+    let missing = || Problem::not_found(format_args!("the identity provider '{name}'"));
+    let named = visit.portal.providers.iter().find(|it| it.name == name);
+    let named = named.ok_or_else(missing)?;
+    let provider = portals.providers.get(name).ok_or_else(missing)?;
+    Ok((provider, named.clone()))
+}
+
+/// A path of the portal, and no other site.
+fn safe_return(wanted: Option<&str>) -> String {
+    let is_safe = |it: &&str| {
+        let is_path = it.starts_with('/') && !it.starts_with("//");
+        is_path && it.is_ascii() && it.len() <= 1000 && !it.contains(['\\', '\r', '\n'])
+    };
+    wanted.filter(is_safe).unwrap_or("/apps").to_owned()
+}
+
+fn send_to(location: &str, cookies: &[String]) -> Result<Response, Problem> {
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|it| Problem::unreadable(it.to_string()));
+    let mut answer = StatusCode::SEE_OTHER.into_response();
+    let headers = answer.headers_mut();
+    headers.insert(header::LOCATION, value(location)?);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The address of the callback has the code in it.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    for cookie in cookies {
+        headers.append(header::SET_COOKIE, value(cookie)?);
+    }
+    Ok(answer)
+}
+
+/// Sends the browser to the page that says what went wrong. More of it is in the log.
+fn refused(visit: &Visit, provider: &str, refusal: &Refusal) -> Result<Response, Problem> {
+    let why = match refusal {
+        Refusal::Login(error) => error.to_string(),
+        other => other.code().to_owned(),
+    };
+    tracing::warn!(provider, why, address = %visit.address, "a login of a developer has failed");
+    let location = format!("/login?error={}", refusal.code());
+    send_to(&location, &[cookie::clear_login(visit.is_secure())])
+}
+
+async fn start(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+    Query(start): Query<SignInStart>,
+) -> Result<Response, Problem> {
+    let (provider, _) = provider_of(&portals, &visit, &name)?;
+    if !is_private(&visit.url) {
+        let detail = "this portal is reached without TLS: what a login needs would be open to all";
+        return Err(Problem::forbidden(detail));
+    }
+    let metadata = match portals.openid.metadata(&provider).await {
+        Ok(metadata) => metadata,
+        Err(error) => return refused(&visit, &name, &Refusal::Login(error)),
+    };
+    let random = || Token::random().map(|it| it.as_str().to_owned());
+    let (Some(state), Some(nonce), Some(verifier)) = (random(), random(), random()) else {
+        return Err(Problem::unreadable("no random bits"));
+    };
+    let redirect_uri = format!("{}/portal/v1/session/openid/{name}/callback", visit.url);
+    let to = safe_return(start.to.as_deref());
+    let begun = Begun::new(
+        &provider,
+        redirect_uri,
+        to,
+        [state, nonce, verifier],
+        SystemTime::now(),
+    );
+    let url = begun.authorization_url(&provider, &metadata, start.login_hint.as_deref());
+    send_to(&url, &[cookie::set_login(&begun.to_cookie(), visit.is_secure())])
+}
+
+async fn callback(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+    Query(callback): Query<Callback>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (provider, named) = provider_of(&portals, &visit, &name)?;
+    let begun = cookie::get_login(&headers, visit.is_secure());
+    let Some(begun) = begun.as_deref().and_then(Begun::from_cookie) else {
+        return refused(&visit, &name, &Refusal::Login(LoginError::State));
+    };
+    let developer = match person(&portals, &visit, (&provider, &named), (&begun, &callback)).await {
+        Ok(developer) => developer,
+        Err(Stop::Refused(refusal)) => return refused(&visit, &name, &refusal),
+        Err(Stop::Failed(problem)) => return Err(problem),
+    };
+    let session = begin_session(&portals, &visit, &developer, &headers).await?;
+    let cookies = [session, cookie::clear_login(visit.is_secure())];
+    let mut answer = send_to(&safe_return(Some(&begun.return_to)), &cookies)?;
+    let who = AuditedAs(format!("developer {}", developer.mail));
+    answer.extensions_mut().insert(who);
+    Ok(answer)
+}
+
+/// Who has signed in, with the groups and teams of now.
+async fn person(
+    portals: &Portals,
+    visit: &Visit,
+    (provider, named): (&Provider, &SignInProvider),
+    (begun, callback): (&Begun, &Callback),
+) -> Result<Developer, Stop> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let metadata = portals.openid.metadata(provider).await?;
+    let code = begun.code(provider, &metadata, callback, now)?;
+    let claims = portals.openid.claims(provider, (begun, code), now).await?;
+    let subject = claims["sub"].as_str().unwrap_or_default();
+    let account = format!("{}\n{subject}", provider.issuer);
+    let groups: BTreeSet<String> = provider.groups_in(&claims).into_iter().collect();
+    let known = portals.people.by_account(portal, &account, now).await?;
+    let mut developer = match known {
+        Some(known) => known,
+        None => join(portals, visit, &account, &claims).await?,
+    };
+    if developer.provided != groups {
+        let change = |it: &mut Developer| {
+            it.provided.clone_from(&groups);
+            Ok(Vec::new())
+        };
+        developer = portals.people.change(portal, &developer.id, now, change).await?;
+    }
+    let of_groups = (developer.id.as_str(), &groups);
+    portals
+        .people
+        .provide_teams(portal, named, of_groups, now)
+        .await?;
+    match developer.state {
+        DeveloperState::Active => Ok(developer),
+        DeveloperState::Registered | DeveloperState::Confirmed => Err(Refusal::Waiting.into()),
+        DeveloperState::Suspended | DeveloperState::Refused => Err(Refusal::NotActive.into()),
+    }
+}
+
+/// Whether an account is worth nothing yet: its address is not confirmed, and no administrator has made it.
+fn is_unclaimed(known: &Developer) -> bool {
+    known.state == DeveloperState::Registered && known.decided.is_none()
+}
+
+/// The developer of an account that was not seen before: one whose confirmed address it is, or a new one.
+async fn join(portals: &Portals, visit: &Visit, account: &str, claims: &Value) -> Result<Developer, Stop> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let verified = claims["email_verified"].as_bool();
+    let mail = claims["email"].as_str().and_then(mail_of);
+    let mail = mail.filter(|_| verified != Some(false)).ok_or(Refusal::NoMail)?;
+    let developer = match portals.people.by_mail(portal, &mail, now).await? {
+        // Somebody else could have that address at a provider that confirms none.
+        Some(known) if verified == Some(true) || is_unclaimed(&known) => known,
+        Some(_) => return Err(Refusal::OtherAccount.into()),
+        None => {
+            may_join(&visit.portal.sign_up, &mail, false).map_err(|_| Refusal::NotWelcome)?;
+            let name = claims["name"].as_str().unwrap_or(&mail);
+            let name = name
+                .chars()
+                .filter(|it| !it.is_control())
+                .take(MAX_NAME)
+                .collect();
+            let developer = Developer {
+                id: random_id()?,
+                mail,
+                name,
+                password: None,
+                state: DeveloperState::Registered,
+                groups: BTreeSet::new(),
+                provided: BTreeSet::new(),
+                created: seconds(now),
+                decided: None,
+            };
+            if !portals.people.add(portal, &developer, now).await? {
+                return Err(Refusal::OtherAccount.into());
+            }
+            portals
+                .tell(visit, "developer.registered", &developer, now)
+                .await?;
+            developer
+        }
+    };
+    let mut developer = developer;
+    if developer.state == DeveloperState::Registered {
+        // A password that somebody set before the address was confirmed is none of this person's.
+        developer.password = None;
+        confirmed(portals, visit, &mut developer, now).await?;
+    }
+    portals
+        .people
+        .put_account(portal, account, &developer.id, now)
+        .await?;
+    Ok(developer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leads_to_a_page_of_the_portal_only() {
+        for (wanted, expected) in [
+            (None, "/apps"),
+            (Some("/apis/shop?x=1"), "/apis/shop?x=1"),
+            (Some("//evil.test"), "/apps"),
+            (Some("https://evil.test"), "/apps"),
+            (Some("/\\evil.test"), "/apps"),
+            (Some("/a\r\nset-cookie: x"), "/apps"),
+        ] {
+            assert_eq!(safe_return(wanted), expected, "{wanted:?}");
+        }
+    }
+}

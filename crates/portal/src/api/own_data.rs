@@ -1,0 +1,80 @@
+//! What a portal keeps about a developer, for the developer: account, teams, sessions, applications and subscriptions.
+//! Secrets are in none of it.
+
+use super::account::{Me, SessionLine, session_lines, shown};
+use super::apps::{Asker, OwnApp, own_apps};
+use super::operation::{Operation, Shared};
+use crate::people::{TeamRole, seconds};
+use crate::state::Visit;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+use weir_control::api::Problem;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let about = ("readOwnData", "Reads all that is kept about oneself, to download");
+    let operations = vec![
+        Operation::get("/portal/v1/account/data", about, read)
+            .personal()
+            .answers::<OwnData>(),
+    ];
+    Operation::tagged("Account", operations)
+}
+
+/// What is kept about a developer.
+#[derive(Serialize, JsonSchema)]
+pub struct OwnData {
+    /// When it was read, in seconds since 1970.
+    read: u64,
+    /// The account.
+    account: Me,
+    /// Since when there is the account, in seconds since 1970.
+    created: u64,
+    /// Groups that decide what is shown.
+    groups: BTreeSet<String>,
+    /// The teams.
+    teams: Vec<OwnTeam>,
+    /// The sessions.
+    sessions: Vec<SessionLine>,
+    /// The applications, one's own and those of the teams.
+    applications: Vec<OwnApp>,
+}
+
+/// A team.
+#[derive(Serialize, JsonSchema)]
+pub struct OwnTeam {
+    /// Its name.
+    name: String,
+    /// What one is in it.
+    role: TeamRole,
+}
+
+async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
+    let now = SystemTime::now();
+    let asker = Asker::of(&portals, &visit).await?;
+    let teams = asker.memberships.iter().map(|it| OwnTeam {
+        name: it.team.name.clone(),
+        role: it.role,
+    });
+    let developer = &asker.developer;
+    let data = OwnData {
+        read: seconds(now),
+        account: shown(developer),
+        created: developer.created,
+        groups: developer.groups.union(&developer.provided).cloned().collect(),
+        teams: teams.collect(),
+        sessions: session_lines(&portals, &visit, developer, now).await?,
+        applications: own_apps(&portals, &asker),
+    };
+    let kind = [(
+        header::CONTENT_DISPOSITION,
+        "attachment; filename=\"my-data.json\"",
+    )];
+    Ok((kind, Json(data)).into_response())
+}

@@ -192,7 +192,17 @@ mod tests {
         use Role::{
             Admin, Analyst, ApiOwner, Approver, Auditor, Gateway, Operator, PortalAdmin, Read, Viewer, Write,
         };
-        let expected: [(Action, &[Role]); 28] = [
+        const EVERY_READER: &[Role] = &[
+            Read,
+            Write,
+            Admin,
+            Viewer,
+            ApiOwner,
+            Approver,
+            Operator,
+            PortalAdmin,
+        ];
+        let expected: [(Action, &[Role]); 29] = [
             (
                 A::Own,
                 &[
@@ -230,35 +240,11 @@ mod tests {
                 &[Read, Write, Admin, Viewer, ApiOwner, Approver, Operator],
             ),
             (A::EnvironmentsWrite, &[Admin, Operator]),
-            (
-                A::ApisRead,
-                &[
-                    Read,
-                    Write,
-                    Admin,
-                    Viewer,
-                    ApiOwner,
-                    Approver,
-                    Operator,
-                    PortalAdmin,
-                ],
-            ),
+            (A::ApisRead, EVERY_READER),
             (A::ApisWrite, &[Write, Admin, ApiOwner]),
             (A::ApisPublish, &[Write, Admin, ApiOwner, Operator]),
             (A::ApisPublishProtected, &[Admin, Operator]),
-            (
-                A::SubscriptionsRead,
-                &[
-                    Read,
-                    Write,
-                    Admin,
-                    Viewer,
-                    ApiOwner,
-                    Approver,
-                    Operator,
-                    PortalAdmin,
-                ],
-            ),
+            (A::SubscriptionsRead, EVERY_READER),
             (A::SubscriptionsWrite, &[Write, Admin, ApiOwner, PortalAdmin]),
             (
                 A::ApprovalsRead,
@@ -278,6 +264,7 @@ mod tests {
             ),
             (A::AnalyticsExport, &[Write, Admin, Auditor, Analyst]),
             (A::AlertsWrite, &[Write, Admin, Operator]),
+            (A::BoardsWrite, &[Write, Admin, ApiOwner, Operator, Analyst]),
         ];
         assert_eq!(
             expected.map(|(action, _)| action),

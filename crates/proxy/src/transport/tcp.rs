@@ -277,7 +277,7 @@ mod tests {
             woken[waits] += 1;
             assert!(
                 until(&counts[waits], woken[waits]).await,
-                "{turn}: nobody is woken"
+                "{turn}: no waker is called"
             );
             assert_eq!(counts[1 - waits].0.load(Ordering::Relaxed), woken[1 - waits]);
             assert!(is_readable(&half, &wakers[waits]).is_ready(), "{turn}");

@@ -146,3 +146,44 @@ fn native_routes_are_adopted_with_their_operations() {
     }
     plane.get("/api/v1/resources/services/files").expect(404);
 }
+
+/// The routes may be another team's: the right to publish one API is not the right to remove them.
+#[test]
+fn taking_over_needs_the_right_to_write_the_configuration() {
+    let plane = Plane::start();
+    let backend = upstream("files");
+    let service =
+        json!({"url": format!("http://{backend}"), "routes": [{"name": "list", "paths": ["=/files"]}]});
+    plane.put("/api/v1/resources/services/files", service).expect(201);
+    plane.put("/api/v1/apis/files", json!({})).expect(201);
+    let body = json!({"dialect": "native", "service": "files", "version": "1"});
+    let adopted = plane.post("/api/v1/apis/files/adopt", body).expect(201).json();
+    let ask = |token: &str, method: &str, path: &str, body: Value| {
+        let call = plane.call(method, path, &body);
+        call.header("Authorization", &format!("Bearer {token}")).make()
+    };
+    let token = |answer: crate::support::Answer| -> String {
+        answer.expect(201).json()["token"]
+            .as_str()
+            .expect("a token")
+            .to_owned()
+    };
+    let root = token(plane.post("/api/v1/users/root", json!({"rights": [{"role": "admin"}]})));
+    let rights = json!({"rights": [{"role": "viewer"}, {"role": "api-owner", "api": "files"}]});
+    let owner = token(ask(&root, "POST", "/api/v1/users/ann", rights));
+    let publish = |token: &str, environment: &str, more: &str| {
+        let mut body = json!({"runtime": adopted["runtime"]});
+        body[more] = json!(true);
+        ask(
+            token,
+            "POST",
+            &format!("/api/v1/publications/files/1/{environment}"),
+            body,
+        )
+    };
+    publish(&root, "prod", "force").expect(200);
+    let refused = publish(&owner, "test", "take_over").expect(403);
+    assert!(refused.body.contains("may write all of it"), "{refused:?}");
+    ask(&owner, "GET", "/api/v1/resources/services/files", Value::Null).expect(200);
+    publish(&root, "test", "take_over").expect(200);
+}

@@ -285,6 +285,12 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
     library.put(&library::publication_key(&id), &publication)?;
     let mut entity = library.version(name, version)?;
     if request.take_over {
+        // The routes may be those of another team, which has no say in this API.
+        if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
+            return Err(Problem::forbidden(
+                "to take over routes is to remove them from the configuration: ask somebody who may write all of it",
+            ));
+        }
         adopting::take_over(library, &mut entity, wanted.environment)?;
     }
     let conflicts = clashes(library, &publication, &entity)?;

@@ -69,11 +69,10 @@ pub fn recompile(
     let destinations = routes::destinations(&services, &known.destinations);
     pieces.learn(known);
     let mut tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
-    tls.ask(
-        &AskedNames::of(&model.routes, &routes),
-        &model.certificates,
-        carry,
-    );
+    let asking = (model.routes.iter().zip(&routes))
+        .filter(|(_, made)| made.chain.asks_client_certificate)
+        .map(|(route, _)| route);
+    tls.ask(AskedNames::of(asking), &model.certificates, carry);
     tls.add_challenges(&model.tls_challenges);
     check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {

@@ -1,18 +1,15 @@
 //! For which server names clients are asked for a certificate, because a plugin of a route wants one. The handshake comes
 //! before the route is known, so names are taken from the routes' server names, or else from their hosts.
 
-use super::server::{ServerIdentity, ServerTls};
-use crate::Route;
-use crate::persistent_state::PersistentState;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_model::{Certificate, HostPattern, RouteMatch};
+use weir_model::{HostPattern, Route, RouteMatch};
 
 /// The names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct AskedNames {
-    /// Every name.
-    all: bool,
+    /// Every name, and clients that tell none.
+    pub(super) all: bool,
     exact: BTreeSet<String>,
     /// All names that end in a dot and this.
     below: BTreeSet<String>,
@@ -21,14 +18,10 @@ pub(crate) struct AskedNames {
 }
 
 impl AskedNames {
-    /// The names of all routes with a filter that asks.
-    pub(crate) fn of(routes: &[Arc<weir_model::Route>], compiled: &[Arc<Route>]) -> Self {
+    /// The names of these routes: those with a filter that asks.
+    pub(crate) fn of<'r>(asking: impl IntoIterator<Item = &'r Arc<Route>>) -> Self {
         let mut names = Self::default();
-        let asking = routes
-            .iter()
-            .zip(compiled)
-            .filter(|(_, made)| made.chain.asks_client_certificate);
-        for (route, _) in asking {
+        for route in asking {
             match route.matches.as_slice() {
                 [] => names.all = true,
                 matches => matches.iter().for_each(|it| names.add_match(it)),
@@ -64,7 +57,7 @@ impl AskedNames {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.all && self.exact.is_empty() && self.below.is_empty() && self.starts.is_empty()
     }
 
@@ -74,7 +67,12 @@ impl AskedNames {
         self.all || ends.any(|end| self.below.contains(end))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether a certificate's name may be that of an asked one. Patterns may always: they are few.
+    pub(super) fn may_meet(&self, name: &str) -> bool {
+        name.contains('*') || self.has(&name.to_ascii_lowercase())
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
         let mut starts = std::iter::successors(Some(name), |it| Some(it.rsplit_once('.')?.0)).skip(1);
         self.exact.contains(name)
             || name
@@ -84,71 +82,12 @@ impl AskedNames {
     }
 }
 
-impl ServerTls {
-    /// Has clients of these names asked for a certificate.
-    pub(crate) fn ask(&mut self, asked: &AskedNames, certificates: &[Certificate], carry: &PersistentState) {
-        if asked.is_empty() {
-            return;
-        }
-        let mut sources: HashMap<*const ServerIdentity, &Certificate> = HashMap::new();
-        for certificate in certificates.iter().filter(|it| it.client.is_none()) {
-            if let Ok(shown) = carry.presented(certificate, false, || Err(())) {
-                sources.insert(Arc::as_ptr(&shown), certificate);
-            }
-        }
-        let asking = |shown: &Arc<ServerIdentity>| {
-            let certificate = sources.get(&Arc::as_ptr(shown))?;
-            let made = carry.presented(certificate, true, || ServerIdentity::asking(certificate, carry));
-            made.ok()
-        };
-        // Names that had no entry of their own are shown what they were, so they are looked up before anything changes.
-        let entry =
-            |name: &String, probe: &str| Some((name.clone(), self.find(Some(probe)).and_then(asking)?));
-        let exact: Vec<_> = asked.exact.iter().filter_map(|name| entry(name, name)).collect();
-        let below = asked
-            .below
-            .iter()
-            .filter(|rest| !self.any_first.contains_key(*rest));
-        let below: Vec<_> = below
-            .filter_map(|rest| entry(rest, &format!("*.{rest}")))
-            .collect();
-        let starts = asked
-            .starts
-            .iter()
-            .filter(|start| !self.any_last.contains_key(*start));
-        let starts: Vec<_> = starts
-            .filter_map(|start| entry(start, &format!("{start}.*")))
-            .collect();
-        let replace = |shown: &mut Arc<ServerIdentity>| {
-            if let Some(made) = asking(shown) {
-                *shown = made;
-            }
-        };
-        self.exact
-            .iter_mut()
-            .filter(|(name, _)| asked.has(name))
-            .for_each(|(_, shown)| replace(shown));
-        self.any_first
-            .iter_mut()
-            .filter(|(rest, _)| asked.reaches_below(rest))
-            .for_each(|(_, shown)| replace(shown));
-        self.any_last
-            .iter_mut()
-            .filter(|(start, _)| asked.all || asked.starts.contains(*start))
-            .for_each(|(_, shown)| replace(shown));
-        if let Some(others) = self.others.as_mut().filter(|_| asked.all) {
-            replace(others);
-        }
-        self.exact.extend(exact);
-        self.any_first.extend(below);
-        self.any_last.extend(starts);
-        self.asks_clients = true;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::persistent_state::PersistentState;
+    use crate::tls::server::ServerTls;
+    use weir_model::{Certificate, ClientCertificate};
 
     fn asked(hosts: &[&str], snis: &[&str]) -> AskedNames {
         let mut names = AskedNames::default();
@@ -160,20 +99,25 @@ mod tests {
         names
     }
 
-    /// What certificates are there, and which of the names are asked.
-    fn asks(asked: &AskedNames, shown: &[&str], names: &[&str]) -> Vec<bool> {
+    /// What is shown, with a certificate of each of these names. Those that begin with `!` demand certificates.
+    fn served(asked: AskedNames, shown: &[&str]) -> ServerTls {
         let carry = PersistentState::default();
         let certificates: Vec<Certificate> = shown
             .iter()
-            .map(|name| {
-                let made = rcgen::generate_simple_self_signed([(*name).to_owned()]).unwrap();
+            .map(|shown| {
+                let name = shown.trim_start_matches('!').to_owned();
+                let made = rcgen::generate_simple_self_signed([name.clone()]).unwrap();
+                let client = shown.starts_with('!').then(|| ClientCertificate {
+                    authorities: made.cert.pem(),
+                    optional: false,
+                });
                 Certificate {
-                    names: vec![(*name).to_owned()],
+                    names: vec![name],
                     key_pairs: vec![weir_model::KeyPair {
                         certificate: made.cert.pem(),
                         key: made.signing_key.serialize_pem(),
                     }],
-                    client: None,
+                    client,
                     min_version: weir_model::TlsVersion::default(),
                 }
             })
@@ -182,6 +126,12 @@ mod tests {
         let mut tls = ServerTls::compile(&certificates, &carry, &mut found);
         assert_eq!(found, []);
         tls.ask(asked, &certificates, &carry);
+        tls
+    }
+
+    /// What certificates are there, and which of the names are asked.
+    fn asks(asked: AskedNames, shown: &[&str], names: &[&str]) -> Vec<bool> {
+        let tls = served(asked, shown);
         let is_asked = |name: &&str| tls.find(Some(name)).is_some_and(|it| it.asks_clients);
         names.iter().map(is_asked).collect()
     }
@@ -198,31 +148,62 @@ mod tests {
             (&["a.*"], &[], [true, false, false, false, true]),
             (&[], &[], [true, true, true, true, true]),
         ] {
-            let names = asked(hosts, snis);
+            let names = || asked(hosts, snis);
             assert_eq!(
-                asks(&names, &["a.test", "*"], &all),
+                asks(names(), &["a.test", "*"], &all),
                 expected,
                 "{hosts:?} {snis:?}"
             );
             assert_eq!(
-                asks(&names, &all, &all),
+                asks(names(), &all, &all),
                 expected,
                 "{hosts:?} {snis:?}, each its own"
             );
         }
     }
 
-    /// An entry for all names below another has one step only, so deeper names need a certificate of their own.
+    /// A certificate's pattern has one step, that of a host any number of them.
     #[test]
     fn names_below_others_are_asked() {
-        let names = asked(&["*.test"], &[]);
+        let names = || asked(&["*.test"], &[]);
         let all = ["a.test", "x.sub.test", "test"];
-        assert_eq!(asks(&names, &all, &all), [true, true, false]);
-        assert_eq!(asks(&names, &["*"], &all), [true, false, false]);
+        assert_eq!(asks(names(), &all, &all), [true, true, false]);
+        assert_eq!(asks(names(), &["*"], &all), [true, true, false]);
+    }
+
+    #[test]
+    fn names_are_asked_whatever_pattern_their_certificate_has() {
+        let names = ["shop.example.com", "a.example.com", "shop.test", "shop"];
+        for (host, certificate, expected) in [
+            ("shop.*", "*.example.com", [true, false, false, false]),
+            ("*.test", "shop.*", [false, false, true, false]),
+            ("shop.*", "*", [true, false, true, false]),
+            ("a.example.com", "*.example.com", [false, true, false, false]),
+        ] {
+            let found = asks(asked(&[host], &[]), &[certificate], &names);
+            assert_eq!(found, expected, "{host} {certificate}");
+        }
+    }
+
+    /// What demands certificates stays as it is, and goes on to be found first.
+    #[test]
+    fn asked_names_never_change_which_certificate_a_name_has() {
+        for (host, certificates, name) in [
+            ("*.test", ["!a.*", "*"], "a.test"),
+            ("a.*", ["!*.test", "*"], "a.test"),
+            ("*.sub.test", ["!*.sub.test", "*"], "x.sub.test"),
+            ("a.test", ["!a.test", "*"], "a.test"),
+        ] {
+            let tls = served(asked(&[host], &[]), &certificates);
+            let found = tls.find(Some(name)).unwrap();
+            assert!(found.verifies_clients(), "{host} {certificates:?}");
+            let other = tls.find(Some("b.other")).unwrap();
+            assert!(!other.asks_clients, "{host} {certificates:?}");
+        }
     }
 
     #[test]
     fn without_such_a_route_nothing_changes() {
-        assert_eq!(asks(&AskedNames::default(), &["a.test"], &["a.test"]), [false]);
+        assert_eq!(asks(AskedNames::default(), &["a.test"], &["a.test"]), [false]);
     }
 }

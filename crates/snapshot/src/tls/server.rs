@@ -1,6 +1,7 @@
 //! What clients are shown, and what is asked of them.
 
 use super::any_authority::AnyAuthority;
+use super::asked_names::AskedNames;
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::persistent_state::PersistentState;
@@ -20,18 +21,20 @@ pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]
 pub struct ServerTls {
-    pub(super) exact: HashMap<String, Arc<ServerIdentity>>,
+    exact: HashMap<String, Arc<ServerIdentity>>,
     /// `*.rest`, by the rest.
-    pub(super) any_first: HashMap<String, Arc<ServerIdentity>>,
+    any_first: HashMap<String, Arc<ServerIdentity>>,
     /// `start.*`, by the start.
-    pub(super) any_last: HashMap<String, Arc<ServerIdentity>>,
-    pub(super) others: Option<Arc<ServerIdentity>>,
+    any_last: HashMap<String, Arc<ServerIdentity>>,
+    others: Option<Arc<ServerIdentity>>,
     /// What those are shown who check whose a name is. Empty but while a certificate is being signed.
     challenges: HashMap<String, Arc<ServerConfig>>,
     /// Every certificate, in the model's order.
     ends: Vec<Expiry>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
+    /// What clients are shown whom a plugin asks for a certificate.
+    asking: Asking,
 }
 
 /// How long a certificate is good.
@@ -72,7 +75,7 @@ impl ServerIdentity {
     }
 
     /// The same for clients whom a plugin asks for a certificate.
-    pub(super) fn asking(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
+    fn asking(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
         present(certificate, true, &DocPath::root(), carry)
     }
 
@@ -85,6 +88,27 @@ impl ServerIdentity {
     pub fn satisfies(&self, wanted: &Self) -> bool {
         (!wanted.asks_clients || self.asks_clients)
             && (wanted.client.is_none() || self.client == wanted.client)
+    }
+}
+
+/// What clients of the asked names are shown in place of what they would be shown else.
+#[derive(Debug, Default)]
+struct Asking {
+    names: AskedNames,
+    /// By the address of what is shown else, which the same configuration keeps alive.
+    variants: HashMap<usize, Arc<ServerIdentity>>,
+}
+
+fn address(shown: &Arc<ServerIdentity>) -> usize {
+    Arc::as_ptr(shown).addr()
+}
+
+impl Asking {
+    /// What a client of this name is shown if it is asked. What demands certificates by itself has no such variant.
+    fn variant(&self, shown: &Arc<ServerIdentity>, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
+        let variant = self.variants.get(&address(shown))?;
+        let is_asked = name.map_or(self.names.all, |name| self.names.has(name));
+        is_asked.then_some(variant)
     }
 }
 
@@ -169,8 +193,35 @@ impl ServerTls {
         }
     }
 
+    /// Has clients of these names asked for a certificate.
+    pub(crate) fn ask(&mut self, names: AskedNames, certificates: &[Certificate], carry: &PersistentState) {
+        if names.is_empty() {
+            return;
+        }
+        let mut variants = HashMap::new();
+        for certificate in certificates.iter().filter(|it| it.client.is_none()) {
+            if !certificate.names.iter().any(|name| names.may_meet(name)) {
+                continue;
+            }
+            let shown = carry.presented(certificate, false, || Err(()));
+            let made = carry.presented(certificate, true, || ServerIdentity::asking(certificate, carry));
+            if let (Ok(shown), Ok(made)) = (shown, made) {
+                variants.insert(address(&shown), made);
+            }
+        }
+        self.asking = Asking { names, variants };
+        self.asks_clients = true;
+    }
+
     /// What a client is shown that asks for this name (in lower case).
     pub fn find(&self, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
+        let shown = self.configured(name)?;
+        // Names that are asked come second: they never change which certificate a name has.
+        Some(self.asking.variant(shown, name).unwrap_or(shown))
+    }
+
+    /// The same before plugins ask for certificates.
+    fn configured(&self, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
         name.and_then(|name| {
             let by_first = || self.any_first.get(name.split_once('.')?.1);
             let by_last = || self.any_last.get(name.rsplit_once('.')?.0);

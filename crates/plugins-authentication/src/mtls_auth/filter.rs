@@ -14,14 +14,14 @@ use weir_model::x509_details::CertificateDetails;
 use weir_plugin::{AuthFailure, ConsumerIdentity, Exchange, Filter, Identity, Outcome, Phases};
 use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
 
-/// How long a list that could not be had is not fetched again.
+/// How long a list that could not be had, or that says nothing about the certificate, is not fetched again.
 const RETRY_MS: u64 = 10_000;
 /// How long a list is used.
 const LIST_MS: u64 = 3_600_000;
 
 /// What was found about certificates: the names of the good ones.
 pub(super) type Verdicts = ExpiringMap<Option<Arc<Holder>>>;
-/// Lists of certificates that were taken back, by address.
+/// Lists of certificates that were taken back, by the rules of their instance and their address.
 pub(super) type Lists = ExpiringMap<List>;
 
 /// Whose a certificate is.
@@ -43,13 +43,20 @@ pub(super) struct CertificateFilter {
     pub(super) verdicts: Arc<Verdicts>,
     pub(super) lists: Arc<Lists>,
     pub(super) rules: AskRules,
-    /// Tells its verdicts from those of instances with other rules.
+    /// Tells its verdicts and lists from those of instances with other rules.
     pub(super) key: Vec<u8>,
 }
 
-/// What verdicts depend on besides the certificate.
+/// What verdicts depend on besides the certificate, and lists besides their address. An instance of another workspace may
+/// fetch a list through a proxy of its own: what it finds is for itself only.
 pub(super) fn key(config: &Config) -> Vec<u8> {
-    let rules = (&config.authorities, config.partial_chain, config.revocation);
+    let rules = (
+        &config.authorities,
+        config.partial_chain,
+        config.revocation,
+        config.cache_seconds,
+        &config.http,
+    );
     let text = serde_json::to_vec(&rules).unwrap_or_default();
     digest::digest(&digest::SHA256, &text).as_ref().to_vec()
 }
@@ -67,7 +74,7 @@ impl CertificateFilter {
             true => self.holder(exchange, chain)?,
         };
         let bytes = 256 + key.len();
-        let lifetime = Lifetime::fresh((self.config.cache_seconds * 1_000).max(1));
+        let lifetime = Lifetime::fresh(self.config.cache_seconds.saturating_mul(1_000).max(1));
         self.verdicts
             .insert(&key, holder.clone(), bytes, lifetime, now_ms);
         Ok(holder)
@@ -90,7 +97,7 @@ impl CertificateFilter {
             return Ok(None);
         };
         if self.config.revocation != Revocation::Skip {
-            let list = self.list(exchange, &details)?;
+            let list = self.list(exchange, chain, &details)?;
             let now_ms = exchange.unix_ms();
             let mode = self.config.revocation;
             if self.authorities.is_revoked(chain, now_ms, list.as_ref(), mode) {
@@ -108,7 +115,12 @@ impl CertificateFilter {
     }
 
     /// The list that a certificate names, once for all calls.
-    fn list(&self, exchange: &mut Exchange, details: &CertificateDetails) -> Result<Option<List>, Outcome> {
+    fn list(
+        &self,
+        exchange: &mut Exchange,
+        chain: &[Vec<u8>],
+        details: &CertificateDetails,
+    ) -> Result<Option<List>, Outcome> {
         let lists = details.revocation_lists.iter();
         let Some((url, server)) = lists
             .filter_map(|url| Some((url, HttpServer::parse(url)?)))
@@ -116,9 +128,10 @@ impl CertificateFilter {
         else {
             return Ok(None);
         };
+        let key = [&self.key, url.as_bytes()].concat();
         let wanted = Wanted {
             map: &self.lists,
-            key: url.as_bytes(),
+            key: &key,
             since_ms: 0,
             retry_ms: RETRY_MS,
             timeout: self.rules.timeout,
@@ -137,7 +150,9 @@ impl CertificateFilter {
                 let answer = exchange.subrequest_response.take()??;
                 let list = read_list(&answer.body).filter(|_| answer.status == 200)?;
                 let bytes = list.len();
-                Some((list, bytes, Lifetime::fresh(LIST_MS)))
+                let is_usable = self.authorities.can_use(chain, exchange.unix_ms(), &list);
+                let lasts_ms = if is_usable { LIST_MS } else { RETRY_MS };
+                Some((list, bytes, Lifetime::fresh(lasts_ms)))
             },
         );
         match found {

@@ -92,7 +92,10 @@ fn filter(authority: &Authority, change: impl FnOnce(&mut Config)) -> Arc<dyn Fi
 }
 
 fn call(chain: &[&[u8]]) -> Exchange {
-    let mut call = exchange();
+    with_chain(exchange(), chain)
+}
+
+fn with_chain(mut call: Exchange, chain: &[&[u8]]) -> Exchange {
     call.request.client_certificates = (!chain.is_empty()).then(|| {
         Arc::new(ClientCertificates {
             chain: chain.iter().map(|it| it.to_vec()).collect(),
@@ -238,9 +241,25 @@ fn chains_lead_over_others_to_a_root() {
     }
 }
 
+fn names_list(it: &mut CertificateParams) {
+    it.crl_distribution_points = vec![CrlDistributionPoint {
+        uris: vec![LIST.to_owned()],
+    }];
+}
+
 /// A call with a certificate that names a list, and what the list's server says.
 fn asked(filter: &Arc<dyn Filter>, chain: &[&[u8]], answer: Option<(u16, Vec<u8>)>) -> (String, usize) {
-    let mut call = call(chain);
+    asked_in(exchange(), filter, chain, answer)
+}
+
+/// The same in a call at another time.
+fn asked_in(
+    call: Exchange,
+    filter: &Arc<dyn Filter>,
+    chain: &[&[u8]],
+    answer: Option<(u16, Vec<u8>)>,
+) -> (String, usize) {
+    let mut call = with_chain(call, chain);
     let mut asked = 0;
     loop {
         match filter.on_request(&mut call) {
@@ -262,11 +281,6 @@ fn asked(filter: &Arc<dyn Filter>, chain: &[&[u8]], answer: Option<(u16, Vec<u8>
 fn certificates_that_were_taken_back_are_refused() {
     let authority = Authority::new("root", None);
     let other = Authority::new("root", None);
-    let names_list = |it: &mut CertificateParams| {
-        it.crl_distribution_points = vec![CrlDistributionPoint {
-            uris: vec![LIST.to_owned()],
-        }];
-    };
     let client = authority.client("BOB", names_list);
     let silent = authority.client("BOB", |_| {});
     for (answer, lenient, strict, what) in [
@@ -310,6 +324,95 @@ fn certificates_that_were_taken_back_are_refused() {
     // Nothing is fetched for a certificate that is not good.
     let forged = other.client("BOB", names_list);
     assert_eq!(asked(&strict, &[&forged], None), ("Invalid".into(), 0));
+}
+
+/// A list that another instance was given, or one that says nothing about the certificate, does not stay in the way.
+#[test]
+fn lists_are_shared_by_instances_with_the_same_rules_only() {
+    let authority = Authority::new("root", None);
+    let other = Authority::new("root", None);
+    let [client, sibling, of_other] =
+        [&authority, &authority, &other].map(|authority| authority.client("BOB", names_list));
+    let plugin = MtlsAuth::default();
+    let made = |authority: &Authority, proxy: Option<&str>| {
+        let mut config = Config::new(vec![authority.pem.clone()]);
+        config.cache_seconds = 0;
+        config.http.proxy = proxy.map(str::to_owned);
+        build(&plugin, &serde_json::to_value(config).expect("JSON")).expect("valid")
+    };
+    let revoked = Some((200, authority.list(&[7])));
+    let foreign = Some((200, other.list(&[8])));
+    let steps = [
+        (
+            "another authority",
+            made(&other, None),
+            &of_other,
+            &foreign,
+            ("continue", 1),
+        ),
+        (
+            "its own list",
+            made(&authority, None),
+            &client,
+            &revoked,
+            ("Invalid", 1),
+        ),
+        (
+            "the same rules",
+            made(&authority, None),
+            &sibling,
+            &foreign,
+            ("Invalid", 0),
+        ),
+    ];
+    for (what, filter, client, answer, expected) in steps {
+        let (found, count) = asked(&filter, &[client], answer.clone());
+        assert_eq!((found.as_str(), count), expected, "{what}");
+    }
+    // Through a proxy of its own.
+    let mut proxied = call(&[&client]);
+    let outcome = made(&authority, Some("http://proxy.test:3128")).on_request(&mut proxied);
+    assert!(
+        matches!(outcome, Outcome::Subrequest(_)),
+        "it fetches the list itself"
+    );
+}
+
+#[test]
+fn lists_that_say_nothing_are_kept_for_a_short_time() {
+    let authority = Authority::new("root", None);
+    let other = Authority::new("root", None);
+    let client = authority.client("BOB", names_list);
+    let own = || Some((200, authority.list(&[7])));
+    for (first, outcome, asked_again) in [
+        // A list of another one is looked for again, so that the good one is found.
+        (other.list(&[8]), "continue", ("Invalid", 1)),
+        (authority.list(&[8]), "continue", ("continue", 0)),
+        (authority.list(&[7]), "Invalid", ("Invalid", 0)),
+    ] {
+        let filter = filter(&authority, |config| {
+            config.revocation = Revocation::Lenient;
+            config.cache_seconds = 0;
+        });
+        let found = asked(&filter, &[&client], Some((200, first)));
+        assert_eq!(found, (outcome.to_owned(), 1));
+        let soon = Exchange::new(|| NOW_MS + 9_000, 7);
+        let found = asked_in(soon, &filter, &[&client], own());
+        assert_eq!(found, (outcome.to_owned(), 0));
+        let later = Exchange::new(|| NOW_MS + 11_000, 7);
+        let found = asked_in(later, &filter, &[&client], own());
+        assert_eq!((found.0.as_str(), found.1), asked_again);
+    }
+}
+
+#[test]
+fn the_longest_cache_time_is_no_overflow() {
+    let authority = Authority::new("root", None);
+    let client = authority.client("BOB", |_| {});
+    let filter = filter(&authority, |config| config.cache_seconds = u64::MAX);
+    for _ in 0..2 {
+        assert_eq!(judged(&filter, &[&client]).0, "continue");
+    }
 }
 
 #[test]

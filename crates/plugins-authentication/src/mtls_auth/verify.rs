@@ -77,6 +77,17 @@ impl Authorities {
         }
     }
 
+    /// Whether a list says something about the client's certificate: its authority has signed it, and it is not too old.
+    /// The chain is known to be good.
+    pub(super) fn can_use(&self, chain: &[Vec<u8>], now_ms: u64, list: &List) -> bool {
+        let Ok(list) = BorrowedCertRevocationList::from_der(list) else {
+            return false;
+        };
+        let list = CertRevocationList::Borrowed(list);
+        let found = self.verify(chain, now_ms, Some((&list, true)));
+        matches!(found, Ok(()) | Err(webpki::Error::CertRevoked))
+    }
+
     fn verify(
         &self,
         chain: &[Vec<u8>],

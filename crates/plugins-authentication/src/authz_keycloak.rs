@@ -446,9 +446,10 @@ fn says_yes(body: &[u8]) -> bool {
     read.is_some_and(|read| read.get("result") == Some(&Value::Bool(true)))
 }
 
-/// The caller's token, as Keycloak wants it.
+/// The caller's token, as Keycloak wants it. Of two, the upstream might read the one that was not asked about: they are none.
 fn bearer(exchange: &Exchange) -> Option<String> {
-    let value = exchange.request.headers.get(b"authorization")?;
+    let mut values = exchange.request.headers.get_all(b"authorization");
+    let value = values.next().filter(|_| values.next().is_none())?;
     let value = std::str::from_utf8(value)
         .ok()
         .filter(|it| is_value(it.as_bytes()))?;
@@ -628,6 +629,15 @@ mod tests {
         assert_eq!((found, sent.len()), (format!("403 {DENIED}"), 1));
         let (found, _) = run(&filter, &mut call("GET /x"), &[None]);
         assert_eq!(found, "503 Accessing resource registration endpoint URL failed.");
+    }
+
+    #[test]
+    fn two_tokens_are_none() {
+        let mut call = exchange();
+        let two = [("Authorization", "bearer t"), ("Authorization", "bearer u")];
+        prepare(&mut call, "GET /x", &two);
+        let found = run(&filter(json!({"permissions": ["a"]})), &mut call, &[]);
+        assert_eq!(found, ("401 Missing JWT token in request".to_owned(), vec![]));
     }
 
     #[test]

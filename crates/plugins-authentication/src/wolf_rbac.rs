@@ -146,6 +146,8 @@ struct Asked {
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
+    ok: Option<bool>,
+    #[serde(default)]
     data: Option<AnswerData>,
     #[serde(default)]
     reason: Option<String>,
@@ -155,6 +157,17 @@ struct Answer {
 struct AnswerData {
     #[serde(default, rename = "userInfo")]
     user: Option<User>,
+}
+
+impl Answer {
+    fn user(&self) -> Option<&User> {
+        self.data.as_ref()?.user.as_ref()
+    }
+
+    /// Whether it is what the server says if the call is allowed. Another server at its address may say anything with 200.
+    fn allows(&self) -> bool {
+        self.ok.unwrap_or_else(|| self.user().is_some())
+    }
 }
 
 #[derive(Deserialize)]
@@ -291,7 +304,7 @@ impl Filter for RbacFilter {
             return Outcome::Suspend(Suspend::time(PAUSE));
         }
         let read: Option<Answer> = serde_json::from_slice(&answer.body).ok();
-        let user = read.as_ref().and_then(|it| it.data.as_ref()?.user.as_ref());
+        let user = read.as_ref().and_then(Answer::user);
         Self::tell(exchange, &app.prefix, user);
         if answer.status != 200 {
             let words = match read {
@@ -306,8 +319,14 @@ impl Filter for RbacFilter {
             };
             return refused(NAME, status, words);
         }
-        if read.is_none() {
-            return refused(NAME, 500, "check permission failed! parse response json failed!");
+        match read {
+            None => {
+                return refused(NAME, 500, "check permission failed! parse response json failed!");
+            }
+            Some(read) if !read.allows() => {
+                return refused(NAME, 403, read.reason.unwrap_or_default());
+            }
+            Some(_) => {}
         }
         self.gate.accept(exchange, &entry.identity)
     }
@@ -418,6 +437,27 @@ mod tests {
                 "401 ERR_TOKEN_INVALID",
             ),
             ("/a?rbac_token=V1%23shop%23t", vec![Some((302, "{}"))], "403 "),
+            ("/a?rbac_token=V1%23shop%23t", vec![Some((200, "{}"))], "403 "),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((200, r#"{"data": {}}"#))],
+                "403 ",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((200, r#"{"ok": false, "reason": "ERR_ACCESS_DENIED"}"#))],
+                "403 ERR_ACCESS_DENIED",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((200, r#"{"ok": true}"#))],
+                "continue",
+            ),
+            (
+                "/a?rbac_token=V1%23shop%23t",
+                vec![Some((200, r#"{"data": {"userInfo": {}}}"#))],
+                "continue",
+            ),
             (
                 "/a?rbac_token=V1%23shop%23t",
                 vec![Some((200, "rubbish"))],

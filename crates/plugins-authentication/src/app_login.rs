@@ -132,7 +132,7 @@ impl Plugin for AppLogin {
     }
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-        let config: Config = parse_config(config)?;
+        let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         let [token, userinfo] = [
             ("token_url", &config.token_url),
@@ -150,6 +150,12 @@ impl Plugin for AppLogin {
         config.http.check(&mut faults);
         faults.extend(config.session.faults(&DocPath::root().field("session")));
         faults.done()?;
+        // Sessions of one app are not those of another.
+        let owner = (config.provider, &config.client_id);
+        let owner = serde_json::to_vec(&owner).unwrap_or_default();
+        let owner = digest::digest(&digest::SHA256, &owner);
+        let owner = data_encoding::HEXLOWER.encode(owner.as_ref());
+        config.session.audience.push_str(&owner);
         let app = [&config.token_url, &config.client_id, &config.client_secret];
         let app = serde_json::to_vec(&app).unwrap_or_default();
         Ok(Arc::new(LoginFilter {
@@ -478,6 +484,35 @@ mod tests {
                 !call.request.headers.contains(b"cookie"),
                 "upstreams do not see it"
             );
+        }
+    }
+
+    #[test]
+    fn a_session_is_good_for_its_app_only() {
+        let answers = [
+            Some((200, r#"{"access_token": "t", "expires_in": 60}"#)),
+            Some((200, r#"{"code": 0, "data": {"userid": "u"}}"#)),
+        ];
+        let mut call = exchange();
+        prepare(&mut call, "GET /a?code=c1", &[]);
+        let (found, _) = run(&filter(Provider::Feishu), &mut call, &answers);
+        assert_eq!(found, "continue");
+        let cookie = call.response_headers.get(b"set-cookie").expect("a cookie");
+        let cookie = String::from_utf8_lossy(cookie).into_owned();
+        let cookie = cookie.split(';').next().expect("a pair");
+        for (provider, client_id, expected) in [
+            (Provider::Feishu, "app", "continue"),
+            (Provider::Feishu, "other", "reply 302"),
+            (Provider::Dingtalk, "app", "reply 302"),
+        ] {
+            let mut config = config(provider);
+            config.client_id = client_id.to_owned();
+            let config = serde_json::to_value(config).expect("JSON");
+            let filter = build(&AppLogin::default(), &config).expect("valid");
+            let mut call = exchange();
+            prepare(&mut call, "GET /b", &[("Cookie", cookie)]);
+            let (found, _) = run(&filter, &mut call, &[]);
+            assert_eq!(found, expected, "{provider:?} {client_id}");
         }
     }
 

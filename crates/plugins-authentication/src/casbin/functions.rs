@@ -126,7 +126,8 @@ fn same_names(pattern: &str, value: &str) -> bool {
         let Some((name, behind)) = behind.split_once('}') else {
             return false;
         };
-        expression.push_str(&template(before, Names::Braces)[1..].replace('$', ""));
+        let part = template(before, Names::Braces);
+        expression.push_str(part[1..].strip_suffix('$').unwrap_or_default());
         expression.push_str("([^/]+)");
         names.push(name);
         rest = behind;

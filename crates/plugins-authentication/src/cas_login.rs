@@ -59,6 +59,8 @@ const LOGIN_S: u64 = 600;
 /// So long an ended session is remembered, unless it lasts for a shorter time.
 const MAX_ENDED_S: u64 = 86_400;
 const ENDED_BYTES: usize = 8 << 20;
+/// The longest ticket: what the protocol advises clients to take.
+const MAX_TICKET: usize = 256;
 
 /// The plugin.
 pub struct CasLogin {
@@ -282,7 +284,8 @@ impl LoginFilter {
     }
 
     fn key(&self, ticket: &str) -> Vec<u8> {
-        format!("{}:{ticket}", self.context).into_bytes()
+        let text = format!("{}:{ticket}", self.context);
+        digest::digest(&digest::SHA256, text.as_bytes()).as_ref().to_vec()
     }
 
     /// The server ends a session.
@@ -299,7 +302,8 @@ impl LoginFilter {
         let decoded = String::from_utf8_lossy(&decoded);
         let marks = ("<samlp:SessionIndex>", "</samlp:SessionIndex>");
         let ticket = between(&body, marks.0, marks.1).or_else(|| between(&decoded, marks.0, marks.1));
-        let Some(ticket) = ticket.map(str::trim).filter(|it| !it.is_empty()) else {
+        let is_ticket = |it: &&str| !it.is_empty() && it.len() <= MAX_TICKET;
+        let Some(ticket) = ticket.map(str::trim).filter(is_ticket) else {
             return refused(NAME, 400, "invalid logout request from IdP, no ticket");
         };
         let absolute_s = self.config.session.absolute_timeout_seconds;
@@ -380,6 +384,8 @@ impl Filter for LoginFilter {
         let ticket = exchange.request.query_arg(b"ticket").filter(|_| is_callback);
         let ticket = ticket.and_then(|ticket| String::from_utf8(ticket.into_owned()).ok());
         match ticket {
+            // The server could not end its session.
+            Some(ticket) if ticket.len() > MAX_TICKET => refused(NAME, 401, "invalid ticket"),
             Some(ticket) => self.ask(exchange, ticket),
             None => self.begin(exchange),
         }
@@ -475,6 +481,11 @@ mod tests {
         let message = |ticket: &str| format!("<samlp:SessionIndex>{ticket}</samlp:SessionIndex>");
         for (body, expected) in [
             ("x", "400 invalid logout request from IdP, no ticket"),
+            (
+                &message(&"x".repeat(257)),
+                "400 invalid logout request from IdP, no ticket",
+            ),
+            (&message(&"x".repeat(256)), "200 "),
             (&message("ST-2"), "200 "),
         ] {
             assert_eq!(run(&filter, ("POST /back", "", body), None).0, expected);
@@ -544,6 +555,9 @@ mod tests {
                 "{cookie} {answer:?}"
             );
         }
+        let long = format!("GET /back?ticket={}", "x".repeat(257));
+        let found = run(&filter, (&long, &login, ""), Some(GOOD));
+        assert_eq!((found.0.as_str(), found.1), ("401 invalid ticket", None));
         // The session of one server is none of another's.
         let session = run(&filter, ("GET /back?ticket=ST-1", &login, ""), Some(GOOD)).2;
         assert!(

@@ -2,6 +2,7 @@
 //
 // It prints `ready ISSUER`. A login needs no page: the login page takes `login` and `groups` from `login_hint`, as
 // `ada admins,developers`, and the consent is given. `PUT /groups/ada` with a list gives ada other groups.
+// `emails` and `email_verified` of the options say what it tells of somebody's mail address.
 import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 
@@ -14,7 +15,7 @@ const issuer = `http://127.0.0.1:${server.address().port}`
 
 const provider = new Provider(issuer, {
   clients: options.clients,
-  claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'], groups: ['groups'] },
+  claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email', 'email_verified'], groups: ['groups'] },
   scopes: ['openid', 'offline_access', 'profile', 'email', 'groups'],
   // Claims stand in the ID token, as most providers have it.
   conformIdTokenClaims: options.claims_in_userinfo === true,
@@ -34,7 +35,8 @@ const provider = new Provider(issuer, {
       sub: id,
       name: `The ${id}`,
       preferred_username: id,
-      email: `${id}@example.test`,
+      email: options.emails?.[id] ?? `${id}@example.test`,
+      email_verified: options.email_verified?.[id],
       groups: groups.get(id) ?? [],
     }),
   }),

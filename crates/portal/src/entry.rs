@@ -1,7 +1,7 @@
 //! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages.
 
 use crate::people::Developer;
-use crate::state::{Portals, Visit};
+use crate::state::{Listening, Portals, Visit};
 use crate::viewer::Viewer;
 use crate::{api, cookie, pages};
 use axum::Router;
@@ -52,10 +52,12 @@ async fn enter(
         return Problem::forbidden(detail).into_response();
     }
     let url = portals.url_of(&portal, &host);
+    let links = portals.links_of(&portal, &host, request.extensions().get::<Listening>());
     let mut visit = Visit {
         portal: Arc::new(portal),
         viewer: Viewer::default(),
         url,
+        links,
         address: peer.ip(),
     };
     if let Some(value) = cookie::get(request.headers(), visit.is_secure()) {
@@ -67,9 +69,7 @@ async fn enter(
             Err(problem) => return problem.into_response(),
         }
     }
-    // A call that is tried is in the analytics, and changes nothing here.
-    let is_recorded = !is_read && !request.uri().path().starts_with("/portal/v1/try/");
-    let entry = is_recorded.then(|| entry(&request, &visit));
+    let entry = is_recorded(is_read, request.uri().path()).then(|| entry(&request, &visit));
     request.extensions_mut().insert(visit);
     let (answer, revisions) = commits_of(next.run(request)).await;
     if let Some(mut entry) = entry {
@@ -79,7 +79,16 @@ async fn enter(
     answer
 }
 
-/// What the audit log says of a call. Secrets are in bodies only.
+/// Whether the audit log has a call. One that is tried is in the analytics, and changes nothing here; one that takes a
+/// browser back from an identity provider begins a session.
+fn is_recorded(is_read: bool, path: &str) -> bool {
+    match is_read {
+        true => path.starts_with("/portal/v1/session/openid/") && path.ends_with("/callback"),
+        false => !path.starts_with("/portal/v1/try/"),
+    }
+}
+
+/// What the audit log says of a call. Secrets are in bodies and queries only, which it does not have.
 fn entry(request: &Request, visit: &Visit) -> Entry {
     let who = match visit.viewer.mail.as_str() {
         "" => "visitor".to_owned(),
@@ -133,6 +142,19 @@ fn is_from_here(headers: &HeaderMap, host: &str, portal: &Portal) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writes_and_logins_are_recorded() {
+        for (is_read, path, expected) in [
+            (false, "/portal/v1/session", true),
+            (false, "/portal/v1/try/pets/1", false),
+            (true, "/portal/v1/session/openid/corp/callback", true),
+            (true, "/portal/v1/session/openid/corp", false),
+            (true, "/portal/v1/apps", false),
+        ] {
+            assert_eq!(is_recorded(is_read, path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn writes_of_other_sites_are_refused() {

@@ -34,5 +34,5 @@ use weir_control::developers as people;
 
 pub use catalogue::GatewayOf;
 pub use entry::router;
-pub use state::{Mail, Options, Portals, Post};
+pub use state::{Listening, Mail, Options, Portals, Post};
 pub use viewer::Viewer;

@@ -8,7 +8,7 @@ use crate::turns::Turns;
 use crate::viewer::Viewer;
 use axum::http::StatusCode;
 use std::future::Future;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -111,11 +111,30 @@ pub(crate) struct Visit {
     pub viewer: Viewer,
     /// The portal's URL as the browser has it, without a path.
     pub url: String,
+    /// The URL for links in mails; `None`: it is not known.
+    pub links: Option<String>,
     /// From where.
     pub address: IpAddr,
 }
 
+/// The address of the listener that has taken a call, as an extension of the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Listening(pub SocketAddr);
+
 impl Visit {
+    /// The URL for links in mails.
+    ///
+    /// # Errors
+    /// It is not known: 409, with what to do.
+    pub(crate) fn link_url(&self) -> Result<&str, Problem> {
+        let detail = || {
+            let name = &self.portal.name;
+            format!("this needs a mail with a link: set 'url' of the portal '{name}' first, as administrator")
+        };
+        let url = self.links.as_deref();
+        url.ok_or_else(|| Problem::new(StatusCode::CONFLICT, detail()))
+    }
+
     /// Whether browsers come over TLS, here or at something in front.
     pub(crate) fn is_secure(&self) -> bool {
         self.url.starts_with("https://")
@@ -250,11 +269,73 @@ impl Portals {
         found.map(|index| all.swap_remove(index))
     }
 
+    /// The URL for links in mails of a portal.
+    pub(crate) fn links_of(
+        &self,
+        portal: &Portal,
+        host: &str,
+        listening: Option<&Listening>,
+    ) -> Option<String> {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        links_of(portal, (scheme, host), listening.map(|it| it.0))
+    }
+
+    /// The URL as the browser has it. It is for answers to the same browser, never for mails.
     pub(crate) fn url_of(&self, portal: &Portal, host: &str) -> String {
         match (portal.url.as_str(), self.is_tls) {
             ("", true) => format!("https://{host}"),
             ("", false) => format!("http://{host}"),
             (url, _) => url.trim_end_matches('/').to_owned(),
+        }
+    }
+}
+
+/// `Host` is what the caller says: in a mail to somebody else it counts only if the portal names it. A portal that only
+/// this machine reaches has the address of its listener.
+fn links_of(portal: &Portal, (scheme, host): (&str, &str), listening: Option<SocketAddr>) -> Option<String> {
+    if !portal.url.is_empty() {
+        return Some(portal.url.trim_end_matches('/').to_owned());
+    }
+    if portal.hosts.is_empty() {
+        let own = listening.filter(|it| it.ip().is_loopback())?;
+        return Some(format!("{scheme}://{own}"));
+    }
+    let is_named = portal.hosts.iter().any(|it| it == host);
+    is_named.then(|| format!("{scheme}://{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_in_mails_lead_to_no_host_that_only_the_caller_names() {
+        let (local, open) = (Some("127.0.0.1:8003"), Some("0.0.0.0:8003"));
+        for (url, hosts, host, listening, expected) in [
+            (
+                "https://dev.test/",
+                &[][..],
+                "evil.test",
+                open,
+                Some("https://dev.test"),
+            ),
+            ("", &[], "evil.test", open, None),
+            ("", &[], "127.0.0.1:8003", open, None),
+            ("", &[], "evil.test", None, None),
+            ("", &[], "evil.test", local, Some("http://127.0.0.1:8003")),
+            ("", &["dev.test"], "dev.test", open, Some("http://dev.test")),
+            ("", &["dev.test"], "dev.test:9", local, None),
+            ("", &["dev.test:9"], "dev.test:9", open, Some("http://dev.test:9")),
+            ("", &["dev.test"], "evil.test", local, None),
+        ] {
+            let portal = Portal {
+                url: url.to_owned(),
+                hosts: hosts.iter().map(|it| (*it).to_owned()).collect(),
+                ..Portal::default()
+            };
+            let listening = listening.map(|it| it.parse().expect("an address"));
+            let found = links_of(&portal, ("http", host), listening);
+            assert_eq!(found.as_deref(), expected, "{url} {hosts:?} {host} {listening:?}");
         }
     }
 }

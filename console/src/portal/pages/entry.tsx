@@ -63,6 +63,7 @@ const REFUSED: Record<string, string> = {
   'token-not-accepted': 'What the identity provider said is not accepted. Ask the administrators of this portal.',
   'no-mail': 'The identity provider tells no confirmed mail address of yours.',
   'other-account': 'There is an account with your mail address already. Sign in with its password.',
+  'not-confirmed': 'Confirm your mail address: a link is in the mail. Then sign in again.',
   'not-welcome': 'Accounts like yours cannot sign up here. Ask the administrators of this portal.',
   waiting: 'Your account waits for somebody to approve it.',
   'not-active': 'Your account is not active. Ask the administrators of this portal.',

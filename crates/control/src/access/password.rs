@@ -3,6 +3,7 @@
 //! A hash takes tens of milliseconds and 19 MiB on purpose. So few are made at once, and few may wait: a flood of logins
 //! is refused and does not take the cores from anything else.
 
+use super::TokenHash;
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::rand;
@@ -105,6 +106,11 @@ impl PasswordHash {
             .next()
             .is_none()
             .then_some((cost, bytes(salt)?, bytes(hash)?))
+    }
+
+    /// What stands for it where the hash must not be.
+    pub fn mark(&self) -> String {
+        TokenHash::of(&self.0).to_string()
     }
 
     fn matches(&self, password: &str) -> bool {

@@ -20,6 +20,8 @@ pub enum Purpose {
     Confirm {
         /// Who.
         developer: String,
+        /// Of what the owner of the address was told. It vouches for nothing that came later.
+        of: Vouched,
     },
     /// Sets a new password.
     Reset {
@@ -40,6 +42,16 @@ pub enum Purpose {
         /// Who is invited.
         mail: String,
     },
+}
+
+/// With what somebody wants to sign in who has not confirmed the mail address yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vouched {
+    /// The mark of a password ([`Developer::password_mark`](super::Developer::password_mark)).
+    Password(String),
+    /// The mark of an account at an identity provider ([`mark_of`](super::mark_of)).
+    Account(String),
 }
 
 /// A link, as it goes into a mail.

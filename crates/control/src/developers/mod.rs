@@ -3,14 +3,16 @@
 //!
 //! **What it is not**: developers are no users. They have no rights of Weir's own API.
 
+mod accounts;
 mod decision;
 mod links;
 mod notices;
 mod store;
 mod teams;
 
+pub use accounts::{Account, mark_of};
 pub use decision::Decision;
-pub use links::{Link, Purpose};
+pub use links::{Link, Purpose, Vouched};
 pub use notices::Notices;
 pub use store::{
     Decided, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id, seconds,

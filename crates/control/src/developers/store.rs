@@ -60,6 +60,13 @@ pub struct Developer {
     pub decided: Option<Decided>,
 }
 
+impl Developer {
+    /// What stands for the password in links; another password has another one.
+    pub fn password_mark(&self) -> Option<String> {
+        self.password.as_ref().map(PasswordHash::mark)
+    }
+}
+
 /// What an administrator has decided about a developer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
@@ -182,34 +189,6 @@ impl People {
         }
     }
 
-    /// The developer of an account at an identity provider.
-    pub async fn by_account(
-        &self,
-        portal: &str,
-        account: &str,
-        now: SystemTime,
-    ) -> Result<Option<Developer>, Problem> {
-        let key = key(portal, &format!("accounts/{}", hash(account)))?;
-        let id = self.store.read::<String>(&key, now).await.map_err(failed)?;
-        match id {
-            Some(id) => self.developer(portal, &id.value, now).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Notes whose account at an identity provider it is.
-    pub async fn put_account(
-        &self,
-        portal: &str,
-        account: &str,
-        developer: &str,
-        now: SystemTime,
-    ) -> Result<(), Problem> {
-        let key = key(portal, &format!("accounts/{}", hash(account)))?;
-        let id = developer.to_owned();
-        self.store.put(&key, &id, (None, now)).await.map_err(failed)
-    }
-
     /// Makes a developer; `false`: there is one with this address.
     pub async fn add(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<bool, Problem> {
         // The address first: of two who sign up with one, the second is refused here.
@@ -268,12 +247,11 @@ impl People {
     /// Removes a developer with all sessions.
     pub async fn remove(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<(), Problem> {
         self.end_sessions(portal, &developer.id, |_| true, now).await?;
-        let accounts = format!("portal/{portal}/accounts/");
-        let accounts = self.store.list::<String>(&accounts, now).await.map_err(failed)?;
-        let own = accounts.into_iter().filter(|it| it.value == developer.id);
-        let mut keys: Vec<Key> = own.map(|it| it.key).collect();
-        keys.push(key(portal, &format!("mails/{}", hash(&developer.mail)))?);
-        keys.push(key(portal, &format!("developers/{}", developer.id))?);
+        self.remove_accounts(portal, &developer.id, |_| true, now).await?;
+        let keys = [
+            key(portal, &format!("mails/{}", hash(&developer.mail)))?,
+            key(portal, &format!("developers/{}", developer.id))?,
+        ];
         self.store.remove(keys, now).await.map_err(failed)
     }
 

@@ -1,10 +1,11 @@
 //! Signing up, signing in, and what somebody may change of their own account. No answer tells whether a mail address is
 //! known: the mail itself says what happened.
 
+use super::confirming::{confirm_step, send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, DeveloperState, Purpose, Session, mail_of, random_id, seconds};
+use crate::people::{Developer, DeveloperState, Purpose, Session, Vouched, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 use weir_apis::entities::{SignUp, SignUpMode};
 use weir_control::access::AuditedAs;
-use weir_control::access::password::{PasswordError, fault_of};
+use weir_control::access::password::{PasswordError, PasswordHash, fault_of};
 use weir_control::api::Problem;
 
 /// The longest name, in characters.
@@ -227,7 +228,7 @@ fn checked_name(name: &str) -> Result<String, Problem> {
 }
 
 /// Few from one address: each makes a hash and a mail.
-fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
+pub fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
     let who = format!("mail {}", visit.address.to_canonical());
     portals.tries.take(&who, MOST, seconds(now)).map_err(|wait| {
         let detail = format!("too many of these from your address; try again in {wait} seconds");
@@ -278,12 +279,13 @@ async fn sign_up(
     let is_invited = matches!(&invited, Some(Purpose::Invitation { mail: to, .. }) if *to == mail);
     may_join(rules, &mail, is_invited).map_err(Problem::forbidden)?;
     portals.need_mail()?;
+    visit.link_url()?;
     take_turn(&portals, &visit, now)?;
     // Hashed whether or not the address is known: both take as long.
     let password = portals.people.passwords.hash(wanted.password).await;
     let developer = Developer {
         id: random_id()?,
-        mail: mail.clone(),
+        mail,
         name,
         password: Some(password.map_err(|error| busy(&error))?),
         state: DeveloperState::Registered,
@@ -292,55 +294,56 @@ async fn sign_up(
         created: seconds(now),
         decided: None,
     };
-    let developer = match portals.people.by_mail(portal, &mail, now).await? {
-        // The owner of the mailbox confirms the last one that was tried.
-        Some(known) if known.state == DeveloperState::Registered => {
-            let again = Developer {
-                id: known.id,
-                groups: known.groups,
-                provided: known.provided,
-                decided: known.decided,
-                ..developer
-            };
-            portals.people.put(portal, &again, now).await?;
-            Some(again)
-        }
-        Some(_) => None,
-        None => portals
-            .people
-            .add(portal, &developer, now)
-            .await?
-            .then_some(developer),
-    };
-    let mail = match developer {
-        Some(developer) => {
-            portals
-                .tell(&visit, "developer.registered", &developer, now)
-                .await?;
-            let purpose = Purpose::Confirm {
-                developer: developer.id,
-            };
-            let link = portals.people.link(portal, &purpose, now).await?;
-            Mail::new(
-                &mail,
-                "Confirm your mail address",
-                format!(
-                    "Hello {},\n\nopen this link to confirm your mail address. It is good once, for a day.\n\n{}/confirm#{}\n\nIf you did not sign up, ignore this mail.\n",
-                    developer.name, visit.url, link.token
-                ),
-            )
-        }
-        None => Mail::new(
-            &mail,
-            "You have an account already",
-            format!(
-                "Somebody, probably you, tried to sign up with this address. There is an account already.\n\nSign in: {0}/login\nA new password: {0}/reset\n",
-                visit.url
-            ),
-        ),
-    };
-    portals.send(mail).await?;
+    register(&portals, &visit, developer, now).await?;
     Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+}
+
+/// Writes somebody who signs up, and sends the mail that tells what has come of it.
+async fn register(
+    portals: &Portals,
+    visit: &Visit,
+    wanted: Developer,
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let (people, portal) = (&portals.people, &visit.portal.name);
+    let written = match people.by_mail(portal, &wanted.mail, now).await? {
+        Some(known) => {
+            let step = |it: &mut Developer| {
+                // What an administrator has made, and what is confirmed, is replaced by no stranger.
+                if it.state == DeveloperState::Registered && it.decided.is_none() {
+                    it.name.clone_from(&wanted.name);
+                    it.password.clone_from(&wanted.password);
+                }
+                Ok(Vec::new())
+            };
+            people.change(portal, &known.id, now, step).await?
+        }
+        None if people.add(portal, &wanted, now).await? => wanted.clone(),
+        None => return Err(again()),
+    };
+    if written.password == wanted.password {
+        portals.tell(visit, "developer.registered", &written, now).await?;
+        let of = Vouched::Password(written.password_mark().unwrap_or_default());
+        return send_confirm(portals, visit, &written, (of, "a password"), now).await;
+    }
+    if written.state == DeveloperState::Registered {
+        return send_welcome(portals, visit, &written, now).await;
+    }
+    let url = visit.link_url()?;
+    let text = format!(
+        "Somebody, probably you, tried to sign up with this address. There is an account already.\n\nSign in: {url}/login\nA new password: {url}/reset\n"
+    );
+    portals
+        .send(Mail::new(&written.mail, "You have an account already", text))
+        .await
+}
+
+/// Two do the same at once.
+fn again() -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "something else was changed at the same moment: try again",
+    )
 }
 
 async fn confirm(
@@ -353,41 +356,14 @@ async fn confirm(
         Some(Purpose::Confirm { .. }) => portals.people.take(portal, &link.token, now).await?,
         _ => None,
     };
-    let developer = match used {
-        Some(Purpose::Confirm { developer }) => portals.people.developer(portal, &developer, now).await?,
-        _ => None,
-    };
-    let Some(mut developer) = developer.filter(|it| it.state == DeveloperState::Registered) else {
+    let Some(Purpose::Confirm { developer, of }) = used else {
         return Err(gone());
     };
-    confirmed(&portals, &visit, &mut developer, now).await?;
+    let developer = vouched(&portals, &visit, (&developer, &of), now).await?;
     Ok(said(match developer.state == DeveloperState::Confirmed {
         true => "Your address is confirmed. You can sign in as soon as somebody has approved your account.",
         false => "Your address is confirmed. You can sign in now.",
     }))
-}
-
-/// The mail address of somebody who has registered is right. Who was made or approved by an administrator need not wait.
-pub async fn confirmed(
-    portals: &Portals,
-    visit: &Visit,
-    developer: &mut Developer,
-    now: SystemTime,
-) -> Result<(), Problem> {
-    let needs_approval = visit.portal.sign_up.approval && developer.decided.is_none();
-    developer.state = match needs_approval {
-        true => DeveloperState::Confirmed,
-        false => DeveloperState::Active,
-    };
-    portals.people.put(&visit.portal.name, developer, now).await?;
-    if needs_approval {
-        let writes = portals.notices(&visit.portal).waiting(developer, now)?;
-        if !writes.is_empty() {
-            portals.people.store.write(writes, now).await?;
-            portals.notify();
-        }
-    }
-    portals.tell(visit, "developer.confirmed", developer, now).await
 }
 
 /// Whether somebody with this address may have an account, by the portal's rules. The error says why not.
@@ -407,7 +383,7 @@ pub fn may_join(rules: &SignUp, mail: &str, is_invited: bool) -> Result<(), Stri
     }
 }
 
-fn gone() -> Problem {
+pub fn gone() -> Problem {
     Problem::new(
         StatusCode::GONE,
         "this link was used already, or is too old: ask for another one",
@@ -517,6 +493,7 @@ async fn ask_reset(
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let mail = mail_of(&given.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
     portals.need_mail()?;
+    let url = visit.link_url()?;
     take_turn(&portals, &visit, now)?;
     let known = portals.people.by_mail(portal, &mail, now).await?;
     // Without an account nothing is sent: a stranger's mailbox gets no mail from here. Both are written in the background.
@@ -528,8 +505,8 @@ async fn ask_reset(
         };
         let link = portals.people.link(portal, &purpose, now).await?;
         let text = format!(
-            "Hello {},\n\nopen this link to set a new password. It is good once, for an hour.\n\n{}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
-            developer.name, visit.url, link.token
+            "Hello {},\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
+            developer.name, link.token
         );
         portals.send(Mail::new(&mail, "Set a new password", text)).await?;
     }
@@ -546,22 +523,32 @@ async fn reset(
     let Some(Purpose::Reset { developer } | Purpose::Welcome { developer }) = found else {
         return Err(gone());
     };
-    let Some(mut developer) = portals.people.developer(portal, &developer, now).await? else {
+    let Some(developer) = portals.people.developer(portal, &developer, now).await? else {
         return Err(gone());
     };
     if let Some(fault) = fault_of(&given.password, &developer.mail) {
         return Err(wrong("password", fault));
     }
     let password = portals.people.passwords.hash(given.password).await;
-    developer.password = Some(password.map_err(|error| busy(&error))?);
+    let password = password.map_err(|error| busy(&error))?;
     if portals.people.take(portal, &given.token, now).await?.is_none() {
         return Err(gone());
     }
-    match developer.state {
-        // Who reads the mailbox has confirmed it.
-        DeveloperState::Registered => confirmed(&portals, &visit, &mut developer, now).await?,
-        _ => portals.people.put(portal, &developer, now).await?,
-    }
+    let set = |it: &mut Developer| {
+        it.password = Some(password.clone());
+        match it.state {
+            // Who reads the mailbox has confirmed it.
+            DeveloperState::Registered => confirm_step(&portals, &visit, it, now),
+            _ => Ok(Vec::new()),
+        }
+    };
+    let developer = portals.people.change(portal, &developer.id, now, set).await?;
+    portals.notify();
+    // Somebody else may have got in: a provider that says whose address it is may be joined again.
+    portals
+        .people
+        .remove_accounts(portal, &developer.id, |_| true, now)
+        .await?;
     portals
         .people
         .end_sessions(portal, &developer.id, |_| true, now)
@@ -581,28 +568,27 @@ async fn change(
     Json(wanted): Json<AccountChange>,
 ) -> Result<Json<Me>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
-    let mut developer = developer(&portals, &visit, now).await?;
-    if let Some(name) = &wanted.name {
-        developer.name = checked_name(name)?;
-    }
+    let known = developer(&portals, &visit, now).await?;
+    let name = wanted.name.as_deref().map(checked_name).transpose()?;
     let is_new_password = wanted.new_password.is_some();
-    if let Some(password) = wanted.new_password {
-        let old = wanted.old_password.unwrap_or_default();
-        let is_right = portals
-            .people
-            .passwords
-            .matches(old, developer.password.clone())
-            .await;
-        if !is_right.map_err(|error| busy(&error))? {
-            return Err(wrong("old_password", "this is not your password"));
+    let password = match wanted.new_password {
+        Some(password) => Some(new_password(&portals, &known, (wanted.old_password, password)).await?),
+        None => None,
+    };
+    let edit = |it: &mut Developer| {
+        if let Some(name) = &name {
+            it.name.clone_from(name);
         }
-        if let Some(fault) = fault_of(&password, &developer.mail) {
-            return Err(wrong("new_password", fault));
+        if let Some(password) = &password {
+            // The old one was compared with what there was then.
+            if it.password != known.password {
+                return Err(again());
+            }
+            it.password = Some(password.clone());
         }
-        let hash = portals.people.passwords.hash(password).await;
-        developer.password = Some(hash.map_err(|error| busy(&error))?);
-    }
-    portals.people.put(portal, &developer, now).await?;
+        Ok(Vec::new())
+    };
+    let developer = portals.people.change(portal, &known.id, now, edit).await?;
     if is_new_password {
         // Somebody else may have the old one. This browser has just shown it.
         let cookie = cookie::get(&headers, visit.is_secure()).unwrap_or_default();
@@ -614,6 +600,23 @@ async fn change(
             .await?;
     }
     Ok(Json(shown(&developer)))
+}
+
+/// The hash of a new password, if the old one is right.
+async fn new_password(
+    portals: &Portals,
+    known: &Developer,
+    (old, new): (Option<String>, String),
+) -> Result<PasswordHash, Problem> {
+    let passwords = &portals.people.passwords;
+    let is_right = passwords.matches(old.unwrap_or_default(), known.password.clone());
+    if !is_right.await.map_err(|error| busy(&error))? {
+        return Err(wrong("old_password", "this is not your password"));
+    }
+    if let Some(fault) = fault_of(&new, &known.mail) {
+        return Err(wrong("new_password", fault));
+    }
+    passwords.hash(new).await.map_err(|error| busy(&error))
 }
 
 async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {

@@ -4,6 +4,7 @@
 mod account;
 mod apps;
 mod catalogue;
+mod confirming;
 mod describe;
 mod openid;
 mod operation;

@@ -1,10 +1,11 @@
 //! Signing in through an identity provider: the authorization code flow with PKCE of the console's login, which decides
 //! ([`weir_control::access::openid`]). Groups of the provider decide what is shown, and give teams.
 
-use super::account::{begin_session, confirmed, may_join};
+use super::account::{begin_session, may_join, take_turn};
+use super::confirming::{confirm_step, send_confirm};
 use super::operation::{Operation, Shared};
 use crate::cookie;
-use crate::people::{Developer, DeveloperState, mail_of, random_id, seconds};
+use crate::people::{Account, Developer, DeveloperState, Vouched, mail_of, mark_of, random_id, seconds};
 use crate::state::{Portals, Visit};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -71,6 +72,8 @@ enum Refusal {
     NoMail,
     /// There is an account with this address, and the provider does not say that the address is confirmed.
     OtherAccount,
+    /// The mail address is not confirmed yet: a link is in the mail.
+    NotConfirmed,
     /// The portal's rules of signing up.
     NotWelcome,
     /// The account waits for approval.
@@ -85,6 +88,7 @@ impl Refusal {
             Self::Login(error) => error.code(),
             Self::NoMail => "no-mail",
             Self::OtherAccount => "other-account",
+            Self::NotConfirmed => "not-confirmed",
             Self::NotWelcome => "not-welcome",
             Self::Waiting => "waiting",
             Self::NotActive => "not-active",
@@ -133,7 +137,8 @@ fn provider_of(
 fn safe_return(wanted: Option<&str>) -> String {
     let is_safe = |it: &&str| {
         let is_path = it.starts_with('/') && !it.starts_with("//");
-        is_path && it.is_ascii() && it.len() <= 1000 && !it.contains(['\\', '\r', '\n'])
+        // Browsers drop tabs and line ends: `/<tab>/evil.test` would be another site.
+        is_path && it.is_ascii() && it.len() <= 1000 && !it.contains(|it: char| it == '\\' || it.is_control())
     };
     wanted.filter(is_safe).unwrap_or("/apps").to_owned()
 }
@@ -232,12 +237,22 @@ async fn person(
     let code = begun.code(provider, &metadata, callback, now)?;
     let claims = portals.openid.claims(provider, (begun, code), now).await?;
     let subject = claims["sub"].as_str().unwrap_or_default();
-    let account = format!("{}\n{subject}", provider.issuer);
+    let seen = Seen {
+        mark: mark_of(&format!("{}\n{subject}", provider.issuer)),
+        mail: claims["email"].as_str().and_then(mail_of),
+        is_verified: verified(&claims["email_verified"]),
+        name: claims["name"].as_str(),
+        with: match provider.display_name.as_str() {
+            "" => format!("an account of {}", provider.name),
+            title => format!("an account of {title}"),
+        },
+    };
     let groups: BTreeSet<String> = provider.groups_in(&claims).into_iter().collect();
-    let known = portals.people.by_account(portal, &account, now).await?;
+    let known = portals.people.by_account(portal, &seen.mark, now).await?;
     let mut developer = match known {
-        Some(known) => known,
-        None => join(portals, visit, &account, &claims).await?,
+        Some((known, account)) if account.is_verified => known,
+        Some((known, _)) => claim(portals, visit, known, &seen).await?,
+        None => join(portals, visit, &seen).await?,
     };
     if developer.provided != groups {
         let change = |it: &mut Developer| {
@@ -258,65 +273,135 @@ async fn person(
     }
 }
 
-/// Whether an account is worth nothing yet: its address is not confirmed, and no administrator has made it.
-fn is_unclaimed(known: &Developer) -> bool {
-    known.state == DeveloperState::Registered && known.decided.is_none()
+/// What a provider says of somebody.
+struct Seen<'c> {
+    /// What stands for the account.
+    mark: String,
+    mail: Option<String>,
+    /// Whether the mail address is that of the person; `None`: the provider says nothing.
+    is_verified: Option<bool>,
+    name: Option<&'c str>,
+    /// With what it is, for the mail.
+    with: String,
+}
+
+/// Whether a provider says that a mail address is confirmed. Some write it as text.
+fn verified(claim: &Value) -> Option<bool> {
+    match claim {
+        Value::Bool(it) => Some(*it),
+        Value::String(it) if it == "true" => Some(true),
+        Value::String(it) if it == "false" => Some(false),
+        _ => None,
+    }
 }
 
 /// The developer of an account that was not seen before: one whose confirmed address it is, or a new one.
-async fn join(portals: &Portals, visit: &Visit, account: &str, claims: &Value) -> Result<Developer, Stop> {
+async fn join(portals: &Portals, visit: &Visit, seen: &Seen<'_>) -> Result<Developer, Stop> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
-    let verified = claims["email_verified"].as_bool();
-    let mail = claims["email"].as_str().and_then(mail_of);
-    let mail = mail.filter(|_| verified != Some(false)).ok_or(Refusal::NoMail)?;
-    let developer = match portals.people.by_mail(portal, &mail, now).await? {
-        // Somebody else could have that address at a provider that confirms none.
-        Some(known) if verified == Some(true) || is_unclaimed(&known) => known,
-        Some(_) => return Err(Refusal::OtherAccount.into()),
-        None => {
-            may_join(&visit.portal.sign_up, &mail, false).map_err(|_| Refusal::NotWelcome)?;
-            let name = claims["name"].as_str().unwrap_or(&mail);
-            let name = name
-                .chars()
-                .filter(|it| !it.is_control())
-                .take(MAX_NAME)
-                .collect();
-            let developer = Developer {
-                id: random_id()?,
-                mail,
-                name,
-                password: None,
-                state: DeveloperState::Registered,
-                groups: BTreeSet::new(),
-                provided: BTreeSet::new(),
-                created: seconds(now),
-                decided: None,
-            };
-            if !portals.people.add(portal, &developer, now).await? {
-                return Err(Refusal::OtherAccount.into());
-            }
-            portals
-                .tell(visit, "developer.registered", &developer, now)
-                .await?;
-            developer
-        }
+    let mail = seen.mail.clone().filter(|_| seen.is_verified != Some(false));
+    let mail = mail.ok_or(Refusal::NoMail)?;
+    let known = portals.people.by_mail(portal, &mail, now).await?;
+    let developer = match known {
+        Some(known) => known,
+        None => new_developer(portals, visit, (seen, mail), now).await?,
     };
-    let mut developer = developer;
-    if developer.state == DeveloperState::Registered {
-        // A password that somebody set before the address was confirmed is none of this person's.
-        developer.password = None;
-        confirmed(portals, visit, &mut developer, now).await?;
+    claim(portals, visit, developer, seen).await
+}
+
+/// A new developer. Without a confirmed address a mail has to ask for it.
+async fn new_developer(
+    portals: &Portals,
+    visit: &Visit,
+    (seen, mail): (&Seen<'_>, String),
+    now: SystemTime,
+) -> Result<Developer, Stop> {
+    let (portal, rules) = (&visit.portal.name, &visit.portal.sign_up);
+    may_join(rules, &mail, false).map_err(|_| Refusal::NotWelcome)?;
+    if seen.is_verified != Some(true) {
+        // An address that only the person has typed there is of no domain.
+        if !rules.domains.is_empty() {
+            return Err(Refusal::NoMail.into());
+        }
+        portals.need_mail()?;
+        visit.link_url()?;
     }
+    let name = seen.name.unwrap_or(&mail);
+    let name = name.chars().filter(|it| !it.is_control()).take(MAX_NAME);
+    let developer = Developer {
+        id: random_id()?,
+        name: name.collect(),
+        mail,
+        password: None,
+        state: DeveloperState::Registered,
+        groups: BTreeSet::new(),
+        provided: BTreeSet::new(),
+        created: seconds(now),
+        decided: None,
+    };
+    let account = Account {
+        developer: developer.id.clone(),
+        is_verified: false,
+    };
+    // Before the developer: an account without one is of no use.
     portals
         .people
-        .put_account(portal, account, &developer.id, now)
+        .put_account(portal, &seen.mark, &account, now)
         .await?;
+    if !portals.people.add(portal, &developer, now).await? {
+        return Err(Refusal::OtherAccount.into());
+    }
+    portals
+        .tell(visit, "developer.registered", &developer, now)
+        .await?;
+    Ok(developer)
+}
+
+/// Joins an account to the developer who has its address, if the provider says whose address it is. Else the owner of the
+/// address is asked, if the developer came with this very account.
+async fn claim(
+    portals: &Portals,
+    visit: &Visit,
+    developer: Developer,
+    seen: &Seen<'_>,
+) -> Result<Developer, Stop> {
+    let (now, portal, people) = (SystemTime::now(), &visit.portal.name, &portals.people);
+    if seen.is_verified != Some(true) || seen.mail.as_ref() != Some(&developer.mail) {
+        let own = people.by_account(portal, &seen.mark, now).await?;
+        let is_own = own.is_some_and(|(it, _)| it.id == developer.id);
+        if !is_own || developer.state != DeveloperState::Registered {
+            return Err(Refusal::OtherAccount.into());
+        }
+        portals.need_mail()?;
+        take_turn(portals, visit, now)?;
+        let of = (Vouched::Account(seen.mark.clone()), seen.with.as_str());
+        send_confirm(portals, visit, &developer, of, now).await?;
+        return Err(Refusal::NotConfirmed.into());
+    }
+    // What came before the address was confirmed is none of this person's: other accounts, and a password.
+    people
+        .remove_accounts(portal, &developer.id, |it| !it.is_verified, now)
+        .await?;
+    let confirm = |it: &mut Developer| match it.state {
+        DeveloperState::Registered => {
+            it.password = None;
+            confirm_step(portals, visit, it, now)
+        }
+        _ => Ok(Vec::new()),
+    };
+    let developer = people.change(portal, &developer.id, now, confirm).await?;
+    portals.notify();
+    let account = Account {
+        developer: developer.id.clone(),
+        is_verified: true,
+    };
+    people.put_account(portal, &seen.mark, &account, now).await?;
     Ok(developer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_login_leads_to_a_page_of_the_portal_only() {
@@ -327,8 +412,25 @@ mod tests {
             (Some("https://evil.test"), "/apps"),
             (Some("/\\evil.test"), "/apps"),
             (Some("/a\r\nset-cookie: x"), "/apps"),
+            (Some("/\t/evil.test"), "/apps"),
+            (Some("/\u{7f}/evil.test"), "/apps"),
         ] {
             assert_eq!(safe_return(wanted), expected, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_provider_that_says_so_confirms_an_address() {
+        for (claim, expected) in [
+            (json!(true), Some(true)),
+            (json!("true"), Some(true)),
+            (json!(false), Some(false)),
+            (json!("false"), Some(false)),
+            (Value::Null, None),
+            (json!(1), None),
+            (json!("yes"), None),
+        ] {
+            assert_eq!(verified(&claim), expected, "{claim}");
         }
     }
 }

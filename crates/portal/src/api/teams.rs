@@ -236,6 +236,7 @@ async fn invite(
     };
     let mail = mail_of(&wanted.mail).ok_or_else(wrong)?;
     portals.need_mail()?;
+    let url = visit.link_url()?;
     let who = format!("invite {}", me.id);
     if portals.tries.take(&who, 20, seconds(now)).is_err() {
         let detail = "too many invitations; try again in a minute";
@@ -248,8 +249,8 @@ async fn invite(
     };
     let link = portals.people.link(portal, &purpose, now).await?;
     let text = format!(
-        "Hello,\n\n{} invites you into the team '{}'. Open this link to join; it is good once, for a week.\n\n{}/invitation#{}\n",
-        me.name, membership.team.name, visit.url, link.token
+        "Hello,\n\n{} invites you into the team '{}'. Open this link to join; it is good once, for a week.\n\n{url}/invitation#{}\n",
+        me.name, membership.team.name, link.token
     );
     portals
         .send(Mail::new(&mail, "You are invited into a team", text))

@@ -4,7 +4,7 @@ use super::Portal;
 use axum::http::Method;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use weir_control::access::{Right, Role, Scope};
 use weir_control::api::{Delegate, Problem};
 use weir_control::outbox::Message;
@@ -20,17 +20,8 @@ impl Portal {
             "url": "http://portal.test",
             "sign_up": { "approval": true, "notify": ["ops@example.com"] },
         });
+        portal.configure("Shop", document).await;
         portal
-            .provide(Method::PUT, "/api/v1/portals/main", document)
-            .await;
-        // The portal follows the store.
-        for _ in 0..1_500 {
-            if portal.get("/portal", "").await.text("name") == "main" {
-                return portal;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("the portal 'main' does not answer after 30 s");
     }
 
     /// Signs somebody up, who then waits. Gives the id.

@@ -2,6 +2,7 @@
 //! teams, applications and subscriptions; and what administrators decide about them.
 
 mod administration;
+mod hostile;
 
 use async_trait::async_trait;
 use axum::Router;
@@ -12,7 +13,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_control::access::{Audit, Right, Role, Scope};
 use weir_control::api::{Api, ApiOptions, Delegate};
@@ -76,7 +77,28 @@ impl Said {
 }
 
 impl Portal {
+    /// With a portal whose URL is known.
     async fn start() -> Self {
+        let portal = Self::without_document().await;
+        let document = json!({ "display_name": "Plain", "url": ORIGIN });
+        portal.configure("Plain", document).await;
+        portal
+    }
+
+    /// Writes the document of the portal, and waits until the portal knows it.
+    async fn configure(&self, title: &str, document: Value) {
+        self.provide(Method::PUT, "/api/v1/portals/main", document).await;
+        for _ in 0..1_500 {
+            if self.get("/portal", "").await.text("title") == title {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the portal does not know its document after 30 s");
+    }
+
+    /// As on the first day.
+    async fn without_document() -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let operational = OperationalStore::in_memory();
         let outbox = Outbox::new(operational.clone(), Taken);
@@ -120,11 +142,16 @@ impl Portal {
 
     /// A call of the portal's API, with a cookie.
     async fn call(&self, method: Method, path: &str, cookie: &str, body: Value) -> Said {
+        self.call_at("portal.test", (method, path), cookie, body).await
+    }
+
+    /// A call with a `Host` of one's choice.
+    async fn call_at(&self, host: &str, (method, path): (Method, &str), cookie: &str, body: Value) -> Said {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("/portal/v1{path}"))
-            .header(header::HOST, "portal.test")
-            .header(header::ORIGIN, ORIGIN)
+            .header(header::HOST, host)
+            .header(header::ORIGIN, format!("http://{host}"))
             .header(header::CONTENT_TYPE, "application/json");
         if !cookie.is_empty() {
             request = request.header(header::COOKIE, cookie);

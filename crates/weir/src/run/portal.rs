@@ -8,7 +8,7 @@ use super::proxy::bind;
 use super::trust;
 use crate::status::Status;
 use anyhow::Context;
-use axum::Router;
+use axum::{Extension, Router};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
 use weir_control::outbox;
-use weir_portal::{GatewayOf, Mail, Options, Portals, Post};
+use weir_portal::{GatewayOf, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
 
 /// The listeners, bound.
@@ -64,7 +64,11 @@ impl Listeners {
             if !routers.iter().any(|(_, is_tls)| *is_tls == tls.is_some()) {
                 routers.push((Arc::clone(late), tls.is_some()));
             }
-            let router = Router::new().fallback(pass_on).with_state(Arc::clone(late));
+            let own = Extension(Listening(listener.local_addr()?));
+            let router = Router::new()
+                .fallback(pass_on)
+                .layer(own)
+                .with_state(Arc::clone(late));
             let listener = tokio::net::TcpListener::from_std(listener)?;
             control.listen(listen::Listener::new(listener, tls), router);
         }

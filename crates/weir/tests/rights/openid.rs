@@ -36,6 +36,8 @@ impl Provider {
             "clients": [{ "client_id": "weir", "client_secret": "s+/e", "redirect_uris": [callback],
                           "post_logout_redirect_uris": ["https://weir.test:8002/ui/"] }],
             "groups": { "ada": ["admins"], "bob": [] },
+            "email_verified": { "ada": true, "bob": true, "eve": true, "ann": "true", "liar": "false" },
+            "emails": { "mallory": "ann@example.test", "liar": "ann@example.test" },
         });
         let mut process = Command::new("node")
             .args(["provider.mjs", &options.to_string()])

@@ -7,14 +7,14 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Right, Role, Scope, Users};
 use weir_control::api::{Api, ApiOptions, Delegate};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::Outbox;
-use weir_portal::{Options, Portals};
+use weir_portal::{Mail, Options, Portals};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
 
@@ -24,6 +24,7 @@ const CALLBACK: &str = "https://dev.test/portal/v1/session/openid/corp/callback"
 struct Portal {
     router: Router,
     admin: Delegate,
+    mails: Arc<Mutex<Vec<Mail>>>,
 }
 
 struct Answer {
@@ -63,6 +64,8 @@ impl Portal {
             role,
             scope: Scope::Everything,
         };
+        let mails: Arc<Mutex<Vec<Mail>>> = Arc::default();
+        let caught = Arc::clone(&mails);
         let options = Options {
             store,
             delegate: Delegate::new(&api, vec![everywhere(Role::PortalAdmin)]),
@@ -71,7 +74,10 @@ impl Portal {
             gateway: Arc::new(|_| None),
             is_tls: false,
             operational: operational.clone(),
-            post: None,
+            post: Some(Arc::new(move |mail| {
+                caught.lock().expect("whole").push(mail);
+                Box::pin(async { Ok(()) })
+            })),
             outbox: Outbox::without_mail(operational),
             audit: Audit::default(),
             providers: users.providers().clone(),
@@ -80,6 +86,7 @@ impl Portal {
         Self {
             router: weir_portal::router(&portals),
             admin: Delegate::new(&api, vec![everywhere(Role::Admin)]),
+            mails,
         }
     }
 
@@ -106,6 +113,10 @@ impl Portal {
     }
 
     async fn call(&self, method: &str, path: &str, cookie: &str) -> Answer {
+        self.send(method, path, cookie, Value::Null).await
+    }
+
+    async fn send(&self, method: &str, path: &str, cookie: &str, body: Value) -> Answer {
         let peer: SocketAddr = "192.0.2.7:1".parse().expect("an address");
         let request = Request::builder()
             .method(method)
@@ -113,8 +124,9 @@ impl Portal {
             .header("host", "dev.test")
             .header("origin", URL)
             .header("cookie", cookie)
+            .header("content-type", "application/json")
             .extension(ConnectInfo(peer))
-            .body(Body::empty())
+            .body(Body::from(body.to_string()))
             .expect("a request");
         let answer = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = answer.into_parts();
@@ -148,9 +160,8 @@ impl Portal {
     }
 }
 
-/// 39: groups give teams, changed groups take effect with the next login, signing out ends the session.
-#[tokio::test]
-async fn developers_sign_in_through_a_real_provider() {
+/// An open portal with the provider `corp`.
+async fn with_provider() -> (Provider, Portal) {
     let provider = Provider::start(CALLBACK);
     let portal = Portal::start().await;
     // A provider without mappings lets in no users: there has to be one who may manage the others.
@@ -165,6 +176,13 @@ async fn developers_sign_in_through_a_real_provider() {
     });
     portal.put("/api/v1/identity-providers/corp", body).await;
     portal.configure("Open", json!({})).await;
+    (provider, portal)
+}
+
+/// 39: groups give teams, changed groups take effect with the next login, signing out ends the session.
+#[tokio::test]
+async fn developers_sign_in_through_a_real_provider() {
+    let (provider, portal) = with_provider().await;
     let shown = portal.call("GET", "/portal/v1/portal", "").await;
     assert_eq!(
         shown.body["providers"],
@@ -215,4 +233,67 @@ async fn developers_sign_in_through_a_real_provider() {
     // A provider that the portal does not name is none.
     let other = portal.call("GET", "/portal/v1/session/openid/other", "").await;
     assert_eq!(other.status, 404);
+}
+
+/// `mallory` and `liar` have Ann's address at the provider, which says that it is Ann's of `ann` only.
+#[tokio::test]
+async fn an_address_that_the_provider_does_not_confirm_is_no_account() {
+    let (provider, portal) = with_provider().await;
+    let at = |error: &str| (format!("/login?error={error}"), String::new());
+    assert_eq!(portal.sign_in(&provider, "liar").await, at("no-mail"));
+    let domains = json!({ "domains": ["example.test"] });
+    portal.configure("Domains", domains).await;
+    assert_eq!(portal.sign_in(&provider, "mallory").await, at("no-mail"));
+    portal.configure("All", json!({})).await;
+    for _ in 0..2 {
+        assert_eq!(portal.sign_in(&provider, "mallory").await, at("not-confirmed"));
+    }
+    let mails = portal.mails.lock().expect("whole").clone();
+    assert_eq!(mails.len(), 2);
+    assert!(
+        mails[0].to == "ann@example.test" && mails[0].text.contains("an account of Corp"),
+        "{mails:?}"
+    );
+    let (location, ann) = portal.sign_in(&provider, "ann").await;
+    assert_eq!(location, "/apis");
+    assert_eq!(
+        portal.call("GET", "/portal/v1/me", &ann).await.body["mail"],
+        "ann@example.test"
+    );
+    // What came before the address was confirmed leads nowhere, nor does the link that asked about it.
+    assert_eq!(portal.sign_in(&provider, "mallory").await, at("other-account"));
+    let (_, token) = mails[1].text.split_once('#').expect("a link");
+    let token = json!({ "token": token.split_whitespace().next() });
+    let late = portal.send("POST", "/portal/v1/confirm", "", token).await;
+    assert_eq!(late.status, 410, "{}", late.body);
+    assert_eq!(portal.sign_in(&provider, "mallory").await, at("other-account"));
+}
+
+#[tokio::test]
+async fn the_owner_of_the_address_confirms_an_account_by_mail_and_a_new_password_ends_it() {
+    let (provider, portal) = with_provider().await;
+    portal.sign_in(&provider, "zoe").await;
+    let token = |portal: &Portal| {
+        let mails = portal.mails.lock().expect("whole");
+        let (_, rest) = mails
+            .last()
+            .expect("a mail")
+            .text
+            .split_once('#')
+            .expect("a link");
+        rest.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    let body = json!({ "token": token(&portal) });
+    let done = portal.send("POST", "/portal/v1/confirm", "", body).await;
+    assert_eq!(done.status, 200, "{}", done.body);
+    assert_eq!(portal.sign_in(&provider, "zoe").await.0, "/apis");
+    let body = json!({ "mail": "zoe@example.test" });
+    portal.send("POST", "/portal/v1/reset", "", body).await;
+    let body = json!({ "token": token(&portal), "password": "a new sentence" });
+    let set = portal.send("POST", "/portal/v1/reset/password", "", body).await;
+    assert_eq!(set.status, 200, "{}", set.body);
+    assert_eq!(
+        portal.sign_in(&provider, "zoe").await.0,
+        "/login?error=other-account"
+    );
 }

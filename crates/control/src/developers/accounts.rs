@@ -1,6 +1,6 @@
 //! Accounts at identity providers, and whose they are.
 //!
-//! **What it is not**: a verified account is no verified developer. An account that is not verified signs in nobody, whatever
+//! **What it is not**: a verified account is no verified developer. No login is possible with one that is not verified, whatever
 //! the state of the developer is.
 
 use super::store::{Developer, People, failed, hash, key};

@@ -98,7 +98,7 @@ function AddUser({ isFirst, onClose, onToken }: { isFirst: boolean; onClose: () 
   const add = async () => {
     const body = { rights, ...(ways === 'token' ? {} : { password }), ...(ways === 'password' ? { without_token: true } : {}) }
     const { data } = await call<{ token?: string }>('POST', pathOf(name.trim()), { body })
-    // With the first user everything asks for a login. Whoever made the user goes on as that user.
+    // With the first user everything asks for a login. The caller who made the user goes on as that user.
     if (isFirst) await logIn(data.token ? { token: data.token } : { name: name.trim(), password })
     await client.invalidateQueries()
     onClose()

@@ -36,7 +36,7 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// Where it is looked for: `path_and_query`, `headers`, `body`.
     pub locations: Vec<Location>,
-    /// Patterns of one's own.
+    /// Your own patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
     /// What becomes of calls in which something is found.
@@ -122,7 +122,7 @@ pub enum Location {
     Body,
 }
 
-/// A pattern of one's own.
+/// Your own pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Custom {

@@ -39,7 +39,7 @@ const MAX_DELAY_MS: u64 = 3_600_000;
 pub struct Config {
     /// The document, in JSON or YAML: Swagger 2.0, or OpenAPI 3.0 to 3.2.
     pub spec: String,
-    /// Which base path stands before the document's paths: `none`, `servers` (the paths of its servers), or one of one's
+    /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or one of one's
     /// own.
     pub base_path: BasePath,
     /// Statuses that are answered; empty: all that the document has.

@@ -5,7 +5,7 @@
 //! the request log: single calls, sampled, each with its weight. [`alerts`] decides when rules fire.
 //!
 //! **What it is not**: it reads no clock (time is an argument), knows no HTTP and no configuration. Only [`sqlite`] and
-//! [`calls::files`] touch files.
+//! [`calls::files`] touch files; [`clickhouse`] speaks to a server through what it is given.
 
 pub mod aggregate;
 pub mod alerts;
@@ -13,6 +13,7 @@ pub mod batch;
 pub mod boards;
 pub mod calls;
 pub mod cell;
+pub mod clickhouse;
 pub mod clients;
 pub mod csv;
 pub mod cube;
@@ -20,6 +21,7 @@ pub mod definition;
 pub mod heavy_hitters;
 pub mod privacy;
 pub mod query;
+pub mod reports;
 pub mod retention;
 pub mod sketch;
 pub mod sqlite;

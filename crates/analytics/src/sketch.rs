@@ -54,7 +54,14 @@ impl Sketch {
         }
     }
 
-    fn add_to(&mut self, bucket: u16, count: u64) {
+    /// The counts by bucket.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Adds counts to a bucket. One that there is not is the last one.
+    pub(crate) fn add_to(&mut self, bucket: u16, count: u64) {
+        let bucket = bucket.min(BUCKETS - 1);
         match self.0.binary_search_by_key(&bucket, |(known, _)| *known) {
             Ok(place) => self.0[place].1 = self.0[place].1.saturating_add(count),
             Err(place) => self.0.insert(place, (bucket, count)),

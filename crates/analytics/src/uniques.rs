@@ -37,7 +37,17 @@ impl Uniques {
         self.raise(register, rank);
     }
 
-    fn raise(&mut self, register: usize, rank: u8) {
+    /// The registers that are in use, with their ranks.
+    pub(crate) fn registers(&self) -> impl Iterator<Item = (u16, u8)> + '_ {
+        let used = self.0.iter().enumerate().filter(|(_, rank)| **rank > 0);
+        used.map(|(register, rank)| (register as u16, *rank))
+    }
+
+    /// Sets a register to a rank, if that is larger. One that there is not is left out.
+    pub(crate) fn raise(&mut self, register: usize, rank: u8) {
+        if register >= REGISTERS {
+            return;
+        }
         if self.0.is_empty() {
             self.0 = vec![0; REGISTERS];
         }

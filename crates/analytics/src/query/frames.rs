@@ -14,8 +14,6 @@ use std::collections::BTreeMap;
 
 /// The values of a group: numbers of names. A group has at most two.
 pub type GroupKey = [u64; 2];
-/// The group of all that is not shown.
-const REST: GroupKey = [u64::MAX, u64::MAX];
 /// Groups that are told apart, at most; the rest is `_other`.
 const MAX_GROUPS: usize = 100_000;
 
@@ -62,7 +60,28 @@ pub struct Frames {
     points: usize,
 }
 
+/// Orders groups of equal values by their names, as far as they may be shown.
+fn order_equal(groups: &mut [(f64, GroupKey)], plan: &Plan, name: impl Fn(u64) -> String) {
+    let mut start = 0;
+    while start < groups.len().min(plan.limit) {
+        let equal = groups[start..]
+            .iter()
+            .take_while(|it| it.0.total_cmp(&groups[start].0).is_eq());
+        let end = start + equal.count();
+        if end - start > 1 {
+            groups[start..end].sort_by_cached_key(|(_, group)| {
+                let names = group[..plan.group_by.len()].iter().map(|it| name(*it));
+                names.collect::<Vec<String>>()
+            });
+        }
+        start = end;
+    }
+}
+
 impl Frames {
+    /// The group of all that is not shown.
+    pub const REST: GroupKey = [u64::MAX, u64::MAX];
+
     /// Nothing yet.
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -76,18 +95,24 @@ impl Frames {
     /// Adds to the total of a group.
     pub fn add(&mut self, group: GroupKey, part: Part<'_>) {
         let is_known = self.totals.len() < MAX_GROUPS || self.totals.contains_key(&group);
-        let group = if is_known { group } else { REST };
+        let group = if is_known { group } else { Self::REST };
         self.totals.entry(group).or_default().add(part);
     }
 
-    /// Chooses the groups that are shown; all others become one.
-    pub fn choose(&mut self, plan: &Plan) {
+    /// The groups that are shown and told apart, in order.
+    pub fn shown(&self) -> impl Iterator<Item = &GroupKey> {
+        self.shown.iter().filter(|group| **group != Self::REST)
+    }
+
+    /// Chooses the groups that are shown; all others become one. Equal ones are ordered by their names, so that the
+    /// answer does not depend on the store.
+    pub fn choose(&mut self, plan: &Plan, name: impl Fn(u64) -> String) {
         let (place, is_largest) = plan.order;
         let (metric, seconds) = (plan.metrics[place], plan.to - plan.from);
         let mut groups: Vec<(f64, GroupKey)> = self
             .totals
             .iter()
-            .filter(|(group, _)| **group != REST)
+            .filter(|(group, _)| **group != Self::REST)
             .map(|(group, sum)| (sum.value(metric, seconds).unwrap_or(0.0), *group))
             .collect();
         groups.sort_by(|(a, a_group), (b, b_group)| {
@@ -98,6 +123,7 @@ impl Frames {
             };
             order.then(a_group.cmp(b_group))
         });
+        order_equal(&mut groups, plan, name);
         self.shown = groups
             .into_iter()
             .map(|(_, group)| group)
@@ -109,7 +135,7 @@ impl Frames {
     /// Shows the groups that another one shows.
     pub fn choose_as(&mut self, other: &Self) {
         self.shown.clone_from(&other.shown);
-        self.shown.retain(|group| *group != REST);
+        self.shown.retain(|group| *group != Self::REST);
         self.fold();
     }
 
@@ -130,8 +156,8 @@ impl Frames {
             rest.add(Part::Cell(&sum.cell));
             rest.add(Part::Uniques(&sum.uniques));
         }
-        self.totals.insert(REST, rest);
-        self.shown.push(REST);
+        self.totals.insert(Self::REST, rest);
+        self.shown.push(Self::REST);
     }
 
     /// Adds to a step of a group, once groups are chosen.
@@ -139,8 +165,8 @@ impl Frames {
         let Some(step) = plan.step else {
             return;
         };
-        let is_shown = group != REST && self.totals.contains_key(&group);
-        let group = if is_shown { group } else { REST };
+        let is_shown = group != Self::REST && self.totals.contains_key(&group);
+        let group = if is_shown { group } else { Self::REST };
         let points = self.points;
         let series = self.series.entry(group).or_insert_with(|| vec![None; points]);
         let place = (at.saturating_sub(plan.from) / step) as usize;
@@ -193,7 +219,7 @@ impl Frames {
         }
         let frame = |group: &GroupKey| {
             let names = plan.group_by.iter().zip(group).map(|((dimension, _), value)| {
-                let value = if *group == REST {
+                let value = if *group == Self::REST {
                     OTHER.to_owned()
                 } else {
                     name(*value)

@@ -17,9 +17,10 @@ const HOURS_A_DAY: u32 = 24;
 pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, StoreError> {
     let Writer { connection, names } = writer;
     let transaction = connection.transaction()?;
-    if is_known(&transaction, batch, now)? {
+    if is_known(&transaction, batch)? {
         return Ok(Ingested::Duplicate);
     }
+    remember(&transaction, batch, now)?;
     let mut numbers = Vec::with_capacity(batch.names.len());
     for name in &batch.names {
         numbers.push(names.number(&transaction, name)?);
@@ -49,8 +50,8 @@ pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, 
     Ok(Ingested::Added)
 }
 
-/// Whether the batch has come before. If not, it is noted that it has come.
-fn is_known(connection: &Connection, batch: &Batch, now: u64) -> Result<bool, StoreError> {
+/// Whether the batch has come before.
+pub fn is_known(connection: &Connection, batch: &Batch) -> Result<bool, StoreError> {
     let id = (batch.gateway.as_str(), batch.run as i64, batch.number as i64);
     let hash = batch.hash() as i64;
     let mut select = connection
@@ -65,10 +66,16 @@ fn is_known(connection: &Connection, batch: &Batch, now: u64) -> Result<bool, St
             }),
         };
     }
+    Ok(false)
+}
+
+/// Notes that the batch has come.
+pub fn remember(connection: &Connection, batch: &Batch, now: u64) -> Result<(), StoreError> {
+    let id = (batch.gateway.as_str(), batch.run as i64, batch.number as i64);
     let mut insert = connection
         .prepare_cached("INSERT INTO batch (gateway, run, number, hash, at) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    insert.execute((id.0, id.1, id.2, hash, now as i64))?;
-    Ok(false)
+    insert.execute((id.0, id.1, id.2, batch.hash() as i64, now as i64))?;
+    Ok(())
 }
 
 type RowPlace = (Cube, u32, Vec<u8>);
@@ -172,7 +179,7 @@ pub fn add_callers(
 }
 
 /// Notes how far the gateway is, and what is missing of it.
-fn note_gateway(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
+pub fn note_gateway(connection: &Connection, batch: &Batch) -> Result<(), StoreError> {
     let mut select =
         connection.prepare_cached("SELECT run, complete, closed FROM gateway WHERE name = ?1")?;
     let mut rows = select.query([&batch.gateway])?;

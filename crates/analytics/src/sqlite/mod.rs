@@ -6,7 +6,7 @@
 //!  day_row(day, cube, key, data)      the same of a day, without minutes, for long ranges
 //!  hour_callers, day_callers          estimates of unique callers
 //!  batch, gateway, gap                which batches came, how far each gateway is, what is missing
-//!  document                           alert rules
+//!  document                           alert rules, boards, reports
 //! ```
 //!
 //! Rows move to the next tier when they have come to an age at which they become smaller. They are appended there, and
@@ -16,6 +16,7 @@
 
 mod documents;
 mod ingest;
+mod ledger;
 mod names;
 mod read;
 mod retain;

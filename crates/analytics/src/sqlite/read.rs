@@ -36,7 +36,7 @@ pub fn query(
         classes: RefCell::default(),
     };
     let mut frames = reader.totals(&plan)?;
-    frames.choose(&plan);
+    frames.choose(&plan, |name| reader.text(name));
     reader.series(&plan, &mut frames)?;
     let earlier = plan.earlier();
     let mut compared = None;
@@ -314,7 +314,7 @@ impl Reading<'_> {
 }
 
 /// What is missing in the time that a plan is about.
-fn gaps(connection: &Connection, plan: &Plan, now: u64) -> Result<Vec<Gap>, StoreError> {
+pub fn gaps(connection: &Connection, plan: &Plan, now: u64) -> Result<Vec<Gap>, StoreError> {
     let (from, to) = (plan.from / MINUTE, plan.to.min(now).div_ceil(MINUTE));
     let mut gaps = Vec::new();
     let mut select = connection.prepare_cached(

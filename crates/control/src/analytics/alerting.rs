@@ -68,7 +68,7 @@ impl Analytics {
         loop {
             tick.tick().await;
             match self.with(|kept| kept.evaluate(now())).await {
-                Ok(told) => tell(told, self.outbox()).await,
+                Ok(told) => tell(told, self.kept().link("alerts").as_deref(), self.outbox()).await,
                 Err(error) => tracing::warn!(%error, "alert rules are not evaluated"),
             }
         }
@@ -76,7 +76,7 @@ impl Analytics {
 }
 
 /// Tells each channel its events: a webhook and an address get all of them at once.
-async fn tell(told: Vec<(Event, Vec<Channel>)>, outbox: Option<&Outbox>) {
+async fn tell(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
     let mut webhooks: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     let mut mails: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     for (event, channels) in told {
@@ -92,12 +92,12 @@ async fn tell(told: Vec<(Event, Vec<Channel>)>, outbox: Option<&Outbox>) {
         Message::Webhook(Webhook {
             url,
             secret: String::new(),
-            body: json!({ "alerts": events }).to_string(),
+            body: body(&events, link),
         })
     });
     let mails = mails
         .into_iter()
-        .map(|(to, events)| Message::Mail(mail(to, &events)));
+        .map(|(to, events)| Message::Mail(mail(to, &events, link)));
     for message in webhooks.chain(mails) {
         let Some(outbox) = outbox else {
             tracing::warn!(to = message.receiver(), "an alert is not sent: nothing sends yet");
@@ -109,36 +109,50 @@ async fn tell(told: Vec<(Event, Vec<Channel>)>, outbox: Option<&Outbox>) {
     }
 }
 
+/// What an event says, in a line.
+fn line(event: &Event) -> String {
+    let kind = serde_json::to_value(event.kind).unwrap_or_default();
+    let group: Vec<String> = event
+        .group
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let line = format!(
+        "{} {}: {} is {} (threshold {}) {}",
+        event.name,
+        kind.as_str().unwrap_or_default(),
+        event.metric,
+        event
+            .value
+            .map_or_else(|| "not known".to_owned(), |it| format!("{it:.4}")),
+        event.threshold,
+        group.join(" ")
+    );
+    line.trim_end().to_owned()
+}
+
+/// What a webhook gets: the events, and a text that chat systems show.
+fn body(events: &[Event], link: Option<&str>) -> String {
+    let text = lines(events, link);
+    json!({ "alerts": events, "text": text.trim_end() }).to_string()
+}
+
+/// A line for each event, and then the link.
+fn lines(events: &[Event], link: Option<&str>) -> String {
+    let lines = events.iter().map(line).chain(link.map(str::to_owned));
+    lines.map(|line| line + "\n").collect()
+}
+
 /// One mail for several events.
-fn mail(to: String, events: &[Event]) -> Mail {
-    let line = |event: &Event| {
-        let kind = serde_json::to_value(event.kind).unwrap_or_default();
-        let group: Vec<String> = event
-            .group
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        format!(
-            "{} {}: {} is {} (threshold {}) {}",
-            event.name,
-            kind.as_str().unwrap_or_default(),
-            event.metric,
-            event
-                .value
-                .map_or_else(|| "not known".to_owned(), |it| format!("{it:.4}")),
-            event.threshold,
-            group.join(" ")
-        )
-    };
-    let lines: Vec<String> = events.iter().map(|it| line(it).trim_end().to_owned()).collect();
-    let subject = match lines.as_slice() {
-        [only] => only.clone(),
+fn mail(to: String, events: &[Event], link: Option<&str>) -> Mail {
+    let subject = match events {
+        [only] => line(only),
         many => format!("{} alerts", many.len()),
     };
     Mail {
         to,
         subject,
-        text: lines.join("\n") + "\n",
+        text: lines(events, link),
         ..Mail::default()
     }
 }

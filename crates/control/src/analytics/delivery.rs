@@ -1,4 +1,5 @@
-//! Handing batches over: to the store of this process, or to the control plane that a gateway follows.
+//! Handing batches over: to the store of this process, or to the control plane that a gateway follows. What may be away,
+//! a control plane or a store in another process, gets them from a backlog.
 
 use super::{Analytics, Backlog, now};
 use crate::http::Call;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Notify;
+use weir_analytics::StoreError;
 use weir_analytics::batch::Batch;
 use weir_telemetry::calls::AnalyticsStats;
 
@@ -22,8 +24,23 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 pub enum Delivery {
     /// Into the store of this process, by a thread of its own: it waits for the disk.
     Here(Here),
-    /// To a control plane.
-    Control(Arc<Remote>),
+    /// To a control plane, or to a store in another process.
+    Away(Arc<Remote>),
+}
+
+/// What may be away.
+enum Receiver {
+    /// A control plane.
+    Control { url: String, token: Option<String> },
+    /// A store in another process.
+    Store(Analytics),
+}
+
+/// What became of a batch.
+enum Handed {
+    Over,
+    /// It is not taken, and would not be another time.
+    Refused(String),
 }
 
 /// Delivery to the store of this process.
@@ -35,11 +52,9 @@ pub struct Here {
     stats: Arc<AnalyticsStats>,
 }
 
-/// Delivery to a control plane.
+/// Delivery to what may be away.
 pub struct Remote {
-    url: String,
-    token: Option<String>,
-    gateway: String,
+    to: Receiver,
     backlog: Backlog,
     came: Notify,
     stats: Arc<AnalyticsStats>,
@@ -71,19 +86,30 @@ impl Delivery {
         backlog: Backlog,
         stats: Arc<AnalyticsStats>,
     ) -> Self {
-        let remote = Arc::new(Remote {
+        let to = Receiver::Control {
             url: format!(
                 "{}/api/v1/gateways/{gateway}/analytics",
                 url.trim_end_matches('/')
             ),
             token,
-            gateway: gateway.to_owned(),
+        };
+        Self::away(to, backlog, stats)
+    }
+
+    /// Delivers into a store in another process. To be called inside of a tokio runtime.
+    pub fn to_store(analytics: Analytics, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
+        Self::away(Receiver::Store(analytics), backlog, stats)
+    }
+
+    fn away(to: Receiver, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
+        let remote = Arc::new(Remote {
+            to,
             backlog,
             came: Notify::new(),
             stats,
         });
         tokio::spawn(Arc::clone(&remote).run());
-        Self::Control(remote)
+        Self::Away(remote)
     }
 
     /// Takes a batch. Never waits long.
@@ -99,7 +125,7 @@ impl Delivery {
                     lost.1 = batch.complete;
                 }
             }
-            Self::Control(remote) => {
+            Self::Away(remote) => {
                 remote.backlog.push(&batch);
                 remote.stats.lost.store(remote.backlog.dropped(), Relaxed);
                 remote.came.notify_one();
@@ -111,7 +137,7 @@ impl Delivery {
     pub fn take_lost(&self) -> Option<(u32, u32)> {
         match self {
             Self::Here(here) => here.lost.lock().unwrap_or_else(PoisonError::into_inner).take(),
-            Self::Control(remote) => remote.backlog.take_lost(),
+            Self::Away(remote) => remote.backlog.take_lost(),
         }
     }
 
@@ -126,7 +152,7 @@ impl Delivery {
                     tracing::warn!("the last counts are not stored in time");
                 }
             }
-            Self::Control(remote) => {
+            Self::Away(remote) => {
                 let _late = tokio::time::timeout(timeout, remote.deliver()).await;
             }
         }
@@ -169,7 +195,7 @@ impl Remote {
                 }
                 Err(error) => {
                     self.stats.failed.fetch_add(1, Relaxed);
-                    tracing::debug!(error, gateway = self.gateway, "counts of calls are not delivered");
+                    tracing::debug!(error, "counts of calls are not delivered");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSES[1]);
                 }
@@ -180,29 +206,57 @@ impl Remote {
     /// Delivers until nothing waits.
     async fn deliver(&self) -> Result<(), String> {
         while let Some((id, bytes)) = self.backlog.first() {
-            let call = Call {
-                method: Method::POST,
-                body: bytes,
-                ..Call::get(self.url.clone())
-            };
-            let call = call
-                .header("content-type", "application/octet-stream")
-                .token(self.token.as_deref());
-            let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
-            match status {
-                status if status.is_success() => {
+            match self.to.take(bytes).await? {
+                Handed::Over => {
                     self.stats.delivered.fetch_add(1, Relaxed);
                     self.backlog.done(id);
                 }
-                // It would be refused again and again.
-                StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
-                    let detail = String::from_utf8_lossy(&answer);
-                    tracing::warn!(%status, %detail, "the control plane does not take a batch of counts");
+                Handed::Refused(detail) => {
+                    tracing::warn!(detail, "a batch of counts is not taken");
                     self.backlog.give_up(id);
                 }
-                status => return Err(format!("{status}: {}", String::from_utf8_lossy(&answer))),
             }
         }
         Ok(())
+    }
+}
+
+impl Receiver {
+    async fn take(&self, bytes: Vec<u8>) -> Result<Handed, String> {
+        match self {
+            Self::Control { url, token } => over_http(url, token.as_deref(), bytes).await,
+            Self::Store(analytics) => {
+                let batch = match Batch::decode(&bytes) {
+                    Ok(batch) => batch,
+                    Err(error) => return Ok(Handed::Refused(error.to_string())),
+                };
+                match analytics.with(move |kept| kept.store.ingest(&batch, now())).await {
+                    Ok(_) => Ok(Handed::Over),
+                    Err(error @ StoreError::OtherBatch { .. }) => Ok(Handed::Refused(error.to_string())),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+        }
+    }
+}
+
+async fn over_http(url: &str, token: Option<&str>, body: Vec<u8>) -> Result<Handed, String> {
+    let call = Call {
+        method: Method::POST,
+        body,
+        ..Call::get(url)
+    };
+    let call = call
+        .header("content-type", "application/octet-stream")
+        .token(token);
+    let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
+    let detail = format!("{status}: {}", String::from_utf8_lossy(&answer));
+    match status {
+        status if status.is_success() => Ok(Handed::Over),
+        // It would be refused again and again.
+        StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
+            Ok(Handed::Refused(detail))
+        }
+        _ => Err(detail),
     }
 }

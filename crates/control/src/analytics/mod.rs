@@ -5,18 +5,22 @@
 
 pub mod alerting;
 pub mod backlog;
+pub mod clickhouse;
 pub mod delivery;
 pub mod marks;
+pub mod reporting;
 
 pub use backlog::Backlog;
 pub use delivery::Delivery;
 
 use crate::outbox::Outbox;
+use clickhouse::ClickhouseServer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analytics::alerts::States;
 use weir_analytics::calls::{CallLog, CallLogOptions};
+use weir_analytics::clickhouse::ClickhouseAnalytics;
 use weir_analytics::privacy::Privacy;
 use weir_analytics::retention::Retention;
 use weir_analytics::sqlite::SqliteAnalytics;
@@ -70,10 +74,12 @@ pub struct Analytics(Arc<Kept>);
 /// How analytics are kept.
 #[derive(Default)]
 pub struct Options {
-    /// The counts; `None`: they are in the database of the place.
-    pub store: Option<Arc<dyn AnalyticsStore>>,
+    /// Where the counts are; `None`: in the database of the place.
+    pub store: Option<ClickhouseServer>,
     /// What of callers and clients this process keeps.
     pub privacy: Privacy,
+    /// Where people open the console: links in mails lead there.
+    pub console_url: Option<String>,
 }
 
 /// What is kept.
@@ -90,6 +96,10 @@ pub struct Kept {
     pub log: CallLog,
     /// How alert rules stand.
     states: Mutex<States>,
+    /// Whether the counts are in another store than the documents.
+    pub is_elsewhere: bool,
+    /// Where people open the console.
+    console_url: Option<String>,
     /// What sends alerts and reports.
     outbox: OnceLock<Outbox>,
 }
@@ -107,9 +117,19 @@ impl Analytics {
             ..CallLogOptions::default()
         });
         let log = log.map_err(|error| StoreError::Engine(format!("{}: {error}", place.calls.display())))?;
-        let here = Arc::clone(&documents);
+        let is_elsewhere = options.store.is_some();
+        let store: Arc<dyn AnalyticsStore> = match options.store {
+            Some(server) => Arc::new(ClickhouseAnalytics::new(
+                server,
+                Arc::clone(&documents),
+                retention,
+            )),
+            None => Arc::clone(&documents) as _,
+        };
         Ok(Self(Arc::new(Kept {
-            store: options.store.unwrap_or(here),
+            is_elsewhere,
+            store,
+            console_url: options.console_url,
             documents,
             retention,
             privacy: options.privacy,
@@ -161,6 +181,12 @@ impl Analytics {
 }
 
 impl Kept {
+    /// Where a page of the console is; `None`: it is not known where people open it.
+    fn link(&self, page: &str) -> Option<String> {
+        let url = self.console_url.as_ref()?;
+        Some(format!("{}/{page}", url.trim_end_matches('/')))
+    }
+
     fn look_after(&self, round: u32) -> Result<(), StoreError> {
         self.flush()?;
         if round.is_multiple_of(CLEAR_UP) {

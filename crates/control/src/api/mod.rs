@@ -12,7 +12,7 @@
 //! | `/api/v1/session`, `/api/v1/me` | logging in and out, and what callers may see and change of themselves |
 //! | `/api/v1/users`, `/api/v1/audit` | who may, and who did |
 //! | `/api/v1/gateways`, `/api/v1/sync` | gateways that follow |
-//! | `/api/v1/analytics`, `/api/v1/alerts`, `/api/v1/boards` | who called what, rules on it, and how it is shown |
+//! | `/api/v1/analytics`, `/api/v1/alerts`, `/api/v1/boards`, `/api/v1/reports` | who called what, rules on it, how it is shown and sent |
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
 //! | `/api/v1/portals/PORTAL/developers` | who signed up at a portal, and who waits for approval |
@@ -46,6 +46,7 @@ mod operation;
 mod people;
 mod plugins;
 mod problem;
+mod reports;
 mod resources;
 mod rollback;
 mod schema;

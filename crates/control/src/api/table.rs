@@ -8,7 +8,7 @@ use super::shapes::{
 };
 use super::{
     Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways,
-    health, history, import, me, people, plugins, resources, rollback, schema, sync, view,
+    health, history, import, me, people, plugins, reports, resources, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
@@ -36,6 +36,7 @@ pub fn all() -> Vec<Operation> {
         people::operations(),
         of_analytics(),
         of_boards(),
+        of_reports(),
         apis::operations(),
         developers::operations(),
         of_itself(),
@@ -411,6 +412,58 @@ fn of_boards() -> Vec<Operation> {
             .answers::<boards::SavedBoard>(),
         Operation::delete(BOARD, "removeBoard", write, boards::remove)
             .about("Boards", "Removes a saved board"),
+    ];
+    operations.into()
+}
+
+fn of_reports() -> Vec<Operation> {
+    const REPORTS: &str = "/api/v1/reports";
+    const REPORT: &str = "/api/v1/reports/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::AlertsWrite);
+    let operations = [
+        Operation::get(REPORTS, "listReports", read, reports::list)
+            .about("Reports", "Lists reports, and when each is sent next")
+            .answers::<List<reports::ReportState>>(),
+        Operation::post(REPORTS, "createReport", write, reports::create)
+            .about(
+                "Reports",
+                "Makes a report; without an id, it gets one of its title",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::reports::Report>()
+            .status(StatusCode::CREATED)
+            .answers::<reports::ReportState>(),
+        Operation::get(REPORT, "getReport", read, reports::show)
+            .about("Reports", "Reads a report, and when it is sent next")
+            .answers::<reports::ReportState>(),
+        Operation::put(REPORT, "putReport", write, reports::replace)
+            .about("Reports", "Makes or replaces a report")
+            .headers(DRY_RUN)
+            .body::<weir_analytics::reports::Report>()
+            .answers::<reports::ReportState>(),
+        Operation::delete(REPORT, "removeReport", write, reports::remove)
+            .about("Reports", "Removes a report"),
+        Operation::get(
+            "/api/v1/reports/{id}/preview",
+            "previewReport",
+            read,
+            reports::preview,
+        )
+        .about(
+            "Reports",
+            "Shows a report as its mail does, with its pictures in the page",
+        )
+        .query::<reports::PreviewQuery>()
+        .answers_of("text/html", None),
+        Operation::post("/api/v1/reports/{id}/send", "sendReport", write, reports::send)
+            .about(
+                "Reports",
+                "Sends a report now: the last whole week or month, or the present one",
+            )
+            .headers(DRY_RUN)
+            .body::<reports::SendNow>()
+            .status(StatusCode::ACCEPTED)
+            .answers::<reports::SentNow>(),
     ];
     operations.into()
 }

@@ -102,6 +102,11 @@ impl Outbox {
         self.0.transport.can_mail()
     }
 
+    /// The name of this process among those that deliver.
+    pub fn holder(&self) -> &str {
+        &self.0.holder
+    }
+
     /// The store that messages wait in.
     pub fn store(&self) -> &OperationalStore {
         &self.0.store

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_analytics::privacy::{self, Addresses, Hidden, MAX_HEADERS, Privacy};
+use weir_control::analytics::clickhouse::ClickhouseServer;
 
 /// Whether calls are counted, and where.
 #[derive(Debug, Clone, Args)]
@@ -15,6 +16,17 @@ pub struct AnalyticsArgs {
     /// DIR/analytics of --data DIR; with --control, the control plane; else off].
     #[arg(long, value_name = "off|FOLDER|FILE", env = "WEIR_ANALYTICS")]
     pub analytics: Option<AnalyticsPlace>,
+    /// Another store of the counts than a file: `clickhouse://[USER@]HOST[:PORT]/DATABASE`, with `?tls=required` for TLS.
+    #[arg(long, value_name = "URL", env = "WEIR_ANALYTICS_STORE", value_parser = ClickhouseServer::read)]
+    pub analytics_store: Option<ClickhouseServer>,
+    /// The file that holds the password for --analytics-store.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "WEIR_ANALYTICS_STORE_PASSWORD_FILE",
+        requires = "analytics_store"
+    )]
+    pub analytics_store_password_file: Option<PathBuf>,
     /// How often counts are stored or delivered. Alert rules are evaluated every third time.
     #[arg(
         long,

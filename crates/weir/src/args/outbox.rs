@@ -20,6 +20,10 @@ pub struct OutboxArgs {
     /// The address that mails are from, such as `Weir <weir@example.com>`.
     #[arg(long, value_name = "ADDRESS", env = "WEIR_MAIL_FROM")]
     pub mail_from: Option<String>,
+    /// Where people open the console, such as `https://console.example.com`: links in mails about alerts and reports lead
+    /// there.
+    #[arg(long, value_name = "URL", env = "WEIR_CONSOLE_URL")]
+    pub console_url: Option<String>,
     /// A network that webhooks may be sent to beside public addresses, such as `10.1.0.0/16`; may be given several times,
     /// in the variable with spaces between.
     #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]

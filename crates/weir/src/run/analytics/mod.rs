@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_analytics::aggregate::Aggregator;
 use weir_analytics::privacy::{MAX_HEADERS, Privacy};
+use weir_control::analytics::clickhouse::ClickhouseServer;
 use weir_control::analytics::{Analytics, Backlog, Delivery, Options, Place};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::AnalyticsStats;
@@ -75,8 +76,9 @@ impl Setup {
         let kept = match (&control, &place) {
             (None, Some(place)) => {
                 let options = Options {
+                    store: elsewhere(args)?,
                     privacy: privacy.clone(),
-                    ..Options::default()
+                    console_url: args.outbox.console_url.clone(),
                 };
                 Some(Analytics::open(place, options).context("--analytics")?)
             }
@@ -92,7 +94,7 @@ impl Setup {
         Ok(Self {
             calls: (!is_control_plane).then(|| Arc::new(Calls::new(plugins()).with_headers(headers))),
             kept,
-            backlog: place.filter(|_| control.is_some()),
+            backlog: place.filter(|_| control.is_some() || args.analytics.analytics_store.is_some()),
             control,
             interval: args.analytics.analytics_interval.0,
             environment: match args.management.environment.as_slice() {
@@ -110,7 +112,13 @@ impl Setup {
         if let Some(kept) = &self.kept {
             tokio::spawn(kept.clone().look_after());
             tokio::spawn(kept.clone().watch_alerts(3 * self.interval));
+            tokio::spawn(kept.clone().watch_reports(3 * self.interval));
         }
+    }
+
+    fn open_backlog(&self) -> anyhow::Result<Backlog> {
+        let folder: Option<&Path> = self.backlog.as_ref().map(|place| place.backlog.as_path());
+        Backlog::open(folder).context("what waits to be delivered cannot be read")
     }
 
     /// Counts calls from now on, as those of a gateway of this name. To be called inside of a tokio runtime.
@@ -120,11 +128,12 @@ impl Setup {
         };
         let stats = Arc::clone(&self.stats);
         let delivery = match (&self.kept, &self.control) {
+            (Some(kept), _) if kept.kept().is_elsewhere => {
+                Delivery::to_store(kept.clone(), self.open_backlog()?, stats)
+            }
             (Some(kept), _) => Delivery::here(kept.clone(), stats)?,
             (None, Some((url, token))) => {
-                let folder: Option<&Path> = self.backlog.as_ref().map(|place| place.backlog.as_path());
-                let backlog = Backlog::open(folder).context("what waits to be delivered cannot be read")?;
-                Delivery::to_control((url, token.clone()), gateway, backlog, stats)
+                Delivery::to_control((url, token.clone()), gateway, self.open_backlog()?, stats)
             }
             (None, None) => return Ok(()),
         };
@@ -152,10 +161,8 @@ impl Setup {
             drop(stop);
             match tokio::task::spawn_blocking(move || thread.join()).await {
                 Ok(Ok(collector)) => {
-                    let timeout = match self.control {
-                        Some(_) => DELIVERY_TIMEOUT,
-                        None => TIMEOUT,
-                    };
+                    let is_away = self.control.is_some() || self.backlog.is_some();
+                    let timeout = if is_away { DELIVERY_TIMEOUT } else { TIMEOUT };
                     collector.finish(timeout).await;
                 }
                 _ => tracing::error!("the thread that counts calls has panicked"),
@@ -169,13 +176,44 @@ impl Setup {
     }
 }
 
+/// The store that --analytics-store names, with a ledger beside.
+fn elsewhere(args: &RunArgs) -> anyhow::Result<Option<ClickhouseServer>> {
+    let Some(server) = &args.analytics.analytics_store else {
+        return Ok(None);
+    };
+    let password = match &args.analytics.analytics_store_password_file {
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            let read = read.with_context(|| format!("--analytics-store-password-file {}", path.display()))?;
+            Some(read.trim_end().to_owned())
+        }
+        None => None,
+    };
+    Ok(Some(server.clone().with_password(password)))
+}
+
 /// Flags that do not fit together.
 pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
     if args.analytics.analytics_headers.len() > MAX_HEADERS {
         let message = format!("--analytics-headers takes at most {MAX_HEADERS} names");
         return Err(UsageError::new(&message));
     }
+    let has_store = args.analytics.analytics_store.is_some();
     let follows_control = matches!(plan, RunMode::Managed(it) if matches!(it.origin, Origin::Control { .. }));
+    if has_store && follows_control {
+        return Err(UsageError::new(
+            "a gateway with --control delivers its counts there: give --analytics-store to the control plane",
+        ));
+    }
+    let is_off = match &args.analytics.analytics {
+        None => args.management.data.is_none(),
+        Some(place) => *place == AnalyticsPlace::Off,
+    };
+    if has_store && is_off {
+        return Err(UsageError::new(
+            "--analytics-store needs --data DIR or --analytics FOLDER beside it, for what waits to be stored",
+        ));
+    }
     match &args.analytics.analytics {
         Some(AnalyticsPlace::At(path))
             if follows_control && path.extension().is_some_and(|it| it == "db") =>

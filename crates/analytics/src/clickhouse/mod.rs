@@ -1,0 +1,194 @@
+//! The store of analytics in a ClickHouse server, for those who outgrow one machine. All of ClickHouse's SQL is in this
+//! module; what carries it to the server is an argument ([`Transport`]).
+//!
+//! ```text
+//!  weir_minute(cube_id, minute, d1 … d5, sums, batch)           what was counted for a key in a minute
+//!  weir_minute_times(cube_id, minute, d1 … d5, kind, bucket, count, batch)  the buckets of its sketches
+//!  weir_hour, weir_hour_times                                  the same by the hour, of days that are over
+//!  weir_callers(hour, environment, service, register, rank)    estimates of unique callers
+//! ```
+//!
+//! Which batches came, how far each gateway is and what is missing stand in the SQLite file beside ([`SqliteAnalytics`]).
+//! A batch counts once: that file knows those that were stored. If it is not known what became of one, the server is
+//! told the same deduplication token again; a server too old for tokens (before 22.1) is asked whether it has the batch.
+//! Registers of callers may come twice: the larger one counts.
+//!
+//! The same [`Plan`] answers a query as in SQLite, so answers are the same, but for sums of times and bytes by the
+//! minute, which SQLite rounds.
+
+mod ingest;
+mod read;
+mod retain;
+mod rows;
+mod schema;
+
+use crate::batch::Batch;
+use crate::query::{Answer, Query};
+use crate::retention::Retention;
+use crate::sqlite::SqliteAnalytics;
+use crate::store::{AnalyticsStore, Ingested, Retained, StoreError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What carries SQL to a server.
+pub trait Transport: Send + Sync {
+    /// Sends a statement, and a body of rows if it takes some. Gives what the server answers.
+    ///
+    /// # Errors
+    /// What the server says, or that there is none.
+    fn send(&self, sql: &str, rows: Option<Vec<u8>>) -> Result<Vec<u8>, String>;
+}
+
+/// What is known of the server.
+#[derive(Debug, Clone, Copy)]
+struct Server {
+    /// Whether it knows deduplication tokens.
+    has_tokens: bool,
+}
+
+/// The store.
+pub struct ClickhouseAnalytics {
+    transport: Box<dyn Transport>,
+    /// Which batches came, and what is missing.
+    ledger: Arc<SqliteAnalytics>,
+    retention: Retention,
+    /// Once the server has answered.
+    server: Mutex<Option<Server>>,
+    /// One batch at a time: each is looked up, stored and noted.
+    storing: Mutex<()>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change leaves it whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ClickhouseAnalytics {
+    /// Over a server, with a ledger beside. The server is asked when it is first needed, and need not be there before.
+    pub fn new(
+        transport: impl Transport + 'static,
+        ledger: Arc<SqliteAnalytics>,
+        retention: Retention,
+    ) -> Self {
+        Self {
+            transport: Box::new(transport),
+            ledger,
+            retention,
+            server: Mutex::default(),
+            storing: Mutex::default(),
+        }
+    }
+
+    fn send(&self, sql: &str, rows: Option<Vec<u8>>) -> Result<Vec<u8>, StoreError> {
+        let sent = self.transport.send(sql, rows);
+        sent.map_err(|error| StoreError::Engine(format!("ClickHouse: {error}")))
+    }
+
+    /// What is known of the server. The first time, tables are made that are missing.
+    fn server(&self) -> Result<Server, StoreError> {
+        let mut known = lock(&self.server);
+        if let Some(server) = *known {
+            return Ok(server);
+        }
+        let version = self.send("SELECT version()", None)?;
+        let version = String::from_utf8_lossy(&version).trim().to_owned();
+        let server = Server {
+            has_tokens: schema::has_tokens(&version)?,
+        };
+        for statement in schema::tables(server.has_tokens) {
+            self.send(&statement, None)?;
+        }
+        *known = Some(server);
+        Ok(server)
+    }
+}
+
+impl AnalyticsStore for ClickhouseAnalytics {
+    fn ingest(&self, batch: &Batch, now: u64) -> Result<Ingested, StoreError> {
+        let _one_at_a_time = lock(&self.storing);
+        if self.ledger.knows(batch)? {
+            return Ok(Ingested::Duplicate);
+        }
+        ingest::store(self, self.server()?, batch)?;
+        self.ledger.note(batch, now)?;
+        Ok(Ingested::Added)
+    }
+
+    fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError> {
+        // What is wrong with a query is told without the server.
+        let plan = crate::query::Plan::of(query, &self.retention, now)?;
+        self.server()?;
+        read::answer(self, &plan, now)
+    }
+
+    fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
+        self.ledger.retain(retention, now)?;
+        // Not while a batch is stored: a late one has its day summed up again.
+        let _one_at_a_time = lock(&self.storing);
+        self.server()?;
+        retain::retain(self, retention, now)
+    }
+}
+
+/// A text as SQL writes it.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '\'' => out.push_str("\\'"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted() {
+        for (text, expected) in [
+            ("a", "'a'"),
+            ("it's", r"'it\'s'"),
+            (r"\' OR 1", r"'\\\' OR 1'"),
+            ("\0", r"'\0'"),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+
+    struct Down;
+
+    impl Transport for Down {
+        fn send(&self, _sql: &str, _rows: Option<Vec<u8>>) -> Result<Vec<u8>, String> {
+            Err("no answer".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_an_error_and_nothing_is_noted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger =
+            SqliteAnalytics::open(&folder.path().join("a.db"), Retention::default()).expect("opened");
+        let store = ClickhouseAnalytics::new(Down, Arc::new(ledger), Retention::default());
+        let batch = Batch::default();
+        for _ in 0..2 {
+            let refused = store.ingest(&batch, 1_000_000).expect_err("it is away");
+            assert!(refused.to_string().contains("ClickHouse: no answer"), "{refused}");
+        }
+        assert!(!store.ledger.knows(&batch).expect("read"));
+        let wrong = store.query(&Query::of("no", 0, 60), 60).expect_err("no metric");
+        assert!(
+            matches!(wrong, StoreError::Query(_)),
+            "what is wrong is told all the same"
+        );
+        assert!(matches!(
+            store.query(&Query::of("calls", 0, 60), 60),
+            Err(StoreError::Engine(_))
+        ));
+    }
+}

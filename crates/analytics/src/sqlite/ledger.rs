@@ -1,0 +1,49 @@
+//! The part of the file that a store elsewhere needs beside it: which batches came, how far each gateway is, what is
+//! missing, and up to which day that store has summed up.
+
+use super::{SqliteAnalytics, ingest, meta, read, set_meta};
+use crate::batch::Batch;
+use crate::query::Plan;
+use crate::store::{Gap, StoreError};
+
+/// The first day that the other store has not summed up yet.
+const ROLLED: &str = "elsewhere_rolled_days";
+
+impl SqliteAnalytics {
+    /// Whether a batch has come before.
+    pub(crate) fn knows(&self, batch: &Batch) -> Result<bool, StoreError> {
+        ingest::is_known(&self.reader(), batch)
+    }
+
+    /// Notes that a batch has come, and what it tells of its gateway.
+    pub(crate) fn note(&self, batch: &Batch, now: u64) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.connection.transaction()?;
+        ingest::remember(&transaction, batch, now)?;
+        ingest::note_gateway(&transaction, batch)?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// What is missing in the time that a plan is about.
+    pub(crate) fn gaps(&self, plan: &Plan, now: u64) -> Result<Vec<Gap>, StoreError> {
+        read::gaps(&self.reader(), plan, now)
+    }
+
+    /// The first day that the other store has not summed up yet.
+    pub(crate) fn rolled_days(&self) -> Result<Option<u64>, StoreError> {
+        meta(&self.reader(), ROLLED)
+    }
+
+    pub(crate) fn set_rolled_days(&self, day: u64) -> Result<(), StoreError> {
+        set_meta(&self.writer().connection, ROLLED, day)
+    }
+
+    /// Rows of a day come late: it is summed up again, and everything after it.
+    pub(crate) fn unroll(&self, day: u64) -> Result<(), StoreError> {
+        match self.rolled_days()? {
+            Some(rolled) if day < rolled => self.set_rolled_days(day),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Clearing up: days that are over are summed up by the hour, and minutes that are too old are dropped.
 //!
-//! A day is summed up anew if rows of it come late. Each step can be done again: what was half done is dropped first.
+//! A day is summed up again if rows of it come late. Each step can be done again: what was half done is dropped first.
 
 use super::ClickhouseAnalytics;
 use super::rows::Reader;

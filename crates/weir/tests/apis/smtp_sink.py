@@ -17,6 +17,7 @@ class Handler:
             "subject": mail["Subject"],
             "id": mail["Message-ID"],
             "text": text.get_payload(decode=True).decode(),
+            "parts": [part.get_content_type() for part in mail.walk() if not part.is_multipart()],
         }
         print(json.dumps(said), flush=True)
         return "250 OK"

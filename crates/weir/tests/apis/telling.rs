@@ -216,6 +216,76 @@ fn people_get_mails_about_their_subscriptions() {
     );
 }
 
+/// A report that is sent now, and an alert, each with a link to the console.
+#[test]
+fn reports_and_alerts_come_by_mail() {
+    let Some(sink) = Sink::start() else {
+        return;
+    };
+    let url = format!("smtp://127.0.0.1:{}", sink.port);
+    let plane = Plane::with(&[
+        "--smtp",
+        &url,
+        "--mail-from",
+        "Weir <weir@example.com>",
+        "--console-url",
+        "https://console.example.com/",
+        "--analytics-interval",
+        "1",
+    ]);
+    let report = json!({
+        "title": "Week", "board": "overview", "to": ["team@example.com"],
+        "schedule": {"every": "week", "time_zone": "Europe/Berlin"},
+    });
+    let made = plane.post("/api/v1/reports", report.clone()).expect(201).json();
+    assert!(made["id"] == "week" && made["next"].is_u64(), "{made}");
+    plane.post("/api/v1/reports", report).expect(409);
+    let wrong = json!({"title": "X", "board": "gone", "to": ["a@b"], "schedule": {"every": "week"}});
+    let problem = plane.post("/api/v1/reports", wrong).expect(422);
+    assert!(problem.body.contains("there is no board 'gone'"), "{problem:?}");
+    let shown = plane
+        .get("/api/v1/reports/week/preview?period=current")
+        .expect(200);
+    assert!(shown.body.contains("data:image/png;base64,"), "{}", shown.body);
+    let sent = plane
+        .post(
+            "/api/v1/reports/week/send",
+            json!({"period": "current", "to": ["ann@example.com"]}),
+        )
+        .expect(202);
+    assert_eq!(sent.json()["to"], json!(["ann@example.com"]));
+    let rule = json!({
+        "name": "Silence", "metric": "calls", "operator": "<", "threshold": 1, "period": "2m", "no_data": "zero",
+        "channels": [{"kind": "mail", "to": "ops@example.com"}],
+    });
+    plane.post("/api/v1/alerts", rule).expect(201);
+    let mail = |subject: &str| {
+        let mails = sink.mails.lock().expect("not poisoned").clone();
+        let is_it = |it: &&Value| it["subject"].as_str().is_some_and(|it| it.starts_with(subject));
+        mails.iter().find(is_it).cloned()
+    };
+    until("the report has come", || mail("Week: ").is_some());
+    let report = mail("Week: ").expect("a mail");
+    let parts: Vec<&str> = report["parts"]
+        .as_array()
+        .expect("parts")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    for part in ["text/plain", "text/html", "image/png", "text/csv"] {
+        assert!(parts.contains(&part), "{part}: {report}");
+    }
+    let text = report["text"].as_str().expect("a text");
+    assert!(text.contains("https://console.example.com/analytics"), "{text}");
+    until("the alert has come", || mail("Silence started").is_some());
+    let alert = mail("Silence started").expect("a mail");
+    let text = alert["text"].as_str().expect("a text");
+    assert!(
+        text.contains("calls is 0.0000 (threshold 1)") && text.contains("https://console.example.com/alerts"),
+        "{text}"
+    );
+}
+
 /// 37
 #[test]
 fn webhooks_are_signed_and_wait_for_their_receiver() {

@@ -39,9 +39,8 @@ impl Drop for Server {
 impl Server {
     /// Today's engine. `None`: the machine lacks it.
     fn engine() -> Option<Self> {
-        let folder = format!("{ROOT}/target/test-tools/clickhouse");
-        let has_it = Command::new("python3")
-            .env("PYTHONPATH", &folder)
+        let python = format!("{ROOT}/target/test-tools/clickhouse/bin/python");
+        let has_it = Command::new(&python)
             .args(["-c", "import chdb"])
             .output();
         if !has_it.is_ok_and(|it| it.status.success()) {
@@ -50,8 +49,7 @@ impl Server {
             eprintln!("not tested: {message}");
             return None;
         }
-        let mut child = Command::new("python3")
-            .env("PYTHONPATH", &folder)
+        let mut child = Command::new(&python)
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clickhouse_front.py"))
             .stdout(Stdio::piped())
             .spawn()

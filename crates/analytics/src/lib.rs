@@ -19,6 +19,7 @@ pub mod csv;
 pub mod cube;
 pub mod definition;
 pub mod heavy_hitters;
+mod mail_address;
 pub mod privacy;
 pub mod query;
 pub mod reports;

@@ -40,9 +40,7 @@ impl Server {
     /// Today's engine. `None`: the machine lacks it.
     fn engine() -> Option<Self> {
         let python = format!("{ROOT}/target/test-tools/clickhouse/bin/python");
-        let has_it = Command::new(&python)
-            .args(["-c", "import chdb"])
-            .output();
+        let has_it = Command::new(&python).args(["-c", "import chdb"]).output();
         if !has_it.is_ok_and(|it| it.status.success()) {
             let message = "chdb is not installed; `make deps` installs it";
             assert!(std::env::var_os("WEIR_REQUIRE_TOOLS").is_none(), "{message}");
@@ -453,6 +451,32 @@ fn works_like_sqlite(server: &Server) {
         .send("SELECT count() FROM weir_minute", None)
         .expect("an answer");
     assert_eq!(String::from_utf8_lossy(&left).trim(), "0");
+    // What comes later still is missing, and all else stays. The clock of its gateway may stand in 1970.
+    for (name, minute) in [("much-too-late", START / 60 + 7), ("no-clock", 3)] {
+        let mut aggregator = Aggregator::new(name, "prod", later * 1_000);
+        aggregator.add(&Call {
+            minute: minute as u32,
+            status: 200,
+            ..Call::default()
+        });
+        let batch = aggregator.take_batch(later, true);
+        assert_eq!(clickhouse.ingest(&batch, later).expect("taken"), Ingested::Added);
+    }
+    clickhouse
+        .retain(&Retention::default(), later)
+        .expect("cleared up");
+    let found = clickhouse.query(&by_hour, later).expect("an answer");
+    assert!(
+        found.partial && found.gaps.iter().any(|it| it.gateway == "much-too-late"),
+        "{:?}",
+        found.gaps
+    );
+    for (frame, known) in found.frames.iter().zip(&expected.frames) {
+        assert_eq!(
+            (&frame.group, frame.total["calls"]),
+            (&known.group, known.total["calls"])
+        );
+    }
 }
 
 #[test]

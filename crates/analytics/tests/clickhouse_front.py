@@ -1,6 +1,10 @@
-"""ClickHouse over HTTP for tests, by the engine in Python's module chdb: prints its port, then serves one call at a time."""
+"""ClickHouse over HTTP for tests, by the engine in Python's module chdb: prints its port, then serves one call at a time.
+
+With a password as argument, calls need it. After SIGUSR1 it is away until the next one: it answers 503.
+"""
 
 import re
+import signal
 import sys
 import tempfile
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,6 +14,15 @@ from chdb import session
 
 engine = session.Session(tempfile.mkdtemp())
 PASSWORD = sys.argv[1] if len(sys.argv) > 1 else ""
+away = False
+
+
+def toggle(*_):
+    global away
+    away = not away
+
+
+signal.signal(signal.SIGUSR1, toggle)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -18,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         query = parse_qs(urlsplit(self.path).query).get("query", [""])[0]
+        if away:
+            return self.answer(503, b"the server is away")
         if PASSWORD and self.headers.get("X-ClickHouse-Key") != PASSWORD:
             return self.answer(403, b"Code: 516. Authentication failed")
         try:

@@ -197,10 +197,8 @@ impl Rule {
             }
         }
         for channel in &self.channels {
-            if let Channel::Mail { to } = channel
-                && !to.contains('@')
-            {
-                return Err(QueryError::new("channels", format!("'{to}' is no address")));
+            if let Channel::Mail { to } = channel {
+                crate::mail_address::check("channels", to)?;
             }
             if let Channel::Webhook { url } = channel
                 && !(url.starts_with("http://") || url.starts_with("https://"))

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// Minutes of a day.
 const DAY: u32 = 1_440;
 
+/// Why rows of a batch are not stored.
+const TOO_LATE: &str = "counts came after the minutes of their day were deleted";
+
 /// What names a batch: as a token for the server, and as a number in its rows.
 struct Id {
     token: String,
@@ -36,7 +39,14 @@ pub fn store(to: &ClickhouseAnalytics, server: Server, batch: &Batch) -> Result<
     for row in &batch.rows {
         days.entry(row.minute / DAY).or_default().push(row);
     }
+    let first_kept = to.ledger.first_kept_day()?;
     for (day, rows) in days {
+        if u64::from(day) < first_kept {
+            // The minutes of this day are gone: to sum it up again would lose what came in time.
+            let minutes = (day * DAY, (day + 1) * DAY - 1);
+            to.ledger.note_gap(&batch.gateway, minutes, TOO_LATE)?;
+            continue;
+        }
         // A day that was summed up is summed up again.
         to.ledger.unroll(u64::from(day))?;
         let number = if server.has_tokens { 0 } else { id.number };

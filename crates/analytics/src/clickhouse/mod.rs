@@ -108,7 +108,11 @@ impl AnalyticsStore for ClickhouseAnalytics {
         if self.ledger.knows(batch)? {
             return Ok(Ingested::Duplicate);
         }
-        ingest::store(self, self.server()?, batch)?;
+        if let Err(error) = ingest::store(self, self.server()?, batch) {
+            // It may be another server by now, or one that has lost its tables.
+            *lock(&self.server) = None;
+            return Err(error);
+        }
         self.ledger.note(batch, now)?;
         Ok(Ingested::Added)
     }

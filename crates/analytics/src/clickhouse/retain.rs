@@ -17,16 +17,26 @@ const MINUTES: u64 = 1_440;
 /// Does what is due.
 pub fn retain(store: &ClickhouseAnalytics, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
     let mut retained = Retained::default();
-    let Some(first) = first_day(store)? else {
-        return Ok(retained);
-    };
-    for day in first..now.saturating_sub(LATE) / DAY {
+    let (rolled, over) = (
+        store.ledger.rolled_days()?.unwrap_or(0),
+        now.saturating_sub(LATE) / DAY,
+    );
+    // Only days with rows: a clock that is wrong must not make work for every day since 1970.
+    for day in days(store, "weir_minute", over)?
+        .into_iter()
+        .filter(|day| *day >= rolled)
+    {
         sum_up(store, day)?;
         store.ledger.set_rolled_days(day + 1)?;
         retained.repacked += 1;
     }
-    let rolled = store.ledger.rolled_days()?.unwrap_or(0);
+    let rolled = rolled.max(over);
+    store.ledger.set_rolled_days(rolled)?;
     let oldest = (now.saturating_sub(retention.five_minutes) / DAY).min(rolled);
+    // It is noted before: from then on no row of these days is taken.
+    store
+        .ledger
+        .set_first_kept_day(oldest.max(store.ledger.first_kept_day()?))?;
     for table in ["weir_minute", "weir_minute_times"] {
         for day in days(store, table, oldest)? {
             store.send(&format!("ALTER TABLE {table} DROP PARTITION {day}"), None)?;
@@ -34,20 +44,6 @@ pub fn retain(store: &ClickhouseAnalytics, retention: &Retention, now: u64) -> R
         }
     }
     Ok(retained)
-}
-
-/// The first day that is not summed up; `None`: there is nothing.
-fn first_day(store: &ClickhouseAnalytics) -> Result<Option<u64>, StoreError> {
-    if let Some(day) = store.ledger.rolled_days()? {
-        return Ok(Some(day));
-    }
-    let oldest = store.send(
-        "SELECT toUInt64(count()), toUInt64(min(minute)) FROM weir_minute FORMAT RowBinary",
-        None,
-    )?;
-    let mut reader = Reader::new(&oldest);
-    let (count, minute) = (reader.u64()?, reader.u64()?);
-    Ok((count > 0).then_some(minute / MINUTES))
 }
 
 fn sum_up(store: &ClickhouseAnalytics, day: u64) -> Result<(), StoreError> {
@@ -85,10 +81,10 @@ fn sum_up(store: &ClickhouseAnalytics, day: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Days before a day of which a table has rows.
+/// Days before a day of which a table has rows, the earliest first.
 fn days(store: &ClickhouseAnalytics, table: &str, before: u64) -> Result<Vec<u64>, StoreError> {
     let sql = format!(
-        "SELECT DISTINCT toUInt64(intDiv(minute, {MINUTES})) FROM {table} WHERE minute < {} FORMAT RowBinary",
+        "SELECT DISTINCT toUInt64(intDiv(minute, {MINUTES})) AS day FROM {table} WHERE minute < {} ORDER BY day FORMAT RowBinary",
         before * MINUTES
     );
     let rows = store.send(&sql, None)?;

@@ -85,7 +85,7 @@ pub fn draw(form: Form, series: &[Vec<Option<f64>>]) -> Drawn {
     }
 }
 
-/// Sums from the first series on. Where there is no value, it counts as 0.
+/// Sums from the first series on. A value that there is not counts as 0.
 fn stack(series: &[Vec<Option<f64>>]) -> Vec<Vec<Option<f64>>> {
     let mut below: Vec<f64> = Vec::new();
     let mut stacked = Vec::new();

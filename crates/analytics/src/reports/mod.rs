@@ -13,6 +13,7 @@ pub use render::{Rendered, Section, render};
 pub use schedule::{Every, Period, Schedule};
 
 use crate::boards::{Board, Panel, check_panels, check_title};
+use crate::mail_address;
 use crate::query::{Length, Plan, Query, QueryError, When};
 use crate::retention::Retention;
 use schemars::JsonSchema;
@@ -116,15 +117,7 @@ pub fn check_receivers(field: &str, to: &[String]) -> Result<(), QueryError> {
         let message = format!("there must be 1 to {MAX_RECEIVERS} addresses, not {}", to.len());
         return Err(QueryError::new(field, message));
     }
-    let is_address = |it: &str| {
-        let parts = it.split_once('@');
-        parts.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
-            && !it.contains(char::is_whitespace)
-    };
-    match to.iter().find(|it| !is_address(it)) {
-        Some(other) => Err(QueryError::new(field, format!("'{other}' is no address"))),
-        None => Ok(()),
-    }
+    to.iter().try_for_each(|it| mail_address::check(field, it))
 }
 
 #[cfg(test)]

@@ -159,10 +159,10 @@ fn what_is_wrong_is_named_with_its_place() {
             Some("board: name a board, or give panels"),
         ),
         (json!({ "to": [] }), Some("to: there must be 1 to 20 addresses")),
-        (json!({ "to": ["ann"] }), Some("to: 'ann' is no address")),
+        (json!({ "to": ["ann"] }), Some("to: 'ann' is no mail address")),
         (
             json!({ "to": ["a b@example.com"] }),
-            Some("to: 'a b@example.com' is no address"),
+            Some("to: 'a b@example.com' is no mail address"),
         ),
         (
             json!({ "schedule": { "every": "week", "day": 8 } }),

@@ -29,7 +29,7 @@ pub enum Delivery {
 }
 
 /// What may be away.
-enum Receiver {
+enum Destination {
     /// A control plane.
     Control { url: String, token: Option<String> },
     /// A store in another process.
@@ -54,7 +54,7 @@ pub struct Here {
 
 /// Delivery to what may be away.
 pub struct Remote {
-    to: Receiver,
+    to: Destination,
     backlog: Backlog,
     came: Notify,
     stats: Arc<AnalyticsStats>,
@@ -86,7 +86,7 @@ impl Delivery {
         backlog: Backlog,
         stats: Arc<AnalyticsStats>,
     ) -> Self {
-        let to = Receiver::Control {
+        let to = Destination::Control {
             url: format!(
                 "{}/api/v1/gateways/{gateway}/analytics",
                 url.trim_end_matches('/')
@@ -98,10 +98,10 @@ impl Delivery {
 
     /// Delivers into a store in another process. To be called inside of a tokio runtime.
     pub fn to_store(analytics: Analytics, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
-        Self::away(Receiver::Store(analytics), backlog, stats)
+        Self::away(Destination::Store(analytics), backlog, stats)
     }
 
-    fn away(to: Receiver, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
+    fn away(to: Destination, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
         let remote = Arc::new(Remote {
             to,
             backlog,
@@ -195,7 +195,11 @@ impl Remote {
                 }
                 Err(error) => {
                     self.stats.failed.fetch_add(1, Relaxed);
-                    tracing::debug!(error, "counts of calls are not delivered");
+                    // Once for each time that it is away.
+                    match pause == PAUSES[0] {
+                        true => tracing::warn!(error, "counts of calls are not delivered; it is tried again"),
+                        false => tracing::debug!(error, "counts of calls are not delivered"),
+                    }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSES[1]);
                 }
@@ -221,7 +225,7 @@ impl Remote {
     }
 }
 
-impl Receiver {
+impl Destination {
     async fn take(&self, bytes: Vec<u8>) -> Result<Handed, String> {
         match self {
             Self::Control { url, token } => over_http(url, token.as_deref(), bytes).await,

@@ -70,6 +70,7 @@ pub async fn definition(State(api): State<Arc<Api>>) -> Result<Json<Value>, Prob
     let kept = api.analytics()?.kept();
     let mut definition = definition::definition(&kept.retention);
     definition["privacy"] = json!(kept.privacy);
+    definition["store"] = json!(if kept.is_elsewhere { "clickhouse" } else { "sqlite" });
     Ok(Json(definition))
 }
 

@@ -59,10 +59,12 @@ impl Smtp {
     }
 
     fn message(&self, id: &str, mail: &Mail) -> Result<Message, String> {
-        let to: Mailbox = mail
-            .to
-            .parse()
-            .map_err(|_| format!("'{}' is no address", mail.to))?;
+        let to: Mailbox = mail.to.parse().map_err(|_| {
+            format!(
+                "'{}' is no mail address: expected one such as ops@example.com",
+                mail.to
+            )
+        })?;
         let builder = Message::builder()
             .from(self.from.clone())
             .to(to)

@@ -18,7 +18,7 @@ mod signature;
 pub use crate::reach::Reach;
 pub use backoff::{GIVE_UP, pause};
 pub use mail::{Smtp, SmtpError};
-pub use message::{Attempt, Delivery, DeliveryState, Mail, Message, Webhook};
+pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, Webhook};
 pub use send::{Failure, Network, Transport};
 pub use signature::{SECRET_PREFIX, sign};
 

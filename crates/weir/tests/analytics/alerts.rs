@@ -109,6 +109,43 @@ fn an_alert_fires_once_and_ends() {
 }
 
 #[test]
+fn an_alert_is_written_to_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    let log = folder.path().join("log");
+    let mut command = Weir::command(folder.path(), &FLAGS);
+    let weir = Weir::run(command.stderr(std::fs::File::create(&log).expect("made")));
+    let hook = "http://127.0.0.1:1/";
+    for (name, channels) in [
+        ("Silence", json!([{ "kind": "log" }])),
+        ("Unheard", json!([{ "kind": "webhook", "url": hook }])),
+    ] {
+        let rule = json!({
+            "name": name, "metric": "calls", "operator": "<", "threshold": 5, "period": "2m", "no_data": "zero",
+            "channels": channels,
+        });
+        let call = Call::new("POST", &weir.console(), "/api/v1/alerts");
+        call.body(&rule.to_string()).make().expect(201);
+    }
+    let line = |kind: &str| {
+        let text = std::fs::read_to_string(&log).expect("readable");
+        let is_it =
+            |it: &&str| it.contains("an alert alert=\"Silence\"") && it.contains(&format!("kind=\"{kind}\""));
+        text.lines().find(is_it).map(str::to_owned)
+    };
+    until("it is in the log", || line("started").is_some());
+    let started = line("started").expect("a line");
+    for part in [" WARN ", "metric=\"calls\"", "value=0.0", "threshold=5.0"] {
+        assert!(started.contains(part), "{part}: {started}");
+    }
+    repeat(&weir.proxy(), "/ok", "", 10, 200);
+    until("its end is in the log", || line("ended").is_some());
+    // Both rules are evaluated together: what has another channel would be in the log by now.
+    let text = std::fs::read_to_string(&log).expect("readable");
+    assert!(!text.contains("an alert alert=\"Unheard\""), "{text}");
+}
+
+#[test]
 fn no_data_is_a_state_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     configure(folder.path(), upstream("a"));

@@ -1,9 +1,10 @@
 //! Analytics of a started Weir: exact counts, what a kill leaves behind, delivery to a control plane, alerts, CSV, the
-//! request log, retention.
+//! request log, retention, counts in ClickHouse.
 
 mod alerts;
 mod boards;
 mod calls;
+mod clickhouse;
 mod counts;
 mod delivery;
 mod retention;
@@ -11,6 +12,8 @@ mod showing;
 #[allow(dead_code, reason = "these tests do not ask for all of it")]
 #[path = "../managed/support.rs"]
 mod support;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 

@@ -2,6 +2,7 @@
 
 use crate::seconds::Seconds;
 use clap::Args;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,8 +18,14 @@ pub struct AnalyticsArgs {
     #[arg(long, value_name = "off|FOLDER|FILE", env = "WEIR_ANALYTICS")]
     pub analytics: Option<AnalyticsPlace>,
     /// Another store of the counts than a file: `clickhouse://[USER@]HOST[:PORT]/DATABASE`, with `?tls=required` for TLS.
-    #[arg(long, value_name = "URL", env = "WEIR_ANALYTICS_STORE", value_parser = ClickhouseServer::read)]
-    pub analytics_store: Option<ClickhouseServer>,
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WEIR_ANALYTICS_STORE",
+        hide_env_values = true,
+        value_parser = store
+    )]
+    pub analytics_store: Option<StoreUrl>,
     /// The file that holds the password for --analytics-store.
     #[arg(
         long,
@@ -79,6 +86,13 @@ impl AnalyticsArgs {
             ..self.analytics_without.iter().cloned().collect()
         }
     }
+}
+
+/// A server, or what is wrong with its URL. The parser of flags would show the URL beside it, which may hold a password.
+pub type StoreUrl = Result<ClickhouseServer, String>;
+
+fn store(url: &str) -> Result<StoreUrl, Infallible> {
+    Ok(ClickhouseServer::read(url))
 }
 
 /// A place, or none.

@@ -178,7 +178,7 @@ impl Setup {
 
 /// The store that --analytics-store names, with a ledger beside.
 fn elsewhere(args: &RunArgs) -> anyhow::Result<Option<ClickhouseServer>> {
-    let Some(server) = &args.analytics.analytics_store else {
+    let Some(Ok(server)) = &args.analytics.analytics_store else {
         return Ok(None);
     };
     let password = match &args.analytics.analytics_store_password_file {
@@ -197,6 +197,9 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
     if args.analytics.analytics_headers.len() > MAX_HEADERS {
         let message = format!("--analytics-headers takes at most {MAX_HEADERS} names");
         return Err(UsageError::new(&message));
+    }
+    if let Some(Err(error)) = &args.analytics.analytics_store {
+        return Err(UsageError::new(&format!("--analytics-store: {error}")));
     }
     let has_store = args.analytics.analytics_store.is_some();
     let follows_control = matches!(plan, RunMode::Managed(it) if matches!(it.origin, Origin::Control { .. }));

@@ -365,118 +365,142 @@ impl Transport for Lossy {
     }
 }
 
-fn works_like_sqlite(server: &Server) {
-    const DAYS: u64 = 4;
-    let folder = tempfile::tempdir().expect("a folder");
-    let open =
-        |name: &str| SqliteAnalytics::open(&folder.path().join(name), Retention::default()).expect("opened");
-    let (sqlite, ledger) = (open("sqlite.db"), Arc::new(open("ledger.db")));
-    let transport = Lossy {
-        to: server.port,
-        loses: Arc::default(),
-        inserts: Arc::default(),
-    };
-    let (loses, inserts) = (Arc::clone(&transport.loses), Arc::clone(&transport.inserts));
-    let clickhouse = ClickhouseAnalytics::new(transport, ledger, Retention::default());
-    let now = START + DAYS * DAY;
-    for (place, batch) in batches(DAYS).iter().enumerate() {
-        sqlite.ingest(batch, now).expect("stored");
-        // Every tenth insert is not known to have arrived, and is told again.
-        if place % 10 == 5 {
-            loses.store(true, Ordering::SeqCst);
-            for _ in 0..3 {
-                clickhouse.ingest(batch, now).expect_err("the answer is lost");
-            }
-            loses.store(false, Ordering::SeqCst);
+/// Both stores, with the same batches.
+struct Stores {
+    sqlite: SqliteAnalytics,
+    clickhouse: ClickhouseAnalytics,
+    loses: Arc<AtomicBool>,
+    inserts: Arc<Mutex<Vec<String>>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Stores {
+    fn new(port: u16) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = |name: &str| SqliteAnalytics::open(&folder.path().join(name), Retention::default());
+        let transport = Lossy {
+            to: port,
+            loses: Arc::default(),
+            inserts: Arc::default(),
+        };
+        let (loses, inserts) = (Arc::clone(&transport.loses), Arc::clone(&transport.inserts));
+        let ledger = Arc::new(open("ledger.db").expect("opened"));
+        Self {
+            sqlite: open("sqlite.db").expect("opened"),
+            clickhouse: ClickhouseAnalytics::new(transport, ledger, Retention::default()),
+            loses,
+            inserts,
+            _folder: folder,
         }
-        assert_eq!(clickhouse.ingest(batch, now).expect("stored"), Ingested::Added);
-        assert_eq!(clickhouse.ingest(batch, now).expect("known"), Ingested::Duplicate);
+    }
+
+    fn both(&self) -> [&dyn AnalyticsStore; 2] {
+        [&self.sqlite, &self.clickhouse]
+    }
+
+    fn clear_up(&self, now: u64) {
+        for store in self.both() {
+            store.retain(&Retention::default(), now).expect("cleared up");
+        }
+    }
+
+    /// Adds a batch; if its answers are lost, after having tried in vain. It counts once.
+    fn add(&self, batch: &Batch, is_lost: bool, now: u64) {
+        self.sqlite.ingest(batch, now).expect("stored");
+        if is_lost {
+            self.loses.store(true, Ordering::SeqCst);
+            for _ in 0..3 {
+                self.clickhouse
+                    .ingest(batch, now)
+                    .expect_err("the answer is lost");
+            }
+            self.loses.store(false, Ordering::SeqCst);
+        }
+        for expected in [Ingested::Added, Ingested::Duplicate] {
+            assert_eq!(self.clickhouse.ingest(batch, now).expect("taken"), expected);
+        }
         let other = Batch {
             dropped: batch.dropped + 1,
             ..batch.clone()
         };
-        assert!(matches!(
-            clickhouse.ingest(&other, now),
-            Err(StoreError::OtherBatch { .. })
-        ));
+        let refused = self.clickhouse.ingest(&other, now);
+        assert!(
+            matches!(refused, Err(StoreError::OtherBatch { .. })),
+            "{refused:?}"
+        );
     }
-    let count = inserts.lock().expect("not poisoned").len();
-    assert!(count >= 3 * 96, "{count} inserts");
-    let same = |step: &str| {
-        for query in queries(now) {
-            let expected = sqlite.query(&query, now).expect(step);
-            let found = clickhouse
-                .query(&query, now)
-                .unwrap_or_else(|error| panic!("{step}: {error}: {query:?}"));
-            assert_same(&expected, &found, &query);
+
+    fn assert_same(&self, step: &str, queries: &[Query], now: u64) {
+        for query in queries {
+            let expected = self.sqlite.query(query, now).expect(step);
+            let found = self.clickhouse.query(query, now);
+            let found = found.unwrap_or_else(|error| panic!("{step}: {error}: {query:?}"));
+            assert_same(&expected, &found, query);
         }
-    };
-    same("as it came");
-    // Days that are over are summed up; a second time changes nothing.
-    for _ in 0..2 {
-        sqlite.retain(&Retention::default(), now).expect("cleared up");
-        clickhouse.retain(&Retention::default(), now).expect("cleared up");
-        same("summed up");
     }
-    // A batch that comes late counts, too.
-    let mut late = Aggregator::new("late", "prod", now * 1_000);
-    let service = late.name("shop");
-    late.add(&Call {
-        minute: (START / 60) as u32 + 5,
+}
+
+/// One call of a gateway at a minute.
+fn late(gateway: &str, minute: u64, now: u64) -> Batch {
+    let mut aggregator = Aggregator::new(gateway, "prod", now * 1_000);
+    let service = aggregator.name("shop");
+    aggregator.add(&Call {
+        minute: minute as u32,
         service,
         status: 200,
         total_us: 1_000,
         ..Call::default()
     });
-    let late = late.take_batch(now, true);
-    for store in [&sqlite as &dyn AnalyticsStore, &clickhouse] {
-        store.ingest(&late, now).expect("stored");
+    aggregator.take_batch(now, true)
+}
+
+fn works_like_sqlite(server: &Server) {
+    const DAYS: u64 = 4;
+    let stores = Stores::new(server.port);
+    let now = START + DAYS * DAY;
+    for (place, batch) in batches(DAYS).iter().enumerate() {
+        // Every tenth insert is not known to have arrived, and is told again.
+        stores.add(batch, place % 10 == 5, now);
     }
-    same("with a late batch");
-    clickhouse.retain(&Retention::default(), now).expect("cleared up");
-    same("summed up again");
+    let count = stores.inserts.lock().expect("not poisoned").len();
+    assert!(count >= 3 * 96, "{count} inserts");
+    let all = queries(now);
+    stores.assert_same("as it came", &all, now);
+    // Days that are over are summed up; a second time changes nothing.
+    for _ in 0..2 {
+        stores.clear_up(now);
+        stores.assert_same("summed up", &all, now);
+    }
+    // A batch that comes late counts, too.
+    stores.add(&late("late", START / 60 + 5, now), false, now);
+    stores.assert_same("with a late batch", &all, now);
+    stores.clear_up(now);
+    stores.assert_same("summed up again", &all, now);
     // After 40 days minutes are gone, and hours are there.
     let later = now + 40 * DAY;
-    for store in [&sqlite as &dyn AnalyticsStore, &clickhouse] {
-        store.retain(&Retention::default(), later).expect("cleared up");
-    }
+    stores.clear_up(later);
     let by_hour = query(&["calls", "latency_p95"], (START, now), &["service"], Some("1h"));
-    let expected = sqlite.query(&by_hour, later).expect("an answer");
-    assert_same(
-        &expected,
-        &clickhouse.query(&by_hour, later).expect("an answer"),
-        &by_hour,
-    );
-    let left = Http(server.port)
-        .send("SELECT count() FROM weir_minute", None)
-        .expect("an answer");
-    assert_eq!(String::from_utf8_lossy(&left).trim(), "0");
+    stores.assert_same("by the hour", std::slice::from_ref(&by_hour), later);
+    let left = Http(server.port).send("SELECT count() FROM weir_minute", None);
+    assert_eq!(String::from_utf8_lossy(&left.expect("an answer")).trim(), "0");
     // What comes later still is missing, and all else stays. The clock of its gateway may stand in 1970.
+    let before = stores.clickhouse.query(&by_hour, later).expect("an answer");
     for (name, minute) in [("much-too-late", START / 60 + 7), ("no-clock", 3)] {
-        let mut aggregator = Aggregator::new(name, "prod", later * 1_000);
-        aggregator.add(&Call {
-            minute: minute as u32,
-            status: 200,
-            ..Call::default()
-        });
-        let batch = aggregator.take_batch(later, true);
-        assert_eq!(clickhouse.ingest(&batch, later).expect("taken"), Ingested::Added);
+        let batch = late(name, minute, later);
+        let taken = stores.clickhouse.ingest(&batch, later).expect("taken");
+        assert_eq!(taken, Ingested::Added);
     }
-    clickhouse
-        .retain(&Retention::default(), later)
-        .expect("cleared up");
-    let found = clickhouse.query(&by_hour, later).expect("an answer");
-    assert!(
-        found.partial && found.gaps.iter().any(|it| it.gateway == "much-too-late"),
-        "{:?}",
-        found.gaps
-    );
-    for (frame, known) in found.frames.iter().zip(&expected.frames) {
-        assert_eq!(
-            (&frame.group, frame.total["calls"]),
-            (&known.group, known.total["calls"])
-        );
-    }
+    stores.clear_up(later);
+    let after = stores.clickhouse.query(&by_hour, later).expect("an answer");
+    let is_told = after.gaps.iter().any(|it| it.gateway == "much-too-late");
+    assert!(after.partial && is_told, "{:?}", after.gaps);
+    let counts = |answer: &Answer| {
+        let frames = answer.frames.iter();
+        frames
+            .map(|it| (format!("{:?}", it.group), it.total["calls"]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&after), counts(&before));
 }
 
 #[test]

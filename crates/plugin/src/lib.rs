@@ -63,8 +63,8 @@ pub use indeterminate::Indeterminate;
 pub use json_path::JsonPath;
 pub use line_end::newline_tolerant;
 pub use log::{
-    CallRecord, FailedTry, LogBatching, LogEntry, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl,
-    LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
+    CallRecord, FailedTry, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,
+    LogGrpc, LogHttp, LogKafka, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
 pub use plugin::{
     BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, IndexSlot, KeptCounts, Outcome,

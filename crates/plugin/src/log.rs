@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -148,6 +149,60 @@ pub struct LogHttp {
     pub head: Vec<u8>,
     /// The longest that a request and its answer may take.
     pub timeout: Duration,
+    /// What makes the header that shows who each request is from; `None`: the head has it, if there is any.
+    pub signer: Option<LogSigner>,
+}
+
+/// What makes `Authorization` of a sink's requests. Those of the same id are alike.
+#[derive(Clone)]
+pub struct LogSigner {
+    id: String,
+    authorizer: Arc<dyn LogAuthorizer>,
+}
+
+impl LogSigner {
+    /// `id` tells it from those that sign in another way.
+    pub fn new(id: String, authorizer: Arc<dyn LogAuthorizer>) -> Self {
+        Self { id, authorizer }
+    }
+
+    /// What signs.
+    pub fn authorizer(&self) -> &dyn LogAuthorizer {
+        &*self.authorizer
+    }
+}
+
+impl PartialEq for LogSigner {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for LogSigner {}
+
+impl Hash for LogSigner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+/// Shows who requests of a sink are from, without I/O of its own.
+pub trait LogAuthorizer: Send + Sync {
+    /// What the next request shows, at this time.
+    fn authorize(&self, now_ms: u64) -> LogAuthorization;
+
+    /// Takes the answer to what it has asked for.
+    fn take(&self, status: u16, body: &[u8], now_ms: u64);
+}
+
+/// What a request shows.
+pub enum LogAuthorization {
+    /// The value of `Authorization`.
+    Header(String),
+    /// It is known once this body has been sent to this server and the answer was taken.
+    Ask(Box<LogHttp>, Vec<u8>),
+    /// It cannot be sent; why.
+    Fail(&'static str),
 }
 
 /// The header lines may hold a password.

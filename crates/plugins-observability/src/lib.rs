@@ -7,6 +7,7 @@ pub mod batch_requests;
 pub mod data_mask;
 pub mod logger;
 pub mod prometheus;
+pub mod skywalking;
 pub mod statsd;
 pub mod tracing;
 // End of the modules.

@@ -69,6 +69,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::fault_injection::FaultInjection);
     registry.add(crate::batch_requests::BatchRequests);
     registry.add(crate::data_mask::DataMask);
+    registry.add(crate::skywalking::Skywalking::default());
     registry.add(crate::remote_function::RemoteFunction);
     registry.add(crate::injection_protection::InjectionProtection);
     registry.add(crate::json_threat_protection::JsonThreatProtection);

@@ -217,7 +217,7 @@ fn calls_are_refused_that_lack_a_plugin_of_their_file() {
     let folder = folder(
         "routes:\n\
          - {id: 1, uri: /decided, plugins: {ext-plugin-pre-req: {}, mocking: {response_example: a}}}\n\
-         - {id: 2, uri: /told, plugins: {skywalking: {}, mocking: {response_example: a}}}\n\
+         - {id: 2, uri: /told, plugins: {inspect: {}, mocking: {response_example: a}}}\n\
          - {id: 3, uri: /plain, plugins: {mocking: {response_example: a}}}\n#END\n",
     );
     let weir = Weir::start(folder.path(), &SERVE);

@@ -7,7 +7,7 @@ use weir_dialect::Support;
 
 /// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
 /// calls, save work, or do nothing to a call by themselves.
-const SKIPPABLE: [&str; 37] = [
+const SKIPPABLE: [&str; 34] = [
     "ai",
     "api-breaker",
     "brotli",
@@ -17,7 +17,6 @@ const SKIPPABLE: [&str; 37] = [
     "error-log-logger",
     "file-logger",
     "gm",
-    "google-cloud-logging",
     "graphql-proxy-cache",
     "gzip",
     "http-logger",
@@ -36,13 +35,11 @@ const SKIPPABLE: [&str; 37] = [
     "proxy-mirror",
     "rocketmq-logger",
     "server-info",
-    "skywalking",
     "skywalking-logger",
     "sls-logger",
     "splunk-hec-logging",
     "syslog",
     "tcp-logger",
-    "tencent-cloud-cls",
     "udp-logger",
     "zipkin",
 ];

@@ -71,6 +71,7 @@ mod request_id;
 mod request_validation;
 mod response_rewrite;
 mod schemas;
+pub mod skywalking;
 mod traffic_label;
 mod traffic_split;
 mod ua_restriction;

@@ -119,7 +119,13 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::served("forward-auth"),
     PluginName::refused("gm", "it needs a TLS library with the ciphers of GM/T"),
-    PluginName::checked("google-cloud-logging", NOT_BUILT),
+    PluginName::differs(
+        "google-cloud-logging",
+        &[
+            LOGS,
+            "the account stands in `auth_config`: one in a file (`auth_file`) is refused",
+        ],
+    ),
     PluginName::differs("graphql-limit-count", &["only a fixed window and a fixed count"]),
     PluginName::differs("graphql-proxy-cache", &[CACHED]),
     PluginName::differs("grpc-transcode", &[GRPC]),
@@ -264,7 +270,12 @@ pub static NAMES: &[PluginName] = &[
     PluginName::idle("server-info", "`/status` and the overview of the console tell it"),
     PluginName::checked("serverless-post-function", OF_CODE),
     PluginName::checked("serverless-pre-function", OF_CODE),
-    PluginName::checked("skywalking", NOT_BUILT),
+    PluginName::differs(
+        "skywalking",
+        &[
+            "a call that no upstream was asked for has no exit span; instances are not registered nor kept alive by requests of their own: their segments name them",
+        ],
+    ),
     PluginName::differs("skywalking-logger", &[LOGS, "entries have no `traceContext`"]),
     PluginName::differs("sls-logger", &[LOGS]),
     PluginName::refused(
@@ -275,7 +286,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("splunk-hec-logging", &[LOGS]),
     PluginName::differs("syslog", &[LOGS]),
     PluginName::differs("tcp-logger", &[LOGS]),
-    PluginName::checked("tencent-cloud-cls", NOT_BUILT),
+    PluginName::differs(
+        "tencent-cloud-cls",
+        &[LOGS, "entries have no `source` (the gateway's address)"],
+    ),
     PluginName::refused(
         "toolset",
         "only API7 Enterprise has it, and its behaviour is not published",

@@ -59,10 +59,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         include_str!("unserved/ext-plugin-pre-req.json"),
     ),
     ("gm", include_str!("unserved/gm.json")),
-    (
-        "google-cloud-logging",
-        include_str!("unserved/google-cloud-logging.json"),
-    ),
     ("http-dubbo", include_str!("unserved/http-dubbo.json")),
     ("inspect", include_str!("unserved/inspect.json")),
     ("kafka-proxy", include_str!("unserved/kafka-proxy.json")),
@@ -77,11 +73,6 @@ const SCHEMAS: &[(&str, &str)] = &[
     (
         "serverless-pre-function",
         include_str!("unserved/serverless-pre-function.json"),
-    ),
-    ("skywalking", include_str!("unserved/skywalking.json")),
-    (
-        "tencent-cloud-cls",
-        include_str!("unserved/tencent-cloud-cls.json"),
     ),
 ];
 

@@ -46,6 +46,8 @@ pub struct Settings {
     pub prometheus: PrometheusSettings,
     /// `plugin_attr.opentelemetry`: what counts where the plugin has no metadata, as in APISIX before 3.13.
     pub opentelemetry: Option<Value>,
+    /// `plugin_attr.skywalking`: where segments of traces are sent, and the gateway's names in them.
+    pub skywalking: Option<Value>,
     /// `plugin_attr.proxy-mirror.timeout`: milliseconds that a copy may take.
     pub mirror_timeout_ms: Option<u64>,
     /// `plugin_attr.redirect.https_port`, or the first port of `apisix.ssl.listen`.
@@ -195,6 +197,7 @@ impl Default for Settings {
                 extra_labels: Vec::new(),
             },
             opentelemetry: None,
+            skywalking: None,
             mirror_timeout_ms: None,
             https_port: None,
         }

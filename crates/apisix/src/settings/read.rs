@@ -5,7 +5,7 @@ use super::values::{
     metric_prefix,
 };
 use super::{Router, Settings, units};
-use crate::plugins::mapping;
+use crate::plugins::{mapping, skywalking};
 use crate::prepare::fill;
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
@@ -268,6 +268,13 @@ impl Reader {
                 return Err(Diagnostic::error(place(&path), error));
             }
             settings.opentelemetry = Some(value);
+        }
+        let path = ["plugin_attr", "skywalking"];
+        if let Some(mut value) = self.take(&path) {
+            if let Err(error) = skywalking::attributes_shape().check(&mut value) {
+                return Err(Diagnostic::error(place(&path), error));
+            }
+            settings.skywalking = Some(value);
         }
         self.prometheus(settings)
     }

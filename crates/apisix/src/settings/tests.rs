@@ -103,12 +103,16 @@ plugin_attr:
         Some((&"otel:4318".into(), &3.into()))
     );
     assert_eq!(settings.mirror_timeout_ms, Some(5_500));
+    let skywalking = settings.skywalking.as_ref();
+    assert_eq!(
+        skywalking.map(|it| (&it["endpoint_addr"], &it["service_name"])),
+        Some((&"http://s".into(), &"APISIX".into()))
+    );
     assert_eq!(
         told,
         [
             "plugin_attr.prometheus.metrics.http_status.expire: is not read by Weir",
             "plugin_attr.prometheus.export_addr: is not read: --status says where metrics are told",
-            "plugin_attr.skywalking: is not read by Weir",
         ]
     );
 }
@@ -226,6 +230,10 @@ fn what_is_wrong_is_refused_with_its_place() {
         (
             "plugin_attr: {prometheus: {default_buckets: [2, 1]}}",
             "plugin_attr.prometheus.default_buckets",
+        ),
+        (
+            "plugin_attr: {skywalking: {report_interval: soon}}",
+            "plugin_attr.skywalking",
         ),
         (
             "plugin_attr: {opentelemetry: {collector: 1}}",

@@ -172,8 +172,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
-            r#"{"uri": "/", "plugins": {"tencent-cloud-cls": {}}}"#,
-            "plugin \"tencent-cloud-cls\" is not available in this version of Weir; calls are served without",
+            r#"{"uri": "/", "plugins": {"rocketmq-logger": {}}}"#,
+            "plugin \"rocketmq-logger\" is not available in this version of Weir; calls are served without",
             whole + 1,
         ),
         (

@@ -81,6 +81,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             headers: options.headers.unwrap_or_default(),
             timeout_ms: options.timeout as u64,
             verify_tls: false,
+            authorization: None,
         }),
         form: Form::ArrayOrObject,
         batch: options.queue.batch(),

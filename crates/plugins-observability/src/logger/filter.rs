@@ -21,6 +21,8 @@ pub struct LoggerFilter {
     pub wrapper: Wrapper,
     /// The calls that are logged; `None`: all.
     pub when: Option<Condition>,
+    /// The share of them.
+    pub sample_ratio: Option<f64>,
     /// The entry's own fields; `None`: the layout's.
     pub fields: Option<Fields>,
     pub extra: Fields,
@@ -132,7 +134,9 @@ impl Filter for LoggerFilter {
     }
 
     fn wants_log(&self, exchange: &mut Exchange) -> bool {
-        self.when.as_ref().is_none_or(|when| when.holds(exchange))
+        let is_wanted = self.when.as_ref().is_none_or(|when| when.holds(exchange));
+        let chance = |exchange: &mut Exchange| (exchange.random_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        is_wanted && self.sample_ratio.is_none_or(|ratio| chance(exchange) < ratio)
     }
 
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {

@@ -1,10 +1,13 @@
 //! Forms: what an entry looks like within a message, and how entries stand together.
 
+use super::cloud;
+pub use super::cloud::GoogleForm;
 use super::layout::LogRecord;
 use super::target::quoted;
 use super::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use weir_plugin::{LogFraming, Template};
 use weir_telemetry::json;
@@ -42,6 +45,10 @@ pub enum Form {
     Skywalking(SkywalkingForm),
     /// An object with the list `events`.
     Events,
+    /// Google's Cloud Logging.
+    Google(GoogleForm),
+    /// Tencent's Cloud Log Service; fields of all entries.
+    TencentCls(Map<String, Value>),
 }
 
 /// Who tells SkyWalking of calls.
@@ -216,6 +223,10 @@ pub enum Wrapper {
     Splunk(String),
     /// The service and its instance.
     Skywalking(SkywalkingForm),
+    /// The entries of a cloud.
+    Google(GoogleForm),
+    /// Fields of all entries.
+    TencentCls(Map<String, Value>),
 }
 
 impl Form {
@@ -242,6 +253,8 @@ impl Form {
         match self {
             Self::Array | Self::Skywalking(_) => joint("[", ",", "]", false),
             Self::Events => joint("{\"events\":[", ",", "]}", false),
+            Self::Google(_) => joint("{\"entries\":[", ",", "],\"partialSuccess\":false}", false),
+            Self::TencentCls(_) => cloud::tencent_framing(),
             Self::ArrayOrObject => joint("[", ",", "]", true),
             Self::Separated => joint("", "\n", "", false),
             Self::Clickhouse(table) => joint(
@@ -281,6 +294,8 @@ impl Form {
             ),
             Self::Splunk(source) => Wrapper::Splunk(source.clone()),
             Self::Skywalking(options) => Wrapper::Skywalking(options.clone()),
+            Self::Google(options) => Wrapper::Google(options.clone()),
+            Self::TencentCls(tags) => Wrapper::TencentCls(tags.clone()),
         }
     }
 }
@@ -354,6 +369,16 @@ impl Wrapper {
                 out.extend_from_slice(b",\"endpoint\":");
                 json::text(&mut out, &account.exchange.request.raw_path);
                 out.push(b'}');
+            }
+            Self::Google(options) => {
+                let mut written = Vec::with_capacity(1024);
+                write(&mut written);
+                options.entry(account, &written, &mut out);
+            }
+            Self::TencentCls(tags) => {
+                let mut written = Vec::with_capacity(1024);
+                write(&mut written);
+                cloud::tencent_entry(account, tags, &written, &mut out);
             }
             Self::Splunk(source) => {
                 out.extend_from_slice(b"{\"time\":");

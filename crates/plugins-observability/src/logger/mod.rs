@@ -14,6 +14,8 @@
 //! Security: values of `mask_headers` and `mask_query` are never logged, nor is a URL's user. Bodies are logged only
 //! where they are asked for. Fields of one's own can name any variable.
 
+pub mod authorization;
+mod cloud;
 mod fields;
 mod filter;
 mod folder;
@@ -55,6 +57,10 @@ pub struct Config {
     /// The calls that are logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Predicate>,
+    /// The share of these calls that is logged, by chance, 0 to 1; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub sample_ratio: Option<f64>,
     /// What an entry tells, where `fields` does not say it.
     pub layout: Layout,
     /// What layouts call the gateway: in `full` a part of `latencies` and the `source` of its own answers, in `plain`
@@ -92,6 +98,7 @@ impl Default for Config {
             target: Target::default(),
             form: Form::default(),
             when: None,
+            sample_ratio: None,
             layout: Layout::default(),
             own_name: "gateway".into(),
             fields: None,
@@ -258,6 +265,12 @@ impl Plugin for Logger {
         if !config.form.is_good() {
             faults.add("form", "expected a facility up to 23 and severities up to 7");
         }
+        if config
+            .sample_ratio
+            .is_some_and(|ratio| !(0.0..=1.0).contains(&ratio))
+        {
+            faults.add("sample_ratio", "expected a number from 0 to 1");
+        }
         faults.done()?;
         let when = when.ok().flatten();
         let needs = |body: &Option<Body>| {
@@ -277,6 +290,7 @@ impl Plugin for Logger {
                 || needs(&request_body)
                 || needs(&response_body),
             when,
+            sample_ratio: config.sample_ratio,
             fields,
             extra,
             layout: config.layout,

@@ -1,5 +1,6 @@
 //! Where entries go: what configurations say of it, and what the engine is told.
 
+use super::authorization::Authorization;
 use super::folder::LogFolder;
 pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
 use schemars::JsonSchema;
@@ -61,6 +62,9 @@ pub struct HttpTarget {
     pub timeout_ms: u64,
     /// Whether the server's certificate must be good.
     pub verify_tls: bool,
+    /// How requests show who they are from, where that is more than a fixed header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<Authorization>,
 }
 
 /// Headers and the URL's user may be secrets.
@@ -79,6 +83,7 @@ impl Default for HttpTarget {
             headers: BTreeMap::new(),
             timeout_ms: 10_000,
             verify_tls: true,
+            authorization: None,
         }
     }
 }
@@ -244,7 +249,12 @@ impl HttpTarget {
             let encoded = base64::engine::general_purpose::STANDARD.encode(user);
             head.extend(format!("Authorization: Basic {encoded}\r\n").bytes());
         }
+        let signer = self
+            .authorization
+            .as_ref()
+            .map(|authorization| authorization.signer(self));
         Ok(LogSink::Http(LogHttp {
+            signer: signer.transpose().map_err(|why| ("authorization", why))?,
             host: url.host,
             port: url.port,
             tls: url.is_tls.then_some(self.verify_tls),

@@ -13,11 +13,11 @@ use crate::timer::Timer;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
 use weir_http1::HeadPlace;
-use weir_plugin::{LogFile, LogHttp, LogSink};
+use weir_plugin::{LogAuthorization, LogFile, LogHttp, LogSigner, LogSink, SubrequestResponse};
 
 /// The longest that a datagram may take to be sent.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(3);
@@ -70,7 +70,14 @@ impl Sender {
             LogSink::File { file, reopen } => self.append(file, reopen, Arc::clone(message)).await,
             LogSink::Http(http) => {
                 let mut connection = self.http.take();
-                let sent = post(sink_context, &http, &mut connection, message);
+                let sent = async {
+                    let header = match &http.signer {
+                        None => String::new(),
+                        Some(signer) => authorization(sink_context, signer).await?,
+                    };
+                    let sent = post(sink_context, &http, &header, &mut connection, message);
+                    good(sent.await?.status)
+                };
                 let sent = within(http.timeout, sent).await;
                 self.http = connection;
                 sent
@@ -189,15 +196,35 @@ async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) ->
     done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Sends a request and reads its answer; what can be used again is left in `kept`.
+/// The line that shows who a request is from. A token that it takes is fetched first.
+async fn authorization(sink_context: &SinkContext, signer: &LogSigner) -> io::Result<String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = now.map_or(0, |now| now.as_millis() as u64);
+    let signer = signer.authorizer();
+    for _ in 0..2 {
+        match signer.authorize(now_ms) {
+            LogAuthorization::Header(value) => return Ok(format!("Authorization: {value}\r\n")),
+            LogAuthorization::Fail(why) => return Err(io::Error::other(why)),
+            LogAuthorization::Ask(server, body) => {
+                let answer = post(sink_context, &server, "", &mut None, &body).await?;
+                signer.take(answer.status, &answer.body, now_ms);
+            }
+        }
+    }
+    Err(io::Error::other("no token was given"))
+}
+
+/// Sends a request with one more header and reads its answer; what can be used again is left in `kept`.
 async fn post(
     sink_context: &SinkContext,
     http: &LogHttp,
+    header: &str,
     kept: &mut Option<Box<UpstreamConnection>>,
     body: &[u8],
-) -> io::Result<()> {
-    let mut message = Vec::with_capacity(http.head.len() + body.len() + 40);
+) -> io::Result<SubrequestResponse> {
+    let mut message = Vec::with_capacity(http.head.len() + header.len() + body.len() + 40);
     message.extend_from_slice(&http.head);
+    message.extend_from_slice(header.as_bytes());
     message.extend_from_slice(b"Content-Length: ");
     message.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
     message.extend_from_slice(b"\r\n\r\n");
@@ -207,7 +234,7 @@ async fn post(
         match subrequest::exchange(buffers, &mut connection, &message, MAX_ANSWER).await {
             Ok((answer, keeps)) => {
                 *kept = Some(connection).filter(|_| keeps);
-                return good(answer.status);
+                return Ok(answer);
             }
             // The server may have closed the connection just before.
             Err(SubrequestError::BeforeAnswer(_)) => {}
@@ -230,7 +257,7 @@ async fn post(
     match subrequest::exchange(buffers, &mut connection, &message, MAX_ANSWER).await {
         Ok((answer, keeps)) => {
             *kept = Some(connection).filter(|_| keeps);
-            good(answer.status)
+            Ok(answer)
         }
         Err(SubrequestError::BeforeAnswer(error) | SubrequestError::InAnswer(error)) => Err(error),
     }

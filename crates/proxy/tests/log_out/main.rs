@@ -102,6 +102,30 @@ fn http_servers_get_batches_and_are_tried_again() {
 }
 
 #[test]
+fn tokens_are_fetched_before_entries_are_sent() {
+    let (tokens, sink) = (Upstream::bind(), Upstream::bind());
+    let log = json!({"http": sink.address.port(), "token": tokens.address.port(), "retries": 5});
+    let gateway = gateway(&[log]);
+    call(&mut gateway.connect(), "/1");
+    // Twice no token, and then one when the entry is sent again.
+    for told in ["no", "no", "t1"] {
+        let mut server = tokens.accept();
+        let request = server.request().unwrap();
+        assert_eq!(
+            (request.head.line.as_str(), request.body),
+            ("POST /token HTTP/1.1", b"please".to_vec())
+        );
+        server.send(answer(told));
+    }
+    let mut server = sink.accept();
+    let request = server.request().unwrap();
+    assert_eq!(request.head.get("Authorization").as_deref(), Some("Bearer t1"));
+    server.send(answer("taken"));
+    eventually("a taken entry", || entries(&gateway, "http", "sent") == 1);
+    assert_eq!(entries(&gateway, "http", "dropped"), 0);
+}
+
+#[test]
 fn what_is_refused_for_good_is_dropped() {
     let sink = Upstream::bind();
     let gateway = gateway(&[json!({"http": sink.address.port(), "retries": 1})]);

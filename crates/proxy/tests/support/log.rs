@@ -1,14 +1,15 @@
 //! Where the puppet tells of calls.
 
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_plugin::{
-    LogBatching, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl, LogSink, LogTarget, SaslMechanism,
+    LogAuthorization, LogAuthorizer, LogBatching, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl,
+    LogSigner, LogSink, LogTarget, SaslMechanism,
 };
 
 /// `file` or `local` (a path), `http`, `grpc`, `tcp`, `kafka` (with a `user`) or `udp` (a port of this machine); `max_entries` of
-/// a message, `delay_ms`, `max_pending`, `retries`. Gives also the `size` that entries are padded to.
+/// a message, `delay_ms`, `max_pending`, `retries`. `token`: the port of a server for the tokens of `http`. Gives also the `size` that entries are padded to.
 pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
     let number = |name: &str, default: u64| config[name].as_u64().unwrap_or(default);
     let port = |name: &str| config[name].as_u64().map(|port| port as u16);
@@ -70,6 +71,7 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
             tls: None,
             head: b"POST /log HTTP/1.1\r\nHost: sink\r\n".to_vec(),
             timeout,
+            signer: port("token").map(|port| LogSigner::new(port.to_string(), Arc::new(Token::at(port)))),
         })
     };
     let target = LogTarget {
@@ -93,4 +95,40 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
         },
     };
     Some((Arc::new(target), number("size", 0) as usize))
+}
+
+/// Fetches a token from a server, whose answer is the token; one that is `no` is none.
+struct Token {
+    server: LogHttp,
+    token: Mutex<Option<String>>,
+}
+
+impl Token {
+    fn at(port: u16) -> Self {
+        Self {
+            server: LogHttp {
+                host: "127.0.0.1".to_owned(),
+                port,
+                tls: None,
+                head: b"POST /token HTTP/1.1\r\nHost: token\r\n".to_vec(),
+                timeout: Duration::from_secs(5),
+                signer: None,
+            },
+            token: Mutex::default(),
+        }
+    }
+}
+
+impl LogAuthorizer for Token {
+    fn authorize(&self, _: u64) -> LogAuthorization {
+        match &*self.token.lock().unwrap() {
+            Some(token) => LogAuthorization::Header(format!("Bearer {token}")),
+            None => LogAuthorization::Ask(Box::new(self.server.clone()), b"please".to_vec()),
+        }
+    }
+
+    fn take(&self, _: u16, body: &[u8], _: u64) {
+        let told = String::from_utf8_lossy(body).into_owned();
+        *self.token.lock().unwrap() = (told != "no").then_some(told);
+    }
 }

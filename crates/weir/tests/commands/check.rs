@@ -186,8 +186,8 @@ fn plugins_that_are_not_served_fail_a_check() {
             1,
         ),
         (
-            apisix("skywalking: {}"),
-            "plugin \"skywalking\" is not available in this version of Weir; calls are served without",
+            apisix("inspect: {}"),
+            "plugin \"inspect\" is not available in this version of Weir; calls are served without",
             1,
         ),
     ] {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod apisix;
+mod clouds;
 mod idle;
 mod server;
 #[path = "../support/weir.rs"]

@@ -25,20 +25,25 @@ impl Taken {
 
 /// A server that takes all calls, and tells of them.
 pub fn server() -> (SocketAddr, Receiver<Taken>) {
+    server_with("ok")
+}
+
+/// Likewise; each answer has this body.
+pub fn server_with(body: &'static str) -> (SocketAddr, Receiver<Taken>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (tell, told) = channel();
     std::thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             let tell = tell.clone();
-            std::thread::spawn(move || answer(stream, &tell));
+            std::thread::spawn(move || answer(stream, &tell, body));
         }
     });
     (address, told)
 }
 
 /// Answers until the connection ends.
-fn answer(stream: TcpStream, tell: &Sender<Taken>) -> Option<()> {
+fn answer(stream: TcpStream, tell: &Sender<Taken>, answer: &str) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -68,9 +73,9 @@ fn answer(stream: TcpStream, tell: &Sender<Taken>) -> Option<()> {
             headers,
             body,
         });
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            .ok()?;
+        let length = answer.len();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}");
+        stream.write_all(answer.as_bytes()).ok()?;
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "ai-rate-limiting" => models::cost(config),
         "exit-transformer" => functions(config).find_map(lua_syntax::error).map_or(Ok(()), Err),
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
-        "rocketmq-logger" | "tencent-cloud-cls" => logged_bodies(config),
+        "rocketmq-logger" => logged_bodies(config),
         _ => Ok(()),
     }
 }

@@ -67,6 +67,10 @@ impl IncrementalModel {
         };
         if let Err(reason) = self.read(kind, key, bytes) {
             self.remove(kind, key);
+            // That it lacks a plugin matters only if calls are refused for it.
+            if self.lacks.get(key).is_some_and(|lack| !lack.refuses) {
+                self.lacks.remove(key);
+            }
             self.unread.insert(key.to_owned(), reason);
         }
     }

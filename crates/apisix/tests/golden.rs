@@ -321,6 +321,35 @@ fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_d
 }
 
 #[test]
+fn plugins_that_are_skipped_are_checked_as_in_the_original() {
+    for (config, wrong) in [
+        ("example-plugin: {i: 1}", None),
+        (
+            "example-plugin: {}",
+            Some("example-plugin err: property \"i\" is required"),
+        ),
+        (
+            "example-plugin: {i: -1, t: [a]}",
+            Some("example-plugin err: property \"i\" validation failed: expected -1 to be at least 0"),
+        ),
+        ("example-plugin: {i: -1, _meta: {disable: true}}", None),
+        ("inspect: {delay: x}, error-log-logger: {level: LOUD}", None),
+    ] {
+        let text = format!("routes:\n- {{id: r, uri: /, upstream: NODES, plugins: {{{config}}}}}\n");
+        let (model, diagnostics) = read(&text, &Options::default()).expect("served");
+        assert_eq!(model.routes.len(), usize::from(wrong.is_none()), "{config}");
+        let told: Vec<&str> = diagnostics
+            .iter()
+            .filter_map(|it| {
+                it.message
+                    .strip_prefix("failed to check the configuration of plugin ")
+            })
+            .collect();
+        assert_eq!(told, Vec::from_iter(wrong), "{config}");
+    }
+}
+
+#[test]
 fn resources_that_are_not_served_yet_are_checked_and_told() {
     let text = "
 ssls:

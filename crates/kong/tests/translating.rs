@@ -170,6 +170,30 @@ upstreams:
     }
 }
 
+#[test]
+fn certificates_of_services_come_before_those_of_their_upstreams() {
+    let [first, second, key] = ["first", "second", "key"].map(|name| format!("{{vault://env/{name}}}"));
+    let certificates = json!([
+        {"id": "00000000-0000-4000-8000-000000000001", "cert": first, "key": key},
+        {"id": "00000000-0000-4000-8000-000000000002", "cert": second, "key": key},
+    ]);
+    for (service, shown) in [
+        ("protocol: https", json!(first)),
+        (
+            "protocol: https, client_certificate: {id: 00000000-0000-4000-8000-000000000002}",
+            json!(second),
+        ),
+        ("protocol: http", Value::Null),
+    ] {
+        let text = format!(
+            "certificates: {certificates}\nservices:\n- {{name: a, host: u.test, {service}}}\n\
+             upstreams:\n- {{name: u.test, client_certificate: {{id: 00000000-0000-4000-8000-000000000001}}}}\n"
+        );
+        let found = at(&model(&text), "/services/0/tls/certificate/certificate");
+        assert_eq!(found, shown, "{service}");
+    }
+}
+
 /// The order in which the router asks the routes, the winner first.
 fn order(router: RouterFlavor, routes: &[&str]) -> Vec<String> {
     let text = format!("routes:\n- {}\n", routes.join("\n- "));

@@ -303,22 +303,13 @@ impl LoginFilter {
 
     /// Begins a session for a user, and goes on.
     fn begin(&self, exchange: &mut Exchange, user: &Value) -> Outcome {
-        let now_s = exchange.unix_ms() / 1_000;
         let text = user.to_string();
+        let now_s = exchange.unix_ms() / 1_000;
         let mut session = self.sessions.begin(text.clone().into_bytes(), now_s);
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = &mut *exchange;
-        if !user.is_object()
-            || !self
-                .sessions
-                .write(&mut session, request, response_headers, now_s)
-        {
-            return refused(NAME, 500, "Failed to save session");
+        if user.is_object() && self.sessions.write(&mut session, exchange) {
+            return self.go_on(exchange, text.as_bytes());
         }
-        self.go_on(exchange, text.as_bytes())
+        refused(NAME, 500, "Failed to save session")
     }
 
     fn go_on(&self, exchange: &mut Exchange, user: &[u8]) -> Outcome {
@@ -341,13 +332,7 @@ impl Filter for LoginFilter {
         exchange.request.headers.remove_owned(USERINFO);
         let now_s = exchange.unix_ms() / 1_000;
         if let Some(mut session) = self.sessions.open(&exchange.request, now_s) {
-            let Exchange {
-                request,
-                response_headers,
-                ..
-            } = &mut *exchange;
-            self.sessions
-                .touch(&mut session, request, response_headers, now_s);
+            self.sessions.touch(&mut session, exchange);
             return self.go_on(exchange, &session.data);
         }
         let Some(code) = self.code(exchange) else {

@@ -13,8 +13,9 @@
 //! Security: a ticket is taken only from the browser that has begun the login. What the server ends is known to the gateway
 //! that it tells; the other gateways of a group know it once the session's time is up.
 
-use crate::browser::{own_url, redirect, refused};
+use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
+use crate::login_cookie::LoginCookie;
 use crate::session_cookie::{SessionConfig, Sessions};
 use aws_lc_rs::digest;
 use schemars::JsonSchema;
@@ -25,7 +26,6 @@ use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::cookie::{CookieRules, SameSite};
 use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
 use weir_plugins_shared::random::{Random, system_random};
 
@@ -54,8 +54,6 @@ fn sixty_four_kib() -> usize {
 }
 
 const NAME: &str = "cas-login";
-/// How long a browser may take to log in.
-const LOGIN_S: u64 = 600;
 /// So long an ended session is remembered, unless it lasts for a shorter time.
 const MAX_ENDED_S: u64 = 86_400;
 const ENDED_BYTES: usize = 8 << 20;
@@ -119,7 +117,6 @@ impl Plugin for CasLogin {
             sessions: Sessions::new(config.session.clone(), self.random),
             rules: config.http.rules(),
             ended: Arc::clone(&self.ended),
-            random: self.random,
             context,
             config,
         }))
@@ -134,7 +131,6 @@ struct LoginFilter {
     sessions: Sessions,
     rules: AskRules,
     ended: Arc<ExpiringMap<()>>,
-    random: Random,
     /// The server and the callback, as a name for what belongs to them.
     context: String,
 }
@@ -144,13 +140,6 @@ struct LoginFilter {
 struct Remembered {
     ticket: String,
     user: String,
-}
-
-/// A login that is under way.
-#[derive(Serialize, Deserialize)]
-struct Login {
-    url: String,
-    began_s: u64,
 }
 
 /// That the server was asked about this ticket; where the browser wanted to go.
@@ -178,52 +167,20 @@ impl LoginFilter {
         format!("{scheme}://{host}:{}{callback}", request.local.port())
     }
 
-    fn login_cookie(&self) -> CookieRules {
-        let cookie = self.sessions.cookie();
-        CookieRules {
-            name: "CAS_REQUEST_URI".to_owned(),
-            same_site: match cookie.same_site {
-                // The cookie must come back with the redirect from another site.
-                SameSite::Strict => SameSite::Lax,
-                other => other,
-            },
-            ..cookie.clone()
-        }
-    }
-
-    fn purpose(&self) -> [&[u8]; 2] {
-        [b"cas login", self.context.as_bytes()]
+    fn login_cookie(&self) -> LoginCookie<'_> {
+        let purpose = [b"cas login", self.context.as_bytes()];
+        LoginCookie::new(&self.sessions, "CAS_REQUEST_URI", purpose)
     }
 
     fn begin(&self, exchange: &mut Exchange) -> Outcome {
-        let login = Login {
-            url: own_url(exchange),
-            began_s: exchange.unix_ms() / 1_000,
-        };
-        let text = serde_json::to_vec(&login).unwrap_or_default();
-        let sealed = self.sessions.sealer().seal(&self.purpose(), &text, self.random);
+        self.login_cookie().begin(exchange, String::new());
         let query = form([("service", self.service(exchange).as_str())]);
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        self.login_cookie()
-            .write(request, &sealed, Some(LOGIN_S), response_headers);
         redirect(302, &format!("{}/login?{query}", self.config.url))
-    }
-
-    fn login(&self, exchange: &mut Exchange) -> Option<Login> {
-        let now_s = exchange.unix_ms() / 1_000;
-        let sealed = self.login_cookie().read(&exchange.request)?;
-        let text = self.sessions.sealer().open(&self.purpose(), &sealed)?;
-        let login: Login = serde_json::from_slice(&text).ok()?;
-        (now_s < login.began_s.saturating_add(LOGIN_S)).then_some(login)
     }
 
     /// Has the server say whose a ticket is.
     fn ask(&self, exchange: &mut Exchange, ticket: String) -> Outcome {
-        let Some(login) = self.login(exchange) else {
+        let Some(login) = self.login_cookie().read(exchange) else {
             return refused(NAME, 401, "invalid callback state");
         };
         let service = self.service(exchange);
@@ -246,7 +203,6 @@ impl LoginFilter {
 
     /// What the server says about the ticket.
     fn finish(&self, exchange: &mut Exchange, asked: Asked) -> Outcome {
-        let now_s = exchange.unix_ms() / 1_000;
         let answer = exchange.subrequest_response.take().flatten();
         let answer = answer.filter(|answer| answer.status == 200);
         let user = answer.and_then(|answer| {
@@ -266,18 +222,7 @@ impl LoginFilter {
             ticket: asked.ticket,
             user,
         };
-        let data = serde_json::to_vec(&remembered).unwrap_or_default();
-        let mut session = self.sessions.begin(data, now_s);
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        self.login_cookie().remove(request, response_headers);
-        match self
-            .sessions
-            .write(&mut session, request, response_headers, now_s)
-        {
+        match self.login_cookie().end(exchange, &remembered) {
             true => redirect(302, &asked.url),
             false => refused(NAME, 401, "invalid ticket"),
         }
@@ -330,12 +275,7 @@ impl LoginFilter {
             let lifetime = Lifetime::fresh(MAX_ENDED_S * 1_000);
             self.ended.insert(&key, (), key.len() + 64, lifetime, now_ms);
         }
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        self.sessions.close(request, response_headers);
+        self.sessions.close(exchange);
         redirect(302, &format!("{}/logout", self.config.url))
     }
 
@@ -344,18 +284,12 @@ impl LoginFilter {
         let now_ms = exchange.unix_ms();
         let mut session = self.sessions.open(&exchange.request, now_ms / 1_000)?;
         let remembered: Remembered = serde_json::from_slice(&session.data).ok()?;
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = &mut *exchange;
         if self.ended.get(&self.key(&remembered.ticket), now_ms).is_some() {
-            self.sessions.close(request, response_headers);
+            self.sessions.close(exchange);
             return None;
         }
-        self.sessions
-            .touch(&mut session, request, response_headers, now_ms / 1_000);
-        self.sessions.strip(request);
+        self.sessions.touch(&mut session, exchange);
+        self.sessions.strip(&mut exchange.request);
         exchange.add_fingerprint(remembered.user.as_bytes());
         Some(Outcome::Continue)
     }

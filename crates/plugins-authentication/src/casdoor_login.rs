@@ -14,8 +14,9 @@
 //! Security: the state of a login is 128 random bits in a sealed cookie, good once and for ten minutes. Browsers are only sent
 //! back to a path of the same host.
 
-use crate::browser::{own_url, redirect, refused};
+use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
+use crate::login_cookie::LoginCookie;
 use crate::openid_connect::client;
 use crate::session_cookie::{SessionConfig, Sessions};
 use schemars::JsonSchema;
@@ -27,7 +28,6 @@ use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::cookie::{CookieRules, SameSite};
 use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
 use weir_plugins_shared::random::{self, Random, system_random};
 
@@ -62,8 +62,6 @@ impl std::fmt::Debug for Config {
 }
 
 const NAME: &str = "casdoor-login";
-/// How long a browser may take to log in.
-const LOGIN_S: u64 = 600;
 
 /// The plugin.
 pub struct CasdoorLogin(Random);
@@ -102,6 +100,7 @@ impl Plugin for CasdoorLogin {
         Ok(Arc::new(LoginFilter {
             token: token.expect("invariant: its absence has been told"),
             callback_path: callback.target.split('?').next().unwrap_or_default().to_owned(),
+            login_cookie_name: format!("{}_login", config.session.cookie_name),
             sessions: Sessions::new(config.session.clone(), self.0),
             rules: config.http.rules(),
             random: self.0,
@@ -115,17 +114,10 @@ struct LoginFilter {
     config: Config,
     token: HttpServer,
     callback_path: String,
+    login_cookie_name: String,
     sessions: Sessions,
     rules: AskRules,
     random: Random,
-}
-
-/// A login that is under way.
-#[derive(Serialize, Deserialize)]
-struct Login {
-    state: String,
-    url: String,
-    began_s: u64,
 }
 
 /// What a session remembers.
@@ -149,60 +141,27 @@ fn unacceptable(message: &str) -> Outcome {
 }
 
 impl LoginFilter {
-    fn login_cookie(&self) -> CookieRules {
-        let cookie = self.sessions.cookie();
-        CookieRules {
-            name: format!("{}_login", cookie.name),
-            same_site: match cookie.same_site {
-                // The cookie must come back with the redirect from another site.
-                SameSite::Strict => SameSite::Lax,
-                other => other,
-            },
-            ..cookie.clone()
-        }
+    fn login_cookie(&self) -> LoginCookie<'_> {
+        let name = &self.login_cookie_name;
+        LoginCookie::new(&self.sessions, name, [b"login", name.as_bytes()])
     }
 
     fn begin(&self, exchange: &mut Exchange) -> Outcome {
-        let login = Login {
-            state: data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random)),
-            url: own_url(exchange),
-            began_s: exchange.unix_ms() / 1_000,
-        };
-        let cookie = self.login_cookie();
-        let text = serde_json::to_vec(&login).unwrap_or_default();
-        let sealed = self
-            .sessions
-            .sealer()
-            .seal(&[b"login", cookie.name.as_bytes()], &text, self.random);
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        cookie.write(request, &sealed, Some(LOGIN_S), response_headers);
+        let state = data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random));
         let query = form([
             ("response_type", "code"),
             ("scope", "read"),
-            ("state", &login.state),
+            ("state", &state),
             ("client_id", &self.config.client_id),
             ("redirect_uri", &self.config.callback_url),
         ]);
+        self.login_cookie().begin(exchange, state);
         redirect(302, &format!("{}/login/oauth/authorize?{query}", self.config.url))
-    }
-
-    fn login(&self, exchange: &mut Exchange) -> Option<Login> {
-        let now_s = exchange.unix_ms() / 1_000;
-        let cookie = self.login_cookie();
-        let sealed = cookie.read(&exchange.request)?;
-        let purpose: [&[u8]; 2] = [b"login", cookie.name.as_bytes()];
-        let text = self.sessions.sealer().open(&purpose, &sealed)?;
-        let login: Login = serde_json::from_slice(&text).ok()?;
-        (now_s < login.began_s.saturating_add(LOGIN_S)).then_some(login)
     }
 
     /// What the browser brings back.
     fn end(&self, exchange: &mut Exchange) -> Outcome {
-        let Some(login) = self.login(exchange) else {
+        let Some(login) = self.login_cookie().read(exchange) else {
             return unavailable();
         };
         let argument = |name: &[u8]| {
@@ -248,18 +207,7 @@ impl LoginFilter {
             client_id: self.config.client_id.clone(),
             ends_s,
         };
-        let data = serde_json::to_vec(&remembered).unwrap_or_default();
-        let mut session = self.sessions.begin(data, now_s);
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        self.login_cookie().remove(request, response_headers);
-        match self
-            .sessions
-            .write(&mut session, request, response_headers, now_s)
-        {
+        match self.login_cookie().end(exchange, &remembered) {
             true => redirect(302, url),
             false => refused(NAME, 503, ""),
         }
@@ -287,14 +235,8 @@ impl Filter for LoginFilter {
         if !is_good {
             return self.begin(exchange);
         }
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = &mut *exchange;
-        self.sessions
-            .touch(&mut session, request, response_headers, now_s);
-        self.sessions.strip(request);
+        self.sessions.touch(&mut session, exchange);
+        self.sessions.strip(&mut exchange.request);
         exchange.add_fingerprint(&session.id);
         Outcome::Continue
     }

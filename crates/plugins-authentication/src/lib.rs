@@ -27,6 +27,7 @@ pub mod jwe_decrypt;
 pub mod jwt;
 pub mod key_auth;
 pub mod ldap_auth;
+mod login_cookie;
 pub mod mtls_auth;
 pub mod multi_auth;
 pub mod opa;

@@ -153,30 +153,22 @@ impl Filter for SessionFilter {
             return Outcome::Continue;
         };
         let identity = self.identity(&session);
-        let is_logout = self.is_logout(exchange);
-        let Exchange {
-            request,
-            response_headers,
-            filter_state,
-            ..
-        } = &mut *exchange;
-        if is_logout {
-            self.sessions.close(request, response_headers);
-            filter_state.put(self, Decided);
+        if self.is_logout(exchange) {
+            self.sessions.close(exchange);
+            exchange.filter_state.put(self, Decided);
             return Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())));
         }
         let Some(identity) = identity else {
-            self.sessions.close(request, response_headers);
+            self.sessions.close(exchange);
             return Outcome::Continue;
         };
-        self.sessions
-            .touch(&mut session, request, response_headers, now_s);
-        filter_state.put(self, Decided);
+        self.sessions.touch(&mut session, exchange);
+        exchange.filter_state.put(self, Decided);
         let id = session.id_text();
         if self.config.client_id {
-            response_headers.set(ID, id.as_bytes());
+            exchange.response_headers.set(ID, id.as_bytes());
         }
-        self.sessions.strip(request);
+        self.sessions.strip(&mut exchange.request);
         self.gate.accept(exchange, &identity);
         if self.config.upstream_id {
             exchange.request.headers.set_owned(ID, id.as_bytes());
@@ -206,7 +198,7 @@ impl Filter for SessionFilter {
             request, response, ..
         } = exchange;
         self.sessions
-            .write(&mut session, request, &mut response.headers, now_s);
+            .write_to(&mut session, request, &mut response.headers, now_s);
         if self.config.client_id {
             response.headers.set(ID, session.id_text().as_bytes());
         }

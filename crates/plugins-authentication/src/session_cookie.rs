@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_model::Diagnostic;
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::{Headers, Request};
+use weir_plugin::{Exchange, Headers, Request};
 use weir_plugins_shared::config_checks::{ConfigErrors, within};
 use weir_plugins_shared::cookie::{CookieRules, SameSite};
 use weir_plugins_shared::random::{self, Random};
@@ -187,7 +187,12 @@ impl Sessions {
         }
     }
 
-    /// What seals its cookies, for other cookies of the same plugin.
+    /// Seals the value of another cookie of the same plugin.
+    pub(crate) fn seal(&self, purpose: &[&[u8]], value: &[u8]) -> String {
+        self.sealer.seal(purpose, value, self.random)
+    }
+
+    /// What opens its cookies, for other cookies of the same plugin.
     pub(crate) fn sealer(&self) -> &Sealer {
         &self.sealer
     }
@@ -241,20 +246,31 @@ impl Sessions {
         })
     }
 
-    /// Writes a session that is used, if its cookie should say so.
-    pub(crate) fn touch(&self, session: &mut Session, request: &Request, out: &mut Headers, now_s: u64) {
-        let rolling = self.config.rolling_timeout_seconds;
-        let is_late = rolling > 0 && now_s >= session.renewed_s.saturating_add(rolling - rolling / 4);
-        if is_late || now_s >= session.used_s.saturating_add(TOUCH_S) {
-            if is_late {
-                session.renewed_s = now_s;
-            }
-            self.write(session, request, out, now_s);
+    /// Writes a session that a call uses, if its cookie should say so.
+    pub(crate) fn touch(&self, session: &mut Session, exchange: &mut Exchange) {
+        if self.renew(session, exchange.unix_ms() / 1_000) {
+            self.write(session, exchange);
         }
     }
 
+    /// Renews a session that is used late. Says whether its cookie should tell of its use.
+    fn renew(&self, session: &mut Session, now_s: u64) -> bool {
+        let rolling = self.config.rolling_timeout_seconds;
+        let is_late = rolling > 0 && now_s >= session.renewed_s.saturating_add(rolling - rolling / 4);
+        if is_late {
+            session.renewed_s = now_s;
+        }
+        is_late || now_s >= session.used_s.saturating_add(TOUCH_S)
+    }
+
+    /// Writes a session before there is a response. Says whether it is short enough for cookies.
+    pub(crate) fn write(&self, session: &mut Session, exchange: &mut Exchange) -> bool {
+        let now_s = exchange.unix_ms() / 1_000;
+        self.write_to(session, &exchange.request, &mut exchange.response_headers, now_s)
+    }
+
     /// Writes a session. Says whether it is short enough for cookies.
-    pub(crate) fn write(
+    pub(crate) fn write_to(
         &self,
         session: &mut Session,
         request: &Request,
@@ -287,8 +303,9 @@ impl Sessions {
     }
 
     /// Removes the session's cookie.
-    pub(crate) fn close(&self, request: &Request, out: &mut Headers) {
-        self.cookie.remove(request, out);
+    pub(crate) fn close(&self, exchange: &mut Exchange) {
+        self.cookie
+            .remove(&exchange.request, &mut exchange.response_headers);
     }
 
     /// Takes the cookie out of the request, so that upstreams do not see it.
@@ -320,7 +337,7 @@ mod tests {
 
     fn cookie(sessions: &Sessions, session: &mut Session, now_s: u64) -> String {
         let mut out = Headers::default();
-        assert!(sessions.write(session, &exchange().request, &mut out, now_s));
+        assert!(sessions.write_to(session, &exchange().request, &mut out, now_s));
         sent_back(&out)
     }
 
@@ -360,9 +377,10 @@ mod tests {
         let own = sessions(|_| {});
         let mut session = own.begin(Vec::new(), 1_000);
         for (now_s, writes, left) in [(1_059, false, 841), (1_060, true, 900), (3_700, true, 900)] {
-            let mut out = Headers::default();
-            own.touch(&mut session, &exchange().request, &mut out, now_s);
-            assert_eq!(!out.is_empty(), writes, "{now_s}");
+            assert_eq!(own.renew(&mut session, now_s), writes, "{now_s}");
+            if writes {
+                cookie(&own, &mut session, now_s);
+            }
             assert_eq!(own.left(&session, now_s), Some(left), "{now_s}");
         }
         assert_eq!(session.renewed_s, 3_700);

@@ -41,7 +41,6 @@ mod http1_checks;
 #[allow(dead_code, reason = "only what clients hear is checked here")]
 #[path = "../../http2/tests/checks/mod.rs"]
 mod http2_checks;
-mod inspected_tunnel;
 mod limits;
 mod log_sinks;
 mod multiplex;

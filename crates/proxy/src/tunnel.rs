@@ -1,23 +1,21 @@
-//! Upgraded connections (WebSocket and the like): bytes both ways until one side ends.
-//!
-//! A WebSocket is told when the gateway drains: both ends get a frame that says so, each between two frames of the
-//! other. For that frames are followed as they pass; of other protocols nothing is known. Behind the last frames of both
-//! sides the tunnel ends soon, whether or not they end their connections.
+//! Upgraded connections (WebSocket and the like): what passes goes both ways until one side ends. This is the loop that all
+//! tunnels have in common; how one direction carries is that direction's: [bytes] as they come, or [messages] that filters
+//! look at.
+
+pub mod bytes;
+pub mod messages;
 
 use crate::client::Client;
 use crate::halves::WriteHalf;
 use crate::limits::LINGER;
-use crate::pool::UpstreamConnection;
+use crate::pool::{CountedOpen, UpstreamConnection};
 use crate::reader::Reader;
 use crate::timer::Timer;
-use crate::websocket::{Frames, good_bye};
 use crate::worker::{ConnectionGuard, Worker};
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Instant;
-use tokio::io::AsyncWrite;
 
 /// Bytes that a tunnel carried.
 #[derive(Debug, Default, Clone, Copy)]
@@ -26,218 +24,113 @@ pub struct TunnelStats {
     pub from_upstream: u64,
 }
 
-/// What a tunnel carries.
-#[derive(Debug, Clone, Copy)]
-pub enum Content {
-    /// Frames; with what a frame to the upstream is masked (RFC 6455, 5.3).
-    WebSocket([u8; 4]),
-    /// Unknown.
-    Other,
-}
+/// One direction of a tunnel.
+trait Direction {
+    /// The bytes that it has carried.
+    fn carried(&self) -> u64;
 
-/// One direction. It holds a buffer only while bytes wait to be written.
-struct Direction {
-    carried: u64,
-    is_over: bool,
-    /// Follows the frames of a WebSocket.
-    frames: Option<Frames>,
-    /// Bytes of a write that is not complete: it must be tried again with the same ones.
-    writing: usize,
-    leaving: Leaving,
-    /// What is to be said when the gateway drains.
-    good_bye: Vec<u8>,
-}
+    /// Whether nothing more is to come, although the connection may still be open.
+    fn is_at_its_end(&self) -> bool;
 
-/// How far the good-bye has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaving {
-    Not,
-    /// So much of it is written.
-    Saying(usize),
-    /// What still comes is not passed on.
-    Said,
-}
+    /// Whether the whole tunnel ends at once.
+    fn is_cut(&self, worker: &Worker) -> bool;
 
-/// Carries bytes until both directions have ended, one fails, or nothing moves for the tunnel time-out.
-pub async fn run(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    upstream: UpstreamConnection,
-    content: Content,
-) -> TunnelStats {
-    let timeout = worker.shared.limits.tunnel_timeout;
-    let mut timer = Timer::new(Instant::now(), timeout);
-    // Draining wakes connections, and a stream is none.
-    let registration = client
-        .stream()
-        .is_some()
-        .then(|| ConnectionGuard::uncounted(worker));
-    if let Some(registration) = &registration {
-        registration.attach().await;
-    }
-    let mut up = Direction::new(content, true);
-    let mut down = Direction::new(content, false);
-    let UpstreamConnection {
-        read,
-        write,
-        inbox,
-        open: _counted_open,
-        ..
-    } = upstream;
-    let Some(mut upstream_write) = write else {
-        return TunnelStats::default();
-    };
-    let mut upstream_reader = Reader::new(read, inbox);
-    let mut is_leaving = false;
-    std::future::poll_fn(|context| {
-        let before = up.carried + down.carried;
-        let upward = up.poll(&mut client.reader, &mut upstream_write, context, worker);
-        let downward = down.poll(&mut upstream_reader, &mut client.write, context, worker);
-        if !is_leaving && up.is_at_its_end() && down.is_at_its_end() {
-            // The server ends the connection (RFC 6455, 7.1.1), but not all do.
-            is_leaving = true;
-            timer.set(Instant::now(), LINGER);
-        } else if !is_leaving && up.carried + down.carried != before {
-            timer.set(Instant::now(), timeout);
-        }
-        match (upward, downward) {
-            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(()),
-            _ => timer.poll_expired(context),
-        }
-    })
-    .await;
-    if is_leaving {
-        end(&mut client.write, &mut upstream_write).await;
-    }
-    TunnelStats {
-        from_client: up.carried,
-        from_upstream: down.carried,
-    }
-}
-
-/// Ends both connections properly, as far as that needs no waiting.
-async fn end(client: &mut WriteHalf, upstream: &mut WriteHalf) {
-    std::future::poll_fn(|context| {
-        for write in [&mut *client, &mut *upstream] {
-            // A peer that has gone already needs no notice.
-            let _ended = Pin::new(write).poll_shutdown(context);
-        }
-        Poll::Ready(())
-    })
-    .await;
-}
-
-impl Direction {
-    fn new(content: Content, is_up: bool) -> Self {
-        let (frames, good_bye) = match content {
-            Content::Other => (None, Vec::new()),
-            Content::WebSocket(mask) => (Some(Frames::default()), good_bye(is_up.then_some(mask))),
-        };
-        Self {
-            carried: 0,
-            is_over: false,
-            frames,
-            writing: 0,
-            leaving: Leaving::Not,
-            good_bye,
-        }
-    }
-
-    /// Whether nothing more is to come: the last frame has passed, or was said in its sender's place.
-    fn is_at_its_end(&self) -> bool {
-        let has_closed = |frames: &Frames| frames.has_closed() && frames.is_between();
-        self.leaving == Leaving::Said || self.frames.as_ref().is_some_and(has_closed)
-    }
-
+    /// Carries what there is.
     fn poll(
         &mut self,
         from: &mut Reader,
         to: &mut WriteHalf,
         context: &mut Context<'_>,
         worker: &Worker,
-    ) -> Poll<io::Result<()>> {
-        while !self.is_over {
-            if worker.is_draining() && self.writing == 0 {
-                ready!(self.poll_leave(from, to, context))?;
+    ) -> Poll<io::Result<()>>;
+}
+
+/// Two directions between two connections.
+struct Tunnel<'t, D> {
+    worker: &'t Rc<Worker>,
+    client: &'t mut Client,
+    upstream_reader: Reader,
+    upstream_write: WriteHalf,
+    up: D,
+    down: D,
+    timer: Timer,
+    /// Draining wakes connections, and a stream is none.
+    _registration: Option<ConnectionGuard>,
+    _counted_open: Option<CountedOpen>,
+}
+
+impl<'t, D: Direction> Tunnel<'t, D> {
+    /// A tunnel that has carried nothing yet; `None`: the upstream cannot be written to.
+    async fn open(
+        worker: &'t Rc<Worker>,
+        client: &'t mut Client,
+        upstream: UpstreamConnection,
+        up: D,
+        down: D,
+    ) -> Option<Self> {
+        let registration = client
+            .stream()
+            .is_some()
+            .then(|| ConnectionGuard::uncounted(worker));
+        if let Some(registration) = &registration {
+            registration.attach().await;
+        }
+        Some(Self {
+            upstream_reader: Reader::new(upstream.read, upstream.inbox),
+            upstream_write: upstream.write?,
+            up,
+            down,
+            timer: Timer::new(Instant::now(), worker.shared.limits.tunnel_timeout),
+            _registration: registration,
+            _counted_open: upstream.open,
+            worker,
+            client,
+        })
+    }
+
+    /// Carries until both directions have ended, one fails, the tunnel is cut, or nothing moves for the tunnel time-out. Says
+    /// whether both sides had said that nothing more comes: then the tunnel ends soon, whether or not they end their
+    /// connections.
+    async fn carry(&mut self) -> bool {
+        let Self {
+            worker,
+            client,
+            upstream_reader,
+            upstream_write,
+            up,
+            down,
+            timer,
+            ..
+        } = self;
+        let timeout = worker.shared.limits.tunnel_timeout;
+        let mut is_leaving = false;
+        std::future::poll_fn(|context| {
+            let before = up.carried() + down.carried();
+            let upward = up.poll(&mut client.reader, upstream_write, context, worker);
+            let downward = down.poll(upstream_reader, &mut client.write, context, worker);
+            if !is_leaving && up.is_at_its_end() && down.is_at_its_end() {
+                // The server ends the connection (RFC 6455, 7.1.1), but not all do.
+                is_leaving = true;
+                timer.set(Instant::now(), LINGER);
+            } else if !is_leaving && up.carried() + down.carried() != before {
+                timer.set(Instant::now(), timeout);
             }
-            if from.inbox.is_empty() {
-                from.inbox.release(&worker.runtime.buffers);
-                if !ready!(from.poll_readable(context))
-                    || ready!(from.poll_fill(context, &worker.runtime.buffers, 0))? == 0
-                {
-                    ready!(Pin::new(&mut *to).poll_shutdown(context))?;
-                    self.is_over = true;
-                }
-            } else if self.leaving == Leaving::Said {
-                self.take_last(from);
-            } else {
-                ready!(self.poll_pass(from, to, context, worker.is_draining()))?;
+            match (upward, downward) {
+                _ if up.is_cut(worker) || down.is_cut(worker) => Poll::Ready(()),
+                (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
+                (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(()),
+                _ => timer.poll_expired(context),
             }
-        }
-        Poll::Ready(Ok(()))
+        })
+        .await;
+        is_leaving
     }
 
-    /// Writes what was read; when draining, only to the end of a frame.
-    fn poll_pass(
-        &mut self,
-        from: &mut Reader,
-        to: &mut WriteHalf,
-        context: &mut Context<'_>,
-        is_draining: bool,
-    ) -> Poll<io::Result<()>> {
-        if self.writing == 0 {
-            let bytes = from.inbox.bytes();
-            let whole = match &self.frames {
-                Some(frames) if is_draining => frames.whole(bytes),
-                _ => 0,
-            };
-            self.writing = if whole > 0 { whole } else { bytes.len() };
+    /// What it has carried.
+    fn stats(&self) -> TunnelStats {
+        TunnelStats {
+            from_client: self.up.carried(),
+            from_upstream: self.down.carried(),
         }
-        let bytes = &from.inbox.bytes()[..self.writing];
-        let count = ready!(Pin::new(&mut *to).poll_write(context, bytes))?;
-        if let Some(frames) = &mut self.frames {
-            frames.follow(&bytes[..count]);
-        }
-        self.writing = 0;
-        from.inbox.consume(count);
-        self.carried += count as u64;
-        Poll::Ready(Ok(()))
-    }
-
-    /// Says good-bye, once what was begun has come to its end.
-    fn poll_leave(
-        &mut self,
-        from: &Reader,
-        to: &mut WriteHalf,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        let Some(frames) = &self.frames else {
-            return Poll::Ready(Ok(()));
-        };
-        if self.leaving == Leaving::Not
-            && frames.is_between()
-            && !frames.has_closed()
-            && frames.whole(from.inbox.bytes()) == 0
-        {
-            self.leaving = Leaving::Saying(0);
-        }
-        while let Leaving::Saying(written) = self.leaving {
-            let count = ready!(Pin::new(&mut *to).poll_write(context, &self.good_bye[written..]))?;
-            self.leaving = match written + count < self.good_bye.len() {
-                true => Leaving::Saying(written + count),
-                false => Leaving::Said,
-            };
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Behind the good-bye only the other's is waited for.
-    fn take_last(&mut self, from: &mut Reader) {
-        if let Some(frames) = &mut self.frames {
-            frames.follow(from.inbox.bytes());
-            self.is_over = frames.has_closed();
-        }
-        from.inbox.consume(from.inbox.bytes().len());
     }
 }

@@ -1,53 +1,9 @@
 //! Plugins that a document uses and Weir lacks.
 
-use crate::plugins::{Meta, is_known, mapping, names};
+use crate::plugins::{Meta, is_known, mapping, names, serves_without};
 use serde_json::{Map, Value};
 use std::fmt;
 use weir_dialect::Support;
-
-/// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
-/// calls, save work, or do nothing to a call by themselves.
-const SKIPPABLE: [&str; 34] = [
-    "ai",
-    "api-breaker",
-    "brotli",
-    "clickhouse-logger",
-    "datadog",
-    "elasticsearch-logger",
-    "error-log-logger",
-    "file-logger",
-    "gm",
-    "graphql-proxy-cache",
-    "gzip",
-    "http-logger",
-    "inspect",
-    "kafka-logger",
-    "lago",
-    "log-rotate",
-    "loggly",
-    "loki-logger",
-    "ocsp-stapling",
-    "opentelemetry",
-    "prometheus",
-    "proxy-buffering",
-    "proxy-cache",
-    "proxy-control",
-    "proxy-mirror",
-    "rocketmq-logger",
-    "server-info",
-    "skywalking-logger",
-    "sls-logger",
-    "splunk-hec-logging",
-    "syslog",
-    "tcp-logger",
-    "udp-logger",
-    "zipkin",
-];
-
-/// Whether calls may be served without this plugin.
-pub fn is_harmless(plugin: &str) -> bool {
-    SKIPPABLE.contains(&plugin)
-}
 
 /// The plugins that a document lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,18 +30,12 @@ impl MissingPlugins {
         let names: Vec<String> = plugins
             .filter(|(name, config)| is_known(name) && mapping(name).is_none() && !Meta::of(config).disable)
             .map(|(name, config)| {
-                refuses |= !is_harmless(name) && !does_nothing(name, config);
+                refuses |= !serves_without(name, config);
                 name.clone()
             })
             .collect();
         (!names.is_empty()).then_some(Self { names, refuses })
     }
-}
-
-/// Whether a plugin does nothing to calls by its configuration.
-fn does_nothing(plugin: &str, config: &Value) -> bool {
-    let is_plain = || config.get("ip").is_none() && Meta::of(config).pre_function.is_none();
-    plugin == "example-plugin" && is_plain()
 }
 
 impl fmt::Display for MissingPlugins {

@@ -1,5 +1,6 @@
 //! Checking the plugins of a resource, as APISIX does before it takes the resource over.
 
+use super::skippable::serves_without;
 use super::{PluginLocation, is_known, mapping, meta::Meta, names, unserved};
 use crate::settings::Settings;
 use crate::translate::vars;
@@ -26,8 +27,8 @@ impl Checker {
         }
     }
 
-    /// Checks what is about to be stored: plugins that Weir lacks too. Where plugins are translated, that one is
-    /// lacking says enough.
+    /// Checks what is about to be stored: all plugins that Weir lacks too. Elsewhere only those that it does without: for the
+    /// others, that one is lacking says enough.
     pub fn of_written(settings: &'static Settings) -> Self {
         Self {
             checks_unserved: true,
@@ -77,7 +78,8 @@ impl Checker {
 
     fn check_config(&mut self, name: &str, config: &mut Value, side: PluginLocation) -> Result<(), String> {
         let Some(mapping) = mapping(name) else {
-            let lacking = unserved(name).filter(|_| self.checks_unserved);
+            let is_checked = self.checks_unserved || serves_without(name, config);
+            let lacking = unserved(name).filter(|_| is_checked);
             return lacking.map_or(Ok(()), |plugin| plugin.check(config, side));
         };
         if let (PluginLocation::Consumer, Some(credentials)) = (side, mapping.credentials()) {

@@ -1,13 +1,12 @@
 //! `feishu-auth`: `app-login` of the catalogue, for Feishu.
 
+use super::app_login::AppOptions;
 use super::captured::Captured;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::app_login::{Config, Provider};
-use weir_plugins::http_rules::HttpRules;
-use weir_plugins::session_cookie::SessionConfig;
 
 /// The plugin.
 pub struct FeishuAuth;
@@ -17,20 +16,10 @@ static SCHEMAS: Captured = Captured::new(include_str!("schemas/feishu-auth.json"
 #[derive(Deserialize)]
 struct Options {
     app_id: String,
-    app_secret: String,
-    code_header: String,
-    code_query: String,
-    userinfo_url: String,
     access_token_url: String,
-    set_userinfo_header: bool,
     auth_redirect_uri: String,
-    redirect_uri: String,
-    timeout: u64,
-    ssl_verify: bool,
-    secret: String,
-    #[serde(default)]
-    secret_fallbacks: Vec<String>,
-    cookie_expires_in: u64,
+    #[serde(flatten)]
+    app: AppOptions,
 }
 
 impl PluginAdapter for FeishuAuth {
@@ -64,30 +53,10 @@ impl PluginAdapter for FeishuAuth {
         _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let session = SessionConfig {
-            former_secrets: options.secret_fallbacks,
-            cookie_name: "feishu_session".to_owned(),
-            cookie_secure: false,
-            absolute_timeout_seconds: options.cookie_expires_in,
-            ..SessionConfig::new(options.secret)
-        };
+        let app = options.app;
         serde_json::to_value(Config {
-            provider: Provider::Feishu,
-            client_id: options.app_id,
-            client_secret: options.app_secret,
-            login_url: options.redirect_uri,
             redirect_uri: Some(options.auth_redirect_uri),
-            code_header: options.code_header,
-            code_query: options.code_query,
-            token_url: options.access_token_url,
-            userinfo_url: options.userinfo_url,
-            tell_user: options.set_userinfo_header,
-            session,
-            http: HttpRules {
-                timeout_ms: options.timeout.max(1),
-                verify_tls: options.ssl_verify,
-                ..HttpRules::default()
-            },
+            ..app.config(Provider::Feishu, options.app_id, options.access_token_url)
         })
     }
 }

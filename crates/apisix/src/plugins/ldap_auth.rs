@@ -100,16 +100,21 @@ struct CredentialOptions {
     user_dn: String,
 }
 
+/// The credential of a consumer.
+pub(super) fn credential(config: &Value) -> Result<Value, serde_json::Error> {
+    let options: CredentialOptions = read(config)?;
+    serde_json::to_value(Credential {
+        user_dn: options.user_dn,
+    })
+}
+
 impl CredentialAdapter for LdapAuth {
     fn shape(&self) -> &'static Schema {
         SCHEMAS.consumer()
     }
 
     fn translate(&self, config: &Value) -> Result<Value, serde_json::Error> {
-        let options: CredentialOptions = read(config)?;
-        serde_json::to_value(Credential {
-            user_dn: options.user_dn,
-        })
+        credential(config)
     }
 }
 

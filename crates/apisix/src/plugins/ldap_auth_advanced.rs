@@ -1,12 +1,12 @@
 //! `ldap-auth-advanced`: users that are searched for in a directory, as `ldap-auth` of the catalogue.
 
 use super::captured::Captured;
-use super::ldap_auth::address;
+use super::ldap_auth::{address, credential};
 use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, read};
 use crate::schema::Schema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use weir_plugins::ldap_auth::{Config, Credential, DirectoryTls, Search};
+use weir_plugins::ldap_auth::{Config, DirectoryTls, Search};
 
 /// The plugin.
 pub struct LdapAuthAdvanced;
@@ -120,21 +120,13 @@ impl PluginAdapter for LdapAuthAdvanced {
     }
 }
 
-#[derive(Deserialize)]
-struct CredentialOptions {
-    user_dn: String,
-}
-
 impl CredentialAdapter for LdapAuthAdvanced {
     fn shape(&self) -> &'static Schema {
         SCHEMAS.consumer()
     }
 
     fn translate(&self, config: &Value) -> Result<Value, serde_json::Error> {
-        let options: CredentialOptions = read(config)?;
-        serde_json::to_value(Credential {
-            user_dn: options.user_dn,
-        })
+        credential(config)
     }
 }
 

@@ -7,6 +7,7 @@
 mod acl;
 mod adapter;
 mod api_breaker;
+mod app_login;
 mod attach_consumer_label;
 mod authz_casbin;
 mod authz_casdoor;
@@ -71,6 +72,7 @@ mod request_id;
 mod request_validation;
 mod response_rewrite;
 mod schemas;
+mod skippable;
 pub mod skywalking;
 mod traffic_label;
 mod traffic_split;
@@ -94,3 +96,4 @@ pub use regexes::check_regex;
 pub use unserved::unserved;
 
 pub(crate) use schemas::{printed_shape, read};
+pub(crate) use skippable::{is_harmless, serves_without};

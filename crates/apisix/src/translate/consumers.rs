@@ -3,8 +3,7 @@
 use super::instances::{ConfiguredPlugin, Instances, Owner};
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
-use crate::incremental::missing_plugins::is_harmless;
-use crate::plugins::{self, PluginAdapter};
+use crate::plugins::{self, PluginAdapter, is_harmless};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance};

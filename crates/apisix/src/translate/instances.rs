@@ -1,8 +1,7 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
 use crate::document::{Documents, Item, Upstream};
-use crate::incremental::missing_plugins::is_harmless;
-use crate::plugins::{Meta, Note, PluginAdapter, PluginContext, Warnings};
+use crate::plugins::{Meta, Note, PluginAdapter, PluginContext, Warnings, is_harmless};
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};

@@ -139,6 +139,23 @@ fn every_change_is_seen() {
 }
 
 #[test]
+fn a_wrong_plugin_that_is_skipped_is_named_once() {
+    let mut stored = IncrementalModel::new(Options::default());
+    let route = r#"{"uri": "/", "plugins": {"example-plugin": {"i": -1}}}"#;
+    stored.apply("routes/x", Some(route.as_bytes()));
+    let (model, skipped) = stored.model();
+    assert!(model.routes.is_empty());
+    let reasons: Vec<&str> = skipped.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "plugins.example-plugin: failed to check the configuration of plugin example-plugin err: property \"i\" \
+          validation failed: expected -1 to be at least 0"
+        ]
+    );
+}
+
+#[test]
 fn what_is_broken_is_named_and_stops_nothing() {
     let mut stored = IncrementalModel::new(Options::default());
     for (key, value) in documents() {
@@ -172,7 +189,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
-            r#"{"uri": "/", "plugins": {"rocketmq-logger": {}}}"#,
+            r#"{"uri": "/", "plugins": {"rocketmq-logger": {"nameserver_list": ["a:1"], "topic": "t"}}}"#,
             "plugin \"rocketmq-logger\" is not available in this version of Weir; calls are served without",
             whole + 1,
         ),

@@ -276,6 +276,7 @@ pub struct Upstream {
     pub hash_fallback_uri_capture: Option<String>,
     pub healthchecks: Value,
     pub host_header: Option<String>,
+    pub client_certificate: Option<Uuid>,
 }
 
 /// A target with its defaults.

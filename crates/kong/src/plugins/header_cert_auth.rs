@@ -1,10 +1,6 @@
 //! `header-cert-auth`: recognises callers by a certificate that a proxy in front tells in a header.
 
-use super::mtls_auth::{
-    ANONYMOUS, AUTHORITIES, CACHE_TTL, CERTIFICATE_TTL, CONSUMER_BY, DEFAULT_CONSUMER, GROUP_BY,
-    HTTP_PROXY_HOST, HTTP_PROXY_PORT, HTTP_TIMEOUT, HTTPS_PROXY_HOST, HTTPS_PROXY_PORT, PARTIAL_CHAIN,
-    REVOCATION, SKIP_LOOKUP, common,
-};
+use super::mtls_auth::{FIRST, LAST, common, joined};
 use super::paid::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed};
 use crate::schema::{Check, Field, Kind, Record};
@@ -24,28 +20,16 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &[
-    ANONYMOUS,
-    CONSUMER_BY,
-    AUTHORITIES,
-    CACHE_TTL,
-    SKIP_LOOKUP,
-    PARTIAL_CHAIN,
-    GROUP_BY,
-    REVOCATION,
-    HTTP_TIMEOUT,
-    CERTIFICATE_TTL,
-    HTTP_PROXY_HOST,
-    HTTP_PROXY_PORT,
-    HTTPS_PROXY_HOST,
-    HTTPS_PROXY_PORT,
-    DEFAULT_CONSUMER,
-    Field::new("certificate_header_name", Kind::String).required(),
-    Field::new("certificate_header_format", Kind::String)
-        .required()
-        .check(&[Check::OneOf(&["base64_encoded", "url_encoded"])]),
-    flag("secure_source", true),
-];
+const FIELDS: &[Field] = &joined::<15, 3, 18>(
+    &joined(&FIRST, &LAST),
+    &[
+        Field::new("certificate_header_name", Kind::String).required(),
+        Field::new("certificate_header_format", Kind::String)
+            .required()
+            .check(&[Check::OneOf(&["base64_encoded", "url_encoded"])]),
+        flag("secure_source", true),
+    ],
+);
 
 #[derive(Deserialize)]
 struct Options {

@@ -22,56 +22,56 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &[
-    ANONYMOUS,
-    CONSUMER_BY,
-    AUTHORITIES,
-    CACHE_TTL,
-    SKIP_LOOKUP,
-    PARTIAL_CHAIN,
-    GROUP_BY,
-    REVOCATION,
-    HTTP_TIMEOUT,
-    CERTIFICATE_TTL,
-    flag("send_ca_dn", false),
-    HTTP_PROXY_HOST,
-    HTTP_PROXY_PORT,
-    HTTPS_PROXY_HOST,
-    HTTPS_PROXY_PORT,
-    DEFAULT_CONSUMER,
+const FIELDS: &[Field] = &joined::<11, 5, 16>(&joined(&FIRST, &[flag("send_ca_dn", false)]), &LAST);
+
+/// The fields with which both plugins begin.
+pub(super) const FIRST: [Field; 10] = [
+    Field::new("anonymous", Kind::String),
+    Field::new(
+        "consumer_by",
+        Kind::Array(&Field::element(Kind::String).check(&[Check::OneOf(&["username", "custom_id"])])),
+    )
+    .or(Default::Texts(&["custom_id", "username"])),
+    Field::new("ca_certificates", Kind::Array(&Field::element(Kind::Uuid))).required(),
+    Field::new("cache_ttl", Kind::Number)
+        .required()
+        .or(Default::Integer(60)),
+    Field::new("skip_consumer_lookup", Kind::Boolean)
+        .required()
+        .or(Default::Boolean(false)),
+    flag("allow_partial_chain", false),
+    Field::new("authenticated_group_by", Kind::String)
+        .or(Default::Text("CN"))
+        .check(&[Check::OneOf(&["CN", "DN"])]),
+    Field::new("revocation_check_mode", Kind::String)
+        .or(Default::Text("IGNORE_CA_ERROR"))
+        .check(&[Check::OneOf(&["SKIP", "IGNORE_CA_ERROR", "STRICT"])]),
+    Field::new("http_timeout", Kind::Number).or(Default::Integer(30_000)),
+    Field::new("cert_cache_ttl", Kind::Number).or(Default::Integer(60_000)),
 ];
 
-pub(super) const ANONYMOUS: Field = Field::new("anonymous", Kind::String);
-pub(super) const CONSUMER_BY: Field = Field::new(
-    "consumer_by",
-    Kind::Array(&Field::element(Kind::String).check(&[Check::OneOf(&["username", "custom_id"])])),
-)
-.or(Default::Texts(&["custom_id", "username"]));
-pub(super) const AUTHORITIES: Field =
-    Field::new("ca_certificates", Kind::Array(&Field::element(Kind::Uuid))).required();
-pub(super) const CACHE_TTL: Field = Field::new("cache_ttl", Kind::Number)
-    .required()
-    .or(Default::Integer(60));
-pub(super) const SKIP_LOOKUP: Field = Field::new("skip_consumer_lookup", Kind::Boolean)
-    .required()
-    .or(Default::Boolean(false));
-pub(super) const PARTIAL_CHAIN: Field = flag("allow_partial_chain", false);
-pub(super) const GROUP_BY: Field = Field::new("authenticated_group_by", Kind::String)
-    .or(Default::Text("CN"))
-    .check(&[Check::OneOf(&["CN", "DN"])]);
-pub(super) const REVOCATION: Field = Field::new("revocation_check_mode", Kind::String)
-    .or(Default::Text("IGNORE_CA_ERROR"))
-    .check(&[Check::OneOf(&["SKIP", "IGNORE_CA_ERROR", "STRICT"])]);
-pub(super) const HTTP_TIMEOUT: Field = Field::new("http_timeout", Kind::Number).or(Default::Integer(30_000));
-pub(super) const CERTIFICATE_TTL: Field =
-    Field::new("cert_cache_ttl", Kind::Number).or(Default::Integer(60_000));
-pub(super) const HTTP_PROXY_HOST: Field = Field::new("http_proxy_host", Kind::String);
-pub(super) const HTTP_PROXY_PORT: Field =
-    Field::new("http_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]);
-pub(super) const HTTPS_PROXY_HOST: Field = Field::new("https_proxy_host", Kind::String);
-pub(super) const HTTPS_PROXY_PORT: Field =
-    Field::new("https_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]);
-pub(super) const DEFAULT_CONSUMER: Field = Field::new("default_consumer", Kind::String);
+/// The fields that both plugins have after these.
+pub(super) const LAST: [Field; 5] = [
+    Field::new("http_proxy_host", Kind::String),
+    Field::new("http_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]),
+    Field::new("https_proxy_host", Kind::String),
+    Field::new("https_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]),
+    Field::new("default_consumer", Kind::String),
+];
+
+/// Fields, and others after them.
+pub(super) const fn joined<const A: usize, const B: usize, const ALL: usize>(
+    first: &[Field; A],
+    then: &[Field; B],
+) -> [Field; ALL] {
+    let mut all = [first[0]; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < A { first[at] } else { then[at - A] };
+        at += 1;
+    }
+    all
+}
 
 #[derive(Deserialize)]
 struct Options {

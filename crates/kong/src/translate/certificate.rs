@@ -1,6 +1,6 @@
 //! Certificates: those that clients are shown by server name, and what services are met with.
 
-use crate::document::{Document, ServerCertificate, Service};
+use crate::document::{Document, ServerCertificate, Service, Upstream};
 use std::collections::HashMap;
 use uuid::Uuid;
 use weir_model::{KeyPair, TlsVersion, UpstreamTls};
@@ -22,11 +22,14 @@ impl<'d> Certificates<'d> {
         }
     }
 
-    /// How the targets of a service are met over TLS. Without a word on it the original checks no certificate.
-    pub fn upstream_tls(&self, service: &Service) -> UpstreamTls {
+    /// How the targets of a service are met over TLS, whose host is the name of `upstream`, if there is one. Without a word
+    /// on it the original checks no certificate. The certificate of the service comes before that of the upstream.
+    pub fn upstream_tls(&self, service: &Service, upstream: Option<&Upstream>) -> UpstreamTls {
         let ids = service.ca_certificates.iter().flatten();
         let authorities: Vec<&str> = ids.filter_map(|id| self.authorities.get(id).copied()).collect();
-        let shown = service.client_certificate.and_then(|id| self.by_id.get(&id));
+        let of_upstream = upstream.and_then(|it| it.client_certificate);
+        let shown = service.client_certificate.or(of_upstream);
+        let shown = shown.and_then(|id| self.by_id.get(&id));
         UpstreamTls {
             verify: service.tls_verify.unwrap_or(false),
             authorities: (!authorities.is_empty()).then(|| authorities.join("\n")),

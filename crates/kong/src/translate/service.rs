@@ -135,7 +135,7 @@ impl<'d> Services<'d> {
             self.services.push(Arc::new(weir_model::Service {
                 tls: match scheme.is_tls() {
                     false => UpstreamTls::default(),
-                    true => self.certificates.upstream_tls(service),
+                    true => self.certificates.upstream_tls(service, upstream),
                 },
                 ..translate_service(service, scheme, upstream)
             }));

@@ -3,21 +3,18 @@
 use super::client;
 use super::config::{ClientAuth, Method, TokenPlace};
 use super::engine::Engine;
-use super::provider::{Provider, Step, TokenSet, good, settled};
+use super::provider::{Provider, Step, TokenSet, good};
 use super::recognised::Recognised;
 use crate::jose::{Jws, JwsFault, KeySet};
-use crate::shared_fetch::Wanted;
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
-use weir_plugin::{Exchange, Outcome};
+use weir_plugin::Exchange;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
 
-/// How long nothing is asked about a token after a failure.
-const RETRY_MS: u64 = 1_000;
 /// Tokens of other grants are renewed so long before they expire.
 const EARLY_S: u64 = 5;
 
@@ -181,16 +178,10 @@ impl Engine {
         };
         let key = self.key("introspection", &[&endpoint, token]);
         let longest_s = self.config.introspection_seconds;
-        let wanted = Wanted {
-            map: &self.caches.answers,
-            key: &key,
-            since_ms: 0,
-            retry_ms: RETRY_MS,
-            timeout: self.directory.rules.timeout,
-        };
-        let found = wanted.find(
-            self,
+        let found = self.fetched(
             exchange,
+            &self.caches.answers,
+            &key,
             |exchange| {
                 let headers: Vec<(String, String)> = self
                     .config
@@ -214,8 +205,7 @@ impl Engine {
                     None => self.config.introspection_auth.unwrap_or(self.config.client_auth),
                 };
                 let arguments = [("token", token), ("token_type_hint", "access_token")];
-                let asked = self.post(exchange, &endpoint, auth, &arguments, &headers);
-                asked.map_or_else(no_way, |asked| Outcome::Subrequest(Box::new(asked)))
+                self.post(exchange, &endpoint, auth, &arguments, &headers)
             },
             |exchange| {
                 let answer = good(exchange.subrequest_response.take()?)?;
@@ -233,7 +223,7 @@ impl Engine {
                 Some((Arc::new(claims), answer.body.len() * 3, lifetime))
             },
         );
-        let Some(claims) = settled(found)? else {
+        let Some(claims) = found? else {
             return Ok(Err(("invalid_token", "introspection is not available")));
         };
         let now_s = exchange.unix_ms() / 1_000;
@@ -258,16 +248,10 @@ impl Engine {
             return Ok(Err(("invalid_token", "the userinfo endpoint is not available")));
         };
         let key = self.key("userinfo", &[&server.authority, &server.target, token]);
-        let wanted = Wanted {
-            map: &self.caches.answers,
-            key: &key,
-            since_ms: 0,
-            retry_ms: RETRY_MS,
-            timeout: self.directory.rules.timeout,
-        };
-        let found = wanted.find(
-            self,
+        let found = self.fetched(
             exchange,
+            &self.caches.answers,
+            &key,
             |_| {
                 let authorization = format!("Bearer {token}");
                 let headers = [("Authorization", authorization.as_str())];
@@ -275,7 +259,7 @@ impl Engine {
                     headers: &headers,
                     ..HttpRequest::GET
                 };
-                Outcome::Subrequest(Box::new(server.request(request, &self.directory.rules)))
+                Some(server.request(request, &self.directory.rules))
             },
             |exchange| {
                 let answer = good(exchange.subrequest_response.take()?)?;
@@ -286,7 +270,7 @@ impl Engine {
                 Some((Arc::new(claims), answer.body.len() * 3, lifetime))
             },
         );
-        Ok(match settled(found)? {
+        Ok(match found? {
             Some(claims) => Ok(Recognised {
                 access_token: Some(token.to_owned()),
                 userinfo: Some(claims),
@@ -312,21 +296,15 @@ impl Engine {
         };
         let key = self.key(kind, &[&endpoint, &name, &password]);
         let scope = self.config.scopes.join(" ");
-        let wanted = Wanted {
-            map: &self.caches.tokens,
-            key: &key,
-            since_ms: 0,
-            retry_ms: RETRY_MS,
-            timeout: self.directory.rules.timeout,
-        };
-        let found = wanted.find(
-            self,
+        let found = self.fetched(
             exchange,
+            &self.caches.tokens,
+            &key,
             |exchange| {
                 let mut arguments = vec![("grant_type", kind), ("scope", scope.as_str())];
                 let more = &self.config.token_arguments;
                 arguments.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-                let asked = if method == Method::Password {
+                if method == Method::Password {
                     arguments.extend([("username", name.as_str()), ("password", password.as_str())]);
                     self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[])
                 } else {
@@ -341,8 +319,7 @@ impl Engine {
                         };
                         server.request(request, &self.directory.rules)
                     })
-                };
-                asked.map_or_else(no_way, |asked| Outcome::Subrequest(Box::new(asked)))
+                }
             },
             |exchange| {
                 let now_s = exchange.unix_ms() / 1_000;
@@ -350,7 +327,7 @@ impl Engine {
                 Some(kept(tokens, now_s))
             },
         );
-        let Some(tokens) = settled(found)? else {
+        let Some(tokens) = found? else {
             return Ok(Some(Err(("invalid_token", "the provider has given no token"))));
         };
         let mut recognised = Recognised {
@@ -386,11 +363,6 @@ fn kept(tokens: TokenSet, now_s: u64) -> (Arc<TokenSet>, usize, Lifetime) {
     let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
     let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
     (Arc::new(tokens), bytes, Lifetime::fresh((seconds * 1_000).max(1)))
-}
-
-/// What stands for a request that cannot be made: the call sees that it has no answer.
-pub(super) fn no_way() -> Outcome {
-    Outcome::Suspend(weir_plugin::Suspend::time(std::time::Duration::ZERO))
 }
 
 fn basic(exchange: &Exchange) -> Option<(String, String)> {

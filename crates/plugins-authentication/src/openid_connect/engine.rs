@@ -3,15 +3,20 @@
 
 use super::client::Client;
 use super::config::{ClientAuth, Config};
-use super::provider::{Caches, Directory, Provider, Step};
+use super::provider::{Caches, Directory, Provider, Step, settled};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
+use crate::shared_fetch::Wanted;
 use std::sync::Arc;
-use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Subrequest, SubrequestResponse};
+use std::time::Duration;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, Subrequest, SubrequestResponse, Suspend};
 use weir_plugins_shared::random::Random;
 
 /// The plugin's name.
 pub(super) const NAME: &str = "openid-connect";
+/// How long the provider is not asked about the same token or secret after a failure.
+const RETRY_MS: u64 = 1_000;
 
 /// The parts of an instance.
 pub(super) struct Engine {
@@ -72,6 +77,31 @@ impl Engine {
             Some(request) => Err(Box::new(Outcome::Subrequest(Box::new(request)))),
             None => Ok(known.flatten()),
         }
+    }
+
+    /// Asks once for all calls that want the same of one of the shared caches; `None`: it cannot be had. `read` takes the
+    /// answer out of the exchange: the value, its size in bytes, and how long it is good.
+    pub(super) fn fetched<V: Clone + 'static>(
+        &self,
+        exchange: &mut Exchange,
+        map: &Arc<ExpiringMap<V>>,
+        key: &[u8],
+        request: impl FnOnce(&mut Exchange) -> Option<Subrequest>,
+        read: impl FnOnce(&mut Exchange) -> Option<(V, usize, Lifetime)>,
+    ) -> Step<Option<V>> {
+        let wanted = Wanted {
+            map,
+            key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.directory.rules.timeout,
+        };
+        let ask = |exchange: &mut Exchange| match request(exchange) {
+            Some(request) => Outcome::Subrequest(Box::new(request)),
+            // The call sees that it has no answer.
+            None => Outcome::Suspend(Suspend::time(Duration::ZERO)),
+        };
+        settled(wanted.find(self, exchange, ask, read))
     }
 
     /// The provider's document, or an answer that says that it cannot be had.

@@ -7,9 +7,10 @@ use super::client;
 use super::config::{Config, Pkce};
 use super::engine::{Ask, Engine, redirect, unavailable};
 use super::provider::{Provider, Step, good};
-use super::session::{Remembered, write};
+use super::session::Remembered;
 use crate::browser::own_url;
 use crate::jose::{Jws, JwsFault};
+use crate::login_cookie::{LOGIN_S, login_rules};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,12 +18,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Reply, SubrequestResponse};
-use weir_plugins_shared::cookie::{CookieRules, SameSite};
+use weir_plugins_shared::cookie::CookieRules;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, form};
 use weir_plugins_shared::random;
 
-/// How long a browser may take to log in.
-const LOGIN_S: u64 = 600;
 /// Logins of one browser that are under way at once.
 const MAX_LOGINS: usize = 6;
 /// How often a login begins again before the browser is told that it fails.
@@ -138,21 +137,14 @@ impl Engine {
         Ok(Some(uri.ok_or(())))
     }
 
-    /// The cookie of a login. It must come back with the provider's redirect from another site.
+    /// The cookie of a login.
     fn login_cookie(&self, state: &str) -> Option<CookieRules> {
-        let cookie = self.sessions.as_ref()?.cookie();
-        let same_site = match cookie.same_site {
-            SameSite::Strict => SameSite::Lax,
-            other => other,
-        };
+        let sessions = self.sessions.as_ref()?;
         let short = state
             .get(..16)
             .filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-        Some(CookieRules {
-            name: format!("{}_login_{short}", cookie.name),
-            same_site,
-            ..cookie.clone()
-        })
+        let name = format!("{}_login_{short}", sessions.cookie().name);
+        Some(login_rules(sessions, name))
     }
 
     fn purpose<'p>(&'p self, cookie: &'p CookieRules) -> [&'p [u8]; 3] {
@@ -170,9 +162,7 @@ impl Engine {
             .collect();
         known.sort_by_key(|(_, began_s)| std::cmp::Reverse(*began_s));
         let text = format!("{state}{}", serde_json::to_string(login).unwrap_or_default());
-        let sealed = sessions
-            .sealer()
-            .seal(&self.purpose(&cookie), text.as_bytes(), self.random);
+        let sealed = sessions.seal(&self.purpose(&cookie), text.as_bytes());
         let Exchange {
             request,
             response_headers,
@@ -265,7 +255,7 @@ impl Engine {
                 };
                 // A new session, whatever the browser had before.
                 let mut session = sessions.begin(remembered.bytes(), now_s);
-                Ok(match write(sessions, &mut session, exchange) {
+                Ok(match sessions.write(&mut session, exchange) {
                     true => redirect(&login.url),
                     false => unavailable("the tokens are too large for cookies"),
                 })
@@ -289,9 +279,7 @@ impl Engine {
             serde_json::to_string(&login).unwrap_or_default()
         );
         if let Some(sessions) = &self.sessions {
-            let sealed = sessions
-                .sealer()
-                .seal(&self.purpose(cookie), text.as_bytes(), self.random);
+            let sealed = sessions.seal(&self.purpose(cookie), text.as_bytes());
             let Exchange {
                 request,
                 response_headers,
@@ -479,12 +467,7 @@ impl Engine {
             let _is_told = self.once(exchange, Ask::Revoke, || asked)?;
         }
         if let Some(sessions) = &self.sessions {
-            let Exchange {
-                request,
-                response_headers,
-                ..
-            } = exchange;
-            sessions.close(request, response_headers);
+            sessions.close(exchange);
         }
         let end = provider.as_ref().and_then(|it| it.end_session_endpoint.as_ref());
         if let Some(end) = end.filter(|_| logout.at_provider) {

@@ -1,22 +1,18 @@
 //! Calls of browsers that have logged in: what a session remembers, and renewing its tokens.
 
-use super::bearer::no_way;
 use super::client;
 use super::engine::Engine;
-use super::provider::{Step, TokenSet, settled};
+use super::provider::{Step, TokenSet};
 use super::recognised::Recognised;
-use crate::session_cookie::{Session, Sessions};
-use crate::shared_fetch::Wanted;
+use crate::session_cookie::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
-use weir_plugin::{Exchange, Outcome};
+use weir_plugin::Exchange;
 
 /// Tokens that were renewed are given to all calls with the old session for so long.
 const RENEWED_MS: u64 = 30_000;
-/// How long a refresh token that was not accepted is not tried again.
-const RETRY_MS: u64 = 1_000;
 
 /// What a session remembers.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -60,14 +56,9 @@ impl Engine {
             };
             remembered.tokens = renewed;
             session.data = remembered.bytes();
-            write(sessions, &mut session, exchange);
+            sessions.write(&mut session, exchange);
         } else {
-            let Exchange {
-                request,
-                response_headers,
-                ..
-            } = exchange;
-            sessions.touch(&mut session, request, response_headers, now_s);
+            sessions.touch(&mut session, exchange);
         }
         let mut recognised = Recognised {
             by_session: true,
@@ -96,23 +87,16 @@ impl Engine {
             return Ok(None);
         };
         let key = self.key("refresh", &[&endpoint, refresh_token]);
-        let wanted = Wanted {
-            map: &self.caches.tokens,
-            key: &key,
-            since_ms: 0,
-            retry_ms: RETRY_MS,
-            timeout: self.directory.rules.timeout,
-        };
-        let found = wanted.find(
-            self,
+        let renewed = self.fetched(
             exchange,
+            &self.caches.tokens,
+            &key,
             |exchange| {
                 let arguments = [
                     ("grant_type", "refresh_token"),
                     ("refresh_token", refresh_token.as_str()),
                 ];
-                let asked = self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[]);
-                asked.map_or_else(no_way, |asked| Outcome::Subrequest(Box::new(asked)))
+                self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[])
             },
             |exchange| {
                 let now_s = exchange.unix_ms() / 1_000;
@@ -120,8 +104,7 @@ impl Engine {
                 let bytes = tokens.access_token.len() * 3 + 500;
                 Some((Arc::new(tokens), bytes, Lifetime::fresh(RENEWED_MS)))
             },
-        );
-        let renewed = settled(found)?;
+        )?;
         Ok(renewed.map(|renewed| TokenSet {
             access_token: renewed.access_token.clone(),
             // A provider may leave out what has not changed (RFC 6749, 6; OpenID Connect Core 1.0, 12.2).
@@ -134,15 +117,4 @@ impl Engine {
             expires_at_s: renewed.expires_at_s,
         }))
     }
-}
-
-/// Writes a session into the call's response.
-pub(super) fn write(sessions: &Sessions, session: &mut Session, exchange: &mut Exchange) -> bool {
-    let now_s = exchange.unix_ms() / 1_000;
-    let Exchange {
-        request,
-        response_headers,
-        ..
-    } = exchange;
-    sessions.write(session, request, response_headers, now_s)
 }

@@ -2,11 +2,11 @@
 
 use super::pump::Background;
 use super::{AttemptResult, ForwardPlan};
-use crate::inspected_tunnel;
 use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::UpstreamConnection;
 use crate::serve::RequestContext;
-use crate::tunnel::{self, Content};
+use crate::tunnel::bytes::{self, Content};
+use crate::tunnel::messages;
 use std::io;
 use weir_http1::fields::push_header;
 use weir_http1::response::ResponseHead;
@@ -82,7 +82,7 @@ impl RequestContext<'_> {
         let filters = std::mem::take(&mut self.exchange.message_filters);
         let carried = match is_websocket && !filters.is_empty() {
             true => {
-                let run = inspected_tunnel::run(self.worker, self.client, *connection, filters, mask);
+                let run = messages::run(self.worker, self.client, *connection, filters, mask);
                 Box::pin(run).await
             }
             false => {
@@ -90,7 +90,7 @@ impl RequestContext<'_> {
                     true => Content::WebSocket(mask),
                     false => Content::Other,
                 };
-                tunnel::run(self.worker, self.client, *connection, content).await
+                Box::pin(bytes::run(self.worker, self.client, *connection, content)).await
             }
         };
         self.report.bytes_in += carried.from_client;

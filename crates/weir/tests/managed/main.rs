@@ -4,6 +4,7 @@ mod access;
 mod acme;
 mod caches;
 mod certificates;
+mod client_certificates;
 mod cluster;
 mod console;
 mod crashes;

@@ -1,12 +1,10 @@
 //! `lago`: sends an event for each call to Lago, which bills by them.
 
 use super::{BatchOptions, common, first};
-use crate::plugins::{PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
@@ -28,13 +26,7 @@ struct Options {
 }
 
 impl PluginAdapter for Lago {
-    common!("lago", 415);
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> =
-            LazyLock::new(|| printed_shape(include_str!("../schemas/lago.json"), "schema"));
-        &SHAPE
-    }
+    common!("lago", 415, printed);
 
     fn translate(
         &self,

@@ -262,7 +262,7 @@ fn first(field: &'static str, addresses: Vec<String>, notes: &mut Warnings) -> S
     addresses.into_iter().next().unwrap_or_default()
 }
 
-/// The part of [`super::Mapping`] that is the same for all of them.
+/// The part of [`PluginAdapter`](super::PluginAdapter) that is the same for all of them.
 macro_rules! common {
     ($name:literal, $priority:literal) => {
         fn name(&self) -> &'static str {
@@ -287,6 +287,18 @@ macro_rules! common {
 
         fn plugin(&self) -> &'static str {
             "logger"
+        }
+    };
+    // With the shape that APISIX prints.
+    ($name:literal, $priority:literal, printed) => {
+        common!($name, $priority);
+
+        fn shape(&self) -> &'static $crate::schema::Schema {
+            static SHAPE: std::sync::LazyLock<$crate::schema::Schema> = std::sync::LazyLock::new(|| {
+                let schemas = include_str!(concat!("../schemas/", $name, ".json"));
+                $crate::plugins::printed_shape(schemas, "schema")
+            });
+            &SHAPE
         }
     };
 }

@@ -1,11 +1,9 @@
 //! `skywalking-logger`: sends entries to SkyWalking over HTTP.
 
 use super::{BatchOptions, base, common};
-use crate::plugins::{PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{Form, SkywalkingForm};
 use weir_plugins::logger::target::{HttpTarget, Target};
@@ -22,13 +20,7 @@ struct Options {
 }
 
 impl PluginAdapter for SkywalkingLogger {
-    common!("skywalking-logger", 408);
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> =
-            LazyLock::new(|| printed_shape(include_str!("../schemas/skywalking-logger.json"), "schema"));
-        &SHAPE
-    }
+    common!("skywalking-logger", 408, printed);
 
     fn translate(
         &self,

@@ -1,11 +1,9 @@
 //! `sls-logger`: sends entries to Alibaba Cloud's log service, as RFC 5424 over TLS.
 
 use super::{BatchOptions, base, common};
-use crate::plugins::{PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{Form, StructuredSyslog};
 use weir_plugins::logger::target::{Target, TcpTarget};
@@ -26,13 +24,7 @@ struct Options {
 }
 
 impl PluginAdapter for SlsLogger {
-    common!("sls-logger", 406);
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> =
-            LazyLock::new(|| printed_shape(include_str!("../schemas/sls-logger.json"), "schema"));
-        &SHAPE
-    }
+    common!("sls-logger", 406, printed);
 
     fn translate(
         &self,

@@ -1,16 +1,15 @@
-//! A WebSocket whose messages filters look at. It is apart from [other tunnels](crate::tunnel), which carry bytes.
+//! A WebSocket whose messages filters look at. It is apart from the tunnel that carries [bytes](super::bytes).
 //!
 //! When a filter objects, the sender of the message is told why, the other side that it is over, and both connections end.
 
+use super::{Direction, Tunnel, TunnelStats};
 use crate::client::Client;
 use crate::halves::WriteHalf;
 use crate::limits::LINGER;
 use crate::pool::UpstreamConnection;
 use crate::reader::Reader;
-use crate::timer::Timer;
-use crate::tunnel::TunnelStats;
 use crate::websocket::inspector::{Inspector, closing};
-use crate::worker::{ConnectionGuard, Worker};
+use crate::worker::Worker;
 use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
@@ -28,7 +27,7 @@ const OVER: MessageFault = MessageFault {
 };
 
 /// One direction.
-struct Direction {
+struct Messages {
     inspector: Inspector,
     /// Whole frames that may pass, and how much of them is written.
     out: Vec<u8>,
@@ -38,8 +37,8 @@ struct Direction {
     fault: Option<MessageFault>,
 }
 
-/// Carries messages until both directions have ended, one fails, a filter objects, or nothing moves for the tunnel
-/// time-out.
+/// Carries messages until both directions have ended, one fails, a filter objects, the gateway drains, or nothing moves for the
+/// tunnel time-out.
 pub async fn run(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -48,83 +47,52 @@ pub async fn run(
     mask: [u8; 4],
 ) -> TunnelStats {
     let filters: Arc<[Arc<dyn MessageFilter>]> = filters.into();
-    let timeout = worker.shared.limits.tunnel_timeout;
-    let mut timer = Timer::new(Instant::now(), timeout);
-    // Draining wakes connections, and a stream is none.
-    let registration = client
-        .stream()
-        .is_some()
-        .then(|| ConnectionGuard::uncounted(worker));
-    if let Some(registration) = &registration {
-        registration.attach().await;
-    }
-    let mut up = Direction::new(Inspector::new(WebSocketSide::Client, &filters));
-    let mut down = Direction::new(Inspector::new(WebSocketSide::Upstream, &filters));
-    let UpstreamConnection {
-        read,
-        write,
-        inbox,
-        open: _counted_open,
-        ..
-    } = upstream;
-    let Some(mut upstream_write) = write else {
+    let up = Messages::new(Inspector::new(WebSocketSide::Client, &filters));
+    let down = Messages::new(Inspector::new(WebSocketSide::Upstream, &filters));
+    let Some(mut tunnel) = Tunnel::open(worker, client, upstream, up, down).await else {
         return TunnelStats::default();
     };
-    let mut upstream_reader = Reader::new(read, inbox);
-    let mut is_leaving = false;
+    tunnel.carry().await;
+    if tunnel.up.is_cut(worker) || tunnel.down.is_cut(worker) {
+        close(&mut tunnel, mask).await;
+    }
+    tunnel.stats()
+}
+
+/// Tells both sides why the tunnel ends, and ends their connections.
+async fn close(tunnel: &mut Tunnel<'_, Messages>, mask: [u8; 4]) {
+    let Tunnel {
+        client,
+        upstream_write,
+        up,
+        down,
+        timer,
+        ..
+    } = tunnel;
+    let told = |own: &Messages| own.fault.clone().unwrap_or(OVER);
+    let (to_client, to_upstream) = (closing(&told(up), None), closing(&told(down), Some(mask)));
+    timer.set(Instant::now(), LINGER);
     std::future::poll_fn(|context| {
-        let before = up.carried + down.carried;
-        let upward = up.poll(&mut client.reader, &mut upstream_write, context, worker);
-        let downward = down.poll(&mut upstream_reader, &mut client.write, context, worker);
-        if !is_leaving && up.is_at_its_end() && down.is_at_its_end() {
-            // The server ends the connection (RFC 6455, 7.1.1), but not all do.
-            is_leaving = true;
-            timer.set(Instant::now(), LINGER);
-        } else if !is_leaving && up.carried + down.carried != before {
-            timer.set(Instant::now(), timeout);
-        }
-        let is_cut = up.fault.is_some() || down.fault.is_some() || worker.is_draining();
-        match (upward, downward) {
-            _ if is_cut => Poll::Ready(()),
-            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => Poll::Ready(()),
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(()),
-            _ => timer.poll_expired(context),
+        let upward = up.poll_end(&to_upstream, upstream_write, context);
+        let downward = down.poll_end(&to_client, &mut client.write, context);
+        match upward.is_ready() && downward.is_ready() {
+            true => Poll::Ready(()),
+            false => timer.poll_expired(context),
         }
     })
     .await;
-    if up.fault.is_some() || down.fault.is_some() || worker.is_draining() {
-        let told = |own: &Direction| own.fault.clone().unwrap_or(OVER);
-        let (to_client, to_upstream) = (closing(&told(&up), None), closing(&told(&down), Some(mask)));
-        timer.set(Instant::now(), LINGER);
-        std::future::poll_fn(|context| {
-            let upward = up.poll_end(&to_upstream, &mut upstream_write, context);
-            let downward = down.poll_end(&to_client, &mut client.write, context);
-            match upward.is_ready() && downward.is_ready() {
-                true => Poll::Ready(()),
-                false => timer.poll_expired(context),
-            }
-        })
-        .await;
-    }
-    TunnelStats {
-        from_client: up.carried,
-        from_upstream: down.carried,
-    }
 }
 
-impl Direction {
-    fn new(inspector: Inspector) -> Self {
-        Self {
-            inspector,
-            out: Vec::new(),
-            written: 0,
-            carried: 0,
-            is_over: false,
-            fault: None,
-        }
+impl Direction for Messages {
+    fn carried(&self) -> u64 {
+        self.carried
     }
 
-    /// Whether the last frame has passed.
+    fn is_cut(&self, worker: &Worker) -> bool {
+        self.fault.is_some() || worker.is_draining()
+    }
+
+    /// The last frame has passed.
     fn is_at_its_end(&self) -> bool {
         self.inspector.has_closed && self.out.is_empty()
     }
@@ -156,6 +124,19 @@ impl Direction {
             }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+impl Messages {
+    fn new(inspector: Inspector) -> Self {
+        Self {
+            inspector,
+            out: Vec::new(),
+            written: 0,
+            carried: 0,
+            is_over: false,
+            fault: None,
+        }
     }
 
     /// Writes what may pass.

@@ -1,0 +1,59 @@
+//! Plugins that Weir may lack: calls are served without them, and get the same answers.
+
+use super::meta::Meta;
+use serde_json::Value;
+
+/// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
+/// calls, save work, or do nothing to a call by themselves.
+const SKIPPABLE: [&str; 34] = [
+    "ai",
+    "api-breaker",
+    "brotli",
+    "clickhouse-logger",
+    "datadog",
+    "elasticsearch-logger",
+    "error-log-logger",
+    "file-logger",
+    "gm",
+    "graphql-proxy-cache",
+    "gzip",
+    "http-logger",
+    "inspect",
+    "kafka-logger",
+    "lago",
+    "log-rotate",
+    "loggly",
+    "loki-logger",
+    "ocsp-stapling",
+    "opentelemetry",
+    "prometheus",
+    "proxy-buffering",
+    "proxy-cache",
+    "proxy-control",
+    "proxy-mirror",
+    "rocketmq-logger",
+    "server-info",
+    "skywalking-logger",
+    "sls-logger",
+    "splunk-hec-logging",
+    "syslog",
+    "tcp-logger",
+    "udp-logger",
+    "zipkin",
+];
+
+/// Whether calls may be served without this plugin.
+pub fn is_harmless(plugin: &str) -> bool {
+    SKIPPABLE.contains(&plugin)
+}
+
+/// Whether calls are served without a plugin with this configuration that Weir lacks.
+pub fn serves_without(plugin: &str, config: &Value) -> bool {
+    is_harmless(plugin) || does_nothing(plugin, config)
+}
+
+/// Whether a plugin does nothing to calls by its configuration.
+fn does_nothing(plugin: &str, config: &Value) -> bool {
+    let is_plain = || config.get("ip").is_none() && Meta::of(config).pre_function.is_none();
+    plugin == "example-plugin" && is_plain()
+}

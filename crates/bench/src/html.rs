@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use crate::chart::escape;
 use crate::machine::date;
-use crate::report::Section;
 use crate::results::{Line, Round};
+use crate::section::Section;
 use crate::tables;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}\

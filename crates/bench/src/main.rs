@@ -39,6 +39,7 @@ mod results;
 mod running;
 mod scale;
 mod schedule;
+mod section;
 mod sender;
 mod single;
 mod stall;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::chart::{colours, grid, open, text};
 use crate::gateway::BAR;
-use crate::report::Section;
+use crate::section::Section;
 
 /// The name of the picture.
 pub const FILE: &str = "overview.png";

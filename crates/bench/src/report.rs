@@ -13,19 +13,9 @@ use crate::measure::{KEPT, MAX, PERCENTILES};
 use crate::overview;
 use crate::picture;
 use crate::results::Line;
+use crate::section::Section;
 use crate::summary::{self, Summary};
 use crate::table::Spread;
-
-/// An experiment as the page shows it.
-#[derive(Debug)]
-pub struct Section<'a> {
-    /// The experiment.
-    pub experiment: &'a Experiment,
-    /// Its gateways.
-    pub summaries: Vec<Summary>,
-    /// Its charts: name of the picture, SVG.
-    pub charts: Vec<(String, String)>,
-}
 
 /// Writes `index.html` and the pictures into `folder`.
 ///

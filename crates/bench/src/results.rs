@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+/// The API itself among the gateways.
+pub const DIRECT: &str = "direct";
+
 /// The name of the file in the folder of a run.
 pub const FILE: &str = "results.jsonl";
 

@@ -12,13 +12,11 @@ use crate::experiment::{Direct, Experiment};
 use crate::load::Loader;
 use crate::measure::{self, Target};
 use crate::probe;
-use crate::results::{Absent, Conditions, Line, Results};
+use crate::results::{Absent, Conditions, DIRECT, Line, Results};
 use crate::running::Running;
 use crate::terminal::{note, progress};
 use crate::upstream::{Answer, Upstream};
 
-/// The API itself among the gateways.
-pub const DIRECT: &str = "direct";
 const WARM_UP_SECONDS: u32 = 2;
 
 /// Something that is measured: a gateway or the API itself.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::gateway::BAR;
-use crate::results::{Conditions, Line, Round};
-use crate::suite::DIRECT;
+use crate::results::{Conditions, DIRECT, Line, Round};
 use crate::table::Spread;
 
 /// The rounds of one gateway in one experiment at one rate.

@@ -1,7 +1,7 @@
 //! Kong's dialect, as the program has it in its list.
 
 use crate::secrets::Vaults;
-use crate::{KongErrorRenderer, Options, admin, incremental};
+use crate::{KongErrorRenderer, NAME, Options, admin, incremental};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,10 +14,12 @@ use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
 
 /// The key at the top of a `kong.yml`.
-pub(crate) const MARK: &str = "_format_version";
+const MARK: &str = "_format_version";
 
-/// The name of this dialect.
-pub const NAME: DialectName = DialectName::new("kong");
+/// Whether this is a declarative document of Kong.
+pub fn recognises(document: &Value) -> bool {
+    document.get(MARK).is_some()
+}
 
 /// Kong's dialect.
 #[derive(Debug, Clone, Copy, Default)]

@@ -18,64 +18,13 @@ pub mod schema;
 
 mod claims;
 mod dialect;
+mod name;
+mod options;
 mod secrets;
 mod translate;
 
-pub use dialect::{KongDialect, NAME};
+pub use dialect::{KongDialect, recognises};
 pub use errors::KongErrorRenderer;
-
-use weir_model::{Diagnostic, Model};
-
-/// Which of Kong's routers orders the routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RouterFlavor {
-    /// The default since Kong 3.0.
-    #[default]
-    TraditionalCompatible,
-    /// The one before it.
-    Traditional,
-}
-
-impl RouterFlavor {
-    /// The original's word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::TraditionalCompatible => "traditional_compatible",
-            Self::Traditional => "traditional",
-        }
-    }
-}
-
-/// How a document is translated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
-    /// The router.
-    pub router: RouterFlavor,
-}
-
-/// Whether this is a declarative document of Kong.
-pub fn recognises(document: &serde_json::Value) -> bool {
-    document.get(dialect::MARK).is_some()
-}
-
-/// Checks and translates a whole declarative document. Diagnostics beside the model are warnings, and resources
-/// that are left out.
-///
-/// # Errors
-/// The document is refused; all that is wrong with it.
-pub fn translate(
-    document: &serde_json::Value,
-    options: &Options,
-) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let (document, mut found) = document::Document::read(document)?;
-    match translate::model(document, options.router) {
-        Ok((model, more)) => {
-            found.extend(more);
-            Ok((model, found))
-        }
-        Err(more) => {
-            found.extend(more);
-            Err(found)
-        }
-    }
-}
+pub use name::NAME;
+pub use options::{Options, RouterFlavor};
+pub use translate::translate;

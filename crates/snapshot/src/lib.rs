@@ -20,6 +20,7 @@ mod table;
 mod tls;
 mod traffic;
 mod upstream;
+mod weak_map;
 
 pub use chain::{Chain, Instance, RefusalBody, Step};
 pub use compile::{CompileCache, compile, hash, recompile};
@@ -30,8 +31,8 @@ pub use settings::{Charset, DialectSettings, RealIp};
 pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
 pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};
 pub use tls::{
-    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, UnusableKeyPair,
-    Validity, certified_key, validity,
+    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, ServerTlsState,
+    UnusableKeyPair, Validity, certified_key, validity,
 };
 pub use traffic::{HedgeState, StickySessions, UpstreamHedge, UpstreamOverload, UpstreamTraffic};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};

@@ -1,7 +1,7 @@
 //! Certificates near or past their end: a certificate that has expired is still served, and no operator should find out
 //! by his clients.
 
-use crate::run::unix_seconds;
+use crate::clock::unix_seconds;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_model::{Diagnostic, DocPath};

@@ -9,6 +9,7 @@ mod assemble;
 mod bench;
 mod certificates;
 mod check;
+mod clock;
 mod dialects;
 mod explain;
 mod guards;

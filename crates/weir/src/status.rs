@@ -3,7 +3,7 @@
 mod readiness;
 
 use crate::certificates;
-use crate::run::unix_seconds;
+use crate::clock::unix_seconds;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};

@@ -11,6 +11,7 @@ mod call;
 mod check;
 mod commit;
 mod configs;
+mod configuration;
 mod control;
 mod cost_decoration;
 mod delete_checks;

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::check::{CheckContext, check};
-use super::configs::{LISTS, body, version_field};
+use super::configuration::{LISTS, body, version_field};
 use super::kind::Kind;
 use super::response::ApiResponse;
 use crate::document::{credential_of, id_text};

@@ -139,6 +139,58 @@ fn every_change_is_seen() {
 }
 
 #[test]
+fn documents_with_plugins_that_weir_lacks_are_the_same_from_file_and_store() {
+    let lacking = json!({"ext-plugin-pre-req": {}, "key-auth": {}});
+    let route = |plugins: Value| json!({"id": "c", "uri": "/c", "upstream_id": "u", "plugins": plugins});
+    for (key, value) in [
+        ("routes/c", route(lacking.clone())),
+        (
+            "routes/c",
+            route(json!({"rocketmq-logger": {"nameserver_list": ["a:1"], "topic": "t"}})),
+        ),
+        ("routes/c", route(json!({"rocketmq-logger": {}}))),
+        ("routes/c", route(json!({"example-plugin": {"i": 1}}))),
+        ("routes/c", route(json!({"example-plugin": {"i": -1}}))),
+        (
+            "routes/c",
+            route(json!({"example-plugin": {"i": 1, "ip": "127.0.0.1"}})),
+        ),
+        (
+            "routes/c",
+            route(json!({"ext-plugin-pre-req": {"_meta": {"disable": true}}})),
+        ),
+        ("routes/c", route(json!({"no-such": {}}))),
+        ("routes/c", route(json!({"cors": {"max_age": "x"}}))),
+        (
+            "services/s",
+            json!({"id": "s", "upstream_id": "u", "plugins": lacking}),
+        ),
+        ("plugin_configs/p", json!({"id": "p", "plugins": lacking})),
+        ("global_rules/1", json!({"id": "1", "plugins": lacking})),
+        (
+            "consumers/jill",
+            json!({"username": "jill", "plugins": {"ext-plugin-pre-req": {}}}),
+        ),
+        ("consumer_groups/g", json!({"id": "g", "plugins": lacking})),
+    ] {
+        let mut all = documents();
+        let (_, known) = all
+            .iter_mut()
+            .find(|(known, _)| *known == key)
+            .expect("a document");
+        known.clone_from(&value);
+        let mut stored = IncrementalModel::new(Options::default());
+        for (key, value) in &all {
+            apply(&mut stored, key, value);
+        }
+        let (stored, file) = (stored.model().0, from_file(&all));
+        assert_eq!(stored.routes, file.routes, "{key} {value}");
+        assert_eq!(stored.consumers, file.consumers, "{key} {value}");
+        assert_eq!(stored.unmatched, file.unmatched, "{key} {value}");
+    }
+}
+
+#[test]
 fn a_wrong_plugin_that_is_skipped_is_named_once() {
     let mut stored = IncrementalModel::new(Options::default());
     let route = r#"{"uri": "/", "plugins": {"example-plugin": {"i": -1}}}"#;

@@ -11,7 +11,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::time::Duration;
 use weir_model::{Acme, AcmeChallenge, Certificate, KeyPair};
-use weir_snapshot::{PersistentState, ServerIdentity};
+use weir_snapshot::{ServerIdentity, ServerTlsState};
 use weir_store::{Change, Store};
 
 /// How long answers to challenges stay if they are not taken back.
@@ -148,7 +148,7 @@ fn usable(entry: &Acme, certificate: String, key: String) -> Result<Issued, Acme
         client: None,
         min_version: entry.min_version,
     };
-    ServerIdentity::of(&shown, &PersistentState::default())
+    ServerIdentity::of(&shown, &ServerTlsState::default())
         .map_err(|found| AcmeError::Unusable(found.message))?;
     let first = CertificateDer::from_pem_slice(certificate.as_bytes());
     let validity = first

@@ -2,11 +2,12 @@
 
 use super::failure::Failure;
 use super::form_body;
-use super::response::ApiResponse;
+use super::path::segments;
+use super::response::{ApiResponse, DRY_RUN};
 use super::scope::recordable;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
-use axum::http::{HeaderMap, HeaderName, Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::{Map, Value};
 use weir_dialect::{DEFAULT_WORKSPACE, Rights};
 use weir_plugin::uri;
@@ -18,8 +19,6 @@ const MAX_BODY: usize = 16 << 20;
 const MAX_CONFIG_BODY: usize = 128 << 20;
 /// More arguments than these are refused, as the original does.
 const MAX_ARGUMENTS: usize = 1000;
-/// The header of calls after which nothing is to be stored.
-pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 /// Where whole configurations are sent to.
 const CONFIG_PATH: &str = "config";
 
@@ -139,14 +138,6 @@ impl Call {
             Err(Failure::precondition())
         }
     }
-}
-
-/// The segments of a path, decoded.
-pub fn segments(path: &str) -> Vec<String> {
-    path.split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(|segment| String::from_utf8_lossy(&uri::unescape(segment.as_bytes())).into_owned())
-        .collect()
 }
 
 fn decode(text: &str) -> String {

@@ -15,13 +15,9 @@ use crate::schema::{Kind, Place, Problems, text};
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
-use std::net::Ipv6Addr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_model::x509::Certificate;
-
-/// The port of targets that name none.
-const TARGET_PORT: u16 = 8000;
 
 /// Whether this field's value is generated if the client gives none.
 pub fn is_made_up(family: &EntityType, field: &str) -> bool {
@@ -85,30 +81,12 @@ pub fn prepare(family: &EntityType, given: &mut Map<String, Value>, is_put: bool
         "targets" => {
             if let Some(Value::String(target)) = given.get_mut("target") {
                 let complaint = "Invalid target; not a valid hostname or ip address";
-                *target = full_target(target).ok_or_else(|| Failure::of_field("target", complaint))?;
+                *target = text::full_target(target).ok_or_else(|| Failure::of_field("target", complaint))?;
             }
         }
         _ => {}
     }
     Ok(side)
-}
-
-/// A target with its port, IPv6 addresses with all their digits. `None`: it is no target.
-pub fn full_target(target: &str) -> Option<String> {
-    text::target(target).ok()?;
-    let (host, port) = text::split_port(target).ok()?;
-    let port = port.unwrap_or(TARGET_PORT);
-    match host.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
-        Ok(address) => {
-            let groups: Vec<String> = address
-                .segments()
-                .iter()
-                .map(|group| format!("{group:04x}"))
-                .collect();
-            Some(format!("[{}]:{port}", groups.join(":")))
-        }
-        Err(_) => Some(format!("{host}:{port}")),
-    }
 }
 
 /// What a hash is made of changes together.

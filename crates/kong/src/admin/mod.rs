@@ -33,6 +33,7 @@ mod render_entity;
 mod response;
 mod schemas;
 mod scope;
+mod server_name_changes;
 mod server_names;
 mod state;
 mod table;

@@ -1,15 +1,23 @@
 //! What a path of the Admin API leads to: a list, an entity or one of its parts. Nothing is looked up here.
 
-use super::entity_rules::full_target;
 use super::failure::Failure;
 use super::state::Workspace;
 use super::table::{TableRow, foreign_id};
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
-use crate::schema::{Kind, Place as At, Problems};
+use crate::schema::{Kind, Place as At, Problems, text};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
+use weir_plugin::uri;
+
+/// The segments of a path, decoded.
+pub fn segments(path: &str) -> Vec<String> {
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| String::from_utf8_lossy(&uri::unescape(segment.as_bytes())).into_owned())
+        .collect()
+}
 
 /// What a path leads to.
 #[derive(Debug)]
@@ -75,7 +83,7 @@ impl EntitySelector {
         match (Self::of(family, segment), family.key) {
             (Self::Other(text), Some(key)) if family.unique_together.contains(&field) => {
                 let text = match key {
-                    "target" => full_target(&text).unwrap_or(text),
+                    "target" => text::full_target(&text).unwrap_or(text),
                     _ => text,
                 };
                 Self::Beside(key, text)

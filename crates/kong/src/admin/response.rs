@@ -6,6 +6,9 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use weir_store::Revision;
 
+/// The header of calls after which nothing is to be stored.
+pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
+
 /// An answer: a status and, except for `204`, a JSON body.
 #[derive(Clone)]
 pub struct ApiResponse {
@@ -91,7 +94,7 @@ impl ApiResponse {
 
     /// The same answer to a call that only asked what would come of it: nothing was changed.
     pub fn tried(self) -> Self {
-        self.with(super::call::DRY_RUN, HeaderValue::from_static("true"))
+        self.with(DRY_RUN, HeaderValue::from_static("true"))
     }
 
     /// The same answer with the revision of the document that it holds.

@@ -1,9 +1,8 @@
 //! Which workspace a path of the Admin API is for. The router of calls and the check of rights both ask
 //! here, so that both mean the same.
 
-use super::call::segments;
 use super::endpoints;
-use super::path::collection;
+use super::path::{collection, segments};
 use weir_dialect::{DEFAULT_WORKSPACE, Scope};
 use weir_model::secrets;
 

@@ -1,7 +1,10 @@
 //! Checks of texts: names, tags, hosts, paths, header names. The words are Kong's.
 
 use regex::Regex;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The port of targets that name none.
+const TARGET_PORT: u16 = 8000;
 
 /// Names of services, routes and the like: unreserved characters, or anything beyond ASCII.
 pub fn name(text: &str) -> Result<(), String> {
@@ -303,6 +306,24 @@ fn decode_unreserved(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// A target with its port, IPv6 addresses with all their digits. `None`: it is no target.
+pub fn full_target(target: &str) -> Option<String> {
+    self::target(target).ok()?;
+    let (host, port) = split_port(target).ok()?;
+    let port = port.unwrap_or(TARGET_PORT);
+    match host.trim_matches(['[', ']']).parse::<Ipv6Addr>() {
+        Ok(address) => {
+            let groups: Vec<String> = address
+                .segments()
+                .iter()
+                .map(|group| format!("{group:04x}"))
+                .collect();
+            Some(format!("[{}]:{port}", groups.join(":")))
+        }
+        Err(_) => Some(format!("{host}:{port}")),
+    }
 }
 
 #[cfg(test)]

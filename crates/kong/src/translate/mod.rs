@@ -12,10 +12,30 @@ pub(crate) mod stream;
 
 pub use route::NOT_GRPC;
 
-use crate::RouterFlavor;
 use crate::document::Document;
 use crate::plugins::acme;
+use crate::{Options, RouterFlavor};
+use serde_json::Value;
 use weir_model::{DefaultCharset, Diagnostic, DialectSettings, Model, Severity};
+
+/// Checks and translates a whole declarative document. Diagnostics beside the model are warnings, and resources
+/// that are left out.
+///
+/// # Errors
+/// The document is refused; all that is wrong with it.
+pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (document, mut found) = Document::read(document)?;
+    match model(document, options.router) {
+        Ok((model, more)) => {
+            found.extend(more);
+            Ok((model, found))
+        }
+        Err(more) => {
+            found.extend(more);
+            Err(found)
+        }
+    }
+}
 
 /// Translates a document.
 ///

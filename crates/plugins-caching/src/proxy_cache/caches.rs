@@ -3,7 +3,8 @@
 //! **What it is not**: it does not reach the stores of other processes, and none on disks.
 
 use super::config::PurgedAs;
-use super::zone::{Key, Zone};
+use super::entry::Key;
+use super::zone::Zone;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -1,8 +1,6 @@
-//! Responses on a disk: their form there, and how they come back into memory.
+//! The form that responses have on a disk: written from what is kept in memory, and read back with every length checked.
 
-use super::entry::{Entry, Times};
-use super::flight::{FetchCompleted, Seat};
-use super::zone::{Key, Slot, Zone};
+use super::entry::{Entry, Slot, Times};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_plugin::Headers;
@@ -10,37 +8,6 @@ use weir_plugin::Headers;
 /// What stands first in the form of a response, and of a list of headers by which responses differ.
 const RESPONSE: u8 = 1;
 const VARY: u8 = 2;
-
-impl Zone {
-    /// Brings what is on the disk under a key into memory; the landing is the end of that. `None`: there is no disk, or
-    /// too many wait for that already.
-    pub(super) fn load_from_disk(
-        self: &Arc<Self>,
-        key: Key,
-        now_ms: u64,
-        wait_ms: u64,
-    ) -> Option<FetchCompleted> {
-        let disk_cache = self.disk_cache()?;
-        let lead = match self.lead(key, now_ms, wait_ms) {
-            Seat::FetchLeader(lead) => lead,
-            // Another caller does so already, or fetches it.
-            Seat::Wait(landing) => return Some(landing),
-            Seat::Full => return None,
-        };
-        let landing = lead.landing()?;
-        let zone = Arc::clone(self);
-        disk_cache.read(
-            key,
-            Box::new(move |data| {
-                if let Some(slot) = data.as_deref().and_then(read) {
-                    zone.put_if_absent(&key, slot);
-                }
-                drop(lead);
-            }),
-        );
-        Some(landing)
-    }
-}
 
 /// What goes on the disk; `None`: it does not belong there.
 pub(super) fn write(slot: &Slot) -> Option<Vec<u8>> {

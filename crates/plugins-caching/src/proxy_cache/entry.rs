@@ -1,10 +1,14 @@
-//! What is kept: a response, its times, and how it can be used.
+//! What is kept under a key: a response, its times, and how it can be used.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weir_plugin::{Headers, SharedReply};
 
 /// What an entry takes besides its texts, in bytes, about.
 pub(super) const OVERHEAD: usize = 256;
+
+/// A digest of what tells responses apart.
+pub(super) type Key = [u8; 32];
 
 /// A response that is kept.
 #[derive(Debug, Clone)]
@@ -88,6 +92,31 @@ impl Entry {
             headers: Arc::clone(&self.headers),
             body: Arc::clone(&self.body),
             range: 0..self.body.len(),
+        }
+    }
+}
+
+/// What stands under a key.
+pub(super) enum Slot {
+    /// A response; `used`: since the hand of the clock came by.
+    Response { entry: Arc<Entry>, used: AtomicBool },
+    /// Responses differ by these request headers, and stand under keys of their own; `latest` is that of the one that came
+    /// last, where that is known.
+    Vary {
+        names: Arc<[String]>,
+        salt: u64,
+        latest: Option<Key>,
+    },
+    /// The last response could not be stored; no call waits for the next one until then.
+    Pass { until_ms: u64 },
+}
+
+impl Slot {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Response { entry, .. } => entry.bytes(),
+            Self::Vary { names, .. } => names.iter().map(String::len).sum::<usize>() + OVERHEAD,
+            Self::Pass { .. } => OVERHEAD,
         }
     }
 }

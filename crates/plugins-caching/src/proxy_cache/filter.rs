@@ -3,12 +3,12 @@
 use super::Config;
 use super::conditions::{ANSWERABLE, CONDITIONS, Part, is_for_service, is_not_modified, part};
 use super::control::Control;
-use super::entry::{Entry, Freshness};
+use super::entry::{Entry, Freshness, Key};
 use super::flight::Seat;
 use super::key::KeyMaker;
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, hides};
-use super::zone::{Key, Look, Zone};
+use super::zone::{Look, Zone};
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! One fetch for many who wait: the first caller leads, the others wait for the end of its fetch.
 
-use super::zone::{Key, Zone};
+use super::entry::Key;
+use super::zone::Zone;
 use slab::Slab;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Keys: what tells responses apart, as a digest over parts of a call. Whether one may be kept is decided elsewhere.
 
-use super::zone::Key;
+use super::entry::Key;
 use super::{Config, QueryKey};
 use aws_lc_rs::digest;
 use weir_plugin::uri::{decode_form, query_pairs};

@@ -22,6 +22,7 @@ mod conditions;
 mod config;
 mod control;
 mod disk_codec;
+mod disk_load;
 mod entry;
 mod filter;
 mod finish;

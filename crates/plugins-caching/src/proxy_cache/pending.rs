@@ -1,9 +1,8 @@
 //! What is known of a call between its request and its response.
 
 use super::Words;
-use super::entry::Entry;
+use super::entry::{Entry, Key};
 use super::flight::FetchLeader;
-use super::zone::Key;
 use std::sync::Arc;
 use weir_plugin::Headers;
 

@@ -2,44 +2,17 @@
 
 use super::config::Disk;
 use super::disk_codec;
-use super::entry::{Entry, Freshness, OVERHEAD};
+use super::entry::{Entry, Freshness, Key, Slot};
 use super::flight::{FetchCompleted, FetchLeader, Flight, Seat};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_plugin::{DiskCache, DiskCaches, Headers};
 
-/// A digest of what tells responses apart.
-pub(super) type Key = [u8; 32];
-
 /// Keys without a response that may stand in the order of a shard, however few responses it has.
 const FEW_PURGED: usize = 64;
 /// Parts that are locked by themselves.
 const SHARDS: usize = 16;
-/// What stands under a key.
-pub(super) enum Slot {
-    /// A response; `used`: since the hand of the clock came by.
-    Response { entry: Arc<Entry>, used: AtomicBool },
-    /// Responses differ by these request headers, and stand under keys of their own; `latest` is that of the one that came
-    /// last, where that is known.
-    Vary {
-        names: Arc<[String]>,
-        salt: u64,
-        latest: Option<Key>,
-    },
-    /// The last response could not be stored; no call waits for the next one until then.
-    Pass { until_ms: u64 },
-}
-
-impl Slot {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Response { entry, .. } => entry.bytes(),
-            Self::Vary { names, .. } => names.iter().map(String::len).sum::<usize>() + OVERHEAD,
-            Self::Pass { .. } => OVERHEAD,
-        }
-    }
-}
 
 #[derive(Default)]
 struct Shard {

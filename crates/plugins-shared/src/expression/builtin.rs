@@ -1,6 +1,6 @@
 //! The functions that expressions may call.
 
-use super::eval::{Fault, MAX_TEXT, Value};
+use super::value::{Fault, MAX_TEXT, Value};
 
 /// Functions of texts, which are methods of theirs too.
 const TEXTS: [&str; 6] = ["upper", "lower", "len", "sub", "rep", "reverse"];

@@ -7,9 +7,11 @@
 mod builtin;
 mod eval;
 mod parse;
+mod value;
 
-pub use eval::{Evaluation, Fault, Scope, Value};
+pub use eval::{Evaluation, Scope};
 pub use parse::Expression;
+pub use value::{Fault, Value};
 
 use weir_plugin::{Exchange, WorkBudget};
 

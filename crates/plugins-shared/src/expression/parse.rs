@@ -1,6 +1,6 @@
 //! Reading expressions into trees of bounded depth. What they come to is found elsewhere.
 
-use super::eval::Value;
+use super::value::Value;
 
 /// Levels of an expression at most.
 const MAX_DEPTH: usize = 64;

@@ -6,7 +6,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use weir_model::{Certificate, KeyPair, TlsVersion};
-use weir_snapshot::{PersistentState, ServerIdentity};
+use weir_snapshot::{ServerIdentity, ServerTlsState};
 
 struct Pair {
     server: Arc<ServerConfig>,
@@ -36,7 +36,7 @@ static PAIR: LazyLock<Pair> = LazyLock::new(|| {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Pair {
-        server: ServerIdentity::of(&certificate, &PersistentState::default())
+        server: ServerIdentity::of(&certificate, &ServerTlsState::default())
             .unwrap()
             .config,
         client: Arc::new(client),

@@ -5,8 +5,7 @@
 //! a route's service, the place of its upstream, and, where it has plugins, those who call and what is shared.
 //! **What it is not**: it outlives no process, and says nothing of what was wrong: only what is good is kept.
 
-use super::routes::{CompiledRoute, Forwardings, Stampings};
-use super::services::CompiledService;
+use super::compiled::{CompiledRoute, CompiledService, Forwardings, Stampings};
 use crate::chain::{ConsumerTable, Instance};
 use crate::upstream::Upstream;
 use std::collections::{HashMap, HashSet};

@@ -30,7 +30,7 @@ pub(super) fn compile(
     let tls = over_tls.map(|active| {
         let place = place.field("active").field("tls");
         carry.client(&active.tls, |id| {
-            ClientTls::compile(&active.tls, &place, carry, id)
+            ClientTls::compile(&active.tls, &place, carry.roots(), id)
         })
     });
     let passive = checks.passive.as_ref();

@@ -2,6 +2,7 @@
 
 mod cache;
 mod chains;
+mod compiled;
 mod health;
 mod routes;
 mod services;
@@ -68,11 +69,11 @@ pub fn recompile(
     diagnostics.extend(found);
     let destinations = routes::destinations(&services, &known.destinations);
     pieces.learn(known);
-    let mut tls = ServerTls::compile(&model.certificates, carry, &mut diagnostics);
+    let mut tls = ServerTls::compile(&model.certificates, carry.server_tls(), &mut diagnostics);
     let asking = (model.routes.iter().zip(&routes))
         .filter(|(_, made)| made.chain.asks_client_certificate)
         .map(|(route, _)| route);
-    tls.ask(AskedNames::of(asking), &model.certificates, carry);
+    tls.ask(AskedNames::of(asking), &model.certificates, carry.server_tls());
     tls.add_challenges(&model.tls_challenges);
     check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {

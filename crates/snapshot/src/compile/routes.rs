@@ -2,7 +2,8 @@
 
 use super::cache::{CachedItem, CompileCache};
 use super::chains::Chains;
-use super::services::{CompiledService, Services};
+use super::compiled::{CompiledRoute, CompiledService};
+use super::services::Services;
 use super::traffic;
 use super::url::{check_host_header, check_path};
 use crate::route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
@@ -11,20 +12,6 @@ use weir_model::{
     self as model, Diagnostic, DocPath, GatewayHeaderValue, PathJoin, PathRewrite, RouteTarget, UpstreamHost,
 };
 use weir_plugin::{RouteInfo, headers};
-
-/// So many values are remembered to be shared with routes to come.
-const REMEMBERED: usize = 8;
-
-/// What is remembered of what becomes of forwarding headers.
-pub(super) type Forwardings = Recent<model::ForwardedHeaders, Arc<ForwardedHeaderPolicy>>;
-/// What is remembered of what becomes of added headers.
-pub(super) type Stampings = Recent<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
-
-/// A route, and how its service was reached when it was compiled.
-pub(super) struct CompiledRoute {
-    pub route: Arc<Route>,
-    service: Option<Arc<CompiledService>>,
-}
 
 /// Compiles routes; equal parts of routes near each other are shared.
 pub(super) struct RouteCompiler<'c, 'm> {
@@ -290,30 +277,6 @@ fn joined_base(service: Option<&str>, route: Option<&str>, join: PathJoin) -> Op
         ),
         PathJoin::Concatenate => format!("{first}{second}").replace("//", "/"),
     })
-}
-
-/// The last few values that were compiled.
-pub(super) struct Recent<K, V>(std::collections::VecDeque<(K, V)>);
-
-impl<K, V> Default for Recent<K, V> {
-    fn default() -> Self {
-        Self(std::collections::VecDeque::with_capacity(REMEMBERED))
-    }
-}
-
-impl<K: PartialEq, V: Clone> Recent<K, V> {
-    fn get(&self, key: &K) -> Option<V> {
-        let known = self.0.iter().find(|(it, _)| it == key);
-        known.map(|(_, value)| value.clone())
-    }
-
-    fn remember(&mut self, key: K, value: V) -> V {
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back((key, value.clone()));
-        value
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How services lead to upstreams: to one of the model, or to a server that they name by `url`.
 
 use super::cache::{CachedItem, CompileCache, Map};
+use super::compiled::CompiledService;
 use super::health;
 use super::traffic;
 use super::upstreams::{Compiler, Origin, bracketed};
@@ -14,23 +15,6 @@ use weir_model::{Diagnostic, DocPath, Model, Scheme, Service};
 
 /// How services are reached.
 pub(super) struct Services<'m>(Map<&'m str, Arc<CompiledService>>);
-
-/// How one service is reached.
-pub(super) struct CompiledService {
-    pub service: Arc<Service>,
-    /// Its name, shared by all that carry it.
-    pub name: Arc<str>,
-    /// What its targets speak.
-    pub scheme: Scheme,
-    /// Position in the snapshot's upstreams.
-    pub upstream: u32,
-    /// The path put before those of calls.
-    pub path: Option<String>,
-    /// How its targets are met over TLS, where they are.
-    pub tls: Option<Arc<ClientTls>>,
-    /// Answers of these statuses are tried again.
-    pub retry_statuses: Arc<[u16]>,
-}
 
 impl<'m> Services<'m> {
     /// Compiles all services and upstreams of the model, but for what is known in `pieces`.
@@ -189,7 +173,7 @@ impl Compiler<'_> {
     /// How the targets of a service are met over TLS.
     fn tls(&mut self, index: usize, service: &Service) -> Option<Arc<ClientTls>> {
         let place = DocPath::root().field("services").index(index).field("tls");
-        let build = |id| ClientTls::compile(&service.tls, &place, self.carry, id);
+        let build = |id| ClientTls::compile(&service.tls, &place, self.carry.roots(), id);
         match self.carry.client(&service.tls, build) {
             Ok(tls) => Some(tls),
             Err(found) => {

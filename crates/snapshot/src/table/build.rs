@@ -67,7 +67,7 @@ impl<'m> Builder<'_, 'm> {
         let (methods, conditions) = Conditions::compile(route_match, &mut |within, message| {
             diagnostics.push(Diagnostic::error(place(within), message));
         });
-        let path = match self.compiler.compile(&route_match.path, self.carry) {
+        let path = match self.compiler.compile(&route_match.path, self.carry.patterns()) {
             Ok(path) => path,
             Err(message) => {
                 let place = place(DocPath::root().field("path"));

@@ -14,7 +14,8 @@ mod regex_key;
 mod trie;
 
 pub use explain::{MatchExplanation, Mismatch, Verdict};
-pub(crate) use pattern::RoutePattern;
+pub(crate) use pattern::KnownPatterns;
+use pattern::RoutePattern;
 
 use conditions::{Conditions, method_bit};
 use hosts::Hosts;

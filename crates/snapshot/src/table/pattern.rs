@@ -3,7 +3,7 @@
 use super::regex_key::regex_key;
 use super::trie::{PARAMETER, Tail, segment_end};
 use super::{MAX_PARAMETERS, MAX_PATTERN};
-use crate::persistent_state::PersistentState;
+use crate::weak_map::WeakMap;
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,6 +19,9 @@ pub(super) struct PathKey<'m> {
     pub tail: Tail,
     pub pattern: Option<Arc<RoutePattern>>,
 }
+
+/// Regular expressions that are in use, by their texts.
+pub(crate) type KnownPatterns = WeakMap<String, RoutePattern>;
 
 /// The part of a path pattern that is more than its key.
 pub(crate) enum RoutePattern {
@@ -119,7 +122,7 @@ impl PatternCompiler {
     pub(super) fn compile<'m>(
         &mut self,
         pattern: &'m PathPattern,
-        carry: &PersistentState,
+        known: &KnownPatterns,
     ) -> Result<PathKey<'m>, String> {
         let (text, tail) = match pattern {
             PathPattern::Any => ("", Tail::Open),
@@ -127,7 +130,7 @@ impl PatternCompiler {
             PathPattern::Prefix(prefix) => (prefix.as_str(), Tail::Open),
             PathPattern::Segments(path) => (path.as_str(), Tail::Boundary),
             PathPattern::Template(parts) => return self.template(parts),
-            PathPattern::Regex(text) => return self.regex(text, carry),
+            PathPattern::Regex(text) => return self.regex(text, known),
         };
         check_literal(text)?;
         Ok(PathKey {
@@ -174,11 +177,11 @@ impl PatternCompiler {
         })
     }
 
-    fn regex<'m>(&mut self, text: &str, carry: &PersistentState) -> Result<PathKey<'m>, String> {
+    fn regex<'m>(&mut self, text: &str, known: &KnownPatterns) -> Result<PathKey<'m>, String> {
         if text.len() > MAX_PATTERN {
             return Err(too_long());
         }
-        let pattern = carry.regex(text, || self.compile_regex(text).map(RoutePattern::Regex))?;
+        let pattern = known.find_or_build(text, || self.compile_regex(text).map(RoutePattern::Regex))?;
         let (key, tail) = match pattern.as_ref() {
             RoutePattern::Regex(regex) => (regex.key.to_vec(), regex.tail),
             RoutePattern::Template(_) => (Vec::new(), Tail::Open),

@@ -85,8 +85,7 @@ impl AskedNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::persistent_state::PersistentState;
-    use crate::tls::server::ServerTls;
+    use crate::tls::server::{ServerTls, ServerTlsState};
     use weir_model::{Certificate, ClientCertificate};
 
     fn asked(hosts: &[&str], snis: &[&str]) -> AskedNames {
@@ -101,7 +100,7 @@ mod tests {
 
     /// What is shown, with a certificate of each of these names. Those that begin with `!` demand certificates.
     fn served(asked: AskedNames, shown: &[&str]) -> ServerTls {
-        let carry = PersistentState::default();
+        let carry = ServerTlsState::default();
         let certificates: Vec<Certificate> = shown
             .iter()
             .map(|shown| {

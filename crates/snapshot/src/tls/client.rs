@@ -1,7 +1,6 @@
 //! How upstreams are met over TLS: trust, names and own certificates, ready for handshakes. No socket is touched.
 
 use super::{UnusableKeyPair, authorities, certificates, certified_key, provider};
-use crate::persistent_state::PersistentState;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -38,19 +37,11 @@ impl PartialEq for ClientTls {
 impl Eq for ClientTls {}
 
 impl ClientTls {
+    /// The rules of a configuration; `roots` are trusted if it names no authorities.
     pub(crate) fn compile(
         tls: &UpstreamTls,
         place: &DocPath,
-        carry: &PersistentState,
-        id: u64,
-    ) -> Result<Self, Diagnostic> {
-        Self::with_roots(tls, place, &|| carry.roots(), id)
-    }
-
-    fn with_roots(
-        tls: &UpstreamTls,
-        place: &DocPath,
-        roots: &dyn Fn() -> Arc<RootCertStore>,
+        roots: Arc<RootCertStore>,
         id: u64,
     ) -> Result<Self, Diagnostic> {
         let refuse = |field: &str, message: String| Diagnostic::error(place.field(field), message);
@@ -67,7 +58,7 @@ impl ClientTls {
                     .dangerous()
                     .with_custom_certificate_verifier(Arc::new(pinned))
             }
-            (None, true) => builder.with_root_certificates(roots()),
+            (None, true) => builder.with_root_certificates(roots),
         };
         let mut config = match &tls.certificate {
             None => builder.with_no_client_auth(),
@@ -151,8 +142,7 @@ impl AdHocClientTls {
     /// # Errors
     /// What cannot be used of them.
     pub fn own(&self, tls: &UpstreamTls, number: u64) -> Result<ClientTls, Diagnostic> {
-        let roots = || Arc::clone(&self.roots);
-        ClientTls::with_roots(tls, &DocPath::root(), &roots, (1 << 63) + number)
+        ClientTls::compile(tls, &DocPath::root(), Arc::clone(&self.roots), (1 << 63) + number)
     }
 }
 

@@ -10,7 +10,7 @@ mod validity;
 
 pub(crate) use asked_names::AskedNames;
 pub use client::{AdHocClientTls, ClientTls};
-pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls};
+pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls, ServerTlsState};
 pub use validity::{Validity, validity};
 
 use rustls::RootCertStore;

@@ -4,19 +4,45 @@ use super::any_authority::AnyAuthority;
 use super::asked_names::AskedNames;
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
-use crate::persistent_state::PersistentState;
+use crate::weak_map::WeakMap;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use weir_model::{Certificate, ClientCertificate, Diagnostic, DocPath, TlsVersion};
 
 /// The protocols that clients are offered (RFC 7301), the preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The protocol of those who check whose a name is (RFC 8737, section 6.2).
 pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
+
+/// What outlives snapshots: what clients are shown as it was made ready, and session tickets.
+#[derive(Default)]
+pub struct ServerTlsState {
+    presented: WeakMap<Certificate, ServerIdentity>,
+    /// The same for names whose clients are asked for a certificate by a plugin.
+    asking: WeakMap<Certificate, ServerIdentity>,
+    tickets: OnceLock<Arc<dyn ProducesTickets>>,
+}
+
+impl ServerTlsState {
+    /// Sessions are resumed by tickets that this process alone can read, over reloads too.
+    fn tickets(&self) -> Result<Arc<dyn ProducesTickets>, rustls::Error> {
+        if let Some(known) = self.tickets.get() {
+            return Ok(Arc::clone(known));
+        }
+        let made = rustls::crypto::aws_lc_rs::Ticketer::new()?;
+        Ok(Arc::clone(self.tickets.get_or_init(|| made)))
+    }
+
+    /// Forgets what no snapshot uses any more.
+    pub(crate) fn prune(&self) {
+        self.presented.prune();
+        self.asking.prune();
+    }
+}
 
 /// What clients are shown, by server name.
 #[derive(Debug, Default)]
@@ -70,13 +96,13 @@ impl ServerIdentity {
     ///
     /// # Errors
     /// What is wrong with it; the path leads into the certificate.
-    pub fn of(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
-        present(certificate, false, &DocPath::root(), carry)
+    pub fn of(certificate: &Certificate, state: &ServerTlsState) -> Result<Self, Diagnostic> {
+        present(certificate, false, &DocPath::root(), state)
     }
 
     /// The same for clients whom a plugin asks for a certificate.
-    fn asking(certificate: &Certificate, carry: &PersistentState) -> Result<Self, Diagnostic> {
-        present(certificate, true, &DocPath::root(), carry)
+    fn asking(certificate: &Certificate, state: &ServerTlsState) -> Result<Self, Diagnostic> {
+        present(certificate, true, &DocPath::root(), state)
     }
 
     /// Whether a certificate that clients show is one of an authority of the configuration.
@@ -115,14 +141,14 @@ impl Asking {
 impl ServerTls {
     pub(crate) fn compile(
         certificates: &[Certificate],
-        carry: &PersistentState,
+        state: &ServerTlsState,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut compiled = Self::default();
         for (index, certificate) in certificates.iter().enumerate() {
             let place = DocPath::root().field("certificates").index(index);
-            let presented =
-                carry.presented(certificate, false, || present(certificate, false, &place, carry));
+            let build = || present(certificate, false, &place, state);
+            let presented = state.presented.find_or_build(certificate, build);
             match presented {
                 Ok(presented) => {
                     compiled.note_ends(index, certificate, &presented);
@@ -194,7 +220,7 @@ impl ServerTls {
     }
 
     /// Has clients of these names asked for a certificate.
-    pub(crate) fn ask(&mut self, names: AskedNames, certificates: &[Certificate], carry: &PersistentState) {
+    pub(crate) fn ask(&mut self, names: AskedNames, certificates: &[Certificate], state: &ServerTlsState) {
         if names.is_empty() {
             return;
         }
@@ -203,9 +229,9 @@ impl ServerTls {
             if !certificate.names.iter().any(|name| names.may_meet(name)) {
                 continue;
             }
-            let shown = carry.presented(certificate, false, || Err(()));
-            let made = carry.presented(certificate, true, || ServerIdentity::asking(certificate, carry));
-            if let (Ok(shown), Ok(made)) = (shown, made) {
+            let build = || ServerIdentity::asking(certificate, state);
+            let made = state.asking.find_or_build(certificate, build);
+            if let (Some(shown), Ok(made)) = (state.presented.find(certificate), made) {
                 variants.insert(address(&shown), made);
             }
         }
@@ -266,7 +292,7 @@ fn present(
     certificate: &Certificate,
     asks: bool,
     place: &DocPath,
-    carry: &PersistentState,
+    state: &ServerTlsState,
 ) -> Result<ServerIdentity, Diagnostic> {
     let mut keys: Vec<Arc<CertifiedKey>> = Vec::with_capacity(certificate.key_pairs.len());
     for (index, pair) in certificate.key_pairs.iter().enumerate() {
@@ -317,7 +343,7 @@ fn present(
             config.send_tls13_tickets = 0;
             config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         }
-        false => config.ticketer = tickets(carry).map_err(broken)?,
+        false => config.ticketer = state.tickets().map_err(broken)?,
     }
     let mut stream_config = config.clone();
     stream_config.alpn_protocols = Vec::new();
@@ -343,11 +369,6 @@ fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     Some(config)
-}
-
-/// Sessions are resumed by tickets that this process alone can read, over reloads too.
-fn tickets(carry: &PersistentState) -> Result<Arc<dyn ProducesTickets>, rustls::Error> {
-    carry.tickets(rustls::crypto::aws_lc_rs::Ticketer::new)
 }
 
 fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {

@@ -355,7 +355,7 @@ impl Shared {
             async move {
                 let api = Api::open(Arc::clone(store), options).await?;
                 let ticker = Ticker::new(Arc::clone(&api), shared.node_name());
-                tokio::spawn(ticker.run(crate::run::unix_seconds));
+                tokio::spawn(ticker.run(crate::clock::unix_seconds));
                 tokio::spawn(outbox::feed::run(Arc::clone(store), shared.outbox.clone()));
                 Ok(api)
             }

@@ -31,7 +31,7 @@ pub use plan::UsageError;
 use std::io::{IsTerminal, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_control::api::FileTexts;
 use weir_control::listen::{self, Bounds};
@@ -325,11 +325,4 @@ fn send_alerts(analytics: &analytics::Setup, args: &RunArgs) -> anyhow::Result<(
         kept.send_by(outbox::open(&args.outbox, OperationalStore::in_memory())?);
     }
     Ok(())
-}
-
-/// Seconds since the Unix epoch.
-pub fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

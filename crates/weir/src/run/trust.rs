@@ -6,7 +6,7 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;
 use weir_model::{Certificate, TlsVersion};
-use weir_snapshot::{PersistentState, ServerIdentity};
+use weir_snapshot::{PersistentState, ServerIdentity, ServerTlsState};
 
 /// What outlives snapshots, with the authorities of the system, for a gateway in this zone.
 pub fn carry(zone: Option<&str>) -> PersistentState {
@@ -50,7 +50,7 @@ pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
         client: None,
         min_version: TlsVersion::default(),
     };
-    let presented = ServerIdentity::of(&certificate, &PersistentState::default())
+    let presented = ServerIdentity::of(&certificate, &ServerTlsState::default())
         .map_err(|found| anyhow::anyhow!("the self-signed certificate: {}", found.message))?;
     Ok(presented.config)
 }

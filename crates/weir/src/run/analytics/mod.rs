@@ -5,6 +5,7 @@ mod names;
 
 use super::plan::{Origin, RunMode, UsageError};
 use crate::args::{AnalyticsPlace, RoleArg, RunArgs};
+use crate::clock::unix_seconds;
 use anyhow::Context;
 use collector::Collector;
 use std::path::Path;
@@ -137,7 +138,7 @@ impl Setup {
             }
             (None, None) => return Ok(()),
         };
-        let aggregator = Aggregator::new(gateway, &self.environment, super::unix_seconds() * 1_000);
+        let aggregator = Aggregator::new(gateway, &self.environment, unix_seconds() * 1_000);
         let collector = Collector::new(
             Arc::clone(calls),
             aggregator,

@@ -113,6 +113,14 @@ impl Number {
         }
     }
 
+    /// The number, if it is the same for all calls.
+    pub(crate) fn fixed(&self) -> Option<u64> {
+        match self {
+            Self::Fixed(number) => Some(*number),
+            Self::PerCall(_) => None,
+        }
+    }
+
     /// The number for this call, at most 2^53-1; `None` where a variable has no good value.
     pub(crate) fn read(&self, exchange: &Exchange) -> Option<u64> {
         match self {

@@ -7,12 +7,13 @@ use crate::dns::Resolver;
 use crate::h2::pool::Http2Pool;
 use crate::h3::alternative::Alternatives;
 use crate::object_pool::ObjectPool;
-use crate::pool::{IdleList, Pool, TaggedPoolKey};
+use crate::pool::{IdleList, Pool, PoolKey, TaggedPoolKey};
 use crate::redis::Redis;
 use crate::route_infos::RouteInfos;
 use crate::runtime::Runtime;
 use crate::shared::{PublishedSnapshot, Shared};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,8 +75,32 @@ pub struct Worker {
     seeds: Cell<u64>,
 }
 
-/// The lists of idle connections to an upstream's targets, by their places; empty until one is asked for.
-type IdleLists = Box<[Option<Rc<IdleList>>]>;
+/// The lists of idle connections to an upstream's targets.
+#[derive(Default)]
+enum IdleLists {
+    /// None was asked for yet.
+    #[default]
+    Unasked,
+    /// Of the only target. Nearly all upstreams have one: with many routes, each look at memory less counts.
+    Only(Rc<IdleList>),
+    /// By the places of the targets.
+    Several(Box<[Option<Rc<IdleList>>]>),
+}
+
+/// Where a target stands in the snapshot, and by which rules it is met over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NamedPlace {
+    pub upstream: u32,
+    pub target: usize,
+    pub tls: u64,
+}
+
+/// A target that is always met over TLS at the same address by the same name.
+pub struct NamedTarget {
+    pub key: PoolKey,
+    /// The idle connections to it.
+    pub idle: Rc<IdleList>,
+}
 
 /// A snapshot as one worker serves it.
 pub struct WorkerSnapshot {
@@ -83,6 +108,8 @@ pub struct WorkerSnapshot {
     balancers: RefCell<Vec<Option<BalancerState>>>,
     /// For each upstream that was called, the lists of idle connections to its targets.
     idle: RefCell<Vec<IdleLists>>,
+    /// Targets over TLS that were called.
+    named: RefCell<HashMap<NamedPlace, Rc<NamedTarget>, foldhash::fast::RandomState>>,
     pub route_infos: RouteInfos,
     seed: u64,
 }
@@ -97,6 +124,7 @@ impl WorkerSnapshot {
             published,
             balancers: RefCell::new(balancers),
             idle: RefCell::new(idle),
+            named: RefCell::default(),
             route_infos: RouteInfos::default(),
             seed,
         }
@@ -111,11 +139,37 @@ impl WorkerSnapshot {
     ) -> Rc<IdleList> {
         let mut idle = self.idle.borrow_mut();
         let lists = &mut idle[upstream];
-        if lists.is_empty() {
-            let targets = self.published.snapshot.upstreams[upstream].targets.len();
-            *lists = std::iter::repeat_with(|| None).take(targets).collect();
+        if let IdleLists::Only(list) = lists {
+            return Rc::clone(list);
         }
-        Rc::clone(lists[target].get_or_insert_with(find))
+        if let IdleLists::Unasked = lists {
+            let targets = self.published.snapshot.upstreams[upstream].targets.len();
+            if targets == 1 {
+                let list = find();
+                *lists = IdleLists::Only(Rc::clone(&list));
+                return list;
+            }
+            *lists = IdleLists::Several(std::iter::repeat_with(|| None).take(targets).collect());
+        }
+        match lists {
+            IdleLists::Several(lists) => Rc::clone(lists[target].get_or_insert_with(find)),
+            IdleLists::Unasked | IdleLists::Only(_) => find(),
+        }
+    }
+
+    /// A target over TLS, by its place; `make` is asked once.
+    pub fn named_target(
+        &self,
+        place: NamedPlace,
+        make: impl FnOnce() -> Option<NamedTarget>,
+    ) -> Option<Rc<NamedTarget>> {
+        let mut named = self.named.borrow_mut();
+        if let Some(known) = named.get(&place) {
+            return Some(Rc::clone(known));
+        }
+        let made = Rc::new(make()?);
+        named.insert(place, Rc::clone(&made));
+        Some(made)
     }
 
     /// Lends the balancer state of an upstream.

@@ -198,9 +198,24 @@ impl Counters {
             limits.len() <= MAX_LIMITS,
             "at most {MAX_LIMITS} limits can be checked at once"
         );
-        let limits = &limits[..limits.len().min(MAX_LIMITS)];
-        let mut counters = [Counter::default(); MAX_LIMITS];
-        let mut carried = [0.0; MAX_LIMITS];
+        // Nearly always there is one, which needs no room for eight.
+        match limits {
+            [_] => self.decide_up_to::<1>(key, limits, now_ms, out, count),
+            _ => self.decide_up_to::<MAX_LIMITS>(key, limits, now_ms, out, count),
+        }
+    }
+
+    fn decide_up_to<const MOST: usize>(
+        &self,
+        key: u128,
+        limits: &[WindowLimit],
+        now_ms: u64,
+        out: &mut [WindowState],
+        count: bool,
+    ) -> Verdict {
+        let limits = &limits[..limits.len().min(MOST)];
+        let mut counters = [Counter::default(); MOST];
+        let mut carried = [0.0; MOST];
         let mut exhausted = None;
 
         let mut shard = self.0.shard(key);

@@ -267,14 +267,14 @@ impl KeyFilter {
         plain.or_else(|| self.hashes.as_ref()?.get(digest(&SHA256, key).as_ref()))
     }
 
-    fn look<'x>(&self, place: &KeyLocation, request: &'x Request) -> Lookup<'x> {
+    fn look<'x>(&self, place: &'x KeyLocation, request: &'x Request) -> Lookup<'x> {
         match place {
             KeyLocation::Header(name) => {
-                let Some(first) = request.headers.get(name.as_bytes()) else {
+                let mut values = request.headers.get_all(name.as_bytes());
+                let Some(first) = values.next() else {
                     return Lookup::Absent;
                 };
-                let refuses = self.on_multiple == MultipleKeys::Refuse;
-                match refuses && request.headers.get_all(name.as_bytes()).nth(1).is_some() {
+                match self.on_multiple == MultipleKeys::Refuse && values.next().is_some() {
                     true => Lookup::Several,
                     false => Lookup::Key(first.into()),
                 }

@@ -98,12 +98,22 @@ impl CompiledLimit {
 
     /// The limit for this call; `None` where a variable has no good value.
     pub(super) fn read(&self, exchange: &Exchange) -> Option<WindowLimit> {
-        let milliseconds = |seconds: &Number| {
-            let seconds = seconds.read(exchange).filter(|seconds| *seconds > 0)?;
+        let count = self.count.read_positive(exchange)?;
+        self.of(count, |seconds| seconds.read(exchange))
+    }
+
+    /// The limit, if it is the same for all calls.
+    pub(super) fn fixed(&self) -> Option<WindowLimit> {
+        self.of(self.count.fixed()?, Number::fixed)
+    }
+
+    fn of(&self, limit: u64, seconds: impl Fn(&Number) -> Option<u64>) -> Option<WindowLimit> {
+        let milliseconds = |number: &Number| {
+            let seconds = seconds(number).filter(|seconds| *seconds > 0)?;
             Some(seconds.saturating_mul(1_000))
         };
         Some(WindowLimit {
-            limit: self.count.read_positive(exchange)?,
+            limit,
             window: match &self.window {
                 Span::Fixed(window) => *window,
                 Span::FromFirst(seconds) => Window::FromFirst {

@@ -4,7 +4,9 @@ use super::compiled::{CompiledLimit, Names, length_ms};
 use super::{Config, MissingKey, OnFailure};
 use crate::rate_key::RateKey;
 use crate::rate_key::settled::is_settled;
-use weir_flow::rate_limit::{Counters, Limiter, MAX_LIMITS, Verdict, Window, WindowLimit, WindowState};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use weir_flow::rate_limit::{Counters, Limiter, MAX_LIMITS, Verdict, WindowLimit, WindowState};
 use weir_plugin::headers::FieldName;
 use weir_plugin::{Exchange, Filter, Headers, Indeterminate, Outcome, Phases, Refusal, RefusalKind};
 
@@ -28,6 +30,8 @@ pub(super) struct Group {
     pub(super) by: RateKey,
     pub(super) when_key_missing: KeyFallback,
     limits: Vec<CompiledLimit>,
+    /// The limits, if they are the same for all calls.
+    fixed: Option<Vec<WindowLimit>>,
 }
 
 /// What happens where there is no key.
@@ -46,46 +50,50 @@ pub(super) enum NoKey {
     WithTheNext,
 }
 
-/// The limits of a group for one call.
-#[derive(Clone, Copy)]
-pub(super) struct Limited {
-    limits: [WindowLimit; MAX_LIMITS],
-    count: usize,
-}
-
-impl Limited {
-    pub(super) fn as_slice(&self) -> &[WindowLimit] {
-        &self.limits[..self.count]
-    }
-}
-
 impl Group {
-    /// The limits for this call, as many as there is room for after `taken` others.
-    pub(super) fn read(&self, exchange: &Exchange, taken: usize) -> Result<Limited, Failure> {
-        let unset = WindowLimit {
-            window: Window::Second,
-            limit: 0,
-        };
-        let mut limits = [unset; MAX_LIMITS];
-        let count = self.limits.len().min(MAX_LIMITS - taken);
-        for (limit, compiled) in limits.iter_mut().zip(&self.limits) {
-            *limit = compiled.read(exchange).ok_or(Failure)?;
+    fn new(by: RateKey, when_key_missing: KeyFallback, limits: Vec<CompiledLimit>) -> Self {
+        Self {
+            by,
+            when_key_missing,
+            fixed: limits.iter().map(CompiledLimit::fixed).collect(),
+            limits,
         }
-        Ok(Limited { limits, count })
+    }
+
+    /// The limits for this call, as many as there is room for after `taken` others. Nearly always they are the same for all
+    /// calls.
+    pub(super) fn read(&self, exchange: &Exchange, taken: usize) -> Result<Cow<'_, [WindowLimit]>, Failure> {
+        let room = MAX_LIMITS - taken;
+        if let Some(fixed) = &self.fixed {
+            return Ok(Cow::Borrowed(&fixed[..fixed.len().min(room)]));
+        }
+        let limits = self.limits.iter().take(room);
+        let limits: Option<Vec<WindowLimit>> = limits.map(|limit| limit.read(exchange)).collect();
+        limits.map(Cow::Owned).ok_or(Failure)
     }
 }
 
-/// How a group's limits stand after a decision.
-#[derive(Clone, Copy, Default)]
+/// How the limit stands that leaves the fewest calls, after a decision.
+#[derive(Clone, Copy)]
 struct WindowStatus {
     state: WindowState,
     length_ms: u64,
 }
 
+impl WindowStatus {
+    /// Fewer calls are tighter, and of as many those of a longer window.
+    fn is_tighter_than(&self, other: &Self) -> bool {
+        let rank = |it: &Self| (it.state.remaining, Reverse(it.length_ms));
+        rank(self) < rank(other)
+    }
+}
+
 /// What came of all groups so far.
 pub(super) struct Decision {
     pub(super) allowed: bool,
-    windows: [WindowStatus; MAX_LIMITS],
+    /// Of all limits so far.
+    tightest: Option<WindowStatus>,
+    /// How many limits there were.
     pub(super) count: usize,
     passes_uncounted: bool,
 }
@@ -94,7 +102,7 @@ impl Default for Decision {
     fn default() -> Self {
         Self {
             allowed: true,
-            windows: [WindowStatus::default(); MAX_LIMITS],
+            tightest: None,
             count: 0,
             passes_uncounted: false,
         }
@@ -135,23 +143,21 @@ impl Limits {
         for (index, limit) in config.limits.into_iter().enumerate() {
             match limit.by.clone() {
                 None => common.push(CompiledLimit::new(limit)),
-                Some(by) => groups.push(Group {
-                    by: RateKey::new(scope, 1 + index as u8, by),
-                    when_key_missing: KeyFallback::Skip,
-                    limits: vec![CompiledLimit::new(limit)],
-                }),
+                Some(by) => groups.push(Group::new(
+                    RateKey::new(scope, 1 + index as u8, by),
+                    KeyFallback::Skip,
+                    vec![CompiledLimit::new(limit)],
+                )),
             }
         }
         if !common.is_empty() {
-            groups.push(Group {
-                by: RateKey::new(scope, 0, config.by),
-                when_key_missing: match config.when_key_missing {
-                    MissingKey::Ip => KeyFallback::Ip,
-                    MissingKey::Nothing => KeyFallback::Pass,
-                    MissingKey::Fail => KeyFallback::Fail,
-                },
-                limits: common,
-            });
+            let when_key_missing = match config.when_key_missing {
+                MissingKey::Ip => KeyFallback::Ip,
+                MissingKey::Nothing => KeyFallback::Pass,
+                MissingKey::Fail => KeyFallback::Fail,
+            };
+            let by = RateKey::new(scope, 0, config.by);
+            groups.push(Group::new(by, when_key_missing, common));
         }
         Self {
             counters: limiter.counters(scope),
@@ -187,7 +193,7 @@ impl Limits {
             if !decision.allowed {
                 break;
             }
-            note(group, key, limits.as_slice(), now_ms, exchange);
+            note(group, key, &limits, now_ms, exchange);
         }
         decision.conclude()
     }
@@ -197,36 +203,50 @@ impl Limits {
         &self,
         group: &Group,
         key: u128,
-        limits: &Limited,
+        limits: &[WindowLimit],
         now_ms: u64,
         exchange: &mut Exchange,
         decision: &mut Decision,
     ) {
-        let mut states = [WindowState::default(); MAX_LIMITS];
-        let verdict = self.counters.take(key, limits.as_slice(), now_ms, &mut states);
-        self.note_status(group, limits, &states, verdict, exchange, decision);
+        // Nearly always there is one, which needs no room for eight.
+        let mut one = [WindowState::default()];
+        let mut several;
+        let states: &mut [WindowState] = match limits {
+            [_] => &mut one,
+            _ => {
+                several = [WindowState::default(); MAX_LIMITS];
+                &mut several
+            }
+        };
+        let verdict = self.counters.take(key, limits, now_ms, states);
+        self.note_status(group, limits, states, verdict, exchange, decision);
     }
 
     /// Notes how a group has decided, and tells it.
     pub(super) fn note_status(
         &self,
         group: &Group,
-        limits: &Limited,
+        limits: &[WindowLimit],
         states: &[WindowState],
         verdict: Verdict,
         exchange: &mut Exchange,
         decision: &mut Decision,
     ) {
-        let before = decision.count;
         decision.allowed = matches!(verdict, Verdict::Allowed);
-        for (limit, state) in limits.as_slice().iter().zip(states) {
-            decision.windows[decision.count] = WindowStatus {
+        for (limit, state) in limits.iter().zip(states) {
+            let status = WindowStatus {
                 state: *state,
                 length_ms: length_ms(limit.window),
             };
+            if decision
+                .tightest
+                .is_none_or(|known| status.is_tighter_than(&known))
+            {
+                decision.tightest = Some(status);
+            }
             decision.count += 1;
         }
-        self.tell(group, &decision.windows[before..decision.count], exchange);
+        self.tell(group, &states[..limits.len().min(states.len())], exchange);
     }
 
     /// What becomes of the call.
@@ -255,21 +275,19 @@ impl Limits {
     }
 
     /// Headers about each limit of a group.
-    fn tell(&self, group: &Group, windows: &[WindowStatus], exchange: &mut Exchange) {
-        for (limit, window) in group.limits.iter().zip(windows) {
+    fn tell(&self, group: &Group, states: &[WindowState], exchange: &mut Exchange) {
+        for (limit, state) in group.limits.iter().zip(states) {
             let names = &limit.headers;
             let out = &mut exchange.response_headers;
-            set_number(out, names.limit.as_ref(), window.state.limit);
-            set_number(out, names.remaining.as_ref(), window.state.remaining);
-            self.set_reset(out, names.reset.as_ref(), window.state.reset_ms);
+            set_number(out, names.limit.as_ref(), state.limit);
+            set_number(out, names.remaining.as_ref(), state.remaining);
+            self.set_reset(out, names.reset.as_ref(), state.reset_ms);
         }
     }
 
     /// Headers about the tightest limit.
     fn sum_up(&self, decision: &Decision, exchange: &mut Exchange) {
-        let windows = decision.windows[..decision.count].iter();
-        let tightest = windows.min_by_key(|it| (it.state.remaining, std::cmp::Reverse(it.length_ms)));
-        let Some(WindowStatus { state, .. }) = tightest else {
+        let Some(WindowStatus { state, .. }) = &decision.tightest else {
             return;
         };
         let jitter = match self.jitter_s {

@@ -1,11 +1,11 @@
 //! Instances of `rate-limit` whose counts several gateways share: each call asks the Redis, or counts here what is
 //! settled there later.
 
-use super::engine::{Decision, Failure, Group, Limited, Limits, NoKey};
+use super::engine::{Decision, Failure, Group, Limits, NoKey};
 use crate::rate_key::settled::is_settled;
 use crate::redis::{Accumulator, Shared, answer, run, windows};
 use std::sync::Arc;
-use weir_flow::rate_limit::{MAX_LIMITS, WindowState};
+use weir_flow::rate_limit::{MAX_LIMITS, WindowLimit, WindowState};
 use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCommand};
 
 /// An instance of which each call asks the Redis.
@@ -21,7 +21,7 @@ struct Progress {
     /// The groups that are done with.
     done: usize,
     /// The limits of the group that is being asked.
-    asked: Option<Limited>,
+    asked: Option<Vec<WindowLimit>>,
 }
 
 impl AskedLimits {
@@ -40,8 +40,8 @@ impl AskedLimits {
                 },
             };
             let limits = group.read(exchange, progress.decision.count)?;
-            progress.asked = Some(limits);
-            let call = windows::take(&self.shared, &name, limits.as_slice(), now_ms);
+            let call = windows::take(&self.shared, &name, &limits, now_ms);
+            progress.asked = Some(limits.into_owned());
             return Ok(Some(run(call)));
         }
         Ok(None)
@@ -53,8 +53,8 @@ impl AskedLimits {
         progress.done += 1;
         let now_ms = exchange.unix_ms();
         let mut states = [WindowState::default(); MAX_LIMITS];
-        let taken = answer(exchange)
-            .and_then(|answer| windows::taken(limits.as_slice(), now_ms, &answer.numbers, &mut states));
+        let taken =
+            answer(exchange).and_then(|answer| windows::taken(&limits, now_ms, &answer.numbers, &mut states));
         if let Some(verdict) = taken {
             let decision = &mut progress.decision;
             self.limits

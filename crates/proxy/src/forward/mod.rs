@@ -15,6 +15,7 @@ mod informational;
 mod overload;
 mod pump;
 mod relay;
+mod secure_target;
 mod sticky;
 
 pub use balance::{PickRequest, choose};
@@ -30,7 +31,6 @@ use crate::pool::{IdleList, PoolKey, UpstreamConnection, UpstreamProtocol};
 use crate::reply;
 use crate::serve::RequestContext;
 use crate::timer::{Timer, later};
-use rustls::pki_types::ServerName;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
@@ -320,41 +320,50 @@ impl RequestContext<'_> {
         };
         self.exchange.upstream = Some(address);
         let speaks = self.speaks(plan);
-        let tls = match &plan.forward.tls {
-            None => None,
-            Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
-                Some(name) => Some((tls.id, name)),
-                None => return AttemptResult::Failed(Failure::Connect),
-            },
+        let named = self.named_target(plan, target, index);
+        let own_key;
+        let key = match &named {
+            Some(named) => &named.key,
+            None => {
+                let tls = match &plan.forward.tls {
+                    None => None,
+                    Some(tls) => match tls.name.clone().or_else(|| self.server_name(plan, target)) {
+                        Some(name) => Some((tls.id, name)),
+                        None => return AttemptResult::Failed(Failure::Connect),
+                    },
+                };
+                own_key = PoolKey { address, tls };
+                &own_key
+            }
         };
-        let key = PoolKey { address, tls };
         let bounds = &plan.upstream.keepalive;
         let pool = &self.worker.pool;
-        let http1 = || match (target.address, &key.tls) {
+        let http1 = || match (target.address, &named) {
             // All connections to it are alike: their list is found by its place, without a hash of the key.
-            (Some(_), None) if plan.place != NOWHERE => {
+            (Some(_), None) if plan.place != NOWHERE && key.tls.is_none() => {
                 let place = (plan.place as usize, index);
-                let list = self.serving.idle_list(place, || pool.list(&key));
+                let list = self.serving.idle_list(place, || pool.list(key));
                 IdleList::take(&list, bounds, now)
             }
-            _ => pool.take(&key, bounds, now),
+            (_, Some(named)) => IdleList::take(&named.idle, bounds, now),
+            _ => pool.take(key, bounds, now),
         };
         let reused = match speaks {
             UpstreamProtocol::Http1 => http1(),
-            UpstreamProtocol::Http2 => self.worker.streams.take(&key, bounds, now),
-            UpstreamProtocol::Either => self.worker.streams.take(&key, bounds, now).or_else(http1),
+            UpstreamProtocol::Http2 => self.worker.streams.take(key, bounds, now),
+            UpstreamProtocol::Either => self.worker.streams.take(key, bounds, now).or_else(http1),
         };
         if let Some(connection) = reused {
             self.worker.metrics.upstream_connections_reused.increment();
-            match self.attempt(plan, target, &key, connection, true).await {
+            match self.attempt(plan, target, key, connection, true).await {
                 AttemptResult::Failed(Failure::StaleConnection)
                     if self.is_idempotent() && self.is_replayable() => {}
                 AttemptResult::Failed(Failure::Unprocessed) if self.is_replayable() => {}
                 other => return other,
             }
         }
-        match self.connect(plan, &key, speaks).await {
-            Ok(Some(connection)) => self.attempt(plan, target, &key, connection, false).await,
+        match self.connect(plan, key, speaks).await {
+            Ok(Some(connection)) => self.attempt(plan, target, key, connection, false).await,
             Ok(None) => AttemptResult::Stopped(ShortCircuit::Gone),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 AttemptResult::Failed(Failure::ConnectTimeout)
@@ -373,31 +382,6 @@ impl RequestContext<'_> {
             Scheme::H2 => UpstreamProtocol::Either,
             _ => UpstreamProtocol::Http2,
         }
-    }
-
-    /// The name that a target is asked for over TLS: the one that it is told in `Host`, without the port.
-    fn server_name(&self, plan: &ForwardPlan<'_>, target: &Target) -> Option<ServerName<'static>> {
-        let request = &self.exchange.request;
-        let exchange = &self.exchange;
-        let own = own_host(
-            exchange.upstream_host.as_deref(),
-            exchange.upstream_host_yields,
-            plan.forward,
-        );
-        let told = match (own, &plan.forward.upstream_host) {
-            (Some(host), _) => host,
-            (None, UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host)) => host.as_bytes(),
-            (None, UpstreamHost::Target) => target.host.as_bytes(),
-            (None, UpstreamHost::Client) => request.host.as_slice(),
-        };
-        [told, target.host.as_bytes()].into_iter().find_map(|host| {
-            let host = match host.first()? {
-                b'[' => &host[1..memchr::memchr(b']', host)?],
-                _ => &host[..memchr::memchr(b':', host).unwrap_or(host.len())],
-            };
-            let name = std::str::from_utf8(host).ok()?;
-            ServerName::try_from(name.to_owned()).ok()
-        })
     }
 
     /// Connects; `None` when the client went meanwhile.

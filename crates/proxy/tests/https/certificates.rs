@@ -122,6 +122,45 @@ fn connections_made_by_other_rules_are_not_shared() {
 }
 
 #[test]
+fn names_that_calls_tell_hold_for_these_calls_only() {
+    let good = Made::signed_for("a.test");
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    model["certificates"] = json!([{"names": ["*"], "key_pairs": [good.pair()]}]);
+    let behind = TestGateway::start(model);
+    let mut model = simple_model(behind.address);
+    model["services"][0]["url"] = json!(format!("https://{}", behind.address));
+    model["services"][0]["tls"] = json!({"authorities": good.authority});
+    model["routes"][0]["match"] = json!([{"path": "/client"}]);
+    model["routes"][0]["upstream_host"] = json!("client");
+    let mut fixed = model["routes"][0].clone();
+    fixed["name"] = json!("fixed");
+    fixed["match"] = json!([{"path": "/fixed"}]);
+    fixed["upstream_host"] = json!({"fixed": "a.test"});
+    let mut target = fixed.clone();
+    target["name"] = json!("target");
+    target["match"] = json!([{"path": "/target"}]);
+    target["upstream_host"] = json!("target");
+    model["routes"].as_array_mut().unwrap().extend([fixed, target]);
+    let gateway = TestGateway::start(model);
+    let mut client = gateway.connect();
+    // The certificate is good for `a.test`, and not for the target's address.
+    for (path, host, wanted) in [
+        ("/client", "a.test", 200),
+        ("/client", "b.test", 502),
+        ("/target", "a.test", 502),
+        ("/fixed", "b.test", 200),
+        ("/target", "a.test", 502),
+        ("/client", "b.test", 502),
+        ("/client", "a.test", 200),
+    ] {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(client.response().unwrap().status(), wanted, "{path} {host}");
+    }
+}
+
+#[test]
 fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
     let good = Made::signed_for("a.test");
     let upstream = Upstream::bind();

@@ -48,11 +48,12 @@ impl Bounds {
     }
 }
 
-/// One worker's histogram of one series.
+/// One worker's histogram of one series. Its sum stands beside the lowest buckets, which most calls fall into.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Histogram {
-    buckets: [Counter; BUCKETS],
     sum_micros: Counter,
+    buckets: [Counter; BUCKETS],
 }
 
 impl Histogram {
@@ -68,6 +69,27 @@ impl Histogram {
     }
 }
 
+/// Two histograms with the bounds of requests, side by side: nearly always a call falls into the same bucket of both.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(super) struct HistogramPair {
+    sums_micros: [Counter; 2],
+    buckets: [[Counter; 2]; BUCKETS],
+}
+
+impl HistogramPair {
+    #[inline]
+    pub(super) fn observe<const WHICH: usize>(&self, micros: u32) {
+        self.buckets[REQUEST_BOUNDS.bucket(micros)][WHICH].increment();
+        self.sums_micros[WHICH].add(u64::from(micros));
+    }
+
+    pub(super) fn reset(&self) {
+        self.buckets.iter().flatten().for_each(Counter::reset);
+        self.sums_micros.iter().for_each(Counter::reset);
+    }
+}
+
 /// A histogram summed over workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HistogramTotals {
@@ -78,10 +100,20 @@ pub(super) struct HistogramTotals {
 
 impl HistogramTotals {
     pub(super) fn add(&mut self, histogram: &Histogram) {
-        for (total, bucket) in self.buckets.iter_mut().zip(&histogram.buckets) {
+        self.add_counters(histogram.buckets.iter(), &histogram.sum_micros);
+    }
+
+    /// Adds one of two.
+    pub(super) fn add_of(&mut self, pair: &HistogramPair, which: usize) {
+        let buckets = pair.buckets.iter().map(|bucket| &bucket[which]);
+        self.add_counters(buckets, &pair.sums_micros[which]);
+    }
+
+    fn add_counters<'h>(&mut self, buckets: impl Iterator<Item = &'h Counter>, sum: &Counter) {
+        for (total, bucket) in self.buckets.iter_mut().zip(buckets) {
             *total = total.wrapping_add(bucket.get());
         }
-        self.sum_micros = self.sum_micros.wrapping_add(histogram.sum_micros.get());
+        self.sum_micros = self.sum_micros.wrapping_add(sum.get());
     }
 
     /// All observations. Taken from the buckets, so that it always equals the `+Inf` bucket.
@@ -93,6 +125,22 @@ impl HistogramTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Histogram {
+        /// The sum and the first buckets.
+        pub(in super::super) fn shortest(&self, count: usize) -> impl Iterator<Item = &Counter> {
+            std::iter::once(&self.sum_micros).chain(&self.buckets[..count])
+        }
+    }
+
+    impl HistogramPair {
+        /// The sums and the first buckets.
+        pub(in super::super) fn shortest(&self, count: usize) -> impl Iterator<Item = &Counter> {
+            self.sums_micros
+                .iter()
+                .chain(self.buckets[..count].iter().flatten())
+        }
+    }
 
     #[test]
     fn a_duration_falls_into_the_first_bucket_that_is_not_below_it() {

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::counter::Counter;
-use super::histogram::{GATEWAY_BOUNDS, Histogram, HistogramTotals, REQUEST_BOUNDS};
+use super::histogram::{GATEWAY_BOUNDS, Histogram, HistogramPair, HistogramTotals};
 
 /// Names the series of one (service, route) pair, as the [`Registry`](super::Registry) allotted it. Copied
 /// into a compiled route; the names themselves stay off the request path.
@@ -89,16 +89,23 @@ fn status_index(status: u16) -> usize {
     )
 }
 
-/// One worker's counters of one slot, some 700 bytes.
+/// The histograms of [`SeriesCounters::requests`].
+const TOTAL: usize = 0;
+const UPSTREAM: usize = 1;
+
+/// One worker's counters of one slot, some 700 bytes. A gateway with many routes has them in no near cache, so what most
+/// calls count lies in three lines of 64 bytes: the epoch, bytes and the gateway's shortest times; the shortest times of
+/// calls; status 200.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct SeriesCounters {
     epoch: AtomicU16,
-    statuses: [Counter; STATUSES],
     bytes_in: Counter,
     bytes_out: Counter,
-    total: Histogram,
-    upstream: Histogram,
     gateway: Histogram,
+    /// Of whole calls, and of their parts on upstreams.
+    requests: HistogramPair,
+    statuses: [Counter; STATUSES],
 }
 
 impl SeriesCounters {
@@ -108,9 +115,8 @@ impl SeriesCounters {
             statuses: std::array::from_fn(|_| Counter::default()),
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
-            total: Histogram::default(),
-            upstream: Histogram::default(),
             gateway: Histogram::default(),
+            requests: HistogramPair::default(),
         }
     }
 
@@ -130,8 +136,7 @@ impl SeriesCounters {
         self.statuses.iter().for_each(Counter::reset);
         self.bytes_in.reset();
         self.bytes_out.reset();
-        self.total.reset();
-        self.upstream.reset();
+        self.requests.reset();
         self.gateway.reset();
         // Pairs with the load in `SeriesTotals::add`: who sees the new epoch sees the zeros.
         self.epoch.store(epoch, Ordering::Release);
@@ -142,9 +147,9 @@ impl SeriesCounters {
         self.statuses[status_index(seen.status)].increment();
         self.bytes_in.add(seen.bytes_in);
         self.bytes_out.add(seen.bytes_out);
-        self.total.observe(&REQUEST_BOUNDS, seen.total_us);
+        self.requests.observe::<TOTAL>(seen.total_us);
         if seen.upstream_us > 0 {
-            self.upstream.observe(&REQUEST_BOUNDS, seen.upstream_us);
+            self.requests.observe::<UPSTREAM>(seen.upstream_us);
         }
         self.gateway
             .observe(&GATEWAY_BOUNDS, seen.total_us.saturating_sub(seen.upstream_us));
@@ -187,8 +192,8 @@ impl SeriesTotals {
         }
         self.bytes_in = self.bytes_in.wrapping_add(counters.bytes_in.get());
         self.bytes_out = self.bytes_out.wrapping_add(counters.bytes_out.get());
-        self.total.add(&counters.total);
-        self.upstream.add(&counters.upstream);
+        self.total.add_of(&counters.requests, TOTAL);
+        self.upstream.add_of(&counters.requests, UPSTREAM);
         self.gateway.add(&counters.gateway);
     }
 
@@ -245,6 +250,27 @@ mod tests {
                 "{status}"
             );
         }
+    }
+
+    #[test]
+    fn what_most_calls_count_lies_in_three_cache_lines() {
+        let counters = SeriesCounters::new(FIRST_EPOCH);
+        let line = |counter: &Counter| {
+            (std::ptr::from_ref(counter).addr() - std::ptr::from_ref(&counters).addr()) / 64
+        };
+        let mut lines: Vec<usize> = [
+            &counters.bytes_in,
+            &counters.bytes_out,
+            &counters.statuses[status_index(200)],
+        ]
+        .into_iter()
+        .chain(counters.gateway.shortest(4))
+        .chain(counters.requests.shortest(2))
+        .map(line)
+        .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!((lines.len(), lines[0]), (3, 0), "{lines:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::runtime::Runtime;
 use crate::shared::{PublishedSnapshot, Shared};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,8 @@ use weir_telemetry::metrics::WorkerMetrics;
 
 /// How often a worker looks after what is idle.
 pub const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// Addresses of targets over TLS that a worker remembers.
+const MAX_NAMED: usize = 4096;
 /// Spare exchanges that a worker keeps.
 const SPARE_EXCHANGES: usize = 1024;
 
@@ -87,15 +90,16 @@ enum IdleLists {
     Several(Box<[Option<Rc<IdleList>>]>),
 }
 
-/// Where a target stands in the snapshot, and by which rules it is met over TLS.
+/// Where a target stands in the snapshot, by which rules it is met over TLS, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NamedPlace {
     pub upstream: u32,
     pub target: usize,
     pub tls: u64,
+    pub address: SocketAddr,
 }
 
-/// A target that is always met over TLS at the same address by the same name.
+/// A target that is always met over TLS by the same name.
 pub struct NamedTarget {
     pub key: PoolKey,
     /// The idle connections to it.
@@ -168,6 +172,10 @@ impl WorkerSnapshot {
             return Some(Rc::clone(known));
         }
         let made = Rc::new(make()?);
+        // Names may lead to ever new addresses.
+        if named.len() >= MAX_NAMED {
+            named.clear();
+        }
         named.insert(place, Rc::clone(&made));
         Some(made)
     }

@@ -320,7 +320,7 @@ impl RequestContext<'_> {
         };
         self.exchange.upstream = Some(address);
         let speaks = self.speaks(plan);
-        let named = self.named_target(plan, target, index);
+        let named = self.named_target(plan, target, index, address);
         let own_key;
         let key = match &named {
             Some(named) => &named.key,

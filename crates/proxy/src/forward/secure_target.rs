@@ -6,21 +6,22 @@ use crate::pool::PoolKey;
 use crate::serve::RequestContext;
 use crate::worker::{NamedPlace, NamedTarget};
 use rustls::pki_types::ServerName;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use weir_model::UpstreamHost;
 use weir_snapshot::Target;
 
 impl RequestContext<'_> {
-    /// A target over TLS whose address and name no call changes: both are put together once, and not for each call.
+    /// A target over TLS whose name no call changes: its key is made once for each address, and not for each call.
     /// `None`: the target is not one of these.
     pub(super) fn named_target(
         &self,
         plan: &ForwardPlan<'_>,
         target: &Target,
         index: usize,
+        address: SocketAddr,
     ) -> Option<Rc<NamedTarget>> {
-        let tls = plan.forward.tls.as_ref()?;
-        let address = target.address.filter(|_| plan.place != NOWHERE)?;
+        let tls = plan.forward.tls.as_ref().filter(|_| plan.place != NOWHERE)?;
         let is_by_target =
             plan.forward.upstream_host == UpstreamHost::Target && self.exchange.upstream_host.is_none();
         if tls.name.is_none() && !is_by_target {
@@ -30,6 +31,7 @@ impl RequestContext<'_> {
             upstream: plan.place,
             target: index,
             tls: tls.id,
+            address,
         };
         self.serving.named_target(place, || {
             let name = tls.name.clone().or_else(|| self.server_name(plan, target))?;

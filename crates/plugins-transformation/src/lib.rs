@@ -12,6 +12,7 @@ mod grpc_frames;
 mod grpc_status;
 pub mod grpc_transcode;
 pub mod grpc_web;
+pub mod jq;
 pub mod mocking;
 pub mod protobuf;
 pub mod redirect;

@@ -76,6 +76,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::websocket_validation::WebsocketValidation);
     registry.add(crate::xml_threat_protection::XmlThreatProtection);
     registry.add(crate::mirror::Mirror);
+    registry.add(crate::jq::Jq);
     registry.add(crate::mocking::Mocking);
     registry.add(crate::openapi_mock::OpenapiMock);
     registry.add(crate::openapi_validation::OpenapiValidation::default());

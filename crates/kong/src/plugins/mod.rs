@@ -24,6 +24,7 @@ mod hmac_auth;
 mod http_log;
 mod injection_protection;
 mod ip_restriction;
+mod jq;
 mod json_threat_protection;
 mod json_types;
 mod jwt;
@@ -199,6 +200,7 @@ pub static DEFINITIONS: &[Definition] = &[
     http_log::DEFINITION,
     injection_protection::DEFINITION,
     ip_restriction::DEFINITION,
+    jq::DEFINITION,
     json_threat_protection::DEFINITION,
     jwt::DEFINITION,
     kafka_log::DEFINITION,

@@ -104,7 +104,11 @@ pub static NAMES: &[PluginName] = &[
     )
     .paid(),
     PluginName::served("ip-restriction"),
-    PluginName::refused("jq", NOT_BUILT).paid(),
+    PluginName::differs(
+        "jq",
+        &["programs are bounded in steps, memory and depth; `input`, `env`, modules and dates are refused, and a body that a program fails on is refused ([jq](plugins/jq.md))"],
+    )
+    .paid(),
     PluginName::served("json-threat-protection").paid(),
     PluginName::refused("jwe-decrypt", NOT_BUILT).paid(),
     PluginName::differs(

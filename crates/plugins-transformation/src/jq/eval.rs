@@ -1,0 +1,677 @@
+//! Running a program. Every step is taken from a budget, and every value that is made has a bounded depth, so that any
+//! program ends soon, whatever it and its input are.
+
+use super::builtin;
+use super::parse::{Definition, Node, Pattern};
+use super::paths;
+use super::value::{TooDeep, Value};
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Bytes of the stack that a program may take.
+const MAX_STACK: usize = 512 << 10;
+
+/// Why a program, or a part of it, stops.
+#[derive(Debug)]
+pub enum Stop {
+    /// It fails with this; a `try` catches it.
+    Error(Value),
+    /// `break` of the label with this number.
+    Break(usize),
+    /// As many outputs as wanted are there.
+    Enough,
+    /// The budget is used up, or something is nested too deep. Nothing catches it.
+    Exhausted,
+}
+
+impl From<TooDeep> for Stop {
+    fn from(_: TooDeep) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// Fails with a message.
+pub fn fail<T>(message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Error(Value::text(message.into())))
+}
+
+/// A value on its way, and where it is in the input, if that is asked for.
+#[derive(Clone)]
+pub struct Item {
+    pub value: Value,
+    pub path: Option<Rc<Vec<Value>>>,
+}
+
+impl Item {
+    pub fn plain(value: Value) -> Self {
+        Self { value, path: None }
+    }
+
+    fn root(value: Value) -> Self {
+        Self {
+            value,
+            path: Some(Rc::default()),
+        }
+    }
+
+    /// A part of the value.
+    fn part(&self, step: Value, value: Value) -> Self {
+        let path = self.path.as_ref().map(|path| {
+            let mut longer = (**path).clone();
+            longer.push(step);
+            Rc::new(longer)
+        });
+        Self { value, path }
+    }
+}
+
+/// Outputs, and how many are wanted.
+pub struct Sink {
+    pub items: Vec<Item>,
+    most: usize,
+}
+
+impl Sink {
+    pub fn all() -> Self {
+        Self::first(usize::MAX)
+    }
+
+    pub fn first(most: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            most,
+        }
+    }
+
+    pub fn push(&mut self, item: Item) -> Result<(), Stop> {
+        self.items.push(item);
+        match self.items.len() >= self.most {
+            true => Err(Stop::Enough),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What names stand for, the innermost first.
+pub type Env<'p> = Option<Rc<Frame<'p>>>;
+
+pub struct Frame<'p> {
+    entry: Entry<'p>,
+    outer: Env<'p>,
+}
+
+enum Entry<'p> {
+    Variable(&'p str, Value),
+    Function(&'p Definition),
+    /// A parameter that is a program, with what its names stand for.
+    Closure(&'p str, &'p Node, Env<'p>),
+    Label(&'p str, usize),
+}
+
+fn with<'p>(env: &Env<'p>, entry: Entry<'p>) -> Env<'p> {
+    Some(Rc::new(Frame {
+        entry,
+        outer: env.clone(),
+    }))
+}
+
+/// About where the stack is. Programs recurse as their authors like, and a stack that is full ends the process.
+#[inline(never)]
+fn stack() -> usize {
+    let mark = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&mark)).addr()
+}
+
+/// Runs programs of one call.
+pub struct Machine<'p> {
+    prelude: &'p [Rc<Definition>],
+    left: Cell<u64>,
+    /// Where the stack was when the machine was made.
+    stack: usize,
+    labels: Cell<usize>,
+}
+
+/// What comes of a part that gives its outputs elsewhere.
+pub type Done = Result<(), Stop>;
+
+impl<'p> Machine<'p> {
+    /// A machine that takes so many steps at most.
+    pub fn new(prelude: &'p [Rc<Definition>], steps: u64) -> Self {
+        Self {
+            prelude,
+            left: Cell::new(steps),
+            stack: stack(),
+            labels: Cell::new(0),
+        }
+    }
+
+    /// Takes steps from the budget.
+    pub fn spend(&self, steps: usize) -> Done {
+        match self.left.get().checked_sub(steps as u64) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.left.set(0);
+                Err(Stop::Exhausted)
+            }
+        }
+    }
+
+    /// All outputs of a program.
+    pub fn run(&self, node: &'p Node, input: Value) -> Result<Vec<Value>, Stop> {
+        let mut sink = Sink::all();
+        self.eval(node, &None, &Item::plain(input), &mut sink)?;
+        Ok(sink.items.into_iter().map(|item| item.value).collect())
+    }
+
+    /// The outputs for an input.
+    pub fn outputs(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Item>, Stop> {
+        let mut sink = Sink::all();
+        self.eval(node, env, input, &mut sink)?;
+        Ok(sink.items)
+    }
+
+    /// The same without paths.
+    pub fn values(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Value>, Stop> {
+        let input = Item::plain(input.value.clone());
+        let items = self.outputs(node, env, &input)?;
+        Ok(items.into_iter().map(|item| item.value).collect())
+    }
+
+    /// Where the outputs are in the input, with their values.
+    pub fn paths(&self, node: &'p Node, env: &Env<'p>, input: &Value) -> Result<Vec<Item>, Stop> {
+        let items = self.outputs(node, env, &Item::root(input.clone()))?;
+        for item in &items {
+            match &item.path {
+                Some(path) => self.spend(1 + path.len() / 8)?,
+                None => {
+                    let shown = abridged(&item.value);
+                    return fail(format!("Invalid path expression with result {shown}"));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// A made value, which must not be asked for its path.
+    pub fn made(&self, input: &Item, value: Value, out: &mut Sink) -> Done {
+        if input.path.is_some() {
+            return fail(format!(
+                "Invalid path expression with result {}",
+                abridged(&value)
+            ));
+        }
+        self.spend(value.weight())?;
+        out.push(Item::plain(value))
+    }
+
+    /// Evaluates a part of a program.
+    pub fn eval(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        self.spend(1)?;
+        if self.stack.abs_diff(stack()) > MAX_STACK {
+            return Err(Stop::Exhausted);
+        }
+        match node {
+            Node::Identity => out.push(input.clone()),
+            Node::Literal(value) => self.made(input, value.clone(), out),
+            Node::Pipe(left, right) => {
+                for item in self.partial(left, env, input, out, right)? {
+                    self.eval(right, env, &item, out)?;
+                }
+                Ok(())
+            }
+            Node::Comma(left, right) => {
+                self.eval(left, env, input, out)?;
+                self.eval(right, env, input, out)
+            }
+            Node::Index(..) | Node::Slice(..) | Node::Iterate(_) | Node::Recurse => {
+                self.access(node, env, input, out)
+            }
+            Node::Arithmetic(..) | Node::Compare(..) | Node::Negate(_) => self.compute(node, env, input, out),
+            Node::And(..) | Node::Or(..) => self.logic(node, env, input, out),
+            Node::Text(..) | Node::Format(_) | Node::List(_) | Node::Object(_) => {
+                self.construct(node, env, input, out)
+            }
+            Node::If(condition, then, other) => self.condition((condition, then, other), env, input, out),
+            Node::Try(body, handler) => self.attempt(body, handler.as_deref(), env, input, out),
+            Node::Alternative(left, right) => self.alternative(left, right, env, input, out),
+            Node::Assign(..) | Node::Update(..) | Node::ArithmeticUpdate(..) => {
+                self.assign(node, env, input, out)
+            }
+            Node::Reduce(..) | Node::Foreach(..) => self.fold(node, env, input, out),
+            Node::Define(definition, rest) => {
+                let env = with(env, Entry::Function(definition));
+                self.eval(rest, &env, input, out)
+            }
+            Node::Bind(source, pattern, body) => {
+                for value in self.values(source, env, input)? {
+                    for env in self.bound(pattern, value, env, input)? {
+                        self.eval(body, &env, input, out)?;
+                    }
+                }
+                Ok(())
+            }
+            Node::Label(name, body) => {
+                let number = self.labels.get() + 1;
+                self.labels.set(number);
+                let env = with(env, Entry::Label(name, number));
+                match self.eval(body, &env, input, out) {
+                    Err(Stop::Break(found)) if found == number => Ok(()),
+                    done => done,
+                }
+            }
+            Node::Break(name) => Err(Stop::Break(label(env, name))),
+            Node::Variable(name) => self.made(input, variable(env, name), out),
+            Node::Call(name, arguments) => self.call(name, arguments, env, input, out),
+        }
+    }
+
+    /// The outputs of the left side of a pipe. If it fails behind some of them, these go on first.
+    fn partial(
+        &self,
+        left: &'p Node,
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+        right: &'p Node,
+    ) -> Result<Vec<Item>, Stop> {
+        let mut sink = Sink::all();
+        let done = self.eval(left, env, input, &mut sink);
+        if let Err(stop) = done {
+            for item in sink.items {
+                self.eval(right, env, &item, out)?;
+            }
+            return Err(stop);
+        }
+        Ok(sink.items)
+    }
+
+    fn access(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        match node {
+            Node::Recurse => self.recurse(input, out),
+            Node::Iterate(target) => {
+                for item in self.outputs(target, env, input)? {
+                    self.each(&item, out)?;
+                }
+                Ok(())
+            }
+            Node::Index(target, key) => {
+                for item in self.outputs(target, env, input)? {
+                    for key in self.values(key, env, input)? {
+                        let value = paths::index(&item.value, &key)?;
+                        self.spend(1)?;
+                        out.push(item.part(key, value))?;
+                    }
+                }
+                Ok(())
+            }
+            Node::Slice(target, from, to) => {
+                let bound = |bound: &'p Option<Box<Node>>| match bound {
+                    None => Ok(vec![Value::Null]),
+                    Some(node) => self.values(node, env, input),
+                };
+                for item in self.outputs(target, env, input)? {
+                    for to in bound(to)? {
+                        for from in bound(from)? {
+                            let key = paths::slice_key(from, to.clone())?;
+                            let value = paths::index(&item.value, &key)?;
+                            self.spend(value.weight())?;
+                            out.push(item.part(key, value))?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn each(&self, item: &Item, out: &mut Sink) -> Done {
+        match &item.value {
+            Value::List(list) => {
+                for (place, value) in list.items.iter().enumerate() {
+                    self.spend(1)?;
+                    out.push(item.part(Value::count(place), value.clone()))?;
+                }
+            }
+            Value::Object(object) => {
+                for (name, value) in object.members.iter() {
+                    self.spend(1)?;
+                    out.push(item.part(Value::Text(Rc::clone(name)), value.clone()))?;
+                }
+            }
+            Value::Null if item.path.is_some() => {}
+            other => return fail(format!("Cannot iterate over {}", described(other))),
+        }
+        Ok(())
+    }
+
+    fn recurse(&self, item: &Item, out: &mut Sink) -> Done {
+        self.spend(1)?;
+        out.push(item.clone())?;
+        if matches!(item.value, Value::List(_) | Value::Object(_)) {
+            let mut parts = Sink::all();
+            self.each(item, &mut parts)?;
+            for part in parts.items {
+                self.recurse(&part, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compute(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        match node {
+            Node::Negate(inner) => {
+                for value in self.values(inner, env, input)? {
+                    let Some(number) = value.as_f64() else {
+                        return fail(format!("{} cannot be negated", described(&value)));
+                    };
+                    self.made(input, Value::number(-number), out)?;
+                }
+            }
+            Node::Arithmetic(sign, left, right) => {
+                for right in self.values(right, env, input)? {
+                    for left in self.values(left, env, input)? {
+                        let value = builtin::arithmetic(self, *sign, &left, &right)?;
+                        self.made(input, value, out)?;
+                    }
+                }
+            }
+            Node::Compare(sign, left, right) => {
+                for right in self.values(right, env, input)? {
+                    for left in self.values(left, env, input)? {
+                        let order = self.order(&left, &right)?;
+                        let holds = match *sign {
+                            "==" => order.is_eq(),
+                            "!=" => order.is_ne(),
+                            "<" => order.is_lt(),
+                            "<=" => order.is_le(),
+                            ">" => order.is_gt(),
+                            _ => order.is_ge(),
+                        };
+                        self.made(input, Value::Bool(holds), out)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How two values are ordered.
+    pub fn order(&self, left: &Value, right: &Value) -> Result<Ordering, Stop> {
+        let mut steps = 0;
+        let order = left.order(right, &mut steps);
+        self.spend(steps)?;
+        Ok(order)
+    }
+
+    fn logic(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        let (left, right, decides) = match node {
+            Node::And(left, right) => (left, right, false),
+            Node::Or(left, right) => (left, right, true),
+            _ => return Ok(()),
+        };
+        for left in self.values(left, env, input)? {
+            if left.is_true() == decides {
+                self.made(input, Value::Bool(decides), out)?;
+                continue;
+            }
+            for right in self.values(right, env, input)? {
+                self.made(input, Value::Bool(right.is_true()), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn condition(
+        &self,
+        (condition, then, other): (&'p Node, &'p Node, &'p Option<Box<Node>>),
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        for value in self.values(condition, env, input)? {
+            match (value.is_true(), other) {
+                (true, _) => self.eval(then, env, input, out)?,
+                (false, Some(other)) => self.eval(other, env, input, out)?,
+                (false, None) => out.push(input.clone())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn attempt(
+        &self,
+        body: &'p Node,
+        handler: Option<&'p Node>,
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        match self.eval(body, env, input, out) {
+            Err(Stop::Error(error)) => match handler {
+                None => Ok(()),
+                Some(handler) => self.eval(handler, env, &Item::plain(error), out),
+            },
+            done => done,
+        }
+    }
+
+    fn alternative(
+        &self,
+        left: &'p Node,
+        right: &'p Node,
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        let mut sink = Sink::all();
+        match self.eval(left, env, input, &mut sink) {
+            Ok(()) | Err(Stop::Error(_)) => {}
+            stop => return stop,
+        }
+        let mut found = sink
+            .items
+            .into_iter()
+            .filter(|item| item.value.is_true())
+            .peekable();
+        if found.peek().is_none() {
+            return self.eval(right, env, input, out);
+        }
+        found.try_for_each(|item| out.push(item))
+    }
+
+    fn fold(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        let (source, pattern, first, update) = match node {
+            Node::Reduce(source, pattern, first, update)
+            | Node::Foreach(source, pattern, first, update, _) => (source, pattern, first, update),
+            _ => return Ok(()),
+        };
+        for first in self.values(first, env, input)? {
+            let mut state = Some(first);
+            for value in self.values(source, env, input)? {
+                for env in self.bound(pattern, value, env, input)? {
+                    let before = Item::plain(state.take().unwrap_or(Value::Null));
+                    let values = self.values(update, &env, &before)?;
+                    if let Node::Foreach(_, _, _, _, extract) = node {
+                        for value in &values {
+                            match extract {
+                                None => self.made(input, value.clone(), out)?,
+                                Some(extract) => {
+                                    self.eval(extract, &env, &Item::plain(value.clone()), out)?;
+                                }
+                            }
+                        }
+                        state = values.into_iter().last().or(Some(before.value));
+                    } else {
+                        state = values.into_iter().last();
+                    }
+                }
+            }
+            if let Node::Reduce(..) = node {
+                self.made(input, state.unwrap_or(Value::Null), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What names stand for once a value has met a pattern; several, where a name of a member has several values.
+    fn bound(
+        &self,
+        pattern: &'p Pattern,
+        value: Value,
+        env: &Env<'p>,
+        input: &Item,
+    ) -> Result<Vec<Env<'p>>, Stop> {
+        self.spend(1)?;
+        match pattern {
+            Pattern::Variable(name) => Ok(vec![with(env, Entry::Variable(name, value))]),
+            Pattern::List(items) => {
+                let mut envs = vec![env.clone()];
+                for (place, item) in items.iter().enumerate() {
+                    let part = paths::index(&value, &Value::count(place))?;
+                    let mut next = Vec::new();
+                    for env in &envs {
+                        next.extend(self.bound(item, part.clone(), env, input)?);
+                    }
+                    envs = next;
+                }
+                Ok(envs)
+            }
+            Pattern::Object(members) => {
+                let mut envs = vec![env.clone()];
+                for (own, name, inner) in members {
+                    let mut next = Vec::new();
+                    for env in &envs {
+                        for name in self.values(name, env, input)? {
+                            let part = paths::index(&value, &name)?;
+                            let env = match own {
+                                Some(own) => with(env, Entry::Variable(own, part.clone())),
+                                None => env.clone(),
+                            };
+                            match inner {
+                                Some(inner) => next.extend(self.bound(inner, part, &env, input)?),
+                                None => next.push(env),
+                            }
+                        }
+                    }
+                    envs = next;
+                }
+                Ok(envs)
+            }
+        }
+    }
+
+    fn call(
+        &self,
+        name: &'p str,
+        arguments: &'p [Node],
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        let mut frame = env.as_ref();
+        while let Some(found) = frame {
+            self.spend(1)?;
+            match &found.entry {
+                Entry::Closure(known, body, own) if *known == name && arguments.is_empty() => {
+                    return self.eval(body, own, input, out);
+                }
+                Entry::Function(known) if known.name == name && known.parameters.len() == arguments.len() => {
+                    // The function knows itself, and what was known where it stands.
+                    let own = Some(Rc::clone(found));
+                    return self.apply(known, arguments, own, env, input, out);
+                }
+                _ => {}
+            }
+            frame = found.outer.as_ref();
+        }
+        if builtin::is_native(name, arguments.len()) {
+            return builtin::call(self, (name, arguments), env, input, out);
+        }
+        let mut prelude = self.prelude.iter();
+        match prelude.find(|it| it.name == name && it.parameters.len() == arguments.len()) {
+            Some(known) => self.apply(known, arguments, None, env, input, out),
+            None => fail(format!("{name}/{} is not defined", arguments.len())),
+        }
+    }
+
+    /// Calls a function. `own`: what names stand for where it is defined.
+    fn apply(
+        &self,
+        function: &'p Definition,
+        arguments: &'p [Node],
+        own: Env<'p>,
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        let mut envs = vec![own];
+        for (parameter, argument) in function.parameters.iter().zip(arguments) {
+            let mut next = Vec::new();
+            for own in &envs {
+                match parameter.strip_prefix('$') {
+                    None => next.push(with(own, Entry::Closure(parameter, argument, env.clone()))),
+                    Some(name) => {
+                        for value in self.values(argument, env, input)? {
+                            let with_value = with(own, Entry::Variable(name, value));
+                            // Such a parameter can also be called.
+                            next.push(with(&with_value, Entry::Closure(name, argument, env.clone())));
+                        }
+                    }
+                }
+            }
+            envs = next;
+        }
+        for own in envs {
+            self.eval(&function.body, &own, input, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn variable(env: &Env<'_>, name: &str) -> Value {
+    let mut frame = env.as_ref();
+    while let Some(found) = frame {
+        match &found.entry {
+            Entry::Variable(known, value) if *known == name => return value.clone(),
+            _ => frame = found.outer.as_ref(),
+        }
+    }
+    Value::Null
+}
+
+fn label(env: &Env<'_>, name: &str) -> usize {
+    let mut frame = env.as_ref();
+    while let Some(found) = frame {
+        match &found.entry {
+            Entry::Label(known, number) if *known == name => return *number,
+            _ => frame = found.outer.as_ref(),
+        }
+    }
+    0
+}
+
+/// A value in a message.
+pub fn abridged(value: &Value) -> String {
+    let text = match value.size() > 64 {
+        true => "...".to_owned(),
+        false => value.to_json(false).to_string(),
+    };
+    match text.char_indices().nth(20) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A value and its kind in a message.
+pub fn described(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        other => format!("{} ({})", other.kind(), abridged(other)),
+    }
+}

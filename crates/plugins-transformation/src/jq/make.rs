@@ -1,0 +1,144 @@
+//! Running the parts of a program that make values: lists, objects, texts and assignments.
+
+use super::builtin::{self, arithmetic};
+use super::eval::{Done, Env, Item, Machine, Sink, Stop, fail};
+use super::parse::{Node, TextPart};
+use super::paths::{delete_paths, get_path, set_path};
+use super::value::{Members, Value};
+use std::rc::Rc;
+
+impl<'p> Machine<'p> {
+    pub(super) fn construct(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        match node {
+            Node::List(None) => self.made(input, Value::list(Vec::new())?, out),
+            Node::List(Some(inner)) => {
+                let items = self.values(inner, env, input)?;
+                self.spend(items.len() / 8)?;
+                self.made(input, Value::list(items)?, out)
+            }
+            Node::Format(name) => {
+                let text = builtin::format(self, name, &input.value)?;
+                self.made(input, Value::text(text), out)
+            }
+            Node::Text(format, parts) => {
+                let name = format.as_deref().unwrap_or("text");
+                let mut texts = vec![String::new()];
+                for part in parts {
+                    texts = self.extended(texts, part, name, env, input)?;
+                }
+                for text in texts {
+                    self.made(input, Value::text(text), out)?;
+                }
+                Ok(())
+            }
+            Node::Object(members) => self.object(members, Members::default(), env, input, out),
+            _ => Ok(()),
+        }
+    }
+
+    /// Texts, each with all that a part stands for behind it.
+    fn extended(
+        &self,
+        texts: Vec<String>,
+        part: &'p TextPart,
+        format: &str,
+        env: &Env<'p>,
+        input: &Item,
+    ) -> Result<Vec<String>, Stop> {
+        let program = match part {
+            TextPart::Plain(plain) => {
+                return Ok(texts.into_iter().map(|text| text + plain).collect());
+            }
+            TextPart::Program(program) => program,
+        };
+        let mut longer = Vec::new();
+        for value in self.values(program, env, input)? {
+            let shown = builtin::format(self, format, &value)?;
+            for text in &texts {
+                self.spend(1 + (text.len() + shown.len()) / 64)?;
+                longer.push(format!("{text}{shown}"));
+            }
+        }
+        Ok(longer)
+    }
+
+    fn object(
+        &self,
+        members: &'p [(Node, Node)],
+        made: Members,
+        env: &Env<'p>,
+        input: &Item,
+        out: &mut Sink,
+    ) -> Done {
+        let Some(((name, value), rest)) = members.split_first() else {
+            return self.made(input, Value::object(made)?, out);
+        };
+        for name in self.values(name, env, input)? {
+            let Value::Text(name) = name else {
+                return fail(format!("Object keys must be strings, not {}", name.kind()));
+            };
+            for value in self.values(value, env, input)? {
+                let mut longer = made.clone();
+                self.spend(1 + longer.len() / 4)?;
+                longer.insert(Rc::clone(&name), value);
+                self.object(rest, longer, env, input, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn assign(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+        let whole = &input.value;
+        match node {
+            Node::Update(left, right) => {
+                let mut value = whole.clone();
+                for place in self.paths(left, env, whole)? {
+                    let path = place.path.unwrap_or_default();
+                    let old = get_path(self, &value, &path)?;
+                    let mut first = Sink::first(1);
+                    match self.eval(right, env, &Item::plain(old), &mut first) {
+                        Ok(()) | Err(Stop::Enough) => {}
+                        stop => return stop,
+                    }
+                    value = match first.items.pop() {
+                        Some(new) => set_path(self, &value, &path, new.value)?,
+                        None => delete_paths(self, &value, vec![(*path).clone()])?,
+                    };
+                }
+                self.made(input, value, out)
+            }
+            Node::Assign(left, right) => {
+                for new in self.values(right, env, input)? {
+                    let mut value = whole.clone();
+                    for place in self.paths(left, env, whole)? {
+                        let path = place.path.unwrap_or_default();
+                        value = set_path(self, &value, &path, new.clone())?;
+                    }
+                    self.made(input, value, out)?;
+                }
+                Ok(())
+            }
+            Node::ArithmeticUpdate(sign, left, right) => {
+                for operand in self.values(right, env, input)? {
+                    let mut value = whole.clone();
+                    for place in self.paths(left, env, whole)? {
+                        let path = place.path.unwrap_or_default();
+                        let old = get_path(self, &value, &path)?;
+                        let new = match *sign {
+                            "//=" if old.is_true() => old,
+                            "//=" => operand.clone(),
+                            sign => {
+                                let sign = sign.chars().next().unwrap_or('+');
+                                arithmetic(self, sign, &old, &operand)?
+                            }
+                        };
+                        value = set_path(self, &value, &path, new)?;
+                    }
+                    self.made(input, value, out)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `jq`: changes JSON bodies of requests and responses with programs in the language of jq.
+//!
+//! ```yaml
+//! request: {program: ".user |= {id, name}"}
+//! response: {program: "del(.secret)", statuses: [200]}
+//! ```
+//!
+//! The language is Weir's own reading of jq's (without input and output, dates, modules and `$ENV`). A program takes a
+//! bounded number of steps and a bounded amount of memory, whatever it and the body are. Security: a body that a program
+//! fails on never passes unchanged: the request is refused, and the response is replaced by an error.
+
+mod builtin;
+mod check;
+mod eval;
+mod filter;
+mod lex;
+mod make;
+mod parse;
+mod paths;
+mod texts;
+mod value;
+
+use eval::{Machine, Stop};
+use filter::JqFilter;
+use parse::{Definition, Node, definitions, parse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::rc::Rc;
+use std::sync::Arc;
+use value::Value;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+
+/// The most bytes of a body that a configuration can allow.
+const MOST_BYTES: usize = 16 << 20;
+/// Steps that a program takes at most; each byte of the body allows for two more.
+const STEPS: u64 = 300_000;
+
+/// Configuration of `jq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What becomes of requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Work>,
+    /// What becomes of responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Work>,
+    /// The most bytes of a body; a larger one is refused.
+    pub max_body_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            request: None,
+            response: None,
+            max_body_bytes: 1 << 20,
+        }
+    }
+}
+
+/// A program and the bodies that it is for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The program.
+    pub program: String,
+    /// Media types of bodies that it works on, without parameters.
+    #[serde(default = "json_type")]
+    pub media_types: Vec<String>,
+    /// Statuses of responses that it works on; empty: all.
+    #[serde(default)]
+    pub statuses: Vec<u16>,
+    /// How its outputs are written.
+    #[serde(default)]
+    pub output: Output,
+}
+
+fn json_type() -> Vec<String> {
+    vec!["application/json".to_owned()]
+}
+
+/// How outputs are written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// Each in one line.
+    pub compact: bool,
+    /// Texts without quotes.
+    pub raw: bool,
+    /// One directly behind the other; texts without quotes.
+    pub join: bool,
+    /// Letters beyond ASCII are escaped.
+    pub ascii: bool,
+    /// Members in the order of their names.
+    pub sort_keys: bool,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self {
+            compact: true,
+            raw: false,
+            join: false,
+            ascii: false,
+            sort_keys: false,
+        }
+    }
+}
+
+/// A program that can be run.
+///
+/// It is read again for each body: what it is made of is not shared between threads.
+#[derive(Debug, Clone)]
+struct Program(Arc<str>);
+
+/// What is wrong with a program; `None`: nothing.
+pub fn fault(program: &str) -> Option<String> {
+    prepare(program).err()
+}
+
+fn prepare(program: &str) -> Result<(Node, Vec<Rc<Definition>>), String> {
+    let prelude = definitions(include_str!("prelude.jq"))?;
+    let node = parse(program)?;
+    check::check(&node, &prelude)?;
+    Ok((node, prelude))
+}
+
+/// Why there is no new body.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    NotJson,
+    Failed(String),
+    TooMuch,
+}
+
+impl Program {
+    /// The body that the program makes of another.
+    fn run(&self, body: &[u8], output: &Output) -> Result<Vec<u8>, Failure> {
+        thread_local! {
+            static PRELUDE: Vec<Rc<Definition>> = definitions(include_str!("prelude.jq")).unwrap_or_default();
+        }
+        let json: Json = serde_json::from_slice(body).map_err(|_| Failure::NotJson)?;
+        let input = Value::of_json(json).map_err(|_| Failure::TooMuch)?;
+        let node = parse(&self.0).map_err(Failure::Failed)?;
+        let steps = STEPS + 2 * body.len() as u64;
+        let outputs = PRELUDE.with(|prelude| {
+            let machine = Machine::new(prelude, steps);
+            let outputs = machine.run(&node, input)?;
+            // They are written out as a whole, however much of them is shared.
+            let size = outputs.iter().map(Value::size).sum();
+            machine.spend(size).map(|()| outputs)
+        });
+        match outputs {
+            Ok(outputs) => Ok(write(&outputs, output)),
+            Err(Stop::Error(error)) => Err(Failure::Failed(error.shown())),
+            Err(Stop::Break(_) | Stop::Enough) => Err(Failure::Failed("break".to_owned())),
+            Err(Stop::Exhausted) => Err(Failure::TooMuch),
+        }
+    }
+}
+
+fn write(outputs: &[Value], output: &Output) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (place, value) in outputs.iter().enumerate() {
+        if place > 0 && !output.join {
+            body.push(b'\n');
+        }
+        let text = match value {
+            Value::Text(text) if output.raw || output.join => text.to_string(),
+            other => {
+                let json = other.to_json(output.sort_keys);
+                match output.compact {
+                    true => json.to_string(),
+                    false => format!("{json:#}"),
+                }
+            }
+        };
+        match output.ascii {
+            false => body.extend_from_slice(text.as_bytes()),
+            true => {
+                for unit in text.encode_utf16() {
+                    match u8::try_from(unit).ok().filter(u8::is_ascii) {
+                        Some(byte) => body.push(byte),
+                        None => body.extend_from_slice(format!("\\u{unit:04x}").as_bytes()),
+                    }
+                }
+            }
+        }
+    }
+    body
+}
+
+/// The plugin.
+pub struct Jq;
+
+impl Plugin for Jq {
+    fn name(&self) -> &'static str {
+        "jq"
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Json, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        if config.request.is_none() && config.response.is_none() {
+            faults.add("request", "expected a program for requests or for responses");
+        }
+        for (field, work) in [("request", &config.request), ("response", &config.response)] {
+            if let Some(message) = work.as_ref().and_then(|work| fault(&work.program)) {
+                let place = DocPath::root().field(field).field("program");
+                faults.extend(vec![Diagnostic::error(place, message)]);
+            }
+        }
+        if config.max_body_bytes > MOST_BYTES {
+            faults.add("max_body_bytes", format!("expected at most {MOST_BYTES} bytes"));
+        }
+        faults.done()?;
+        Ok(Arc::new(JqFilter::new(config)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

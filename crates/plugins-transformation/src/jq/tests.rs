@@ -1,0 +1,502 @@
+//! Programs with what jq makes of them, programs that would not end, and bodies on their way.
+
+use super::{Failure, Jq, Output, Program, check, definitions, fault};
+use serde_json::json;
+use weir_plugin::Outcome;
+use weir_plugins_testkit::*;
+
+fn made(program: &str, input: &str) -> Result<String, Failure> {
+    let body = Program(program.into()).run(input.as_bytes(), &Output::default())?;
+    Ok(String::from_utf8(body).expect("text"))
+}
+
+/// Programs, inputs and outputs, as jq 1.7 prints them with `-c`.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    (".", r#"{"b":1,"a":[1.5,"x"]}"#, r#"{"b":1,"a":[1.5,"x"]}"#),
+    (".a.b", r#"{"a":{"b":2}}"#, "2"),
+    (".a?", "[1]", ""),
+    (r#"."a b""#, r#"{"a b":1}"#, "1"),
+    (".[1], .[-1], .[9]", "[1,2,3]", "2\n3\nnull"),
+    (".[1:], .[:-1], .[1:2]", "[1,2,3]", "[2,3]\n[1,2]\n[2]"),
+    (".[2:4]", r#""abcdef""#, r#""cd""#),
+    ("[.[] | . * 2]", "[1,2]", "[2,4]"),
+    ("..", "[[1]]", "[[1]]\n[1]\n1"),
+    (
+        r#"{a, "b": .c, (.d): 1}"#,
+        r#"{"a":0,"c":3,"d":"k"}"#,
+        r#"{"a":0,"b":3,"k":1}"#,
+    ),
+    (
+        r#".x as $v | {$v, w: $v | not}"#,
+        r#"{"x":true}"#,
+        r#"{"v":true,"w":false}"#,
+    ),
+    (r#""a\(.x)b\("c")""#, r#"{"x":1}"#, r#""a1bc""#),
+    (
+        r#"@base64, @uri, @json, @html, (@base64 | @base64d)"#,
+        r#""<&>é""#,
+        "\"PCY+w6k=\"\n\"%3C%26%3E%C3%A9\"\n\"\\\"<&>é\\\"\"\n\"&lt;&amp;&gt;é\"\n\"<&>é\"",
+    ),
+    (
+        r#"@csv, @tsv, @sh"#,
+        r#"[1,"a\"b",null,true]"#,
+        "\"1,\\\"a\\\"\\\"b\\\",,true\"\n\"1\\ta\\\"b\\t\\ttrue\"\n\"1 'a\\\"b' null true\"",
+    ),
+    ("1 + 2 * 3 - 4 / 2 % 3", "null", "5"),
+    ("7 % 3, -7 % 3, 1 / 4", "null", "1\n-1\n0.25"),
+    (
+        ". + null, [1] + [2], {a:1} + {b:2}, \"x\" + \"y\"",
+        "0",
+        "0\n[1,2]\n{\"a\":1,\"b\":2}\n\"xy\"",
+    ),
+    ("{a:{b:1}} * {a:{c:2}}", "null", r#"{"a":{"b":1,"c":2}}"#),
+    ("[1,2,1,3] - [1]", "null", "[2,3]"),
+    (r#""ab" * 3, "a,b" / ",""#, "null", "\"ababab\"\n[\"a\",\"b\"]"),
+    (
+        "1 < 2, \"a\" < \"b\", null < false, [] > {}, 1 == 1.0",
+        "null",
+        "true\ntrue\ntrue\nfalse\ntrue",
+    ),
+    (
+        "true and (true, false), (false or false), (null | not)",
+        "null",
+        "true\nfalse\nfalse\ntrue",
+    ),
+    (".a // \"d\", (false, null, 1) // 2", "{}", "\"d\"\n1"),
+    (
+        "if . > 1 then \"big\" elif . == 1 then \"one\" else \"small\" end",
+        "1",
+        "\"one\"",
+    ),
+    ("if false then 1 end", "5", "5"),
+    (
+        "try error(\"x\") catch ., (try (1, error(\"y\"), 3)), \"z\"",
+        "null",
+        "\"x\"\n1\n\"z\"",
+    ),
+    (".a[]?", r#"{"a":1}"#, ""),
+    ("reduce .[] as $x (0; . + $x)", "[1,2,3]", "6"),
+    (
+        "[foreach .[] as $x (0; . + $x; [$x, .])]",
+        "[1,2]",
+        "[[1,1],[2,3]]",
+    ),
+    (
+        "def f(x): x * 2; def g($a; $b): $a + $b; f(.), g(1; 2)",
+        "4",
+        "8\n3",
+    ),
+    (
+        "def fac: if . <= 1 then 1 else . * (. - 1 | fac) end; fac",
+        "10",
+        "3628800",
+    ),
+    (". as [$a, {b: $c}] | [$c, $a]", r#"[1,{"b":2}]"#, "[2,1]"),
+    ("label $out | 1, 2, break $out, 3", "null", "1\n2"),
+    (
+        "[limit(3; range(10))], first(range(5; 10)), [range(0; 10; 4)], isempty(empty)",
+        "null",
+        "[0,1,2]\n5\n[0,4,8]\ntrue",
+    ),
+    (
+        "[.[] | select(.id > 1) | .n]",
+        r#"[{"id":1,"n":"a"},{"id":2,"n":"b"}]"#,
+        r#"["b"]"#,
+    ),
+    (".a = 1 | .b.c = 2", "{}", r#"{"a":1,"b":{"c":2}}"#),
+    (".[] |= . + 1", "[1,2]", "[2,3]"),
+    (
+        ".a += 1 | .b -= 1 | .c *= 2 | .d //= 9",
+        r#"{"a":1,"b":1,"c":3}"#,
+        r#"{"a":2,"b":0,"c":6,"d":9}"#,
+    ),
+    (
+        "del(.a, .b[0])",
+        r#"{"a":1,"b":[1,2],"c":3}"#,
+        r#"{"b":[2],"c":3}"#,
+    ),
+    (
+        ".users |= map({id, name})",
+        r#"{"users":[{"id":1,"name":"a","pw":"x"}]}"#,
+        r#"{"users":[{"id":1,"name":"a"}]}"#,
+    ),
+    (".[1:] = [9]", "[1,2,3]", "[1,9]"),
+    (
+        "(.. | select(type == \"number\")) |= . * 10",
+        r#"{"a":[1,{"b":2}]}"#,
+        r#"{"a":[10,{"b":20}]}"#,
+    ),
+    ("[paths]", r#"{"a":[1]}"#, r#"[["a"],["a",0]]"#),
+    ("[path(.a[0].b)]", "null", r#"[["a",0,"b"]]"#),
+    (
+        "getpath([\"a\",0]), setpath([\"b\"]; 1), delpaths([[\"a\"]])",
+        r#"{"a":[5]}"#,
+        "5\n{\"a\":[5],\"b\":1}\n{}",
+    ),
+    (
+        "to_entries, (to_entries | from_entries), with_entries(.value += 1)",
+        r#"{"a":1}"#,
+        "[{\"key\":\"a\",\"value\":1}]\n{\"a\":1}\n{\"a\":2}",
+    ),
+    (
+        "keys, keys_unsorted, length, add, any, all",
+        r#"{"b":1,"a":2}"#,
+        "[\"a\",\"b\"]\n[\"b\",\"a\"]\n2\n3\ntrue\ntrue",
+    ),
+    (
+        "sort, unique, min, max, reverse, add",
+        "[3,1,2,1]",
+        "[1,1,2,3]\n[1,2,3]\n1\n3\n[1,2,1,3]\n7",
+    ),
+    (
+        "sort_by(.a), group_by(.a), unique_by(.a), min_by(.a), max_by(.a)",
+        r#"[{"a":2},{"a":1},{"a":2,"b":1}]"#,
+        "[{\"a\":1},{\"a\":2},{\"a\":2,\"b\":1}]\n[[{\"a\":1}],[{\"a\":2},{\"a\":2,\"b\":1}]]\n[{\"a\":1},{\"a\":2}]\n{\"a\":1}\n{\"a\":2,\"b\":1}",
+    ),
+    (
+        "flatten, flatten(1), transpose",
+        "[[1,[2]],[3]]",
+        "[1,2,3]\n[1,[2],3]\n[[1,3],[[2],null]]",
+    ),
+    (
+        "has(\"a\"), has(\"z\"), (\"a\" | in({\"a\":1}))",
+        r#"{"a":null}"#,
+        "true\nfalse\ntrue",
+    ),
+    (
+        "contains({a:[1]}), inside({a:[1,2],b:1})",
+        r#"{"a":[1,2]}"#,
+        "true\ntrue",
+    ),
+    (
+        "tostring, tojson, (tojson | fromjson), type",
+        r#"[1,"a"]"#,
+        "\"[1,\\\"a\\\"]\"\n\"[1,\\\"a\\\"]\"\n[1,\"a\"]\n\"array\"",
+    ),
+    (
+        "tonumber, ascii_downcase, ascii_upcase, ltrimstr(\"1\"), rtrimstr(\"2\"), startswith(\"1\")",
+        r#""12""#,
+        "12\n\"12\"\n\"12\"\n\"2\"\n\"1\"\ntrue",
+    ),
+    (
+        "split(\",\"), join(\"-\")?, (split(\",\") | join(\"-\")), ascii_upcase, length, utf8bytelength",
+        r#""a,é""#,
+        "[\"a\",\"é\"]\n\"a-é\"\n\"A,é\"\n3\n4",
+    ),
+    (
+        "explode, (explode | implode), index(\"b\"), rindex(\"b\"), indices(\"b\")",
+        r#""abb""#,
+        "[97,98,98]\n\"abb\"\n1\n2\n[1,2]",
+    ),
+    (
+        "floor, ceil, round, sqrt, fabs, -.",
+        "2.25",
+        "2\n3\n2\n1.5\n2.25\n-2.25",
+    ),
+    (
+        "test(\"B\"; \"i\"), [match(\"b\"; \"g\").offset], capture(\"(?<x>b)\"), [scan(\"b\")], sub(\"b\"; \"X\"), gsub(\"(?<l>b)\"; \"<\\(.l)>\")",
+        r#""éabb""#,
+        "true\n[2,3]\n{\"x\":\"b\"}\n[\"b\",\"b\"]\n\"éaXb\"\n\"éa<b><b>\"",
+    ),
+    (
+        "[splits(\", *\")], split(\", *\"; null)",
+        r#""a, b,c""#,
+        "[\"a\",\"b\",\"c\"]\n[\"a\",\"b\",\"c\"]",
+    ),
+    (
+        "walk(if type == \"number\" then . + 1 else . end)",
+        r#"[1,{"a":2}]"#,
+        r#"[2,{"a":3}]"#,
+    ),
+    (
+        "[while(. < 20; . * 2)], [limit(3; repeat(. * 2))]?, until(. > 100; . * 2)",
+        "3",
+        "[3,6,12]\n[3,6,12]\n192",
+    ),
+    (
+        "[recurse(if . < 3 then . + 1 else empty end)], map_values(. + 1)?",
+        "1",
+        "[1,2,3]",
+    ),
+    (
+        "pick(.a.b), [leaf_paths], [.[] | numbers]",
+        r#"{"a":{"b":1,"c":2},"d":3}"#,
+        "{\"a\":{\"b\":1}}\n[[\"a\",\"b\"],[\"a\",\"c\"],[\"d\"]]\n[3]",
+    ),
+    (
+        "[combinations], any(. == [1]; .), all(.[]; length > 0)",
+        "[[1,2],[3]]",
+        "[[1,3],[2,3]]\nfalse\ntrue",
+    ),
+    (
+        "first, last, nth(1), [skip(1; .[])], last(.[]), nth(1; .[])",
+        "[1,2,3]",
+        "1\n3\n2\n[2,3]\n3\n2",
+    ),
+    ("# a comment\n.a # another", r#"{"a":1}"#, "1"),
+    ("\"\\u00e9\\ud83d\\ude00\\n\"", "null", "\"é😀\\n\""),
+    ("9007199254740993, 1e3, .5", "null", "9007199254740992\n1000\n0.5"),
+    (".", "12345678901234567890", "12345678901234567890"),
+];
+
+#[test]
+fn programs_do_what_jq_does() {
+    let mut faults = Vec::new();
+    for (program, input, wanted) in PROGRAMS.iter() {
+        assert_eq!(fault(program), None, "{program}");
+        let found = made(program, input);
+        if found.as_deref() != Ok(*wanted) {
+            faults.push((program, input, found));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn what_fails_is_told() {
+    for (program, input, wanted) in [
+        (".a", "[1]", "Cannot index array with \"a\""),
+        (".[0]", "{}", "Cannot index object with number"),
+        (".[]", "1", "Cannot iterate over number (1)"),
+        ("{} + 1", "null", "object ({}) and number (1) cannot be added"),
+        (
+            "1 / 0",
+            "null",
+            "number (1) and number (0) cannot be divided because the divisor is zero",
+        ),
+        ("{(1): 2}", "null", "Object keys must be strings, not number"),
+        ("error({a: 1})", "null", "{\"a\":1}"),
+        ("\"x\" | tonumber", "null", "Cannot parse 'x' as JSON"),
+        (
+            "\"a\" | test(\"(\")",
+            "null",
+            "( (at offset 0) is not a valid regex",
+        ),
+        ("path(1)", "null", "Invalid path expression with result 1"),
+    ] {
+        assert_eq!(
+            made(program, input),
+            Err(Failure::Failed(wanted.to_owned())),
+            "{program}"
+        );
+    }
+    assert_eq!(made(".", "{"), Err(Failure::NotJson));
+}
+
+#[test]
+fn programs_that_would_not_end_do() {
+    let large = format!("[{}1]", "1,".repeat(2000));
+    for (program, input) in [
+        ("def f: f; f", "null"),
+        ("def f: f | f; f", "null"),
+        ("def f: 1 + f; f", "null"),
+        ("[repeat(1)]", "null"),
+        ("last(range(1e12))", "null"),
+        ("until(false; .)", "null"),
+        ("[recurse]| length, [recurse(.)]", "null"),
+        ("\"x\" * 1e12", "null"),
+        ("reduce range(60) as $i (\"x\"; . + .)", "null"),
+        ("reduce range(60) as $i ([1]; . + .)", "null"),
+        ("reduce range(100000) as $i (null; [.])", "null"),
+        // Shared parts are small in memory, and without an end when they are written out or compared.
+        ("reduce range(200) as $i (1; [., .])", "null"),
+        ("reduce range(60) as $i (1; [., .]) | tojson | length", "null"),
+        ("reduce range(22) as $i (1; [., .]) | tojson | length", "null"),
+        ("def f(g): f(g); f(.)", "null"),
+        ("def f(g): f(g | g); f(.)", "null"),
+        ("[path(repeat(.a))]", "null"),
+        ("def f: try error(1) catch f; f", "null"),
+        (".[1e9] = 1", "null"),
+        ("[.[] as $a | .[] as $b | .[] as $c | 1] | length", &large),
+        ("[.[] | [limit(1e9; range(1e9))]]", &large),
+    ] {
+        assert_eq!(fault(program), None, "{program}");
+        assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
+    }
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    assert!(made(".", &deep).is_err());
+    // A text that is compared and split many times still is one that ends.
+    let text = format!("\"{}\"", "ab".repeat(10_000));
+    assert!(made("[range(10000) as $i | split(\"a\")] | length", &text).is_err());
+}
+
+#[test]
+fn programs_are_checked() {
+    for (program, message) in [
+        (".a |", "expected a term at the end"),
+        ("(.a", "expected ) at the end"),
+        ("{a: }", "unexpected }"),
+        ("foo", "foo/0 is not defined"),
+        ("map", "map/0 is not defined"),
+        ("$x", "$x is not defined"),
+        ("1 as $x | 2 | $y", "$y is not defined"),
+        ("break $x", "$*label-x is not defined"),
+        ("@foo", "foo is not a valid format"),
+        ("input", "input/0 is not defined"),
+        ("now", "now/0 is not defined"),
+        ("env", "env/0 is not defined"),
+        ("\"a", "a text has no end"),
+        ("\"\\q\"", "'\\q' stands for nothing"),
+        ("if . then 1", "expected end at the end"),
+        ("import \"a\" as a; .", "unexpected import"),
+        ("^", "'^' stands for nothing"),
+    ] {
+        assert_eq!(fault(program).as_deref(), Some(message), "{program}");
+    }
+    let long = "1+".repeat(1_000) + "1";
+    assert_eq!(
+        fault(&long).as_deref(),
+        Some("expected at most 800 words and signs")
+    );
+    let nested = format!("{}1{}", "(".repeat(300), ")".repeat(300));
+    assert_eq!(fault(&nested).as_deref(), Some("the program is nested too deep"));
+}
+
+#[test]
+fn long_programs_do_not_fill_the_stack() {
+    for (part, end) in [("1+", "1"), ("1,", "1"), ("1 - ", "1")] {
+        let program = part.repeat(395) + end;
+        assert_eq!(fault(&program), None, "{part}");
+        assert_ne!(made(&program, "null"), Err(Failure::NotJson), "{part}");
+    }
+    for program in [
+        ".a".repeat(790),
+        ".".to_owned() + &"[0]".repeat(260),
+        "1".to_owned() + &"?".repeat(790),
+    ] {
+        assert_eq!(fault(&program), None, "{program}");
+        assert_ne!(made(&program, "null"), Err(Failure::NotJson));
+    }
+    for part in [
+        "-",
+        "try ",
+        "if 1 then ",
+        "1 as $x | ",
+        "def f: ",
+        "label $x | ",
+        "1 // ",
+        "{a: ",
+        "\"\\(",
+    ] {
+        assert!(fault(&part.repeat(390)).is_some(), "{part}");
+    }
+}
+
+#[test]
+fn the_prelude_is_complete() {
+    let prelude = definitions(include_str!("prelude.jq")).expect("it can be read");
+    for definition in &prelude {
+        assert_eq!(
+            check::check_definition(definition, &prelude),
+            Ok(()),
+            "{}",
+            definition.name
+        );
+    }
+}
+
+#[test]
+fn outputs_are_written_as_asked() {
+    let run = |output: Value2| {
+        let output: Output = serde_json::from_value(output).expect("options");
+        let body = Program(".[]".into()).run(r#"["é", {"b": 1, "a": 2}]"#.as_bytes(), &output);
+        String::from_utf8(body.expect("outputs")).expect("text")
+    };
+    for (output, wanted) in [
+        (json!({}), "\"é\"\n{\"b\":1,\"a\":2}"),
+        (json!({"raw": true, "sort_keys": true}), "é\n{\"a\":2,\"b\":1}"),
+        (json!({"join": true}), "é{\"b\":1,\"a\":2}"),
+        (json!({"ascii": true}), "\"\\u00e9\"\n{\"b\":1,\"a\":2}"),
+        (json!({"compact": false}), "\"é\"\n{\n  \"b\": 1,\n  \"a\": 2\n}"),
+    ] {
+        assert_eq!(run(output.clone()), wanted, "{output}");
+    }
+}
+
+type Value2 = serde_json::Value;
+
+#[test]
+fn requests_are_changed_or_refused() {
+    let config = json!({"request": {"program": "{n: (.n + 1)}"}, "max_body_bytes": 100});
+    let filter = build(&Jq, &config).expect("valid");
+    let mut exchange = exchange();
+    for (media, body, wanted) in [
+        ("application/json", Some("{\"n\": 1}"), "continue {\"n\":2}"),
+        (
+            "application/JSON; charset=utf-8",
+            Some("{\"n\": 1}"),
+            "continue {\"n\":2}",
+        ),
+        ("text/plain", Some("{\"n\": 1}"), "continue {\"n\": 1}"),
+        ("application/json", Some(""), "continue "),
+        ("application/json", Some("{"), "unacceptable 400 {"),
+        ("application/json", Some("[]"), "unacceptable 400 []"),
+        ("application/json", None, "body -"),
+    ] {
+        prepare(&mut exchange, "POST /", &[("Content-Type", media)]);
+        exchange.request.has_body = true;
+        exchange.request.body = body.map(|body| body.as_bytes().to_vec());
+        let outcome = filter.on_request(&mut exchange);
+        let left = exchange
+            .request
+            .body
+            .as_deref()
+            .map_or("-".into(), String::from_utf8_lossy);
+        assert_eq!(format!("{} {left}", word(&outcome)), wanted, "{media} {body:?}");
+    }
+    exchange.request.content_length = Some(101);
+    assert!(matches!(filter.on_request(&mut exchange), Outcome::Refuse(refusal) if refusal.status == 413));
+}
+
+#[test]
+fn responses_are_changed_or_replaced() {
+    let config = json!({"response": {"program": "del(.secret)", "statuses": [200]}, "max_body_bytes": 100});
+    let filter = build(&Jq, &config).expect("valid");
+    for (status, media, body, wanted) in [
+        (
+            200,
+            "application/json",
+            r#"{"a":1,"secret":2}"#,
+            (200, r#"{"a":1}"#),
+        ),
+        (
+            404,
+            "application/json",
+            r#"{"secret":2}"#,
+            (404, r#"{"secret":2}"#),
+        ),
+        (200, "text/plain", r#"{"secret":2}"#, (200, r#"{"secret":2}"#)),
+        (200, "application/json", "no JSON with a secret", (502, "")),
+        (200, "application/json", &"1".repeat(101), (502, "")),
+    ] {
+        let mut exchange = exchange();
+        exchange.response.status = status;
+        exchange.response.headers = header_fields(&[("Content-Type", media)]);
+        filter.on_response(&mut exchange);
+        let passed = exchange.response.filter_whole(body.as_bytes().to_vec());
+        let passed = String::from_utf8(passed).expect("text");
+        assert_eq!(
+            (exchange.response.status, passed.as_str()),
+            wanted,
+            "{status} {media} {body}"
+        );
+    }
+}
+
+#[test]
+fn configurations_are_checked() {
+    assert!(build(&Jq, &example(include_str!("mod.rs"))).is_ok());
+    for (config, places) in [
+        (json!({}), vec!["request"]),
+        (
+            json!({"request": {"program": "."}, "max_body_bytes": 16_777_217}),
+            vec!["max_body_bytes"],
+        ),
+        (
+            json!({"request": {"program": "("}, "response": {"program": "x"}}),
+            vec!["request.program", "response.program"],
+        ),
+    ] {
+        assert_eq!(refused_at(&Jq, &config), places, "{config}");
+    }
+}

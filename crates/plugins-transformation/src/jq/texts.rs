@@ -1,0 +1,403 @@
+//! Functions of texts, regular expressions and formats.
+
+use super::builtin::number;
+use super::eval::{Machine, Stop, described, fail};
+use super::value::{Members, Value};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use regex::{Regex, RegexBuilder};
+use std::rc::Rc;
+
+type Made = Result<Value, Stop>;
+
+/// The most memory that a regular expression may take.
+const MAX_REGEX: usize = 1 << 18;
+/// Steps for making one.
+const REGEX_STEPS: usize = 500;
+
+fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Rc<str>, Stop> {
+    match value {
+        Value::Text(text) => Ok(text),
+        other => fail(format!("{} {what}", described(other))),
+    }
+}
+
+/// Functions of the input alone.
+pub fn plain(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
+    match name {
+        "tostring" => {
+            machine.spend(value.size())?;
+            Ok(Value::text(value.shown()))
+        }
+        "tojson" => {
+            machine.spend(value.size())?;
+            Ok(Value::text(value.to_json(false).to_string()))
+        }
+        "fromjson" => {
+            let text = text(value, "only strings can be parsed")?;
+            machine.spend(text.len())?;
+            match serde_json::from_str(text) {
+                Ok(json) => Ok(Value::of_json(json)?),
+                Err(error) => fail(format!("{error} (while parsing '{}')", abridged(text))),
+            }
+        }
+        "tonumber" => match value {
+            Value::Number(_) => Ok(value.clone()),
+            Value::Text(text) => match text.trim().parse::<f64>() {
+                Ok(number) if number.is_finite() => Ok(Value::number(number)),
+                _ => fail(format!("Cannot parse '{}' as JSON", abridged(text))),
+            },
+            other => fail(format!("{} cannot be parsed as a number", described(other))),
+        },
+        "utf8bytelength" => {
+            let text = text(value, "only strings have UTF-8 byte length")?;
+            Ok(Value::count(text.len()))
+        }
+        "explode" => {
+            let text = text(value, "cannot be exploded")?;
+            machine.spend(text.len())?;
+            let points = text.chars().map(|it| Value::number(f64::from(u32::from(it))));
+            Ok(Value::list(points.collect())?)
+        }
+        "implode" => implode(value),
+        "ascii_downcase" => Ok(Value::text(
+            text(value, "explode input must be a string")?.to_ascii_lowercase(),
+        )),
+        "ascii_upcase" => Ok(Value::text(
+            text(value, "explode input must be a string")?.to_ascii_uppercase(),
+        )),
+        "trim" => Ok(Value::text(text(value, "trim input must be a string")?.trim())),
+        "ltrim" => Ok(Value::text(
+            text(value, "trim input must be a string")?.trim_start(),
+        )),
+        "rtrim" => Ok(Value::text(
+            text(value, "trim input must be a string")?.trim_end(),
+        )),
+        "ascii" => {
+            let point = char::from_u32(number(value)? as u32).filter(char::is_ascii);
+            Ok(Value::text(point.unwrap_or('?').to_string()))
+        }
+        _ => fail(format!("{name} is not defined")),
+    }
+}
+
+fn implode(value: &Value) -> Made {
+    let Value::List(list) = value else {
+        return fail(format!("{} cannot be imploded", described(value)));
+    };
+    let mut made = String::new();
+    for point in &list.items {
+        let point = number(point)?;
+        made.push(char::from_u32(point as u32).unwrap_or(char::REPLACEMENT_CHARACTER));
+    }
+    Ok(Value::text(made))
+}
+
+fn abridged(text: &str) -> String {
+    text.chars().take(20).collect()
+}
+
+/// Functions of the input and one value.
+pub fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> Made {
+    match (name, value, one) {
+        ("startswith" | "endswith", Value::Text(text), Value::Text(part)) => Ok(Value::Bool(match name {
+            "startswith" => text.starts_with(&**part),
+            _ => text.ends_with(&**part),
+        })),
+        ("startswith" | "endswith", ..) => fail(format!("{name}() requires string inputs")),
+        ("ltrimstr", Value::Text(text), Value::Text(part)) => {
+            Ok(Value::text(text.strip_prefix(&**part).unwrap_or(text)))
+        }
+        ("rtrimstr", Value::Text(text), Value::Text(part)) => {
+            Ok(Value::text(text.strip_suffix(&**part).unwrap_or(text)))
+        }
+        ("ltrimstr" | "rtrimstr", ..) => Ok(value.clone()),
+        ("split", Value::Text(text), Value::Text(by)) => {
+            machine.spend(text.len() / 8)?;
+            let parts: Vec<Value> = match (text.is_empty(), by.is_empty()) {
+                (true, _) => Vec::new(),
+                (false, true) => text.chars().map(|it| Value::text(it.to_string())).collect(),
+                (false, false) => text.split(&**by).map(Value::text).collect(),
+            };
+            machine.spend(parts.len())?;
+            Ok(Value::list(parts)?)
+        }
+        ("split", ..) => fail("split input and separator must be strings"),
+        ("join", Value::List(list), Value::Text(between)) => join(machine, &list.items, between),
+        ("index" | "rindex" | "indices", ..) => {
+            let found = found(machine, value, one)?;
+            let place = |place: Option<&usize>| place.map_or(Value::Null, |place| Value::count(*place));
+            match name {
+                "index" => Ok(place(found.first())),
+                "rindex" => Ok(place(found.last())),
+                _ => Ok(Value::list(found.into_iter().map(Value::count).collect())?),
+            }
+        }
+        _ => fail(format!(
+            "{name}: {} and {} do not fit",
+            described(value),
+            described(one)
+        )),
+    }
+}
+
+fn join(machine: &Machine<'_>, items: &[Value], between: &str) -> Made {
+    let mut joined = String::new();
+    for (place, item) in items.iter().enumerate() {
+        if place > 0 {
+            joined.push_str(between);
+        }
+        match item {
+            Value::Null => {}
+            Value::Text(_) | Value::Number(_) | Value::Bool(_) => {
+                machine.spend(item.size())?;
+                joined.push_str(&item.shown());
+            }
+            other => {
+                return fail(format!(
+                    "{} and {} cannot be added",
+                    abridged(&joined),
+                    described(other)
+                ));
+            }
+        }
+        machine.spend(1 + between.len() / 64)?;
+    }
+    machine.spend(joined.len() / 64)?;
+    Ok(Value::text(joined))
+}
+
+/// Where a part stands in a text or a list.
+fn found(machine: &Machine<'_>, value: &Value, part: &Value) -> Result<Vec<usize>, Stop> {
+    machine.spend(value.weight())?;
+    match (value, part) {
+        (Value::Null, _) => Ok(Vec::new()),
+        (Value::Text(text), Value::Text(part)) if !part.is_empty() => {
+            machine.spend(text.len() / 8)?;
+            let (mut places, mut from, mut characters) = (Vec::new(), 0, 0);
+            while let Some(at) = text[from..].find(&**part) {
+                characters += text[from..from + at].chars().count();
+                places.push(characters);
+                let step = text[from + at..].chars().next().map_or(1, char::len_utf8);
+                from += at + step;
+                characters += 1;
+                machine.spend(1)?;
+            }
+            Ok(places)
+        }
+        (Value::Text(_), Value::Text(_)) => Ok(Vec::new()),
+        (Value::List(list), Value::List(part)) => {
+            machine.spend(list.items.len() * part.items.len().max(1))?;
+            Ok(places(&list.items, &part.items))
+        }
+        (Value::List(list), one) => {
+            machine.spend(list.items.len())?;
+            Ok(places(&list.items, std::slice::from_ref(one)))
+        }
+        (value, part) => fail(format!(
+            "Cannot determine indices of {} in {}",
+            described(part),
+            described(value)
+        )),
+    }
+}
+
+/// Where a list stands in another one.
+pub fn places(items: &[Value], part: &[Value]) -> Vec<usize> {
+    if part.is_empty() || part.len() > items.len() {
+        return Vec::new();
+    }
+    let mut steps = 0;
+    let windows = items.windows(part.len()).enumerate();
+    windows
+        .filter(|(_, window)| {
+            window
+                .iter()
+                .zip(part)
+                .all(|(one, other)| one.order(other, &mut steps).is_eq())
+        })
+        .map(|(place, _)| place)
+        .collect()
+}
+
+fn regex(machine: &Machine<'_>, pattern: &Value, flags: &Value) -> Result<(Regex, bool, bool), Stop> {
+    let (pattern, flags) = match (pattern, flags) {
+        (Value::List(both), _) => {
+            let part = |place: usize| both.items.get(place).cloned().unwrap_or(Value::Null);
+            (part(0), part(1))
+        }
+        (pattern, flags) => (pattern.clone(), flags.clone()),
+    };
+    let pattern = text(&pattern, "cannot be matched, as it is not a string")?.to_string();
+    let flags = match &flags {
+        Value::Null => String::new(),
+        flags => text(flags, "is not a string")?.to_string(),
+    };
+    if let Some(other) = flags.chars().find(|flag| !"gimnsxl".contains(*flag)) {
+        return fail(format!("{other} is not a valid modifier string"));
+    }
+    machine.spend(REGEX_STEPS + pattern.len() * 4)?;
+    let has = |flag: char| flags.contains(flag);
+    let built = RegexBuilder::new(&pattern)
+        .case_insensitive(has('i'))
+        .ignore_whitespace(has('x'))
+        .dot_matches_new_line(has('s'))
+        .size_limit(MAX_REGEX)
+        .dfa_size_limit(MAX_REGEX)
+        .build();
+    match built {
+        Ok(regex) => Ok((regex, has('g'), has('n'))),
+        Err(_) => fail(format!(
+            "{} (at offset 0) is not a valid regex",
+            abridged(&pattern)
+        )),
+    }
+}
+
+/// What an expression finds in the input, or whether it finds anything.
+pub fn matches(machine: &Machine<'_>, value: &Value, pattern: &Value, flags: &Value, tests: bool) -> Made {
+    let input = text(value, "cannot be matched, as it is not a string")?;
+    let (regex, is_global, skips_empty) = regex(machine, pattern, flags)?;
+    machine.spend(input.len() / 4)?;
+    if tests {
+        return Ok(Value::Bool(regex.is_match(input)));
+    }
+    let mut all = Vec::new();
+    // Characters before a byte, counted once from match to match.
+    let (mut bytes, mut characters) = (0, 0);
+    for found in regex.captures_iter(input) {
+        let Some(whole) = found.get(0) else { continue };
+        if skips_empty && whole.is_empty() {
+            continue;
+        }
+        characters += input[bytes..whole.start()].chars().count();
+        bytes = whole.start();
+        machine.spend(4 * found.len() + whole.len() / 64)?;
+        let mut captures = Vec::new();
+        for (place, name) in regex.capture_names().enumerate().skip(1) {
+            let offset = |start: usize| characters + input[bytes.min(start)..start].chars().count();
+            let mut members = match found.get(place) {
+                Some(part) => described_match(offset(part.start()), part.as_str()),
+                None => {
+                    let mut members = Members::default();
+                    members.insert("offset".into(), Value::number(-1.0));
+                    members.insert("length".into(), Value::count(0));
+                    members.insert("string".into(), Value::Null);
+                    members
+                }
+            };
+            members.insert("name".into(), name.map_or(Value::Null, Value::text));
+            captures.push(Value::object(members)?);
+        }
+        let mut members = described_match(characters, whole.as_str());
+        members.insert("captures".into(), Value::list(captures)?);
+        all.push(Value::object(members)?);
+        if !is_global {
+            break;
+        }
+    }
+    Ok(Value::list(all)?)
+}
+
+fn described_match(offset: usize, text: &str) -> Members {
+    let mut members = Members::default();
+    members.insert("offset".into(), Value::count(offset));
+    members.insert("length".into(), Value::count(text.chars().count()));
+    members.insert("string".into(), Value::text(text));
+    members
+}
+
+/// The parts of the input between what an expression finds.
+pub fn split(machine: &Machine<'_>, value: &Value, pattern: &Value, flags: &Value) -> Made {
+    let input = text(value, "cannot be matched, as it is not a string")?;
+    let (regex, ..) = regex(machine, pattern, flags)?;
+    machine.spend(input.len() / 4)?;
+    let parts: Vec<Value> = regex.split(input).map(Value::text).collect();
+    machine.spend(parts.len())?;
+    Ok(Value::list(parts)?)
+}
+
+/// Formats that there are.
+pub const FORMATS: [&str; 9] = [
+    "text", "json", "html", "uri", "csv", "tsv", "sh", "base64", "base64d",
+];
+
+/// A value as a format shows it.
+pub fn format(machine: &Machine<'_>, name: &str, value: &Value) -> Result<String, Stop> {
+    machine.spend(value.size())?;
+    let shown = || value.shown();
+    let made = match name {
+        "text" => shown(),
+        "json" => value.to_json(false).to_string(),
+        "html" => {
+            let escape = |it: char| match it {
+                '<' => "&lt;".to_owned(),
+                '>' => "&gt;".to_owned(),
+                '&' => "&amp;".to_owned(),
+                '\'' => "&#39;".to_owned(),
+                '"' => "&quot;".to_owned(),
+                it => it.to_string(),
+            };
+            shown().chars().map(escape).collect()
+        }
+        "uri" => {
+            let mut made = String::new();
+            for byte in shown().bytes() {
+                match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                    true => made.push(char::from(byte)),
+                    false => made.push_str(&format!("%{byte:02X}")),
+                }
+            }
+            made
+        }
+        "csv" | "tsv" | "sh" => row(name, value)?,
+        "base64" => STANDARD.encode(shown()),
+        "base64d" => {
+            let coded = shown();
+            let trimmed = coded.trim_end_matches('=');
+            let decoded = base64::engine::general_purpose::STANDARD_NO_PAD.decode(trimmed);
+            match decoded {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(_) => return fail(format!("{} is not valid base64 data", described(value))),
+            }
+        }
+        name => return fail(format!("{name} is not a valid format")),
+    };
+    machine.spend(1 + made.len() / 16)?;
+    Ok(made)
+}
+
+/// The items of a list in one line.
+fn row(name: &str, value: &Value) -> Result<String, Stop> {
+    let items = match value {
+        Value::List(list) => list.items.clone(),
+        other if name == "sh" => vec![other.clone()],
+        other => {
+            return fail(format!(
+                "{} cannot be {name}-formatted, only an array can be",
+                described(other)
+            ));
+        }
+    };
+    let mut cells = Vec::with_capacity(items.len());
+    for item in &items {
+        cells.push(match (name, item) {
+            (_, Value::List(_) | Value::Object(_)) => {
+                return fail(format!("{} is not valid in a {name} row", described(item)));
+            }
+            ("sh", Value::Text(text)) => format!("'{}'", text.replace('\'', "'\\''")),
+            ("csv", Value::Text(text)) => format!("\"{}\"", text.replace('"', "\"\"")),
+            ("tsv", Value::Text(text)) => {
+                let escaped = text.replace('\\', "\\\\").replace('\t', "\\t");
+                escaped.replace('\n', "\\n").replace('\r', "\\r")
+            }
+            ("csv" | "tsv", Value::Null) => String::new(),
+            (_, item) => item.shown(),
+        });
+    }
+    Ok(cells.join(match name {
+        "csv" => ",",
+        "tsv" => "\t",
+        _ => " ",
+    }))
+}

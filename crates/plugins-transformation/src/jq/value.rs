@@ -1,0 +1,305 @@
+//! Values of programs. A copy of one shares what it holds, so that programs can pass values on without cost. How deep a
+//! value is nested, and how much it would be if it were written out, is known of each and has bounds.
+
+use serde_json::{Map, Number, Value as Json};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Values that are nested deeper are refused, wherever they come from.
+pub const MAX_DEPTH: u16 = 256;
+/// Values that are larger are refused: 1 for each value in it, and 1 for each 16 bytes of a text.
+const MAX_SIZE: usize = 16 << 20;
+
+/// A value.
+#[derive(Debug, Clone)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Rc<str>),
+    List(Rc<List>),
+    Object(Rc<Object>),
+}
+
+/// A list, and how deep and how large it is.
+#[derive(Debug)]
+pub struct List {
+    pub items: Vec<Value>,
+    extent: Extent,
+}
+
+/// An object in the order of its members, and how deep and how large it is.
+#[derive(Debug)]
+pub struct Object {
+    pub members: indexed::Members,
+    extent: Extent,
+}
+
+/// How deep and how large a value is.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    depth: u16,
+    size: usize,
+}
+
+impl Extent {
+    /// That of what holds these parts.
+    fn around(parts: impl Iterator<Item = Self>) -> Result<Self, TooDeep> {
+        let mut whole = Self { depth: 1, size: 1 };
+        for part in parts {
+            whole.depth = whole.depth.max(part.depth + 1);
+            whole.size = whole.size.saturating_add(part.size);
+        }
+        match whole.depth > MAX_DEPTH || whole.size > MAX_SIZE {
+            true => Err(TooDeep),
+            false => Ok(whole),
+        }
+    }
+}
+
+/// Members of an object.
+pub mod indexed {
+    use super::Value;
+    use std::collections::HashMap;
+    use std::rc::Rc;
+
+    /// Members in their order, found by name.
+    #[derive(Debug, Clone, Default)]
+    pub struct Members {
+        list: Vec<(Rc<str>, Value)>,
+        places: HashMap<Rc<str>, usize>,
+    }
+
+    impl Members {
+        pub fn get(&self, name: &str) -> Option<&Value> {
+            let place = self.places.get(name)?;
+            self.list.get(*place).map(|(_, value)| value)
+        }
+
+        pub fn insert(&mut self, name: Rc<str>, value: Value) {
+            match self.places.get(&*name) {
+                Some(place) => self.list[*place].1 = value,
+                None => {
+                    self.places.insert(Rc::clone(&name), self.list.len());
+                    self.list.push((name, value));
+                }
+            }
+        }
+
+        pub fn remove(&mut self, name: &str) {
+            if self.places.contains_key(name) {
+                self.list.retain(|(known, _)| &**known != name);
+                let places = self.list.iter().zip(0..);
+                self.places = places
+                    .map(|((name, _), place)| (Rc::clone(name), place))
+                    .collect();
+            }
+        }
+
+        pub fn len(&self) -> usize {
+            self.list.len()
+        }
+
+        pub fn iter(&self) -> impl Iterator<Item = &(Rc<str>, Value)> {
+            self.list.iter()
+        }
+
+        /// The members in the order of their names.
+        pub fn sorted(&self) -> Vec<&(Rc<str>, Value)> {
+            let mut sorted: Vec<_> = self.list.iter().collect();
+            sorted.sort_by(|one, other| one.0.cmp(&other.0));
+            sorted
+        }
+    }
+}
+
+pub use indexed::Members;
+
+/// A value that is nested too deep, or too large.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooDeep;
+
+impl Value {
+    pub fn text(text: impl Into<Rc<str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A number. What is no number is null, what is too large the largest one.
+    pub fn number(number: f64) -> Self {
+        const WHOLE: f64 = 9_007_199_254_740_992.0;
+        if number.is_nan() {
+            return Self::Null;
+        }
+        if number.fract() == 0.0 && number.abs() <= WHOLE {
+            return Self::Number(Number::from(number as i64));
+        }
+        let bounded = number.clamp(f64::MIN, f64::MAX);
+        Number::from_f64(bounded).map_or(Self::Null, Self::Number)
+    }
+
+    pub fn count(count: usize) -> Self {
+        Self::Number(Number::from(count))
+    }
+
+    pub fn list(items: Vec<Self>) -> Result<Self, TooDeep> {
+        let extent = Extent::around(items.iter().map(Self::extent))?;
+        Ok(Self::List(Rc::new(List { items, extent })))
+    }
+
+    pub fn object(members: Members) -> Result<Self, TooDeep> {
+        let names = members.iter().map(|(name, _)| text_extent(name));
+        let values = members.iter().map(|(_, value)| value.extent());
+        let extent = Extent::around(names.chain(values))?;
+        Ok(Self::Object(Rc::new(Object { members, extent })))
+    }
+
+    fn extent(&self) -> Extent {
+        match self {
+            Self::List(list) => list.extent,
+            Self::Object(object) => object.extent,
+            Self::Text(text) => text_extent(text),
+            _ => Extent { depth: 0, size: 1 },
+        }
+    }
+
+    /// How much it is if it is written out, or looked through as a whole.
+    pub fn size(&self) -> usize {
+        self.extent().size
+    }
+
+    pub fn of_json(json: Json) -> Result<Self, TooDeep> {
+        Ok(match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(value),
+            Json::Number(number) => Self::Number(number),
+            Json::String(text) => Self::text(text),
+            Json::Array(items) => {
+                Self::list(items.into_iter().map(Self::of_json).collect::<Result<_, _>>()?)?
+            }
+            Json::Object(map) => {
+                let mut members = Members::default();
+                for (name, value) in map {
+                    members.insert(name.into(), Self::of_json(value)?);
+                }
+                Self::object(members)?
+            }
+        })
+    }
+
+    pub fn to_json(&self, sorts: bool) -> Json {
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::Bool(*value),
+            Self::Number(number) => Json::Number(number.clone()),
+            Self::Text(text) => Json::String(text.to_string()),
+            Self::List(list) => Json::Array(list.items.iter().map(|item| item.to_json(sorts)).collect()),
+            Self::Object(object) => {
+                let member = |(name, value): &(Rc<str>, Self)| (name.to_string(), value.to_json(sorts));
+                let map: Map<String, Json> = match sorts {
+                    true => object.members.sorted().into_iter().map(member).collect(),
+                    false => object.members.iter().map(member).collect(),
+                };
+                Json::Object(map)
+            }
+        }
+    }
+
+    /// The value as a program shows it in a text.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.to_string(),
+            other => other.to_json(false).to_string(),
+        }
+    }
+
+    /// What is not false and not null.
+    pub fn is_true(&self) -> bool {
+        !matches!(self, Self::Null | Self::Bool(false))
+    }
+
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::List(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => number.as_f64(),
+            _ => None,
+        }
+    }
+
+    /// How much there is to a value itself, for the budget: 1 and a step for each 64 bytes, 4 items or 2 members.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => 1 + text.len() / 64,
+            Self::List(list) => 1 + list.items.len() / 4,
+            Self::Object(object) => 1 + object.members.len() / 2,
+            _ => 1,
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(false) => 1,
+            Self::Bool(true) => 2,
+            Self::Number(_) => 3,
+            Self::Text(_) => 4,
+            Self::List(_) => 5,
+            Self::Object(_) => 6,
+        }
+    }
+
+    /// The order of all values. `steps`: counts the values that were looked at.
+    pub fn order(&self, other: &Self, steps: &mut usize) -> Ordering {
+        *steps += 1;
+        match (self, other) {
+            (Self::Number(one), Self::Number(other)) => {
+                if let (Some(one), Some(other)) = (one.as_i64(), other.as_i64()) {
+                    return one.cmp(&other);
+                }
+                let number = |number: &Number| number.as_f64().unwrap_or(0.0);
+                number(one).total_cmp(&number(other))
+            }
+            (Self::Text(one), Self::Text(other)) => {
+                *steps += one.len().min(other.len()) / 64;
+                one.cmp(other)
+            }
+            (Self::List(one), Self::List(other)) => {
+                for (one, other) in one.items.iter().zip(&other.items) {
+                    let found = one.order(other, steps);
+                    if found.is_ne() {
+                        return found;
+                    }
+                }
+                one.items.len().cmp(&other.items.len())
+            }
+            (Self::Object(one), Self::Object(other)) => {
+                let (one, other) = (one.members.sorted(), other.members.sorted());
+                *steps += one.len() + other.len();
+                let names = one.iter().map(|it| &it.0).cmp(other.iter().map(|it| &it.0));
+                if names.is_ne() {
+                    return names;
+                }
+                let pairs = one.iter().zip(&other);
+                let mut orders = pairs.map(|(one, other)| one.1.order(&other.1, steps));
+                orders.find(|found| found.is_ne()).unwrap_or(Ordering::Equal)
+            }
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+fn text_extent(text: &str) -> Extent {
+    Extent {
+        depth: 0,
+        size: 1 + text.len() / 16,
+    }
+}

@@ -1,8 +1,7 @@
 //! Functions that are not written in the language itself, and the operators.
 
-use super::eval::{Env, Item, Machine, Sink, Stop, described, fail};
-use super::parse::Node;
-use super::paths::{delete_paths, get_path, index, set_path_value};
+use super::budget::{Budget, Stop, described, fail, number};
+use super::paths::{delete_paths, index};
 use super::texts;
 use super::value::Value;
 use std::rc::Rc;
@@ -86,7 +85,7 @@ const OF_ONE: [&str; 20] = [
 /// Functions of the input and several values.
 const OF_MORE: [(&str, usize); 4] = [("setpath", 2), ("pow", 2), ("_match", 3), ("_split", 2)];
 /// Functions of programs.
-const OF_PROGRAMS: [(&str, usize); 11] = [
+pub const OF_PROGRAMS: [(&str, usize); 11] = [
     ("empty", 0),
     ("error", 0),
     ("path", 1),
@@ -108,172 +107,6 @@ pub fn is_native(name: &str, count: usize) -> bool {
         || OF_PROGRAMS.contains(&(name, count))
 }
 
-/// Calls one.
-pub fn call<'p>(
-    machine: &Machine<'p>,
-    (name, arguments): (&str, &'p [Node]),
-    env: &Env<'p>,
-    input: &Item,
-    out: &mut Sink,
-) -> Result<(), Stop> {
-    if OF_PROGRAMS.contains(&(name, arguments.len())) {
-        return of_programs(machine, name, arguments, env, input, out);
-    }
-    let values = |node: &'p Node| machine.values(node, env, input);
-    match arguments {
-        [] => machine.made(input, plain(machine, name, &input.value)?, out),
-        [path] if name == "getpath" => {
-            for path in values(path)? {
-                let Value::List(steps) = &path else {
-                    return fail("Path must be specified as an array");
-                };
-                let value = get_path(machine, &input.value, &steps.items)?;
-                let whole = input
-                    .path
-                    .as_ref()
-                    .map(|before| Rc::new(before.iter().chain(&steps.items).cloned().collect::<Vec<_>>()));
-                out.push(Item { value, path: whole })?;
-            }
-            Ok(())
-        }
-        [one] => {
-            for one in values(one)? {
-                machine.made(input, of_one(machine, name, &input.value, &one)?, out)?;
-            }
-            Ok(())
-        }
-        [one, other] => {
-            for other in values(other)? {
-                for one in values(one)? {
-                    let value = match name {
-                        "setpath" => set_path_value(machine, &input.value, &one, other.clone())?,
-                        "pow" => Value::number(number(&one)?.powf(number(&other)?)),
-                        _ => texts::split(machine, &input.value, &one, &other)?,
-                    };
-                    machine.made(input, value, out)?;
-                }
-            }
-            Ok(())
-        }
-        [pattern, flags, tests, ..] => {
-            for tests in values(tests)? {
-                for flags in values(flags)? {
-                    for pattern in values(pattern)? {
-                        let found = texts::matches(machine, &input.value, &pattern, &flags, tests.is_true())?;
-                        machine.made(input, found, out)?;
-                    }
-                }
-            }
-            Ok(())
-        }
-    }
-}
-
-fn of_programs<'p>(
-    machine: &Machine<'p>,
-    name: &str,
-    arguments: &'p [Node],
-    env: &Env<'p>,
-    input: &Item,
-    out: &mut Sink,
-) -> Result<(), Stop> {
-    let first_of = |node: &'p Node, count: usize| {
-        let mut sink = Sink::first(count);
-        match machine.eval(node, env, input, &mut sink) {
-            Ok(()) | Err(Stop::Enough) => Ok(sink.items),
-            Err(stop) => Err(stop),
-        }
-    };
-    match (name, arguments) {
-        ("error", _) => Err(Stop::Error(input.value.clone())),
-        ("path", [node]) => {
-            for item in machine.paths(node, env, &input.value)? {
-                let path = item.path.map(|path| (*path).clone()).unwrap_or_default();
-                machine.made(input, Value::list(path)?, out)?;
-            }
-            Ok(())
-        }
-        ("first", [node]) => first_of(node, 1)?.into_iter().try_for_each(|item| out.push(item)),
-        ("isempty", [node]) => {
-            let is_empty = first_of(node, 1)?.is_empty();
-            machine.made(input, Value::Bool(is_empty), out)
-        }
-        ("limit" | "skip", [count, node]) => {
-            for count in machine.values(count, env, input)? {
-                let count = number(&count)?.max(0.0) as usize;
-                let items = match name {
-                    "limit" if count == 0 => Vec::new(),
-                    "limit" => first_of(node, count)?,
-                    _ => machine
-                        .outputs(node, env, input)?
-                        .into_iter()
-                        .skip(count)
-                        .collect(),
-                };
-                items.into_iter().try_for_each(|item| out.push(item))?;
-            }
-            Ok(())
-        }
-        ("range", bounds) => range(machine, bounds, env, input, out),
-        ("until", [condition, update]) => {
-            let mut item = Item::plain(input.value.clone());
-            while !machine
-                .values(condition, env, &item)?
-                .first()
-                .is_some_and(Value::is_true)
-            {
-                machine.spend(1)?;
-                match machine.values(update, env, &item)?.into_iter().next() {
-                    Some(value) => item = Item::plain(value),
-                    None => return Ok(()),
-                }
-            }
-            machine.made(input, item.value, out)
-        }
-        _ => Ok(()),
-    }
-}
-
-fn range<'p>(
-    machine: &Machine<'p>,
-    bounds: &'p [Node],
-    env: &Env<'p>,
-    input: &Item,
-    out: &mut Sink,
-) -> Result<(), Stop> {
-    let values = |node: Option<&'p Node>, otherwise: f64| match node {
-        None => Ok(vec![Value::number(otherwise)]),
-        Some(node) => machine.values(node, env, input),
-    };
-    let (from, to, by) = match bounds {
-        [to] => (None, Some(to), None),
-        [from, to] => (Some(from), Some(to), None),
-        [from, to, by, ..] => (Some(from), Some(to), Some(by)),
-        [] => (None, None, None),
-    };
-    for from in values(from, 0.0)? {
-        for to in values(to, 0.0)? {
-            for by in values(by, 1.0)? {
-                let (mut at, end, step) = (number(&from)?, number(&to)?, number(&by)?);
-                while (step > 0.0 && at < end) || (step < 0.0 && at > end) {
-                    machine.spend(1)?;
-                    machine.made(input, Value::number(at), out)?;
-                    at += step;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The number of a value.
-pub fn number(value: &Value) -> Result<f64, Stop> {
-    match value.as_f64() {
-        Some(number) => Ok(number),
-        None => fail(format!("{} is not a number", described(value))),
-    }
-}
-
 fn length(value: &Value) -> Made {
     Ok(match value {
         Value::Null => Value::count(0),
@@ -285,8 +118,9 @@ fn length(value: &Value) -> Made {
     })
 }
 
-fn plain(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
-    machine.spend(value.weight())?;
+/// What a function makes of the input alone.
+pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
+    budget.spend(value.weight())?;
     let math = |make: fn(f64) -> f64| number(value).map(|number| Value::number(make(number)));
     match name {
         "not" => Ok(Value::Bool(!value.is_true())),
@@ -317,9 +151,9 @@ fn plain(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
         "last" => index(value, &Value::number(-1.0)),
         "keys" | "keys_unsorted" => keys(value, name == "keys"),
         "add" | "sort" | "reverse" | "transpose" | "flatten" | "unique" | "min" | "max" | "any" | "all" => {
-            of_list(machine, name, value)
+            of_list(budget, name, value)
         }
-        _ => texts::plain(machine, name, value),
+        _ => texts::plain(budget, name, value),
     }
 }
 
@@ -355,7 +189,7 @@ fn items(value: &Value) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn of_list(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
+fn of_list(budget: &Budget, name: &str, value: &Value) -> Made {
     if name == "reverse" {
         return match value {
             Value::Text(text) => Ok(Value::text(text.chars().rev().collect::<String>())),
@@ -367,14 +201,14 @@ fn of_list(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
     match name {
         "add" => all
             .iter()
-            .try_fold(Value::Null, |sum, item| arithmetic(machine, '+', &sum, item)),
+            .try_fold(Value::Null, |sum, item| arithmetic(budget, '+', &sum, item)),
         "any" => Ok(Value::Bool(all.iter().any(Value::is_true))),
         "all" => Ok(Value::Bool(all.iter().all(Value::is_true))),
-        "flatten" => flatten(machine, all, f64::MAX),
+        "flatten" => flatten(budget, all, f64::MAX),
         "transpose" => {
             let rows: Vec<Vec<Value>> = all.iter().map(items).collect::<Result<_, _>>()?;
             let width = rows.iter().map(Vec::len).max().unwrap_or(0);
-            machine.spend(width * rows.len())?;
+            budget.spend(width * rows.len())?;
             let column = |at: usize| {
                 rows.iter()
                     .map(|row| row.get(at).cloned().unwrap_or(Value::Null))
@@ -385,20 +219,20 @@ fn of_list(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
         }
         _ => {
             let keyed = all.into_iter().map(|item| (item.clone(), item)).collect();
-            of_keyed(machine, name, keyed)
+            of_keyed(budget, name, keyed)
         }
     }
 }
 
 /// `sort`, `group`, `unique`, `min` and `max` of values by their keys.
-fn of_keyed(machine: &Machine<'_>, name: &str, mut keyed: Vec<(Value, Value)>) -> Made {
+fn of_keyed(budget: &Budget, name: &str, mut keyed: Vec<(Value, Value)>) -> Made {
     // Sorting cannot be stopped, so that its cost is known before it begins.
     let sizes: usize = keyed.iter().map(|(key, _)| key.size()).sum();
     let rounds = keyed.len().max(2).ilog2() as usize;
-    machine.spend(sizes.saturating_mul(rounds) / 16)?;
+    budget.spend(sizes.saturating_mul(rounds) / 16)?;
     let mut steps = 0;
     keyed.sort_by(|one, other| one.0.order(&other.0, &mut steps));
-    machine.spend(steps / 16)?;
+    budget.spend(steps / 16)?;
     let edge = |found: Option<(Value, Value)>| found.map_or(Value::Null, |(_, value)| value);
     match name {
         "min" => Ok(edge(keyed.into_iter().next())),
@@ -408,7 +242,7 @@ fn of_keyed(machine: &Machine<'_>, name: &str, mut keyed: Vec<(Value, Value)>) -
             let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
             for (key, value) in keyed {
                 match groups.last_mut() {
-                    Some((known, group)) if machine.order(known, &key)?.is_eq() => group.push(value),
+                    Some((known, group)) if budget.order(known, &key)?.is_eq() => group.push(value),
                     _ => groups.push((key, vec![value])),
                 }
             }
@@ -427,14 +261,14 @@ fn of_keyed(machine: &Machine<'_>, name: &str, mut keyed: Vec<(Value, Value)>) -
     }
 }
 
-fn flatten(machine: &Machine<'_>, all: Vec<Value>, depth: f64) -> Made {
-    fn add(machine: &Machine<'_>, item: Value, depth: f64, flat: &mut Vec<Value>) -> Result<(), Stop> {
-        machine.spend(1)?;
+fn flatten(budget: &Budget, all: Vec<Value>, depth: f64) -> Made {
+    fn add(budget: &Budget, item: Value, depth: f64, flat: &mut Vec<Value>) -> Result<(), Stop> {
+        budget.spend(1)?;
         match item {
             Value::List(list) if depth >= 1.0 => list
                 .items
                 .iter()
-                .try_for_each(|item| add(machine, item.clone(), depth - 1.0, flat)),
+                .try_for_each(|item| add(budget, item.clone(), depth - 1.0, flat)),
             item => {
                 flat.push(item);
                 Ok(())
@@ -443,13 +277,14 @@ fn flatten(machine: &Machine<'_>, all: Vec<Value>, depth: f64) -> Made {
     }
     let mut flat = Vec::new();
     for item in all {
-        add(machine, item, depth, &mut flat)?;
+        add(budget, item, depth, &mut flat)?;
     }
     Ok(Value::list(flat)?)
 }
 
-fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> Made {
-    machine.spend(value.weight() + one.weight())?;
+/// What a function makes of the input and one value.
+pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
+    budget.spend(value.weight() + one.weight())?;
     match name {
         "error" => Err(Stop::Error(one.clone())),
         "nth" => index(value, one),
@@ -465,32 +300,32 @@ fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> Made
                 one.kind()
             )),
         },
-        "contains" => contains(machine, value, one).map(Value::Bool),
+        "contains" => contains(budget, value, one).map(Value::Bool),
         "flatten" => match number(one)? {
             depth if depth < 0.0 => fail("flatten depth must not be negative"),
-            depth => flatten(machine, items(value)?, depth),
+            depth => flatten(budget, items(value)?, depth),
         },
         "delpaths" => {
             let paths = items(one)?;
             let paths = paths.iter().map(items).collect::<Result<_, _>>()?;
-            delete_paths(machine, value, paths)
+            delete_paths(budget, value, paths)
         }
         "_sort_by" | "_group_by" | "_min_by" | "_max_by" => {
             let keyed = items(one)?.into_iter().zip(items(value)?).collect();
             let name = name.trim_start_matches('_').trim_end_matches("_by");
-            of_keyed(machine, name, keyed)
+            of_keyed(budget, name, keyed)
         }
-        _ => texts::of_one(machine, name, value, one),
+        _ => texts::of_one(budget, name, value, one),
     }
 }
 
-fn contains(machine: &Machine<'_>, whole: &Value, part: &Value) -> Result<bool, Stop> {
-    machine.spend(1)?;
+fn contains(budget: &Budget, whole: &Value, part: &Value) -> Result<bool, Stop> {
+    budget.spend(1)?;
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
             for (name, part) in part.members.iter() {
                 match whole.members.get(name) {
-                    Some(whole) if contains(machine, whole, part)? => {}
+                    Some(whole) if contains(budget, whole, part)? => {}
                     _ => return Ok(false),
                 }
             }
@@ -500,7 +335,7 @@ fn contains(machine: &Machine<'_>, whole: &Value, part: &Value) -> Result<bool, 
             for part in &part.items {
                 let mut is_in = false;
                 for whole in &whole.items {
-                    is_in = is_in || (whole.kind() == part.kind() && contains(machine, whole, part)?);
+                    is_in = is_in || (whole.kind() == part.kind() && contains(budget, whole, part)?);
                 }
                 if !is_in {
                     return Ok(false);
@@ -509,10 +344,10 @@ fn contains(machine: &Machine<'_>, whole: &Value, part: &Value) -> Result<bool, 
             Ok(true)
         }
         (Value::Text(whole), Value::Text(part)) => {
-            machine.spend(whole.len() / 64)?;
+            budget.spend(whole.len() / 64)?;
             Ok(whole.contains(&**part))
         }
-        _ if whole.kind() == part.kind() => Ok(machine.order(whole, part)?.is_eq()),
+        _ if whole.kind() == part.kind() => Ok(budget.order(whole, part)?.is_eq()),
         _ => fail(format!(
             "{} and {} cannot have their containment checked",
             described(whole),
@@ -522,8 +357,8 @@ fn contains(machine: &Machine<'_>, whole: &Value, part: &Value) -> Result<bool, 
 }
 
 /// `+`, `-`, `*`, `/` and `%`.
-pub fn arithmetic(machine: &Machine<'_>, sign: char, left: &Value, right: &Value) -> Made {
-    machine.spend(left.weight() + right.weight())?;
+pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> Made {
+    budget.spend(left.weight() + right.weight())?;
     if let (Some(one), Some(other)) = (left.as_f64(), right.as_f64()) {
         return of_numbers(sign, one, other, left, right);
     }
@@ -545,7 +380,7 @@ pub fn arithmetic(machine: &Machine<'_>, sign: char, left: &Value, right: &Value
             for item in &one.items {
                 let mut is_out = false;
                 for out in &other.items {
-                    is_out = is_out || machine.order(item, out)?.is_eq();
+                    is_out = is_out || budget.order(item, out)?.is_eq();
                 }
                 if !is_out {
                     kept.push(item.clone());
@@ -553,17 +388,17 @@ pub fn arithmetic(machine: &Machine<'_>, sign: char, left: &Value, right: &Value
             }
             Ok(Value::list(kept)?)
         }
-        ('*', Value::Object(_), Value::Object(_)) => merge(machine, left, right),
+        ('*', Value::Object(_), Value::Object(_)) => merge(budget, left, right),
         ('*', Value::Text(text), count) | ('*', count, Value::Text(text)) if count.as_f64().is_some() => {
             let count = number(count)?;
             if count <= 0.0 {
                 return Ok(Value::Null);
             }
             let count = count.max(1.0) as usize;
-            machine.spend(text.len().saturating_mul(count) / 64)?;
+            budget.spend(text.len().saturating_mul(count) / 64)?;
             Ok(Value::text(text.repeat(count)))
         }
-        ('/', Value::Text(_), Value::Text(_)) => texts::of_one(machine, "split", left, right),
+        ('/', Value::Text(_), Value::Text(_)) => texts::of_one(budget, "split", left, right),
         _ => {
             let what = match sign {
                 '+' => "added",
@@ -602,14 +437,14 @@ fn of_numbers(sign: char, one: f64, other: f64, left: &Value, right: &Value) -> 
 }
 
 /// Objects, one within the other.
-fn merge(machine: &Machine<'_>, left: &Value, right: &Value) -> Made {
-    machine.spend(left.weight() + right.weight())?;
+fn merge(budget: &Budget, left: &Value, right: &Value) -> Made {
+    budget.spend(left.weight() + right.weight())?;
     match (left, right) {
         (Value::Object(one), Value::Object(other)) => {
             let mut members = one.members.clone();
             for (name, value) in other.members.iter() {
                 let merged = match members.get(name) {
-                    Some(known) => merge(machine, known, value)?,
+                    Some(known) => merge(budget, known, value)?,
                     None => value.clone(),
                 };
                 members.insert(Rc::clone(name), merged);
@@ -619,5 +454,3 @@ fn merge(machine: &Machine<'_>, left: &Value, right: &Value) -> Made {
         (_, right) => Ok(right.clone()),
     }
 }
-
-pub use texts::format;

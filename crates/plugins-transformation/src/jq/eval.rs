@@ -1,40 +1,13 @@
 //! Running a program. Every step is taken from a budget, and every value that is made has a bounded depth, so that any
 //! program ends soon, whatever it and its input are.
 
+use super::budget::{Budget, Stop, abridged, described, fail};
 use super::builtin;
 use super::parse::{Definition, Node, Pattern};
 use super::paths;
-use super::value::{TooDeep, Value};
+use super::value::Value;
 use std::cell::Cell;
-use std::cmp::Ordering;
 use std::rc::Rc;
-
-/// Bytes of the stack that a program may take.
-const MAX_STACK: usize = 512 << 10;
-
-/// Why a program, or a part of it, stops.
-#[derive(Debug)]
-pub enum Stop {
-    /// It fails with this; a `try` catches it.
-    Error(Value),
-    /// `break` of the label with this number.
-    Break(usize),
-    /// As many outputs as wanted are there.
-    Enough,
-    /// The budget is used up, or something is nested too deep. Nothing catches it.
-    Exhausted,
-}
-
-impl From<TooDeep> for Stop {
-    fn from(_: TooDeep) -> Self {
-        Self::Exhausted
-    }
-}
-
-/// Fails with a message.
-pub fn fail<T>(message: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Error(Value::text(message.into())))
-}
 
 /// A value on its way, and where it is in the input, if that is asked for.
 #[derive(Clone)]
@@ -116,19 +89,10 @@ fn with<'p>(env: &Env<'p>, entry: Entry<'p>) -> Env<'p> {
     }))
 }
 
-/// About where the stack is. Programs recurse as their authors like, and a stack that is full ends the process.
-#[inline(never)]
-fn stack() -> usize {
-    let mark = 0_u8;
-    std::ptr::from_ref(std::hint::black_box(&mark)).addr()
-}
-
 /// Runs programs of one call.
 pub struct Machine<'p> {
     prelude: &'p [Rc<Definition>],
-    left: Cell<u64>,
-    /// Where the stack was when the machine was made.
-    stack: usize,
+    pub(super) budget: Budget,
     labels: Cell<usize>,
 }
 
@@ -140,24 +104,14 @@ impl<'p> Machine<'p> {
     pub fn new(prelude: &'p [Rc<Definition>], steps: u64) -> Self {
         Self {
             prelude,
-            left: Cell::new(steps),
-            stack: stack(),
+            budget: Budget::new(steps),
             labels: Cell::new(0),
         }
     }
 
     /// Takes steps from the budget.
     pub fn spend(&self, steps: usize) -> Done {
-        match self.left.get().checked_sub(steps as u64) {
-            Some(left) => {
-                self.left.set(left);
-                Ok(())
-            }
-            None => {
-                self.left.set(0);
-                Err(Stop::Exhausted)
-            }
-        }
+        self.budget.spend(steps)
     }
 
     /// All outputs of a program.
@@ -211,9 +165,7 @@ impl<'p> Machine<'p> {
     /// Evaluates a part of a program.
     pub fn eval(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
         self.spend(1)?;
-        if self.stack.abs_diff(stack()) > MAX_STACK {
-            return Err(Stop::Exhausted);
-        }
+        self.budget.check_stack()?;
         match node {
             Node::Identity => out.push(input.clone()),
             Node::Literal(value) => self.made(input, value.clone(), out),
@@ -375,7 +327,7 @@ impl<'p> Machine<'p> {
             Node::Arithmetic(sign, left, right) => {
                 for right in self.values(right, env, input)? {
                     for left in self.values(left, env, input)? {
-                        let value = builtin::arithmetic(self, *sign, &left, &right)?;
+                        let value = builtin::arithmetic(&self.budget, *sign, &left, &right)?;
                         self.made(input, value, out)?;
                     }
                 }
@@ -383,7 +335,7 @@ impl<'p> Machine<'p> {
             Node::Compare(sign, left, right) => {
                 for right in self.values(right, env, input)? {
                     for left in self.values(left, env, input)? {
-                        let order = self.order(&left, &right)?;
+                        let order = self.budget.order(&left, &right)?;
                         let holds = match *sign {
                             "==" => order.is_eq(),
                             "!=" => order.is_ne(),
@@ -399,14 +351,6 @@ impl<'p> Machine<'p> {
             _ => {}
         }
         Ok(())
-    }
-
-    /// How two values are ordered.
-    pub fn order(&self, left: &Value, right: &Value) -> Result<Ordering, Stop> {
-        let mut steps = 0;
-        let order = left.order(right, &mut steps);
-        self.spend(steps)?;
-        Ok(order)
     }
 
     fn logic(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
@@ -591,7 +535,7 @@ impl<'p> Machine<'p> {
             frame = found.outer.as_ref();
         }
         if builtin::is_native(name, arguments.len()) {
-            return builtin::call(self, (name, arguments), env, input, out);
+            return self.native((name, arguments), env, input, out);
         }
         let mut prelude = self.prelude.iter();
         match prelude.find(|it| it.name == name && it.parameters.len() == arguments.len()) {
@@ -654,24 +598,4 @@ fn label(env: &Env<'_>, name: &str) -> usize {
         }
     }
     0
-}
-
-/// A value in a message.
-pub fn abridged(value: &Value) -> String {
-    let text = match value.size() > 64 {
-        true => "...".to_owned(),
-        false => value.to_json(false).to_string(),
-    };
-    match text.char_indices().nth(20) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
-
-/// A value and its kind in a message.
-pub fn described(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        other => format!("{} ({})", other.kind(), abridged(other)),
-    }
 }

@@ -1,4 +1,5 @@
-//! The work of `jq` on a call.
+//! The work of `jq` on a call: which bodies it takes, and what becomes of those that a program fails on. It runs no
+//! program itself.
 
 use super::{Config, Output, Program, Work};
 use crate::buffered_body::{BufferedBody, Excess, hold_whole, refuse as refuse_response};

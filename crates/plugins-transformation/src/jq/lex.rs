@@ -1,4 +1,4 @@
-//! The words of a program.
+//! From a text to words and signs, with the parts of texts that are programs themselves. It knows no grammar.
 
 use std::fmt;
 

@@ -1,9 +1,11 @@
 //! Running the parts of a program that make values: lists, objects, texts and assignments.
 
-use super::builtin::{self, arithmetic};
-use super::eval::{Done, Env, Item, Machine, Sink, Stop, fail};
+use super::budget::{Stop, fail};
+use super::builtin::arithmetic;
+use super::eval::{Done, Env, Item, Machine, Sink};
 use super::parse::{Node, TextPart};
 use super::paths::{delete_paths, get_path, set_path};
+use super::texts;
 use super::value::{Members, Value};
 use std::rc::Rc;
 
@@ -17,7 +19,7 @@ impl<'p> Machine<'p> {
                 self.made(input, Value::list(items)?, out)
             }
             Node::Format(name) => {
-                let text = builtin::format(self, name, &input.value)?;
+                let text = texts::format(&self.budget, name, &input.value)?;
                 self.made(input, Value::text(text), out)
             }
             Node::Text(format, parts) => {
@@ -53,7 +55,7 @@ impl<'p> Machine<'p> {
         };
         let mut longer = Vec::new();
         for value in self.values(program, env, input)? {
-            let shown = builtin::format(self, format, &value)?;
+            let shown = texts::format(&self.budget, format, &value)?;
             for text in &texts {
                 self.spend(1 + (text.len() + shown.len()) / 64)?;
                 longer.push(format!("{text}{shown}"));
@@ -94,15 +96,15 @@ impl<'p> Machine<'p> {
                 let mut value = whole.clone();
                 for place in self.paths(left, env, whole)? {
                     let path = place.path.unwrap_or_default();
-                    let old = get_path(self, &value, &path)?;
+                    let old = get_path(&self.budget, &value, &path)?;
                     let mut first = Sink::first(1);
                     match self.eval(right, env, &Item::plain(old), &mut first) {
                         Ok(()) | Err(Stop::Enough) => {}
                         stop => return stop,
                     }
                     value = match first.items.pop() {
-                        Some(new) => set_path(self, &value, &path, new.value)?,
-                        None => delete_paths(self, &value, vec![(*path).clone()])?,
+                        Some(new) => set_path(&self.budget, &value, &path, new.value)?,
+                        None => delete_paths(&self.budget, &value, vec![(*path).clone()])?,
                     };
                 }
                 self.made(input, value, out)
@@ -112,7 +114,7 @@ impl<'p> Machine<'p> {
                     let mut value = whole.clone();
                     for place in self.paths(left, env, whole)? {
                         let path = place.path.unwrap_or_default();
-                        value = set_path(self, &value, &path, new.clone())?;
+                        value = set_path(&self.budget, &value, &path, new.clone())?;
                     }
                     self.made(input, value, out)?;
                 }
@@ -123,16 +125,16 @@ impl<'p> Machine<'p> {
                     let mut value = whole.clone();
                     for place in self.paths(left, env, whole)? {
                         let path = place.path.unwrap_or_default();
-                        let old = get_path(self, &value, &path)?;
+                        let old = get_path(&self.budget, &value, &path)?;
                         let new = match *sign {
                             "//=" if old.is_true() => old,
                             "//=" => operand.clone(),
                             sign => {
                                 let sign = sign.chars().next().unwrap_or('+');
-                                arithmetic(self, sign, &old, &operand)?
+                                arithmetic(&self.budget, sign, &old, &operand)?
                             }
                         };
-                        value = set_path(self, &value, &path, new)?;
+                        value = set_path(&self.budget, &value, &path, new)?;
                     }
                     self.made(input, value, out)?;
                 }

@@ -9,6 +9,7 @@
 //! bounded number of steps and a bounded amount of memory, whatever it and the body are. Security: a body that a program
 //! fails on never passes unchanged: the request is refused, and the response is replaced by an error.
 
+mod budget;
 mod builtin;
 mod check;
 mod eval;
@@ -17,10 +18,12 @@ mod lex;
 mod make;
 mod parse;
 mod paths;
+mod programs;
 mod texts;
 mod value;
 
-use eval::{Machine, Stop};
+use budget::Stop;
+use eval::Machine;
 use filter::JqFilter;
 use parse::{Definition, Node, definitions, parse};
 use schemars::JsonSchema;

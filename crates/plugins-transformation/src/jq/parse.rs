@@ -1,4 +1,5 @@
-//! From words to a program.
+//! From words and signs to a program, whose nesting and length are bounded. Whether its names stand for something is
+//! checked elsewhere.
 
 use super::lex::{Part, Token, lex};
 use super::value::Value;
@@ -170,7 +171,7 @@ impl Parser {
         }
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), String> {
+    fn require(&mut self, sign: &str) -> Result<(), String> {
         match self.sign(sign) {
             true => Ok(()),
             false => self.fault(sign),
@@ -213,7 +214,7 @@ impl Parser {
             }
             if parser.word("label") {
                 let name = parser.variable()?;
-                parser.expect("|")?;
+                parser.require("|")?;
                 return Ok(Node::Label(name, boxed(parser.pipe()?)));
             }
             let left = parser.comma()?;
@@ -244,11 +245,11 @@ impl Parser {
                     break;
                 }
             }
-            self.expect(")")?;
+            self.require(")")?;
         }
-        self.expect(":")?;
+        self.require(":")?;
         let body = self.pipe()?;
-        self.expect(";")?;
+        self.require(";")?;
         Ok(Definition {
             name,
             parameters,
@@ -345,7 +346,7 @@ impl Parser {
                 Some(Token::Word(word)) if word == "as" => {
                     self.at += 1;
                     let pattern = self.nested(Self::pattern)?;
-                    self.expect("|")?;
+                    self.require("|")?;
                     return Ok(Node::Bind(boxed(term), pattern, boxed(self.pipe()?)));
                 }
                 _ => return Ok(term),
@@ -355,13 +356,13 @@ impl Parser {
 
     /// `[…]` behind a term.
     fn brackets(&mut self, term: Node) -> Result<Node, String> {
-        self.expect("[")?;
+        self.require("[")?;
         if self.sign("]") {
             return Ok(Node::Iterate(boxed(term)));
         }
         if self.sign(":") {
             let end = self.pipe()?;
-            self.expect("]")?;
+            self.require("]")?;
             return Ok(Node::Slice(boxed(term), None, Some(boxed(end))));
         }
         let first = self.pipe()?;
@@ -370,10 +371,10 @@ impl Parser {
                 true => None,
                 false => Some(boxed(self.pipe()?)),
             };
-            self.expect("]")?;
+            self.require("]")?;
             return Ok(Node::Slice(boxed(term), Some(boxed(first)), end));
         }
-        self.expect("]")?;
+        self.require("]")?;
         Ok(Node::Index(boxed(term), boxed(first)))
     }
 
@@ -406,7 +407,7 @@ impl Parser {
             },
             Token::Sign("(") => {
                 let inner = self.pipe()?;
-                self.expect(")")?;
+                self.require(")")?;
                 Ok(inner)
             }
             Token::Sign("[") => {
@@ -414,7 +415,7 @@ impl Parser {
                     return Ok(Node::List(None));
                 }
                 let inner = self.pipe()?;
-                self.expect("]")?;
+                self.require("]")?;
                 Ok(Node::List(Some(boxed(inner))))
             }
             Token::Sign("{") => self.object(),
@@ -452,7 +453,7 @@ impl Parser {
                             break;
                         }
                     }
-                    self.expect(")")?;
+                    self.require(")")?;
                 }
                 Ok(Node::Call(name.to_owned(), arguments))
             }
@@ -503,15 +504,15 @@ impl Parser {
         }
         self.expect_word("as")?;
         let pattern = self.nested(Self::pattern)?;
-        self.expect("(")?;
+        self.require("(")?;
         let first = boxed(self.pipe()?);
-        self.expect(";")?;
+        self.require(";")?;
         let update = boxed(self.pipe()?);
         let extract = match !is_reduce && self.sign(";") {
             true => Some(boxed(self.pipe()?)),
             false => None,
         };
-        self.expect(")")?;
+        self.require(")")?;
         Ok(match is_reduce {
             true => Node::Reduce(boxed(source), pattern, first, update),
             false => Node::Foreach(boxed(source), pattern, first, update, extract),
@@ -527,7 +528,7 @@ impl Parser {
                     break;
                 }
             }
-            self.expect("]")?;
+            self.require("]")?;
             return Ok(Pattern::List(items));
         }
         if !self.sign("{") {
@@ -552,7 +553,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect("}")?;
+        self.require("}")?;
         Ok(Pattern::Object(members))
     }
 
@@ -570,7 +571,7 @@ impl Parser {
             Some(Token::Sign("(")) => {
                 self.at += 1;
                 let name = self.pipe()?;
-                self.expect(")")?;
+                self.require(")")?;
                 Ok(name)
             }
             _ => self.fault("the name of a member"),
@@ -616,7 +617,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect("}")?;
+        self.require("}")?;
         Ok(Node::Object(members))
     }
 

@@ -1,7 +1,6 @@
 //! Parts of values: what is at a path, and values with another part there, or without it.
 
-use super::builtin::number;
-use super::eval::{Machine, Stop, described, fail};
+use super::budget::{Budget, Stop, described, fail, number};
 use super::texts;
 use super::value::{MAX_DEPTH, Members, Value};
 use std::rc::Rc;
@@ -70,8 +69,8 @@ pub fn index(value: &Value, key: &Value) -> Made {
 }
 
 /// The part at a path.
-pub fn get_path(machine: &Machine<'_>, value: &Value, path: &[Value]) -> Made {
-    machine.spend(1 + path.len())?;
+pub fn get_path(budget: &Budget, value: &Value, path: &[Value]) -> Made {
+    budget.spend(1 + path.len())?;
     let mut value = value.clone();
     for step in path {
         if matches!(value, Value::Null) {
@@ -82,22 +81,22 @@ pub fn get_path(machine: &Machine<'_>, value: &Value, path: &[Value]) -> Made {
     Ok(value)
 }
 
-pub fn set_path_value(machine: &Machine<'_>, value: &Value, path: &Value, new: Value) -> Made {
+pub fn set_path_value(budget: &Budget, value: &Value, path: &Value, new: Value) -> Made {
     match path {
-        Value::List(path) => set_path(machine, value, &path.items, new),
+        Value::List(path) => set_path(budget, value, &path.items, new),
         _ => fail("Path must be specified as an array"),
     }
 }
 
 /// The value with another part at a path.
-pub fn set_path(machine: &Machine<'_>, value: &Value, path: &[Value], new: Value) -> Made {
+pub fn set_path(budget: &Budget, value: &Value, path: &[Value], new: Value) -> Made {
     let Some((step, rest)) = path.split_first() else {
         return Ok(new);
     };
     if path.len() > usize::from(MAX_DEPTH) {
         return Err(Stop::Exhausted);
     }
-    machine.spend(value.weight())?;
+    budget.spend(value.weight())?;
     match (value, step) {
         (Value::Object(_) | Value::Null, Value::Text(name)) => {
             let mut members = match value {
@@ -105,7 +104,7 @@ pub fn set_path(machine: &Machine<'_>, value: &Value, path: &[Value], new: Value
                 _ => Members::default(),
             };
             let old = members.get(name).cloned().unwrap_or(Value::Null);
-            members.insert(Rc::clone(name), set_path(machine, &old, rest, new)?);
+            members.insert(Rc::clone(name), set_path(budget, &old, rest, new)?);
             Ok(Value::object(members)?)
         }
         (Value::List(_) | Value::Null, Value::Number(_)) => {
@@ -124,11 +123,11 @@ pub fn set_path(machine: &Machine<'_>, value: &Value, path: &[Value], new: Value
             }
             let place = place as usize;
             if place >= items.len() {
-                machine.spend(place.saturating_sub(items.len()))?;
+                budget.spend(place.saturating_sub(items.len()))?;
                 items.resize(place + 1, Value::Null);
             }
             let old = std::mem::replace(&mut items[place], Value::Null);
-            items[place] = set_path(machine, &old, rest, new)?;
+            items[place] = set_path(budget, &old, rest, new)?;
             Ok(Value::list(items)?)
         }
         (Value::List(_) | Value::Null, Value::Object(key)) => {
@@ -138,7 +137,7 @@ pub fn set_path(machine: &Machine<'_>, value: &Value, path: &[Value], new: Value
             };
             let (start, end) = slice_bounds(&key.members, items.len())?;
             let old = Value::list(items[start..end].to_vec())?;
-            let Value::List(part) = set_path(machine, &old, rest, new)? else {
+            let Value::List(part) = set_path(budget, &old, rest, new)? else {
                 return fail("A slice of an array can only be assigned another array");
             };
             let (before, after) = (&items[..start], &items[end..]);
@@ -151,29 +150,29 @@ pub fn set_path(machine: &Machine<'_>, value: &Value, path: &[Value], new: Value
 }
 
 /// The value without the parts at some paths.
-pub fn delete_paths(machine: &Machine<'_>, value: &Value, mut paths: Vec<Vec<Value>>) -> Made {
+pub fn delete_paths(budget: &Budget, value: &Value, mut paths: Vec<Vec<Value>>) -> Made {
     // The last first, so that the places of the others stay as they are.
     let mut steps = 0;
     let as_list = |path: &Vec<Value>| Value::list(path.clone());
     let mut keyed = Vec::with_capacity(paths.len());
     for path in paths.drain(..) {
-        machine.spend(1 + path.len())?;
+        budget.spend(1 + path.len())?;
         keyed.push((as_list(&path)?, path));
     }
     keyed.sort_by(|one, other| other.0.order(&one.0, &mut steps));
-    machine.spend(steps)?;
+    budget.spend(steps)?;
     let mut value = value.clone();
     for (_, path) in keyed {
-        value = delete(machine, &value, &path)?;
+        value = delete(budget, &value, &path)?;
     }
     Ok(value)
 }
 
-fn delete(machine: &Machine<'_>, value: &Value, path: &[Value]) -> Made {
+fn delete(budget: &Budget, value: &Value, path: &[Value]) -> Made {
     let Some((step, rest)) = path.split_first() else {
         return Ok(Value::Null);
     };
-    machine.spend(value.weight())?;
+    budget.spend(value.weight())?;
     if matches!(value, Value::Null) {
         return Ok(Value::Null);
     }
@@ -182,8 +181,8 @@ fn delete(machine: &Machine<'_>, value: &Value, path: &[Value]) -> Made {
         return match old {
             Value::Null => Ok(value.clone()),
             old => {
-                let new = delete(machine, &old, rest)?;
-                set_path(machine, value, std::slice::from_ref(step), new)
+                let new = delete(budget, &old, rest)?;
+                set_path(budget, value, std::slice::from_ref(step), new)
             }
         };
     }

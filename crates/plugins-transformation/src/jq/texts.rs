@@ -1,7 +1,6 @@
 //! Functions of texts, regular expressions and formats.
 
-use super::builtin::number;
-use super::eval::{Machine, Stop, described, fail};
+use super::budget::{Budget, Stop, described, fail, number};
 use super::value::{Members, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,19 +22,19 @@ fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Rc<str>, Stop> {
 }
 
 /// Functions of the input alone.
-pub fn plain(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
+pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
     match name {
         "tostring" => {
-            machine.spend(value.size())?;
+            budget.spend(value.size())?;
             Ok(Value::text(value.shown()))
         }
         "tojson" => {
-            machine.spend(value.size())?;
+            budget.spend(value.size())?;
             Ok(Value::text(value.to_json(false).to_string()))
         }
         "fromjson" => {
             let text = text(value, "only strings can be parsed")?;
-            machine.spend(text.len())?;
+            budget.spend(text.len())?;
             match serde_json::from_str(text) {
                 Ok(json) => Ok(Value::of_json(json)?),
                 Err(error) => fail(format!("{error} (while parsing '{}')", abridged(text))),
@@ -55,7 +54,7 @@ pub fn plain(machine: &Machine<'_>, name: &str, value: &Value) -> Made {
         }
         "explode" => {
             let text = text(value, "cannot be exploded")?;
-            machine.spend(text.len())?;
+            budget.spend(text.len())?;
             let points = text.chars().map(|it| Value::number(f64::from(u32::from(it))));
             Ok(Value::list(points.collect())?)
         }
@@ -98,7 +97,7 @@ fn abridged(text: &str) -> String {
 }
 
 /// Functions of the input and one value.
-pub fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> Made {
+pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
     match (name, value, one) {
         ("startswith" | "endswith", Value::Text(text), Value::Text(part)) => Ok(Value::Bool(match name {
             "startswith" => text.starts_with(&**part),
@@ -113,19 +112,19 @@ pub fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> 
         }
         ("ltrimstr" | "rtrimstr", ..) => Ok(value.clone()),
         ("split", Value::Text(text), Value::Text(by)) => {
-            machine.spend(text.len() / 8)?;
+            budget.spend(text.len() / 8)?;
             let parts: Vec<Value> = match (text.is_empty(), by.is_empty()) {
                 (true, _) => Vec::new(),
                 (false, true) => text.chars().map(|it| Value::text(it.to_string())).collect(),
                 (false, false) => text.split(&**by).map(Value::text).collect(),
             };
-            machine.spend(parts.len())?;
+            budget.spend(parts.len())?;
             Ok(Value::list(parts)?)
         }
         ("split", ..) => fail("split input and separator must be strings"),
-        ("join", Value::List(list), Value::Text(between)) => join(machine, &list.items, between),
+        ("join", Value::List(list), Value::Text(between)) => join(budget, &list.items, between),
         ("index" | "rindex" | "indices", ..) => {
-            let found = found(machine, value, one)?;
+            let found = found(budget, value, one)?;
             let place = |place: Option<&usize>| place.map_or(Value::Null, |place| Value::count(*place));
             match name {
                 "index" => Ok(place(found.first())),
@@ -141,7 +140,7 @@ pub fn of_one(machine: &Machine<'_>, name: &str, value: &Value, one: &Value) -> 
     }
 }
 
-fn join(machine: &Machine<'_>, items: &[Value], between: &str) -> Made {
+fn join(budget: &Budget, items: &[Value], between: &str) -> Made {
     let mut joined = String::new();
     for (place, item) in items.iter().enumerate() {
         if place > 0 {
@@ -150,7 +149,7 @@ fn join(machine: &Machine<'_>, items: &[Value], between: &str) -> Made {
         match item {
             Value::Null => {}
             Value::Text(_) | Value::Number(_) | Value::Bool(_) => {
-                machine.spend(item.size())?;
+                budget.spend(item.size())?;
                 joined.push_str(&item.shown());
             }
             other => {
@@ -161,19 +160,19 @@ fn join(machine: &Machine<'_>, items: &[Value], between: &str) -> Made {
                 ));
             }
         }
-        machine.spend(1 + between.len() / 64)?;
+        budget.spend(1 + between.len() / 64)?;
     }
-    machine.spend(joined.len() / 64)?;
+    budget.spend(joined.len() / 64)?;
     Ok(Value::text(joined))
 }
 
 /// Where a part stands in a text or a list.
-fn found(machine: &Machine<'_>, value: &Value, part: &Value) -> Result<Vec<usize>, Stop> {
-    machine.spend(value.weight())?;
+fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Stop> {
+    budget.spend(value.weight())?;
     match (value, part) {
         (Value::Null, _) => Ok(Vec::new()),
         (Value::Text(text), Value::Text(part)) if !part.is_empty() => {
-            machine.spend(text.len() / 8)?;
+            budget.spend(text.len() / 8)?;
             let (mut places, mut from, mut characters) = (Vec::new(), 0, 0);
             while let Some(at) = text[from..].find(&**part) {
                 characters += text[from..from + at].chars().count();
@@ -181,17 +180,17 @@ fn found(machine: &Machine<'_>, value: &Value, part: &Value) -> Result<Vec<usize
                 let step = text[from + at..].chars().next().map_or(1, char::len_utf8);
                 from += at + step;
                 characters += 1;
-                machine.spend(1)?;
+                budget.spend(1)?;
             }
             Ok(places)
         }
         (Value::Text(_), Value::Text(_)) => Ok(Vec::new()),
         (Value::List(list), Value::List(part)) => {
-            machine.spend(list.items.len() * part.items.len().max(1))?;
+            budget.spend(list.items.len() * part.items.len().max(1))?;
             Ok(places(&list.items, &part.items))
         }
         (Value::List(list), one) => {
-            machine.spend(list.items.len())?;
+            budget.spend(list.items.len())?;
             Ok(places(&list.items, std::slice::from_ref(one)))
         }
         (value, part) => fail(format!(
@@ -220,7 +219,7 @@ pub fn places(items: &[Value], part: &[Value]) -> Vec<usize> {
         .collect()
 }
 
-fn regex(machine: &Machine<'_>, pattern: &Value, flags: &Value) -> Result<(Regex, bool, bool), Stop> {
+fn regex(budget: &Budget, pattern: &Value, flags: &Value) -> Result<(Regex, bool, bool), Stop> {
     let (pattern, flags) = match (pattern, flags) {
         (Value::List(both), _) => {
             let part = |place: usize| both.items.get(place).cloned().unwrap_or(Value::Null);
@@ -236,7 +235,7 @@ fn regex(machine: &Machine<'_>, pattern: &Value, flags: &Value) -> Result<(Regex
     if let Some(other) = flags.chars().find(|flag| !"gimnsxl".contains(*flag)) {
         return fail(format!("{other} is not a valid modifier string"));
     }
-    machine.spend(REGEX_STEPS + pattern.len() * 4)?;
+    budget.spend(REGEX_STEPS + pattern.len() * 4)?;
     let has = |flag: char| flags.contains(flag);
     let built = RegexBuilder::new(&pattern)
         .case_insensitive(has('i'))
@@ -255,10 +254,10 @@ fn regex(machine: &Machine<'_>, pattern: &Value, flags: &Value) -> Result<(Regex
 }
 
 /// What an expression finds in the input, or whether it finds anything.
-pub fn matches(machine: &Machine<'_>, value: &Value, pattern: &Value, flags: &Value, tests: bool) -> Made {
+pub fn matches(budget: &Budget, value: &Value, pattern: &Value, flags: &Value, tests: bool) -> Made {
     let input = text(value, "cannot be matched, as it is not a string")?;
-    let (regex, is_global, skips_empty) = regex(machine, pattern, flags)?;
-    machine.spend(input.len() / 4)?;
+    let (regex, is_global, skips_empty) = regex(budget, pattern, flags)?;
+    budget.spend(input.len() / 4)?;
     if tests {
         return Ok(Value::Bool(regex.is_match(input)));
     }
@@ -272,7 +271,7 @@ pub fn matches(machine: &Machine<'_>, value: &Value, pattern: &Value, flags: &Va
         }
         characters += input[bytes..whole.start()].chars().count();
         bytes = whole.start();
-        machine.spend(4 * found.len() + whole.len() / 64)?;
+        budget.spend(4 * found.len() + whole.len() / 64)?;
         let mut captures = Vec::new();
         for (place, name) in regex.capture_names().enumerate().skip(1) {
             let offset = |start: usize| characters + input[bytes.min(start)..start].chars().count();
@@ -308,12 +307,12 @@ fn described_match(offset: usize, text: &str) -> Members {
 }
 
 /// The parts of the input between what an expression finds.
-pub fn split(machine: &Machine<'_>, value: &Value, pattern: &Value, flags: &Value) -> Made {
+pub fn split(budget: &Budget, value: &Value, pattern: &Value, flags: &Value) -> Made {
     let input = text(value, "cannot be matched, as it is not a string")?;
-    let (regex, ..) = regex(machine, pattern, flags)?;
-    machine.spend(input.len() / 4)?;
+    let (regex, ..) = regex(budget, pattern, flags)?;
+    budget.spend(input.len() / 4)?;
     let parts: Vec<Value> = regex.split(input).map(Value::text).collect();
-    machine.spend(parts.len())?;
+    budget.spend(parts.len())?;
     Ok(Value::list(parts)?)
 }
 
@@ -323,8 +322,8 @@ pub const FORMATS: [&str; 9] = [
 ];
 
 /// A value as a format shows it.
-pub fn format(machine: &Machine<'_>, name: &str, value: &Value) -> Result<String, Stop> {
-    machine.spend(value.size())?;
+pub fn format(budget: &Budget, name: &str, value: &Value) -> Result<String, Stop> {
+    budget.spend(value.size())?;
     let shown = || value.shown();
     let made = match name {
         "text" => shown(),
@@ -363,7 +362,7 @@ pub fn format(machine: &Machine<'_>, name: &str, value: &Value) -> Result<String
         }
         name => return fail(format!("{name} is not a valid format")),
     };
-    machine.spend(1 + made.len() / 16)?;
+    budget.spend(1 + made.len() / 16)?;
     Ok(made)
 }
 

@@ -39,8 +39,7 @@ fn refusals(model: &Model) -> Vec<u64> {
 
 #[test]
 fn who_decides_about_access_refuses_and_others_are_passed_by() {
-    let table: [(&str, Value, &[u64]); 6] = [
-        ("oauth2", json!({ "enable_client_credentials": true }), &[503]),
+    let table: [(&str, Value, &[u64]); 5] = [
         (
             "ai-prompt-template",
             json!({ "templates": [{ "name": "a", "template": "{}" }] }),
@@ -74,13 +73,17 @@ fn what_is_kept_in_a_store_is_told_of() {
     let keys = [
         ("ai-prompt-guard", "00000000-0000-4000-8000-000000000001", true),
         ("pre-function", "00000000-0000-4000-8000-000000000002", true),
-        ("oauth2", "00000000-0000-4000-8000-000000000003", false),
+        (
+            "ai-prompt-template",
+            "00000000-0000-4000-8000-000000000003",
+            false,
+        ),
         ("cors", "00000000-0000-4000-8000-000000000004", true),
     ];
     for (name, id, enabled) in keys {
         let config = match name {
             "ai-prompt-guard" => json!({ "deny_patterns": ["x"] }),
-            "oauth2" => json!({ "enable_client_credentials": true }),
+            "ai-prompt-template" => json!({ "templates": [{ "name": "a", "template": "{}" }] }),
             "pre-function" => json!({ "access": ["return"] }),
             _ => json!({}),
         };

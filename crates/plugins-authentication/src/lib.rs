@@ -30,6 +30,7 @@ pub mod ldap_auth;
 mod login_cookie;
 pub mod mtls_auth;
 pub mod multi_auth;
+pub mod oauth2_server;
 pub mod opa;
 pub mod openid_connect;
 mod query;

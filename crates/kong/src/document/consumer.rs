@@ -194,6 +194,33 @@ pub struct HmacauthCredential {
     pub secret: Option<String>,
 }
 
+/// A client of OAuth 2.0 of a consumer. Not `Debug`: it has a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct OAuth2Credential {
+    pub id: Uuid,
+    pub consumer: Uuid,
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    pub hash_secret: bool,
+    pub redirect_uris: Option<Vec<String>>,
+    pub client_type: String,
+}
+
+/// A token of OAuth 2.0 that an administrator has written. Not `Debug`: it is a secret.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct OAuth2Token {
+    pub credential: Uuid,
+    pub service: Option<Uuid>,
+    pub created_at: Option<u64>,
+    pub expires_in: i64,
+    pub access_token: Option<String>,
+    pub refresh_token: Option<String>,
+    pub authenticated_userid: Option<String>,
+    pub scope: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -175,6 +175,10 @@ fn insert(
                 Fields::typed,
             )?;
         }
+        "oauth2_credentials" => {
+            insert_at(&mut document.oauth2_credentials, position, entity, Fields::typed)?;
+        }
+        "oauth2_tokens" => insert_at(&mut document.oauth2_tokens, position, entity, Fields::typed)?,
         "certificates" => insert_at(&mut document.certificates, position, entity, Fields::typed)?,
         "snis" => insert_at(&mut document.snis, position, entity, Fields::typed)?,
         "ca_certificates" => insert_at(&mut document.ca_certificates, position, entity, Fields::typed)?,
@@ -214,6 +218,8 @@ fn remove(document: &mut Document, family: &str, position: usize) {
         "acls" => take(&mut document.acls, position),
         "basicauth_credentials" => take(&mut document.basicauth_credentials, position),
         "hmacauth_credentials" => take(&mut document.hmacauth_credentials, position),
+        "oauth2_credentials" => take(&mut document.oauth2_credentials, position),
+        "oauth2_tokens" => take(&mut document.oauth2_tokens, position),
         "certificates" => take(&mut document.certificates, position),
         "snis" => take(&mut document.snis, position),
         "ca_certificates" => take(&mut document.ca_certificates, position),

@@ -144,12 +144,10 @@ pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("oauth2_credentials", &consumer::OAUTH2, "client_id")
         .at("oauth2", "oauth2")
         .id_from(IdFrom::Nothing)
-        .cascading()
-        .kept_only(),
+        .cascading(),
     EntityType::new("oauth2_tokens", &session::OAUTH2_TOKEN, "access_token")
         .id_from(IdFrom::Nothing)
-        .cascading()
-        .kept_only(),
+        .cascading(),
     EntityType::new("sessions", &session::SESSION, "session_id")
         .id_from(IdFrom::Nothing)
         .kept_only(),

@@ -23,6 +23,7 @@ pub(crate) mod workspace;
 
 pub use consumer::{
     BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,
+    OAuth2Credential, OAuth2Token,
 };
 pub use plugin::Plugin;
 pub use route::{Address, Route};
@@ -73,6 +74,10 @@ pub struct Document {
     pub basicauth_credentials: Vec<Entity<BasicauthCredential>>,
     /// User names and secrets for signatures.
     pub hmacauth_credentials: Vec<Entity<HmacauthCredential>>,
+    /// Clients of OAuth 2.0.
+    pub oauth2_credentials: Vec<Entity<OAuth2Credential>>,
+    /// Their tokens that an administrator has written.
+    pub oauth2_tokens: Vec<Entity<OAuth2Token>>,
     /// Certificates with their keys.
     pub certificates: Vec<Entity<ServerCertificate>>,
     /// The server names that lead to them.
@@ -130,6 +135,8 @@ impl Document {
             acls: typed(take("acls"), Fields::typed, problems),
             basicauth_credentials: typed(take("basicauth_credentials"), Fields::typed, problems),
             hmacauth_credentials: typed(take("hmacauth_credentials"), Fields::typed, problems),
+            oauth2_credentials: typed(take("oauth2_credentials"), Fields::typed, problems),
+            oauth2_tokens: typed(take("oauth2_tokens"), Fields::typed, problems),
             certificates: typed(take("certificates"), Fields::typed, problems),
             snis: typed(take("snis"), Fields::typed, problems),
             ca_certificates: typed(take("ca_certificates"), Fields::typed, problems),

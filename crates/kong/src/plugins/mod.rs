@@ -38,6 +38,7 @@ mod mocking;
 mod mtls_auth;
 pub mod names;
 mod oas_validation;
+mod oauth2;
 mod oauth2_introspection;
 mod opa;
 mod openid_connect;
@@ -85,6 +86,7 @@ mod zipkin;
 use crate::schema::{EntityCheck, Record};
 pub use acl::GROUPS;
 pub use names::NAMES;
+pub use oauth2::CATALOGUE_NAME as OAUTH2;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -211,6 +213,7 @@ pub static DEFINITIONS: &[Definition] = &[
     mocking::DEFINITION,
     mtls_auth::DEFINITION,
     oas_validation::DEFINITION,
+    oauth2::DEFINITION,
     oauth2_introspection::DEFINITION,
     opa::DEFINITION,
     openid_connect::DEFINITION,

@@ -149,7 +149,12 @@ pub static NAMES: &[PluginName] = &[
         &["`unevaluatedProperties` is not checked; a member that stands twice in an object is refused"],
     )
     .paid(),
-    PluginName::checked("oauth2", NOT_BUILT),
+    PluginName::differs(
+        "oauth2",
+        &[
+            "tokens that calls make are in memory and end with the process; a public client gets no token for itself, an empty scope is none where one is mandatory, a code that is used twice takes its token back; `accept_http_if_already_terminated` believes private networks ([oauth2-server](plugins/oauth2-server.md))",
+        ],
+    ),
     PluginName::differs(
         "oauth2-introspection",
         &["`hide_credentials`, `introspect_request` and `custom_…` are refused ([openid-connect](plugins/openid-connect.md))"],

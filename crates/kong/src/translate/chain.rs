@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
+use weir_plugins::oauth2_server::SERVICE_LABEL;
 
 /// What an instance belongs to, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,6 +167,19 @@ impl Chains {
             .filter(move |it| it.plain.contains_key(&scope));
         own.map(|it| it.definition.name)
             .filter(|name| !stream::PLUGINS.contains(name))
+    }
+
+    /// Whether a plugin has to know the id of a route's service.
+    fn tell_services(&self) -> bool {
+        let mut plugins = self.plugins.iter();
+        plugins.any(|it| it.definition.catalogue_name == plugins::OAUTH2)
+    }
+
+    /// What a route tells its plugins of its service.
+    pub fn labels(&self, service: Option<Uuid>) -> BTreeMap<String, String> {
+        let service = service.filter(|_| self.tell_services());
+        let label = service.map(|id| (SERVICE_LABEL.to_owned(), id.to_string()));
+        label.into_iter().collect()
     }
 
     /// The chain of a route.

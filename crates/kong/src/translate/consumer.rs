@@ -1,12 +1,14 @@
 //! Consumers with the credentials that Weir's plugins accept.
 
-use crate::document::{BasicauthCredential, Document, Entity, JwtSecret};
-use crate::plugins::GROUPS;
+use crate::document::{BasicauthCredential, Document, Entity, JwtSecret, OAuth2Credential, OAuth2Token};
+use crate::plugins::{GROUPS, OAUTH2};
+use aws_lc_rs::digest::{SHA256, digest};
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 use weir_model::{Consumer, Credential, Diagnostic};
-use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth};
+use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth, oauth2_server};
 
 /// Translates consumers and credentials.
 pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consumer> {
@@ -61,6 +63,10 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             config,
         );
     }
+    for (consumer, client) in oauth2_clients(document, found) {
+        let name = client.client_id.clone();
+        push(&mut credentials, consumer, name, OAUTH2, client);
+    }
     let mut groups: HashMap<Uuid, Vec<&str>> = HashMap::new();
     for Entity { value, .. } in &document.acls {
         groups.entry(value.consumer).or_default().push(&value.group);
@@ -85,6 +91,75 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             workspace: None,
         })
         .collect()
+}
+
+/// Clients of OAuth 2.0 with the tokens that an administrator has written, each with its consumer.
+fn oauth2_clients(
+    document: &Document,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(Uuid, oauth2_server::Credential)> {
+    let mut tokens: HashMap<Uuid, Vec<oauth2_server::StoredToken>> = HashMap::new();
+    for Entity { place, value: token } in &document.oauth2_tokens {
+        match stored_token(token) {
+            Ok(stored) => tokens.entry(token.credential).or_default().push(stored),
+            Err(message) => found.push(Diagnostic::warning(place.to_path(), message)),
+        }
+    }
+    let mut clients = Vec::with_capacity(document.oauth2_credentials.len());
+    for Entity { place, value } in &document.oauth2_credentials {
+        match oauth2_client(value, document.hashed_passwords) {
+            Ok(mut client) => {
+                client.tokens = tokens.remove(&value.id).unwrap_or_default();
+                clients.push((value.consumer, client));
+            }
+            Err(message) => found.push(Diagnostic::warning(place.to_path(), message)),
+        }
+    }
+    clients
+}
+
+fn oauth2_client(
+    credential: &OAuth2Credential,
+    is_hashed: bool,
+) -> Result<oauth2_server::Credential, &'static str> {
+    let public = credential.client_type == "public";
+    let missing = "a client without an id or a secret was skipped: Weir generates none in files";
+    let secret = credential.client_secret.clone().filter(|_| !public);
+    if secret.is_none() && !public {
+        return Err(missing);
+    }
+    let (client_secret, client_secret_pbkdf2) = match is_hashed && credential.hash_secret {
+        true => (None, secret),
+        false => (secret, None),
+    };
+    Ok(oauth2_server::Credential {
+        id: Some(credential.id.to_string()),
+        client_id: credential.client_id.clone().ok_or(missing)?,
+        client_secret,
+        client_secret_pbkdf2,
+        redirect_uris: credential.redirect_uris.clone(),
+        public,
+        tokens: Vec::new(),
+    })
+}
+
+fn stored_token(token: &OAuth2Token) -> Result<oauth2_server::StoredToken, &'static str> {
+    let access_token = token.access_token.as_deref();
+    let access_token =
+        access_token.ok_or("a token without access_token was skipped: Weir generates none in files")?;
+    if token.expires_in > 0 && token.created_at.is_none() {
+        return Err("a token that expires was skipped: without created_at it is not known when");
+    }
+    let sha256 = |text: &str| HEXLOWER.encode(digest(&SHA256, text.as_bytes()).as_ref());
+    Ok(oauth2_server::StoredToken {
+        access_token_sha256: sha256(access_token),
+        refresh_token_sha256: token.refresh_token.as_deref().map(sha256),
+        service: token.service.map(|id| id.to_string()),
+        scope: token.scope.clone(),
+        authenticated_user: token.authenticated_userid.clone(),
+        created_at: token.created_at.unwrap_or_default(),
+        expires_seconds: token.expires_in.max(0) as u64,
+    })
 }
 
 /// A hash is one of the password with the consumer's id behind it.

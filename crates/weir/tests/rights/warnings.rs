@@ -14,12 +14,12 @@ async fn a_write_says_that_a_plugin_is_not_served() {
     for (path, body, expected) in [
         (
             "/plugins/5f3e1c80-0000-4000-8000-000000000001",
-            json!({"name": "oauth2", "config": {"enable_client_credentials": true, "provision_key": "s3"}}),
-            "'oauth2'",
+            json!({"name": "ai-prompt-guard", "config": {"deny_patterns": ["s3"]}}),
+            "'ai-prompt-guard'",
         ),
         (
             "/plugins/5f3e1c80-0000-4000-8000-000000000001",
-            json!({"name": "oauth2", "enabled": false, "config": {"enable_client_credentials": true}}),
+            json!({"name": "ai-prompt-guard", "enabled": false, "config": {"deny_patterns": ["s3"]}}),
             "",
         ),
         (

@@ -111,13 +111,16 @@ impl Workspace {
         };
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
         let mut steps = steps.unwrap_or_default();
+        let labels = self.chains.as_ref().map(|chains| chains.labels(service));
+        let labels = labels.unwrap_or_default();
         if let Some(prefix) = &self.prefix {
             tell_steps_apart(&mut steps, prefix);
         }
         if let Some(made) = self.routes.get_mut(&id).and_then(|route| route.made.as_mut())
-            && made.plugins != steps
+            && (made.plugins != steps || made.labels != labels)
         {
-            Arc::make_mut(made).plugins = steps;
+            let made = Arc::make_mut(made);
+            (made.plugins, made.labels) = (steps, labels);
         }
     }
 

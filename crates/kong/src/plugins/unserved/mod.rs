@@ -11,7 +11,6 @@ mod ai_proxy;
 mod ai_request_transformer;
 mod ai_response_transformer;
 mod llm;
-mod oauth2;
 mod post_function;
 mod pre_function;
 pub(super) mod shared;
@@ -29,7 +28,6 @@ pub static DESCRIBED: &[Definition] = &[
     ai_proxy::DEFINITION,
     ai_request_transformer::DEFINITION,
     ai_response_transformer::DEFINITION,
-    oauth2::DEFINITION,
     post_function::DEFINITION,
     pre_function::DEFINITION,
 ];

@@ -1,0 +1,142 @@
+//! The check of tokens on all other calls (RFC 6750).
+
+use super::parameters::{Parameters, need_body};
+use super::records::{Record, Token, hash};
+use super::{MAX_BODY, Server, answers, service_of};
+use crate::body_fields::Form;
+use crate::query::remove_argument_and_encode;
+use std::sync::Arc;
+use weir_plugin::headers::is_value;
+use weir_plugin::{AuthFailure, Exchange, Identity, Outcome, Reply, Request};
+
+/// Why a call is not let in.
+enum Refused {
+    /// As calls are that another plugin may still let in.
+    Unless(Reply, AuthFailure),
+    /// Whatever other plugins say.
+    Always(Reply),
+}
+
+impl Server {
+    pub(super) fn check(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            exchange.request.headers.remove_all_owned(&self.told.both);
+            return Outcome::Continue;
+        }
+        let in_header = exchange.request.headers.contains(self.config.header.as_bytes());
+        if !in_header && need_body(&exchange.request) {
+            return Outcome::NeedBody { max_bytes: MAX_BODY };
+        }
+        let text = match in_header {
+            true => self.take_from_header(&mut exchange.request),
+            false => self.take_from_parameters(&mut exchange.request),
+        };
+        exchange.request.headers.remove_all_owned(&self.told.both);
+        match self.verify(text.as_deref(), exchange) {
+            Ok((token, identity)) => {
+                self.tell(exchange, &token, &identity);
+                Outcome::Continue
+            }
+            Err(Refused::Unless(_, failure)) if self.config.identity.anonymous.is_some() => {
+                self.pass_as_anonymous(exchange, failure)
+            }
+            Err(Refused::Unless(reply, _) | Refused::Always(reply)) => Outcome::Reply(Box::new(reply)),
+        }
+    }
+
+    fn pass_as_anonymous(&self, exchange: &mut Exchange, failure: AuthFailure) -> Outcome {
+        let mut outcome = self.gate.reject(exchange, failure, None);
+        if let Outcome::Refuse(refusal) = &mut outcome
+            && let Some(id) = &self.config.identity.anonymous
+        {
+            refusal.message = Some(format!("anonymous consumer {id} is configured but doesn't exist"));
+        }
+        outcome
+    }
+
+    /// The token of the header: what follows `Bearer`, or all of it.
+    fn take_from_header(&self, request: &mut Request) -> Option<String> {
+        let name = self.config.header.as_bytes();
+        let value = String::from_utf8_lossy(request.headers.get(name)?).into_owned();
+        let parts: Vec<&str> = value.split_ascii_whitespace().collect();
+        let (text, is_bearer) = match parts.as_slice() {
+            [scheme, token] if is_scheme(scheme) => ((*token).to_owned(), true),
+            _ => (value, false),
+        };
+        if self.config.strip && is_bearer {
+            request.headers.remove(name);
+        }
+        Some(text)
+    }
+
+    /// The token of the query or body.
+    fn take_from_parameters(&self, request: &mut Request) -> Option<String> {
+        const NAME: &str = "access_token";
+        let text = Parameters::read(request).text(NAME)?.to_owned();
+        if self.config.strip {
+            remove_argument_and_encode(request, NAME.as_bytes());
+            let form = request.headers.get(b"content-type").and_then(Form::of);
+            let rest = form
+                .filter(|form| *form == Form::UrlEncoded)
+                .zip(request.body.as_ref())
+                .and_then(|(form, body)| form.without(body, NAME));
+            if let Some(rest) = rest {
+                request.body = Some(rest);
+            }
+        }
+        Some(text)
+    }
+
+    fn verify(
+        &self,
+        text: Option<&str>,
+        exchange: &mut Exchange,
+    ) -> Result<(Arc<Record>, Identity), Refused> {
+        let realm = self.config.realm.as_deref();
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Err(Refused::Unless(answers::missing(realm), AuthFailure::Missing));
+        };
+        let invalid = || Refused::Unless(answers::invalid(realm), AuthFailure::Invalid);
+        let hash = hash(text);
+        let now_ms = exchange.unix_ms();
+        let made = self.records.find(&hash, now_ms);
+        let record = made
+            .or_else(|| self.clients.token(&hash).cloned())
+            .ok_or_else(invalid)?;
+        let Record::Token(token) = &*record else {
+            return Err(invalid());
+        };
+        match &token.grant.service {
+            None if !self.config.all_services => return Err(Refused::Always(answers::global(realm))),
+            Some(service) if **service != *service_of(exchange) => return Err(invalid()),
+            _ => {}
+        }
+        let age_ms = now_ms.saturating_sub(token.created_ms);
+        if token.expires_seconds > 0 && age_ms > token.expires_seconds.saturating_mul(1_000) {
+            return Err(invalid());
+        }
+        let client = self.clients.of_record(&token.owner).ok_or_else(invalid)?;
+        let identity = client.identity.clone();
+        Ok((record, identity))
+    }
+
+    fn tell(&self, exchange: &mut Exchange, record: &Record, identity: &Identity) {
+        self.gate.accept(exchange, identity);
+        let Record::Token(Token { grant, .. }) = record else {
+            return;
+        };
+        for (header, value) in [(&self.told.scope, &grant.scope), (&self.told.user, &grant.user)] {
+            if let (Some(header), Some(value)) = (header, value)
+                && is_value(value.as_bytes())
+            {
+                exchange.request.headers.append_named(header, value.as_bytes());
+            }
+            // The same client calls for many users: what one of them gets is not for another.
+            exchange.add_fingerprint(value.as_deref().unwrap_or_default().as_bytes());
+        }
+    }
+}
+
+fn is_scheme(word: &str) -> bool {
+    word.eq_ignore_ascii_case("bearer") || word.eq_ignore_ascii_case("token")
+}

@@ -1,0 +1,214 @@
+//! The clients of the configuration, with the tokens that an administrator has given them.
+
+use super::records::{Granted, Hash, Owner, Record, Token};
+use super::{Credential, StoredToken};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::pbkdf2;
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use data_encoding::HEXLOWER_PERMISSIVE;
+use serde::Deserialize as _;
+use std::any::Any;
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+use weir_plugin::{BuildContext, Identity};
+
+/// Base64 with and without padding, as hashes of secrets have it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+/// More rounds would keep a worker busy for too long.
+const MAX_ROUNDS: u32 = 100_000;
+
+/// A client, made ready.
+pub(super) struct Client {
+    pub(super) owner: Owner,
+    pub(super) identity: Identity,
+    pub(super) is_public: bool,
+    /// `None`: it has none, and can use only the grant for itself.
+    pub(super) redirect_uris: Option<Vec<String>>,
+    secret: Option<Secret>,
+}
+
+enum Secret {
+    Plain(Vec<u8>),
+    Hashed {
+        rounds: NonZeroU32,
+        salt: Vec<u8>,
+        hash: Vec<u8>,
+        /// The hash of the secret that was right the last time: the slow one is computed once.
+        verified: OnceLock<Vec<u8>>,
+    },
+}
+
+impl Client {
+    /// Whether this is the client's secret. A client without one has none that is right.
+    pub(super) fn has_secret(&self, given: &str) -> bool {
+        match &self.secret {
+            None => false,
+            Some(Secret::Plain(secret)) => verify_slices_are_equal(secret, given.as_bytes()).is_ok(),
+            Some(Secret::Hashed {
+                rounds,
+                salt,
+                hash,
+                verified,
+            }) => {
+                let fast = digest(&SHA256, given.as_bytes());
+                if let Some(verified) = verified.get()
+                    && verify_slices_are_equal(verified, fast.as_ref()).is_ok()
+                {
+                    return true;
+                }
+                let is_right =
+                    pbkdf2::verify(pbkdf2::PBKDF2_HMAC_SHA512, *rounds, salt, given.as_bytes(), hash).is_ok();
+                if is_right {
+                    verified.get_or_init(|| fast.as_ref().to_vec());
+                }
+                is_right
+            }
+        }
+    }
+}
+
+impl Secret {
+    fn of(credential: &Credential) -> Option<Self> {
+        match (&credential.client_secret, &credential.client_secret_pbkdf2) {
+            (Some(secret), None) => Some(Self::Plain(secret.clone().into_bytes())),
+            (None, Some(text)) => Self::hashed(text),
+            _ => None,
+        }
+    }
+
+    /// Reads `$pbkdf2-sha512$i=ROUNDS,l=LENGTH$SALT$HASH`.
+    fn hashed(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix("$pbkdf2-sha512$")?.split('$');
+        let (settings, salt, hash) = (parts.next()?, parts.next()?, parts.next()?);
+        let rounds = settings.split(',').find_map(|it| it.strip_prefix("i="))?;
+        let rounds = rounds.parse().ok().filter(|rounds| *rounds <= MAX_ROUNDS)?;
+        let (salt, hash) = (BASE64.decode(salt).ok()?, BASE64.decode(hash).ok()?);
+        (parts.next().is_none() && hash.len() >= 16).then_some(Self::Hashed {
+            rounds: NonZeroU32::new(rounds)?,
+            salt,
+            hash,
+            verified: OnceLock::new(),
+        })
+    }
+}
+
+/// Whether a text is the hash of a secret.
+pub(super) fn is_hashed_secret(text: &str) -> bool {
+    Secret::hashed(text).is_some()
+}
+
+/// The SHA-256 that is written with 64 digits.
+pub(super) fn read_hash(text: &str) -> Option<Hash> {
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()
+}
+
+/// The clients of a dialect and workspace.
+#[derive(Default)]
+pub(super) struct Clients {
+    by_name: HashMap<String, Arc<Client>>,
+    by_id: HashMap<Arc<str>, Arc<Client>>,
+    /// Tokens of the configuration.
+    tokens: HashMap<Hash, Arc<Record>>,
+    refresh: HashMap<Hash, Hash>,
+}
+
+impl Clients {
+    /// Those that instances of this context know. Read once for a snapshot, however many instances ask.
+    pub(super) fn of(plugin: &str, context: &BuildContext<'_>) -> Arc<Self> {
+        let workspace = context.workspace.cloned();
+        let slot = (plugin.to_owned(), "clients", context.dialect, workspace);
+        if let Some(known) = context.indexes.borrow().get(&slot)
+            && let Ok(known) = Arc::clone(known).downcast::<Self>()
+        {
+            return known;
+        }
+        let area: Arc<str> = match context.workspace {
+            Some(workspace) => format!("{} {workspace}", context.dialect).into(),
+            None => context.dialect.to_string().into(),
+        };
+        let mut clients = Self::default();
+        for source in context.credentials.get(plugin).into_iter().flatten() {
+            if source.dialect == context.dialect
+                && source.workspace == context.workspace
+                && let Ok(credential) = Credential::deserialize(source.config)
+            {
+                clients.add(&area, credential, source.identity.clone());
+            }
+        }
+        let clients = Arc::new(clients);
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(&clients) as _;
+        context.indexes.borrow_mut().insert(slot, any);
+        clients
+    }
+
+    fn add(&mut self, area: &Arc<str>, credential: Credential, identity: Identity) {
+        let id: Arc<str> = credential.id.as_deref().unwrap_or(&credential.client_id).into();
+        let owner = Owner {
+            area: Arc::clone(area),
+            client: Arc::clone(&id),
+        };
+        for token in &credential.tokens {
+            self.add_token(&owner, token);
+        }
+        let client = Arc::new(Client {
+            owner,
+            identity,
+            is_public: credential.public,
+            secret: Secret::of(&credential),
+            redirect_uris: credential.redirect_uris,
+        });
+        self.by_id.insert(id, Arc::clone(&client));
+        self.by_name.insert(credential.client_id, client);
+    }
+
+    fn add_token(&mut self, owner: &Owner, token: &StoredToken) {
+        let Some(hash) = read_hash(&token.access_token_sha256) else {
+            return;
+        };
+        let refresh = token.refresh_token_sha256.as_deref().and_then(read_hash);
+        if let Some(refresh) = refresh {
+            self.refresh.insert(refresh, hash);
+        }
+        let record = Record::Token(Token {
+            owner: owner.clone(),
+            grant: Granted {
+                service: token.service.as_deref().map(Arc::from),
+                scope: token.scope.as_deref().map(Arc::from),
+                user: token.authenticated_user.as_deref().map(Arc::from),
+            },
+            refresh,
+            created_ms: token.created_at.saturating_mul(1_000),
+            expires_seconds: token.expires_seconds,
+        });
+        self.tokens.insert(hash, Arc::new(record));
+    }
+
+    /// The client of this name.
+    pub(super) fn named(&self, client_id: &str) -> Option<&Arc<Client>> {
+        self.by_name.get(client_id)
+    }
+
+    /// The client to whom a record belongs, if it is still there.
+    pub(super) fn of_record(&self, owner: &Owner) -> Option<&Arc<Client>> {
+        let client = self.by_id.get(&owner.client)?;
+        (client.owner == *owner).then_some(client)
+    }
+
+    /// The token of the configuration with this hash.
+    pub(super) fn token(&self, hash: &Hash) -> Option<&Arc<Record>> {
+        self.tokens.get(hash)
+    }
+
+    /// The token of the configuration with this refresh token.
+    pub(super) fn refreshed_by(&self, refresh: &Hash) -> Option<(Hash, &Arc<Record>)> {
+        let hash = *self.refresh.get(refresh)?;
+        Some((hash, self.tokens.get(&hash)?))
+    }
+}

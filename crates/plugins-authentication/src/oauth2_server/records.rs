@@ -1,0 +1,396 @@
+//! Codes and tokens that calls make, in memory, for all workers. Each is found by the SHA-256 of its text; the texts
+//! themselves are not kept.
+//!
+//! Nothing here grows without bound: a client has at most so many records, all together have at most so many, and what is
+//! over is removed as new ones come.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+/// The SHA-256 of a code or token.
+pub(super) type Hash = [u8; 32];
+
+/// The hash of a code or token.
+pub(super) fn hash(text: &str) -> Hash {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
+    hash
+}
+
+/// A code that stands for what a user has allowed, until its client fetches a token with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Code {
+    pub(super) owner: Owner,
+    /// The instance of the plugin that made it.
+    pub(super) instance: String,
+    pub(super) grant: Granted,
+    /// What the client must know the origin of (RFC 7636).
+    pub(super) challenge: Option<String>,
+    /// Where the application was sent back to.
+    pub(super) redirect_uri: String,
+}
+
+/// An access token, with the refresh token that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Token {
+    pub(super) owner: Owner,
+    pub(super) grant: Granted,
+    pub(super) refresh: Option<Hash>,
+    pub(super) created_ms: u64,
+    /// For how long it lets calls in; 0: for ever.
+    pub(super) expires_seconds: u64,
+}
+
+/// Whose a record is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    /// The dialect and workspace of the client.
+    pub(super) area: Arc<str>,
+    /// The id of the client.
+    pub(super) client: Arc<str>,
+}
+
+/// What was allowed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Granted {
+    /// The service; `None`: all that share their clients.
+    pub(super) service: Option<Arc<str>>,
+    pub(super) scope: Option<Arc<str>>,
+    pub(super) user: Option<Arc<str>>,
+}
+
+/// What is kept under a hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Record {
+    Code(Code),
+    /// A code that was used, and the token that was given for it.
+    UsedCode {
+        owner: Owner,
+        token: Hash,
+    },
+    Token(Token),
+    /// A token of the configuration that was refreshed: it is none any more.
+    Refreshed {
+        owner: Owner,
+    },
+}
+
+impl Record {
+    fn owner(&self) -> &Owner {
+        match self {
+            Self::Code(Code { owner, .. })
+            | Self::UsedCode { owner, .. }
+            | Self::Token(Token { owner, .. })
+            | Self::Refreshed { owner } => owner,
+        }
+    }
+
+    fn refresh(&self) -> Option<&Hash> {
+        match self {
+            Self::Token(token) => token.refresh.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A record that is put.
+#[derive(Debug, Clone)]
+pub(super) struct Put {
+    pub(super) hash: Hash,
+    pub(super) record: Record,
+    /// From when on it is gone; `None`: it stays.
+    pub(super) ends_ms: Option<u64>,
+}
+
+/// Records that are put and removed together, or not at all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Change {
+    /// The record of this hash must be as it was found.
+    pub(super) unless_changed: Option<(Hash, Arc<Record>)>,
+    /// There must be none of this hash.
+    pub(super) unless_there: Option<Hash>,
+    pub(super) removes: Vec<Hash>,
+    pub(super) puts: Vec<Put>,
+}
+
+/// How many records there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) of_client: usize,
+    pub(super) of_all: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            of_client: 10_000,
+            of_all: 200_000,
+        }
+    }
+}
+
+/// All records.
+#[derive(Default)]
+pub(super) struct Records {
+    bounds: Bounds,
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    by_hash: HashMap<Hash, Kept>,
+    /// The access tokens by their refresh tokens.
+    by_refresh: HashMap<Hash, Hash>,
+    /// By the time from when on they are gone.
+    by_end: BTreeSet<(u64, Hash)>,
+    /// The records of each client, and of all, by age.
+    by_client: HashMap<Arc<str>, BTreeSet<(u64, Hash)>>,
+    by_age: BTreeSet<(u64, Hash)>,
+    next_number: u64,
+}
+
+struct Kept {
+    record: Arc<Record>,
+    ends_ms: Option<u64>,
+    number: u64,
+}
+
+impl Records {
+    #[cfg(test)]
+    pub(super) fn bounded(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            state: RwLock::default(),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The record of this hash.
+    pub(super) fn find(&self, hash: &Hash, now_ms: u64) -> Option<Arc<Record>> {
+        let state = self.read();
+        let kept = state.by_hash.get(hash)?;
+        (kept.ends_ms.is_none_or(|end| now_ms < end)).then(|| Arc::clone(&kept.record))
+    }
+
+    /// The access token's hash and the record of this refresh token.
+    pub(super) fn find_refresh(&self, refresh: &Hash, now_ms: u64) -> Option<(Hash, Arc<Record>)> {
+        let hash = *self.read().by_refresh.get(refresh)?;
+        Some((hash, self.find(&hash, now_ms)?))
+    }
+
+    /// Makes a change. `false`: another call was faster, and nothing is changed.
+    pub(super) fn apply(&self, change: &Change, now_ms: u64) -> bool {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.remove_ended(now_ms);
+        let is_as_found = change.unless_changed.as_ref().is_none_or(|(hash, record)| {
+            let kept = state.by_hash.get(hash);
+            kept.is_some_and(|kept| kept.record == *record)
+        });
+        let is_free = change
+            .unless_there
+            .is_none_or(|hash| !state.by_hash.contains_key(&hash));
+        if !is_as_found || !is_free {
+            return false;
+        }
+        for hash in &change.removes {
+            state.remove(hash);
+        }
+        for put in &change.puts {
+            state.make_room(put.record.owner(), self.bounds);
+            state.put(put.clone());
+        }
+        true
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.read().by_hash.len()
+    }
+}
+
+impl State {
+    fn remove_ended(&mut self, now_ms: u64) {
+        while let Some((end, hash)) = self.by_end.first().copied() {
+            if end > now_ms {
+                return;
+            }
+            self.remove(&hash);
+        }
+    }
+
+    /// A client that has too many loses its oldest. If all together are too many, the client that gets one more loses
+    /// its oldest, so that no client can take the place of another one's tokens; one that has none takes the oldest of all.
+    fn make_room(&mut self, owner: &Owner, bounds: Bounds) {
+        let own = self.by_client.get(&owner.client);
+        let is_full = self.by_hash.len() >= bounds.of_all;
+        let goes = match own {
+            Some(own) if is_full || own.len() >= bounds.of_client => own.first().copied(),
+            None if is_full => self.by_age.first().copied(),
+            _ => None,
+        };
+        if let Some((_, hash)) = goes {
+            self.remove(&hash);
+        }
+    }
+
+    fn put(&mut self, put: Put) {
+        self.remove(&put.hash);
+        let number = self.next_number;
+        self.next_number += 1;
+        if let Some(end) = put.ends_ms {
+            self.by_end.insert((end, put.hash));
+        }
+        if let Some(refresh) = put.record.refresh() {
+            self.by_refresh.insert(*refresh, put.hash);
+        }
+        let client = Arc::clone(&put.record.owner().client);
+        self.by_client
+            .entry(client)
+            .or_default()
+            .insert((number, put.hash));
+        self.by_age.insert((number, put.hash));
+        self.by_hash.insert(
+            put.hash,
+            Kept {
+                record: Arc::new(put.record),
+                ends_ms: put.ends_ms,
+                number,
+            },
+        );
+    }
+
+    fn remove(&mut self, hash: &Hash) {
+        let Some(kept) = self.by_hash.remove(hash) else {
+            return;
+        };
+        if let Some(end) = kept.ends_ms {
+            self.by_end.remove(&(end, *hash));
+        }
+        if let Some(refresh) = kept.record.refresh()
+            && self.by_refresh.get(refresh) == Some(hash)
+        {
+            self.by_refresh.remove(refresh);
+        }
+        self.by_age.remove(&(kept.number, *hash));
+        let client = &kept.record.owner().client;
+        if let Some(own) = self.by_client.get_mut(client) {
+            own.remove(&(kept.number, *hash));
+            if own.is_empty() {
+                self.by_client.remove(client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(client: &str, number: u32, ends_ms: Option<u64>) -> Put {
+        let record = Record::Token(Token {
+            owner: Owner {
+                area: "test".into(),
+                client: client.into(),
+            },
+            grant: Granted::default(),
+            refresh: Some(hash(&format!("refresh {client} {number}"))),
+            created_ms: 0,
+            expires_seconds: 0,
+        });
+        Put {
+            hash: hash(&format!("{client} {number}")),
+            record,
+            ends_ms,
+        }
+    }
+
+    fn put(records: &Records, put: Put, now_ms: u64) {
+        let change = Change {
+            puts: vec![put],
+            ..Change::default()
+        };
+        assert!(records.apply(&change, now_ms));
+    }
+
+    #[test]
+    fn records_are_bounded_and_clients_take_no_place_of_others() {
+        let records = Records::bounded(Bounds {
+            of_client: 3,
+            of_all: 5,
+        });
+        for number in 0..10 {
+            put(&records, token("greedy", number, None), 0);
+        }
+        assert_eq!(records.len(), 3);
+        assert!(records.find(&hash("greedy 6"), 0).is_none());
+        assert!(records.find(&hash("greedy 7"), 0).is_some());
+        for number in 0..2 {
+            put(&records, token("modest", number, None), 0);
+        }
+        put(&records, token("greedy", 10, None), 0);
+        put(&records, token("modest", 2, None), 0);
+        assert_eq!(records.len(), 5);
+        for (name, is_there) in [
+            ("greedy 7", false),
+            ("greedy 10", true),
+            ("modest 0", false),
+            ("modest 1", true),
+            ("modest 2", true),
+        ] {
+            assert_eq!(records.find(&hash(name), 0).is_some(), is_there, "{name}");
+        }
+        // One who has none gets a place.
+        put(&records, token("new", 0, None), 0);
+        assert!(records.find(&hash("new 0"), 0).is_some());
+        assert_eq!(records.len(), 5);
+    }
+
+    #[test]
+    fn records_end_and_leave_nothing() {
+        let records = Records::default();
+        put(&records, token("a", 0, Some(1_000)), 0);
+        put(&records, token("a", 1, Some(2_000)), 0);
+        assert!(records.find(&hash("a 0"), 999).is_some());
+        assert!(records.find(&hash("a 0"), 1_000).is_none());
+        assert!(records.find_refresh(&hash("refresh a 0"), 1_000).is_none());
+        put(&records, token("b", 0, None), 5_000);
+        let state = records.read();
+        assert_eq!(
+            (
+                state.by_hash.len(),
+                state.by_refresh.len(),
+                state.by_end.len(),
+                state.by_client.len(),
+                state.by_age.len()
+            ),
+            (1, 1, 0, 1, 1)
+        );
+    }
+
+    #[test]
+    fn of_two_that_take_the_same_record_one_gets_it() {
+        let records = Records::default();
+        put(&records, token("a", 0, None), 0);
+        let found = records.find(&hash("a 0"), 0).expect("there");
+        let take = |number| Change {
+            unless_changed: Some((hash("a 0"), Arc::clone(&found))),
+            removes: vec![hash("a 0")],
+            puts: vec![token("a", number, None)],
+            ..Change::default()
+        };
+        assert!(records.apply(&take(1), 0));
+        assert!(!records.apply(&take(2), 0));
+        assert!(records.find(&hash("a 2"), 0).is_none());
+        let again = Change {
+            unless_there: Some(hash("a 1")),
+            ..Change::default()
+        };
+        assert!(!records.apply(&again, 0));
+    }
+}

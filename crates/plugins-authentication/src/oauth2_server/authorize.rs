@@ -236,7 +236,7 @@ pub(super) fn user(parameters: &Parameters) -> Option<&str> {
 }
 
 /// The URI that a call names, or the client's first one; and whether it is one of the client's. If not, the client's first
-/// one is told of it.
+/// one gets the error.
 pub(super) fn choose<'u>(uris: &'u [String], parameters: &Parameters) -> (Option<&'u str>, bool) {
     let first = uris.first().map(String::as_str);
     if !parameters.has("redirect_uri") {

@@ -286,7 +286,7 @@ impl Default for OAuth2Server {
 
 impl Plugin for OAuth2Server {
     fn name(&self) -> &'static str {
-        NAME
+        "oauth2-server"
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -467,7 +467,7 @@ impl Server {
         text
     }
 
-    /// A new token of a client, and what the client is told of it. `refresh`: its refresh token, if it has one.
+    /// A new token of a client, and the members of the answer about it. `refresh`: its refresh token, if it has one.
     fn new_token(
         &self,
         client: &clients::Client,

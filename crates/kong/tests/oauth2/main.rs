@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 use std::collections::HashMap;
+use weir_kong::incremental::IncrementalModel;
 use weir_kong::{KongErrorRenderer, Options, translate};
 use weir_model::Severity;
 use weir_plugin::error_renderer::ErrorRenderer as _;
@@ -403,4 +404,56 @@ fn tokens_of_documents_let_calls_in() {
     ]);
     let case = json!([{"case": "tokens of documents", "steps": steps}]);
     run(&case.to_string(), &snapshot);
+}
+
+/// Documents of a store, which come one by one, lead to the same: tokens know their service by its id.
+#[test]
+fn documents_of_a_store_let_the_same_calls_in() {
+    let id = |number: u32| format!("00000000-0000-4000-8000-{number:012}");
+    let mut stored = IncrementalModel::new(Options::default());
+    let mut put = |family: &str, number: u32, mut document: Value| {
+        document["id"] = id(number).into();
+        let bytes = serde_json::to_vec(&document).expect("JSON");
+        stored.apply(&format!("default/{family}/{}", id(number)), Some(&bytes));
+    };
+    put("consumers", 1, json!({"username": "bob"}));
+    put(
+        "services",
+        2,
+        json!({"name": "s", "protocol": "http", "host": "127.0.0.1", "port": 1}),
+    );
+    put("routes", 3, json!({"paths": ["/"], "service": {"id": id(2)}}));
+    let config = json!({"enable_client_credentials": true, "provision_key": "p"});
+    put(
+        "plugins",
+        4,
+        json!({"name": "oauth2", "config": config, "route": {"id": id(3)}}),
+    );
+    let client = json!({
+        "name": "app", "client_id": "app", "client_secret": "s", "consumer": {"id": id(1)},
+    });
+    put("oauth2_credentials", 5, client);
+    for (number, service, text) in [(6, 2, "ours"), (7, 8, "theirs")] {
+        put(
+            "oauth2_tokens",
+            number,
+            json!({
+                "credential": {"id": id(5)}, "service": {"id": id(service)}, "expires_in": 0, "access_token": text,
+            }),
+        );
+    }
+    for (has_token, status) in [(true, 200), (false, 401)] {
+        if !has_token {
+            stored.apply(&format!("default/oauth2_tokens/{}", id(6)), None);
+        }
+        let (model, broken) = stored.model();
+        assert!(broken.is_empty(), "{broken:?}");
+        let registry = weir_plugins::registry();
+        let made = compile(&model, &registry, &PersistentState::default());
+        let (snapshot, _) = made.expect("a good model");
+        let call =
+            |text: &str, status: u64| json!({"call": format!("GET /?access_token={text}"), "status": status});
+        let case = json!([{"case": "stored", "steps": [call("ours", status), call("theirs", 401)]}]);
+        run(&case.to_string(), &snapshot);
+    }
 }

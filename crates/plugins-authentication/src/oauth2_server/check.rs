@@ -12,9 +12,9 @@ use weir_plugin::{AuthFailure, Exchange, Identity, Outcome, Reply, Request};
 /// Why a call is not let in.
 enum Refused {
     /// As calls are that another plugin may still let in.
-    Unless(Reply, AuthFailure),
+    Unless(Box<Reply>, AuthFailure),
     /// Whatever other plugins say.
-    Always(Reply),
+    Always(Box<Reply>),
 }
 
 impl Server {
@@ -40,7 +40,7 @@ impl Server {
             Err(Refused::Unless(_, failure)) if self.config.identity.anonymous.is_some() => {
                 self.pass_as_anonymous(exchange, failure)
             }
-            Err(Refused::Unless(reply, _) | Refused::Always(reply)) => Outcome::Reply(Box::new(reply)),
+            Err(Refused::Unless(reply, _) | Refused::Always(reply)) => Outcome::Reply(reply),
         }
     }
 
@@ -94,9 +94,12 @@ impl Server {
     ) -> Result<(Arc<Record>, Identity), Refused> {
         let realm = self.config.realm.as_deref();
         let Some(text) = text.filter(|text| !text.is_empty()) else {
-            return Err(Refused::Unless(answers::missing(realm), AuthFailure::Missing));
+            return Err(Refused::Unless(
+                Box::new(answers::missing(realm)),
+                AuthFailure::Missing,
+            ));
         };
-        let invalid = || Refused::Unless(answers::invalid(realm), AuthFailure::Invalid);
+        let invalid = || Refused::Unless(Box::new(answers::invalid(realm)), AuthFailure::Invalid);
         let hash = hash(text);
         let now_ms = exchange.unix_ms();
         let made = self.records.find(&hash, now_ms);
@@ -107,7 +110,9 @@ impl Server {
             return Err(invalid());
         };
         match &token.grant.service {
-            None if !self.config.all_services => return Err(Refused::Always(answers::global(realm))),
+            None if !self.config.all_services => {
+                return Err(Refused::Always(Box::new(answers::global(realm))));
+            }
             Some(service) if **service != *service_of(exchange) => return Err(invalid()),
             _ => {}
         }

@@ -99,10 +99,19 @@ impl Response {
 pub fn get(address: SocketAddr, path: &str, headers: &[Header]) -> Result<Response> {
     let mut headers = headers.to_vec();
     headers.push(("Connection", "close".to_owned()));
+    exchange(address, &request("GET", path, address, &headers), TIME_OUT)
+}
+
+/// One call over a new connection. The request asks for `Connection: close`: the answer is read to the end.
+///
+/// # Errors
+/// No connection, nothing read for `time_out`, or not HTTP/1.
+pub fn exchange(address: SocketAddr, request: &[u8], time_out: Duration) -> Result<Response> {
     let mut stream = connect(address)?;
     stream
-        .write_all(&request("GET", path, address, &headers))
-        .context("sending the request")?;
+        .set_read_timeout(Some(time_out))
+        .context("setting the read time-out")?;
+    stream.write_all(request).context("sending the request")?;
     let mut bytes = Vec::new();
     let limit = MAX_RESPONSE_BYTES as u64;
     stream

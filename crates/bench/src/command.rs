@@ -12,7 +12,8 @@ use crate::results::{self, Results};
 use crate::table::Table;
 use crate::terminal::{self, note};
 use crate::{
-    baseline, compare, machine, memory, plugin_costs, reload, render, report, scale, stall, suite, writes,
+    baseline, compare, machine, memory, plugin_costs, publish, reload, render, report, scale, stall, suite,
+    writes,
 };
 
 /// Where reports go when no folder is named.
@@ -114,6 +115,22 @@ enum Command {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
     },
+    /// Publishes an API of many operations again and again while gateways that follow the control plane serve a load: how
+    /// long a publish takes, when all gateways serve it, and whether a call is lost
+    Publish {
+        /// Operations of the API
+        #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        operations: u32,
+        /// Publishes, one after the other
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        publishes: u32,
+        /// Calls per second meanwhile
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        rate: u32,
+        /// Gateways that follow the control plane; the load goes to the first one
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=20))]
+        followers: u32,
+    },
     /// A large fleet by simulation: measures what a document, a change and a call cost on this machine, simulates the
     /// fleet from that, and checks the simulation with a real fleet of a twentieth
     Scale(scale::Args),
@@ -163,6 +180,21 @@ fn run_command(command: Command, line: CommandLine) -> Result<bool> {
         Command::Writes { rate, seconds } => {
             let mut results = open(line.report.as_deref())?;
             writes::run(&Bench::new(options)?, rate, seconds, &mut results)
+        }
+        Command::Publish {
+            operations,
+            publishes,
+            rate,
+            followers,
+        } => {
+            let mut results = open(line.report.as_deref())?;
+            let size = publish::Size {
+                operations,
+                publishes,
+                rate,
+                followers,
+            };
+            publish::run(&Bench::new(options)?, size, &mut results)
         }
         Command::Scale(args) => {
             let mut results = open(line.report.as_deref())?;

@@ -5,23 +5,19 @@
 //! machine of two cores the control plane shares one with the load and the API, which go before it where the system
 //! lets them: what they wait for each other is not what calls feel in the gateway.
 
-use std::ffi::OsString;
-use std::fs;
-use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
-use crate::client::{self, request};
+use crate::client::request;
+use crate::control_plane::{ControlPlane, call, first};
 use crate::cpu::{Clock, CpuTime};
-use crate::gateway::Stop;
-use crate::process::{Process, Start, free_addresses};
+use crate::process::Process;
 use crate::results::{Line, Results};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::Table;
@@ -35,21 +31,6 @@ const RATE: u32 = 2_000;
 /// Connections of the load, and of the writers.
 const CONNECTIONS: usize = 50;
 const WRITERS: usize = 16;
-/// How long starting, and serving what was written, may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(2);
-/// Niceness of the load and the API; only root may have it.
-const FIRST: i32 = -10;
-
-/// A control plane and a gateway that follows it.
-struct Pair {
-    gateway: Process,
-    control: Process,
-    clock: Clock,
-    admin: SocketAddr,
-    proxy: SocketAddr,
-}
-
 /// What the load felt.
 struct Outcome {
     quiet: Record,
@@ -91,8 +72,17 @@ pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Res
     let mut table = Table::new(title, &columns);
     let mut clean = true;
     for routes in SIZES {
-        let measured = Pair::start(bench, &program, &directory.join(routes.to_string()))
-            .and_then(|pair| pair.measure(&upstream, routes, rate, Duration::from_secs(seconds.into())));
+        let measured = ControlPlane::start(bench, &program, &directory.join(routes.to_string()), 1, &[])
+            .and_then(|plane| {
+                measure(
+                    &plane,
+                    bench.clock,
+                    &upstream,
+                    routes,
+                    rate,
+                    Duration::from_secs(seconds.into()),
+                )
+            });
         let cells = match measured {
             Ok(outcome) => {
                 for (what, record) in [("calls", &outcome.written), ("writes", &outcome.writes)] {
@@ -112,152 +102,66 @@ pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Res
     Ok(clean && table.is_complete())
 }
 
-impl Pair {
-    fn start(bench: &Bench, program: &Path, directory: &Path) -> Result<Self> {
-        fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
-        let [proxy, of_gateway, of_control, admin, console] = free_addresses()?;
-        let data = |name: &str| directory.join(name).into_os_string();
-        let start = |name: &str, core: usize, flags: Vec<OsString>| {
-            bench.supervisor.start(&Start {
-                program,
-                arguments: [vec!["run".into()], flags].concat(),
-                environment: Vec::new(),
-                cores: vec![core],
-                log: &directory.join(format!("{name}.log")),
-                stop: Stop::Term,
-            })
-        };
-        let text = |address: SocketAddr| OsString::from(address.to_string());
-        let control = start(
-            "control",
-            bench.pinning.upstream,
-            vec![
-                "--role".into(),
-                "control".into(),
-                "--data".into(),
-                data("control"),
-                "--status".into(),
-                text(of_control),
-                "--kong-admin-config".into(),
-                "--kong-admin".into(),
-                text(admin),
-                "--console".into(),
-                text(console),
-            ],
-        )?;
-        wait_for("the control plane", || {
-            client::get(of_control, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
-        })?;
-        let gateway = start(
-            "gateway",
-            bench.pinning.gateway,
-            vec![
-                "--role".into(),
-                "gateway".into(),
-                "--control".into(),
-                format!("http://{console}").into(),
-                "--data".into(),
-                data("gateway"),
-                "--status".into(),
-                text(of_gateway),
-                "--listen".into(),
-                text(proxy),
-                "--workers".into(),
-                "1".into(),
-            ],
-        )?;
-        wait_for("the gateway", || {
-            client::get(of_gateway, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
-        })?;
-        Ok(Self {
-            gateway,
-            control,
-            clock: bench.clock,
-            admin,
-            proxy,
-        })
-    }
-
-    fn measure(&self, upstream: &Upstream, routes: u32, rate: u32, length: Duration) -> Result<Outcome> {
-        call(
-            self.admin,
-            "POST",
-            "/config",
-            &configuration(upstream.address, routes),
-        )?;
-        self.wait_until_served(&path(routes - 1, 0))?;
-        let load = Plan {
-            target: self.proxy,
-            requests: vec![request("GET", "/hello", self.proxy, &[])],
-            rate: RATE,
-            connections: CONNECTIONS,
-            warm_up: Duration::from_secs(1),
-            length,
-        };
-        let quiet = first(|| send(&load, &AtomicBool::new(false)))?;
-        let writes = Plan {
-            target: self.admin,
-            requests: (0..routes).map(|at| write(self.admin, at, 1)).collect(),
-            rate,
-            connections: WRITERS,
-            warm_up: Duration::ZERO,
-            length: length + load.warm_up,
-        };
-        let (begun, before) = (Instant::now(), self.cpu());
-        let stop = AtomicBool::new(false);
-        let (written, made) = thread::scope(|scope| {
-            let writer = scope.spawn(|| send(&writes, &stop));
-            let written = first(|| send(&load, &AtomicBool::new(false)));
-            stop.store(written.is_err(), Ordering::Relaxed);
-            let made = writer
-                .join()
-                .map_err(|_| anyhow::anyhow!("the writer panicked"))??;
-            Ok::<_, anyhow::Error>((written?, made))
-        })?;
-        let (elapsed, after) = (begun.elapsed().as_secs_f64(), self.cpu());
-        let asked = Instant::now();
-        let mark = format!("{{\"paths\":[\"/mark\"],\"service\":{{\"id\":\"{SERVICE}\"}}}}");
-        call(self.admin, "PUT", &format!("/routes/{}", id(routes)), &mark)?;
-        self.wait_until_served("/mark")?;
-        Ok(Outcome {
-            quiet,
-            written,
-            writes: made,
-            served_after: asked.elapsed(),
-            cores: ((after.0 - before.0) / elapsed, (after.1 - before.1) / elapsed),
-        })
-    }
-
-    /// CPU seconds of gateway and control plane.
-    fn cpu(&self) -> (f64, f64) {
-        let of = |process: &Process| CpuTime::of(process.pid(), self.clock).total.as_secs_f64();
-        (of(&self.gateway), of(&self.control))
-    }
-
-    fn wait_until_served(&self, path: &str) -> Result<()> {
-        wait_for(path, || {
-            client::get(self.proxy, path, &[]).is_ok_and(|it| it.status == 200)
-        })
-    }
-}
-
-/// Has something go before all else on its core, where the system permits it.
-fn first<T>(work: impl FnOnce() -> T) -> T {
-    let _refused = rustix::process::setpriority_process(None, FIRST);
-    let done = work();
-    let _unchanged = rustix::process::setpriority_process(None, 0);
-    done
-}
-
-fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > TIMEOUT {
-            bail!("{what}: not after {} s", TIMEOUT.as_secs());
-        }
-        thread::sleep(POLL);
-    }
-    Ok(())
+fn measure(
+    plane: &ControlPlane,
+    clock: Clock,
+    upstream: &Upstream,
+    routes: u32,
+    rate: u32,
+    length: Duration,
+) -> Result<Outcome> {
+    let proxy = plane.gateways[0].proxy;
+    let cpu = || {
+        let of = |process: &Process| CpuTime::of(process.pid(), clock).total.as_secs_f64();
+        (of(&plane.gateways[0].process), of(&plane.process))
+    };
+    call(
+        plane.admin,
+        "POST",
+        "/config",
+        &configuration(upstream.address, routes),
+    )?;
+    plane.wait_until_served(&path(routes - 1, 0))?;
+    let load = Plan {
+        target: proxy,
+        requests: vec![request("GET", "/hello", proxy, &[])],
+        rate: RATE,
+        connections: CONNECTIONS,
+        warm_up: Duration::from_secs(1),
+        length,
+    };
+    let quiet = first(|| send(&load, &AtomicBool::new(false)))?;
+    let writes = Plan {
+        target: plane.admin,
+        requests: (0..routes).map(|at| write(plane.admin, at, 1)).collect(),
+        rate,
+        connections: WRITERS,
+        warm_up: Duration::ZERO,
+        length: length + load.warm_up,
+    };
+    let (begun, before) = (Instant::now(), cpu());
+    let stop = AtomicBool::new(false);
+    let (written, made) = thread::scope(|scope| {
+        let writer = scope.spawn(|| send(&writes, &stop));
+        let written = first(|| send(&load, &AtomicBool::new(false)));
+        stop.store(written.is_err(), Ordering::Relaxed);
+        let made = writer
+            .join()
+            .map_err(|_| anyhow::anyhow!("the writer panicked"))??;
+        Ok::<_, anyhow::Error>((written?, made))
+    })?;
+    let (elapsed, after) = (begun.elapsed().as_secs_f64(), cpu());
+    let asked = Instant::now();
+    let mark = format!("{{\"paths\":[\"/mark\"],\"service\":{{\"id\":\"{SERVICE}\"}}}}");
+    call(plane.admin, "PUT", &format!("/routes/{}", id(routes)), &mark)?;
+    plane.wait_until_served("/mark")?;
+    Ok(Outcome {
+        quiet,
+        written,
+        writes: made,
+        served_after: asked.elapsed(),
+        cores: ((after.0 - before.0) / elapsed, (after.1 - before.1) / elapsed),
+    })
 }
 
 const SERVICE: &str = "5f3e1c80-0000-4000-8000-000000000001";
@@ -282,34 +186,13 @@ fn configuration(upstream: SocketAddr, routes: u32) -> String {
 
 fn write(admin: SocketAddr, at: u32, writes: u32) -> Vec<u8> {
     let body = json!({"paths": [path(at, writes)], "service": {"id": SERVICE}}).to_string();
-    bytes(admin, "PUT", &format!("/routes/{}", id(at)), &body)
-}
-
-fn bytes(address: SocketAddr, method: &str, path: &str, body: &str) -> Vec<u8> {
     let headers = [
         ("Content-Type", "application/json".to_owned()),
         ("Content-Length", body.len().to_string()),
     ];
-    let mut bytes = request(method, path, address, &headers);
+    let mut bytes = request("PUT", &format!("/routes/{}", id(at)), admin, &headers);
     bytes.extend_from_slice(body.as_bytes());
     bytes
-}
-
-/// One call of the Admin API, which has to go well.
-fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
-    let mut stream = client::connect(address)?;
-    stream
-        .set_read_timeout(Some(TIMEOUT))
-        .context("setting a time-out")?;
-    stream
-        .write_all(&bytes(address, method, path, body))
-        .context("sending a write")?;
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).context("reading an answer")?;
-    match &head {
-        b"HTTP/1.1 200" | b"HTTP/1.1 201" => Ok(()),
-        other => bail!("{method} {path}: {}", String::from_utf8_lossy(other)),
-    }
 }
 
 impl Outcome {

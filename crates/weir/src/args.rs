@@ -35,7 +35,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// An API gateway that serves weir.yaml, kong.yml and apisix.yaml alike.
+/// An API gateway and API management in one program; it serves weir.yaml, kong.yml and apisix.yaml alike.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version = VERSION, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {

@@ -46,7 +46,7 @@ for (const [amount, fill] of Object.entries(AMOUNTS)) {
         for (const path of new Set(pages)) {
           await open(page, weir, path)
           await settled(page)
-          await page.screenshot({ path: `${folder}/${path.replaceAll(/[^a-z0-9]+/gi, '_')}.png` })
+          await page.screenshot({ fullPage: true, path: `${folder}/${path.replaceAll(/[^a-z0-9]+/gi, '_')}.png` })
         }
         await open(page, weir, '/')
         await page.getByRole('button', { name: 'Keys' }).click()

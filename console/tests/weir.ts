@@ -124,6 +124,8 @@ export class Weir {
     await this.good('POST', '/api/v1/apis/pets/versions', { spec: PETS })
     await this.good('PUT', '/api/v1/apis/pets/versions/1.0.0/plans/gold', { state: 'published', limits: [{ count: 1000, per: 'day' }] })
     await this.good('POST', '/api/v1/publications/pets/1.0.0/test', { runtime: { base_path: '/v1', backends: { main: { url: backend } } } })
+    await this.good('PUT', '/api/v1/products/bundle', { description: 'Reading pets, for partners.', publications: { 'pets/1.0.0/test': ['listPets', 'getPet'] } })
+    await this.good('PUT', '/api/v1/products/bundle/plans/partner', { state: 'published', limits: [{ count: 5000, per: 'day' }] })
     await this.good('PUT', '/api/v1/applications/shop', { owner: 'team-web' })
     return this.good<{ id: string; credential: { key: string } }>('POST', '/api/v1/subscriptions', { application: 'shop', publication: 'pets/1.0.0/test', plan: 'gold' })
   }

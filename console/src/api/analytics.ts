@@ -16,10 +16,22 @@ export interface Query {
   to?: string
   step?: string
   group_by?: string[]
-  filter?: Record<string, string[]>
+  filter?: Record<string, string | string[]>
   limit?: number
   order?: string
   compare?: string
+  /** `false`: no commits and publications with the answer. */
+  marks?: boolean
+}
+
+/** A commit or a publication on the time axis. */
+export interface Mark {
+  kind: 'commit' | 'publication'
+  at: number
+  revision: number
+  author: string
+  note: string
+  publications?: string[]
 }
 
 type Series = Record<string, (number | null)[]>
@@ -43,6 +55,7 @@ export interface Result {
   units: Record<string, string>
   times?: number[]
   frames: Frame[]
+  marks?: Mark[]
 }
 
 export interface Call {

@@ -105,8 +105,31 @@ export interface VersionDetail {
   format: string
   operations: Operation[]
   findings: LintFinding[]
+  /** The routes that it was adopted from. */
+  source?: Source
   /** After a write: what became of the operations. */
   diff?: { operations: OperationChange[] }
+}
+
+/** Routes that became a version, and stay as they are until a publication takes them over. */
+export interface Source {
+  dialect: string
+  service: string
+  documents: string[]
+  files?: string[]
+  /** Seconds since 1970; absent: they serve still. */
+  taken_over?: number
+}
+
+/** Chosen operations of several publications, with plans of their own. */
+export interface Product {
+  name: string
+  display_name?: string
+  description?: string
+  labels?: Record<string, string>
+  /** `API/VERSION/ENVIRONMENT`, with ids of operations; an empty list: all of them. */
+  publications: Record<string, string[]>
+  state: 'unpublished' | 'published'
 }
 
 export interface Revision {
@@ -189,13 +212,17 @@ export interface Outcome {
 
 export type PlanState = 'staging' | 'published' | 'deprecated' | 'closed'
 
+export type PlanSecurity = 'key' | 'jwt' | 'keyless'
+
 export interface Plan {
-  api: string
-  version: string
+  api?: string
+  version?: string
+  /** The product, for a plan of one; it has no API and no version then. */
+  product?: string
   name: string
   display_name?: string
   description?: string
-  security: string
+  security: PlanSecurity
   limits?: { count: number; per: string }[]
   operations?: string[]
   validation: 'auto' | 'manual'
@@ -222,7 +249,9 @@ export type SubscriptionState = 'pending' | 'accepted' | 'rejected' | 'paused' |
 export interface Subscription {
   id: string
   application: string
+  /** Empty: it is to a product. */
   publication: string
+  product?: string
   plan: string
   state: SubscriptionState
   starts?: number
@@ -241,6 +270,8 @@ export interface Credential {
   revoked?: number
   replaces?: string
   created: number
+  /** The public key with which tokens are checked, in place of a key. */
+  jwt?: { issuer: string; algorithm: string; public_key: string }
   /** In the answer that made it, and nowhere else. */
   key?: string
 }
@@ -263,9 +294,13 @@ export const apiPath = (api: string) => `/api/v1/apis/${part(api)}`
 export const versionPath = (api: string, version: string) => `${apiPath(api)}/versions/${part(version)}`
 export const publicationPath = (api: string, version: string, environment: string) =>
   `/api/v1/publications/${part(api)}/${part(version)}/${part(environment)}`
+export const productPath = (product: string) => `/api/v1/products/${part(product)}`
+export const productPlanPath = (product: string, plan: string) => `${productPath(product)}/plans/${part(plan)}`
+export const planPath = (api: string, version: string, plan: string) => `${versionPath(api, version)}/plans/${part(plan)}`
 export const subscriptionPath = (id: string) => `/api/v1/subscriptions/${part(id)}`
 
 /** Pages of the console. */
+export const toProduct = (product: string) => `/products/${part(product)}`
 export const toApi = (api: string) => `/apis/${part(api)}`
 export const toVersion = (api: string, version: string) => `${toApi(api)}/${part(version)}`
 export const toPublication = (api: string, version: string, environment: string) => `${toVersion(api, version)}/in/${part(environment)}`
@@ -286,16 +321,19 @@ function useItems<T>(path: string, isWanted = true) {
   })
 }
 
-function useOne<T>(path: string) {
-  return useQuery({ queryKey: ['configuration', path], queryFn: ({ signal }) => get<T>(path, {}, signal) })
+function useOne<T>(path: string, isWanted = true) {
+  return useQuery({ queryKey: ['configuration', path], queryFn: ({ signal }) => get<T>(path, {}, signal), enabled: isWanted })
 }
 
 export const useApis = () => useItems<ApiEntity>('/api/v1/apis')
 export const useApi = (api: string) => useOne<ApiEntity>(apiPath(api))
 export const useAllVersions = () => useItems<VersionBrief>('/api/v1/versions')
-export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version))
+export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version), api !== '')
 export const useRevisions = (api: string, version: string) => useItems<Revision>(`${versionPath(api, version)}/revisions`)
 export const usePlans = (api: string, version: string) => useItems<Plan>(`${versionPath(api, version)}/plans`, api !== '')
+export const useProducts = () => useItems<Product>('/api/v1/products')
+export const useProduct = (product: string) => useOne<Product>(productPath(product))
+export const useProductPlans = (product: string) => useItems<Plan>(`${productPath(product)}/plans`, product !== '')
 export const usePublications = () => useItems<Publication>('/api/v1/publications')
 export const usePublication = (api: string, version: string, environment: string) => useOne<Publication>(publicationPath(api, version, environment))
 export const useApplications = () => useItems<Application>('/api/v1/applications')

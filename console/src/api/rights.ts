@@ -38,7 +38,7 @@ export function useCan() {
 }
 
 /** Actions that change no store of the configuration. */
-const ELSEWHERE = new Set(['alerts:write', 'own:use'])
+const ELSEWHERE = new Set(['alerts:write', 'boards:write', 'own:use'])
 const isChange = (action: string): boolean => !ELSEWHERE.has(action) && !/:(read|export)$/.test(action)
 
 /** Why an action is refused; `null`: it is not, or that is not known. */

@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useMemo, useReducer } from 'react'
 import { type Document, isScalar, isMap as isYamlMap, isSeq, parseDocument } from 'yaml'
 import type { Fields, Json } from '../api/types'
+import { keep, kept } from './kept'
 import { type Path, isMap, isSame } from './path'
 
 export type Format = 'yaml' | 'json'
@@ -119,23 +120,34 @@ function reduce(draft: Draft, action: Action): Draft {
 
 export const fresh = (value: Fields, as: Format = 'yaml'): Draft => ({ text: format(value, as), format: as, value, error: null })
 
+/** What an edit began with: a document and its version. */
+export interface Begun {
+  data: Fields
+  tag: string | null
+}
+
+/** A draft as it is kept in the tab. */
+interface Kept {
+  draft: Draft
+  begun: Begun
+}
+
+function keptUnder(name: string): Kept | null {
+  const { draft, begun } = (kept(name) ?? {}) as Partial<Kept>
+  return draft !== undefined && begun !== undefined && typeof draft.text === 'string' && isMap(draft.value) && isMap(begun.data) ? { draft, begun } : null
+}
+
+/**
+ * What the draft that is kept under a name began with. Who goes on with it saves against that version: what somebody
+ * else has stored since then is a conflict, and is not overwritten.
+ */
+export const begunWith = (name: string): Begun | null => keptUnder(name)?.begun ?? null
+
 /** A draft under a name: it is kept in the tab until it is saved or discarded. */
-export function useDraft(name: string, base: Fields) {
-  const key = `weir-draft-${name}`
-  const [draft, dispatch] = useReducer(reduce, null, (): Draft => {
-    const kept = sessionStorage.getItem(key)
-    if (kept === null) return fresh(base)
-    try {
-      return JSON.parse(kept) as Draft
-    } catch {
-      return fresh(base)
-    }
-  })
-  const isChanged = draft.error !== null || !isSame(draft.value, base)
-  useEffect(() => {
-    if (isChanged) sessionStorage.setItem(key, JSON.stringify(draft))
-    else sessionStorage.removeItem(key)
-  }, [draft, isChanged, key])
+export function useDraft(name: string, begun: Begun) {
+  const [draft, dispatch] = useReducer(reduce, null, (): Draft => keptUnder(name)?.draft ?? fresh(begun.data))
+  const isChanged = draft.error !== null || !isSame(draft.value, begun.data)
+  useEffect(() => keep(name, isChanged ? ({ draft, begun } satisfies Kept) : null), [draft, begun, isChanged, name])
   const setValue = useCallback((value: Json | undefined) => dispatch({ kind: 'form', value: isMap(value) ? value : {} }), [])
   const setText = useCallback((text: string) => dispatch({ kind: 'text', text }), [])
   const setFormat = useCallback((to: Format) => dispatch({ kind: 'format', format: to }), [])

@@ -16,9 +16,11 @@ interface Props {
   isBusy: boolean
   onClose: () => void
   onCommit: (note: string) => void
+  /** Whether there is a history that keeps a note. */
+  hasNote?: boolean
 }
 
-export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit }: Props) {
+export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit, hasNote = true }: Props) {
   const [note, setNote] = useState('')
   return (
     <Dialog
@@ -30,7 +32,7 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
         <>
           <Button onPress={onClose}>Back</Button>
           <Button look="primary" isBusy={isBusy} onPress={() => onCommit(note)}>
-            Commit
+            {hasNote ? 'Commit' : 'Save'}
           </Button>
         </>
       }
@@ -43,16 +45,12 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
           <span>{warning}</span>
         </div>
       )}
-      <div className="field">
-        <label htmlFor="commit-note">Note</label>
-        <input
-          id="commit-note"
-          className="input"
-          value={note}
-          placeholder="Why, for those who read the history"
-          onChange={(event) => setNote(event.target.value)}
-        />
-      </div>
+      {hasNote && (
+        <div className="field">
+          <label htmlFor="commit-note">Note</label>
+          <input id="commit-note" className="input" value={note} placeholder="Why, for those who read the history" onChange={(event) => setNote(event.target.value)} />
+        </div>
+      )}
       {error !== null && <Failure error={error} />}
     </Dialog>
   )

@@ -1,4 +1,5 @@
 // The reader's own account: rights, password, sessions, and personal tokens for programs.
+import { forgetDrafts } from '../form/kept'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call, get, login } from '../api/client'
@@ -52,6 +53,7 @@ export default function Account() {
 export async function leave() {
   try {
     const provider = await logOut()
+    forgetDrafts()
     queries.clear()
     if (provider !== null) location.assign(provider)
     else login.leave()

@@ -1,129 +1,169 @@
-// Boards: what is called, how fast it is, and what is refused. Commits are marked on every chart.
-import { useMemo } from 'react'
-import { useSearchParams } from 'wouter'
-import { type Query, shown, useNumbers } from '../api/analytics'
-import { ApiError } from '../api/client'
-import { useHistory } from '../api/hooks'
+// Boards: what is called, how fast it is, and what is refused. Commits and publications are marked on every chart. Boards
+// that people have made stand beside those that Weir comes with.
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { type Board, boardPath, queryOf, useBoards } from '../api/boards'
+import { call } from '../api/client'
+import { useRight } from '../api/rights'
 import { Empty, Failure, Page } from '../shell/page'
-import { ButtonLink } from '../ui/button'
+import { Act } from '../ui/act'
+import { Button, ButtonLink } from '../ui/button'
+import { copy } from '../ui/files'
+import { Time } from '../ui/time'
+import { toast } from '../ui/toast'
 import { Panel, RANGES } from './panel'
 
-interface Board {
-  id: string
-  title: string
-  panels: (from: string) => [string, Query][]
-}
-
-const series = (from: string, metrics: string[], more: Partial<Query> = {}): Query => ({ metrics, from, step: 'auto', ...more })
-const top = (from: string, by: string[], metrics: string[], more: Partial<Query> = {}): Query => ({ metrics, from, group_by: by, limit: 10, ...more })
-
-const boards: Board[] = [
-  {
-    id: 'overview',
-    title: 'Overview',
-    panels: (from) => [
-      ['Calls', series(from, ['calls'], { group_by: ['class'] })],
-      ['Latency', series(from, ['latency_p50', 'latency_p95', 'latency_p99'])],
-      ['Routes', top(from, ['route'], ['calls', 'share_5xx', 'latency_p95'])],
-      ['Consumers', top(from, ['consumer'], ['calls', 'share_4xx'])],
-    ],
-  },
-  {
-    id: 'refusals',
-    title: 'Refusals',
-    panels: (from) => [
-      ['Refused calls by reason', series(from, ['calls'], { group_by: ['refusal'] })],
-      ['Reasons', top(from, ['refusal', 'service'], ['calls'])],
-      ['Plugins that refuse', top(from, ['plugin'], ['calls'])],
-    ],
-  },
-  {
-    id: 'upstreams',
-    title: 'Upstreams',
-    panels: (from) => [
-      ['Calls by upstream', series(from, ['calls'], { group_by: ['upstream'] })],
-      ['Targets', top(from, ['upstream', 'target'], ['calls', 'share_5xx'])],
-    ],
-  },
-  {
-    id: 'gateways',
-    title: 'Gateways',
-    panels: (from) => [
-      ['Calls by gateway', series(from, ['calls'], { group_by: ['gateway'] })],
-      ['Gateways', top(from, ['gateway'], ['calls', 'share_5xx', 'latency_p95'])],
-    ],
-  },
-]
-
-const isOff = (error: unknown): boolean => error instanceof ApiError && error.status === 404
-
 export default function Analytics() {
-  const [parameters, setParameters] = useSearchParams()
-  const from = parameters.get('range') ?? '-1h'
-  const board = boards.find((it) => it.id === parameters.get('board')) ?? (boards[0] as Board)
-  const totals = useMemo((): Query => ({ metrics: ['calls', 'share_5xx', 'share_4xx', 'latency_p95'], from }), [from])
-  const numbers = useNumbers(totals)
-  const commits = useHistory({ limit: 100 }).data ?? []
-  const set = (name: string, value: string) => setParameters((old) => (old.set(name, value), new URLSearchParams(old)), { replace: true })
-  const panels = useMemo(() => board.panels(from), [board, from])
-  const total = numbers.data?.frames[0]?.total ?? {}
+  const [parameters] = useSearchParams()
+  const boards = useBoards()
+  const all = boards.data ?? []
+  const board = all.find((it) => it.id === parameters.get('board')) ?? all[0]
+  const isMissing = parameters.get('board') !== null && boards.data != null && board?.id !== parameters.get('board')
+  const refused = useRight('boards:write')
   return (
     <Page
       title="Analytics"
-      calls={[{ about: 'The numbers above', method: 'POST', path: '/api/v1/analytics/query', body: totals }]}
+      calls={[
+        { about: 'List boards', method: 'GET', path: '/api/v1/boards' },
+        { about: 'The numbers of a panel', method: 'POST', path: '/api/v1/analytics/query', body: board?.panels[0] ? queryOf(board, board.panels[0], '', true) : { metrics: ['calls'], from: '-1h' } },
+      ]}
       actions={
         <>
-          <label className="row">
+          <ButtonLink to="/analytics/explore">Explorer</ButtonLink>
+          <ButtonLink to="/analytics/boards/new" look="primary" refused={refused}>
+            New board
+          </ButtonLink>
+        </>
+      }
+    >
+      {boards.data === null ? (
+        <div className="table">
+          <Empty title="Analytics are off" example="weir run --data /var/lib/weir">
+            <p>Weir counts calls if it has a place for the counts. Give it a folder:</p>
+          </Empty>
+        </div>
+      ) : boards.error && boards.data === undefined ? (
+        <Failure error={boards.error} onRetry={() => void boards.refetch()} />
+      ) : board === undefined ? (
+        <div className="skeleton tall" aria-busy="true" />
+      ) : (
+        <>
+          {isMissing && <p className="note warn">There is no such board any more. This is the first one.</p>}
+          <Tabs boards={all} current={board} />
+          <Shown key={board.id} board={board} refused={refused} />
+        </>
+      )}
+    </Page>
+  )
+}
+
+/** Boards by name; those that people have made come after those that Weir comes with. */
+function Tabs({ boards, current }: { boards: Board[]; current: Board }) {
+  const [parameters] = useSearchParams()
+  const to = (id: string) => {
+    const next = new URLSearchParams(parameters)
+    next.set('board', id)
+    return `/analytics?${next.toString()}`
+  }
+  return (
+    <nav className="tabs" aria-label="Boards">
+      {[...boards].sort((a, b) => Number(b.given) - Number(a.given)).map((it) => (
+        <Link key={it.id} href={to(it.id)} replace aria-current={it.id === current.id ? 'page' : undefined}>
+          {it.title}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+function Shown({ board, refused }: { board: Board; refused: string | null }) {
+  const [parameters, setParameters] = useSearchParams()
+  const range = parameters.get('range') ?? ''
+  const hasMarks = parameters.get('marks') !== 'off'
+  const [isDoomed, setDoomed] = useState(false)
+  const set = (name: string, value: string | null) =>
+    setParameters(
+      (old) => {
+        const next = new URLSearchParams(old)
+        if (value === null) next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  const own = RANGES.find(([value]) => value === board.from)?.[1] ?? board.from
+  return (
+    <>
+      <div className="row between">
+        <p className="muted grow">
+          {board.description}
+          {board.updated_by && board.updated && (
+            <>
+              {' '}
+              Saved <Time at={board.updated} /> by {board.updated_by}.
+            </>
+          )}
+        </p>
+        <div className="row">
+          <label>
             <span className="sr">Time</span>
-            <select className="select" style={{ width: 'auto' }} value={from} onChange={(event) => set('range', event.target.value)}>
-              {RANGES.map(([value, text]) => (
+            <select className="select fit" value={range} onChange={(event) => set('range', event.target.value === '' ? null : event.target.value)}>
+              <option value="">{own === undefined ? 'each panel by itself' : `last ${own.replace(/^-/, '')}`}</option>
+              {RANGES.filter(([value]) => value !== board.from).map(([value, text]) => (
                 <option key={value} value={value}>
                   last {text}
                 </option>
               ))}
             </select>
           </label>
-          <ButtonLink to="/analytics/explore">Explorer</ButtonLink>
-        </>
-      }
-    >
-      {isOff(numbers.error) ? (
-        <div className="table">
-          <Empty title="Analytics are off" example="weir run --data /var/lib/weir">
-            <p>Weir counts calls if it has a place for the counts. Give it a folder:</p>
-          </Empty>
+          <button className="button" aria-pressed={hasMarks} onClick={() => set('marks', hasMarks ? 'off' : null)}>
+            Marks
+          </button>
+          <Button onPress={() => void copy(`${location.origin}/ui/analytics?${new URLSearchParams({ ...Object.fromEntries(parameters), board: board.id }).toString()}`, 'The address of this board is copied')}>Share</Button>
+          {board.given ? (
+            <ButtonLink to={`/analytics/boards/new?of=${encodeURIComponent(board.id)}`} refused={refused}>
+              Save a copy
+            </ButtonLink>
+          ) : (
+            <>
+              <Button look="quiet" icon="trash" refused={refused} onPress={() => setDoomed(true)}>
+                Delete
+              </Button>
+              <ButtonLink to={`/analytics/boards/${encodeURIComponent(board.id)}`} refused={refused}>
+                Edit
+              </ButtonLink>
+            </>
+          )}
         </div>
-      ) : numbers.error ? (
-        <Failure error={numbers.error} onRetry={() => void numbers.refetch()} />
-      ) : (
-        <>
-          <dl className="grid">
-            {[
-              ['Calls', 'calls'],
-              ['Errors of servers', 'share_5xx'],
-              ['Errors of clients', 'share_4xx'],
-              ['95 of 100 calls within', 'latency_p95'],
-            ].map(([title, metric = '']) => (
-              <div className="card figure" key={metric}>
-                <dt>{title}</dt>
-                <dd>{shown(total[metric], numbers.data?.units[metric])}</dd>
-              </div>
-            ))}
-          </dl>
-          <div className="tabs" role="group" aria-label="Boards">
-            {boards.map((it) => (
-              <button key={it.id} aria-pressed={it.id === board.id} onClick={() => set('board', it.id)}>
-                {it.title}
-              </button>
-            ))}
-          </div>
-          <div className="halves">
-            {panels.map(([title, query]) => (
-              <Panel key={title} title={title} query={query} commits={commits} />
-            ))}
-          </div>
-        </>
-      )}
-    </Page>
+      </div>
+      <div className="board">
+        {board.panels.map((panel, index) => (
+          <Panel key={`${index} ${panel.title}`} title={panel.title} kind={panel.kind} width={panel.width} query={queryOf(board, panel, range, hasMarks)} />
+        ))}
+      </div>
+      {isDoomed && <DeleteBoard board={board} onClose={() => setDoomed(false)} onDone={() => set('board', null)} />}
+    </>
+  )
+}
+
+function DeleteBoard({ board, onClose, onDone }: { board: Board; onClose: () => void; onDone: () => void }) {
+  const client = useQueryClient()
+  return (
+    <Act
+      title={`Delete ${board.title}?`}
+      action="Delete"
+      look="danger"
+      onClose={onClose}
+      run={async () => {
+        await call('DELETE', boardPath(board.id))
+        onDone()
+        await client.invalidateQueries({ queryKey: ['boards'] })
+        toast(`${board.title} is deleted`)
+        onClose()
+      }}
+    >
+      <p>Everybody who looks at it loses it. The numbers stay; this cannot be taken back.</p>
+    </Act>
   )
 }

@@ -6,7 +6,7 @@ import { ApiError, call, get } from '../api/client'
 import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
 import type { Commit, Fields, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
-import { useDraft } from '../form/draft'
+import { begunWith, useDraft } from '../form/draft'
 import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
 import { isMap, parsePath, pathText } from '../form/path'
@@ -71,9 +71,11 @@ interface EditProps {
 type Above = { kind: 'save'; after: unknown; warning: string | null } | { kind: 'conflict'; theirs: Document; by: Commit | null } | { kind: 'delete' } | null
 
 function Edit({ kind, name, base: latest, schema, start }: EditProps) {
+  const kept = `${kind.path}/${name ?? ''}`
   // What this edit began with; the server may have a newer one.
-  const [base, setBase] = useState(latest)
-  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(`${kind.path}/${name ?? ''}`, start)
+  const [base, setBase] = useState(() => (name === null ? null : begunWith(kept)) ?? latest)
+  const begun = useMemo(() => (name === null ? { data: start, tag: null } : base), [name, start, base])
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, begun)
   const [above, setAbove] = useState<Above>(null)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
@@ -113,11 +115,17 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   }
 
   const refuse = async (refused: unknown) => {
-    if (refused instanceof ApiError && refused.status === 412 && name !== null) {
+    if (!(refused instanceof ApiError && refused.status === 412 && name !== null)) return setError(refused)
+    try {
       const theirs = await call<Fields>('GET', documentPath(kind.path, name))
-      const { items } = await get<{ items: Commit[] }>('/api/v1/history', { prefix: `native/${kind.path}/${name}`, limit: 1 })
+      // Who may not read the history sees the conflict without a name.
+      const { items } = await get<{ items: Commit[] }>('/api/v1/history', { prefix: `native/${kind.path}/${name}`, limit: 1 }).catch(() => ({ items: [] }))
       setAbove({ kind: 'conflict', theirs: { data: theirs.data, tag: theirs.tag }, by: items[0] ?? null })
-    } else setError(refused)
+    } catch (wrong) {
+      // It was deleted meanwhile, or the server is away: the edit stays.
+      setAbove(null)
+      setError(wrong)
+    }
   }
 
   const commit = async (note: string) => {
@@ -137,8 +145,11 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
         link: { to: `/history/${revision}`, text: `r${revision}` },
         action: { text: 'Undo', run: () => void undo(kind, target, name === null ? null : before.data, stored.tag) },
       })
-      sessionStorage.removeItem(`weir-draft-${kind.path}/${name ?? ''}`)
-      if (name === null) go(`/${kind.path}/${encodeURIComponent(target)}`)
+      if (name === null) {
+        // What was made is no draft any more.
+        reset(start)
+        go(`/${kind.path}/${encodeURIComponent(target)}`)
+      }
     } catch (refused) {
       await refuse(refused)
     }
@@ -309,9 +320,9 @@ function useCheck(kind: Kind, name: string, value: Fields, isWanted: boolean, ta
     const abort = new AbortController()
     const timer = setTimeout(() => {
       call('PUT', documentPath(kind.path, name), { body: value, headers: { 'weir-dry-run': 'true' }, signal: abort.signal })
-        .then(() => setSaid(null))
+        .then(() => !abort.signal.aborted && setSaid(null))
         .catch((error: unknown) => {
-          if (error instanceof ApiError && error.status === 422) setSaid(error)
+          if (!abort.signal.aborted) setSaid(error instanceof ApiError && error.status === 422 ? error : null)
         })
     }, PAUSE_MS)
     return () => {

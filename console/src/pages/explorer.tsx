@@ -2,7 +2,6 @@
 import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { type Query, useDefinition, useNumbers } from '../api/analytics'
-import { useHistory } from '../api/hooks'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { Drawn, RANGES, save } from './panel'
@@ -18,7 +17,6 @@ function readFilter(text: string): Record<string, string[]> {
 export default function Explorer() {
   const [parameters, setParameters] = useSearchParams()
   const definition = useDefinition()
-  const commits = useHistory({ limit: 100 }).data ?? []
   const metrics = (parameters.get('metrics') ?? 'calls').split(',').filter(Boolean)
   const by = (parameters.get('by') ?? '').split(',').filter(Boolean)
   const range = parameters.get('range') ?? '-1h'
@@ -55,7 +53,7 @@ export default function Explorer() {
   return (
     <Page
       title="Explorer"
-      crumbs={[{ to: '/analytics', text: 'analytics' }]}
+      crumbs={[{ to: '/analytics', text: 'Analytics' }]}
       calls={[
         { about: 'These numbers', method: 'POST', path: '/api/v1/analytics/query', body: query },
         { about: 'What can be asked', method: 'GET', path: '/api/v1/analytics/definition' },
@@ -123,7 +121,7 @@ export default function Explorer() {
         </div>
       </section>
       <section className="card" aria-label="Answer">
-        {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data && <Drawn title={metrics.join(', ')} query={query} result={numbers.data} commits={commits} />}
+        {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data && <Drawn title={metrics.join(', ')} query={query} result={numbers.data} />}
       </section>
     </Page>
   )

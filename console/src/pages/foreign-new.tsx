@@ -41,7 +41,8 @@ function Edit({ dialect, kind }: { dialect: 'kong' | 'apisix'; kind: string }) {
   const [parameters] = useSearchParams()
   const plugin = parameters.get('plugin')
   const begin = useMemo((): Fields => ({ ...(BEGIN[`${dialect}/${kind}`] ?? {}), ...(plugin ? { name: plugin } : {}) }), [dialect, kind, plugin])
-  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(`new ${foreign.path}`, begin)
+  const begun = useMemo(() => ({ data: begin, tag: null }), [begin])
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(`new ${foreign.path}`, begun)
   const schema = useForeignSchema(foreign, draft.value)
   const [view, setView] = useState<View>('form')
   const [after, setAfter] = useState<Fields | null>(null)
@@ -133,9 +134,9 @@ function useCheck(foreign: Foreign, value: Fields, isWanted: boolean): ApiError 
     const abort = new AbortController()
     const timer = setTimeout(() => {
       createForeign(foreign, value, true, '', abort.signal)
-        .then(() => setSaid(null))
+        .then(() => !abort.signal.aborted && setSaid(null))
         .catch((error: unknown) => {
-          if (error instanceof ApiError && error.status === 400) setSaid(error)
+          if (!abort.signal.aborted) setSaid(error instanceof ApiError && error.status === 400 ? error : null)
         })
     }, PAUSE_MS)
     return () => {

@@ -8,7 +8,7 @@ import { type Foreign, type ForeignDocument, readForeign, useForeign, useForeign
 import { useRight } from '../api/rights'
 import type { Fields } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
-import { useDraft } from '../form/draft'
+import { begunWith, useDraft } from '../form/draft'
 import { SaveDialog } from '../form/save'
 import { Failure } from '../shell/page'
 import { Act } from '../ui/act'
@@ -36,8 +36,8 @@ interface EditProps {
 }
 
 function Edit({ foreign, name, list, latest }: EditProps) {
-  const [base, setBase] = useState(latest)
-  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(foreign.path, latest.data)
+  const [base, setBase] = useState(() => begunWith(foreign.path) ?? latest)
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(foreign.path, base)
   const schema = useForeignSchema(foreign, draft.value)
   const [above, setAbove] = useState<Above>(null)
   const [error, setError] = useState<unknown>(null)
@@ -55,8 +55,14 @@ function Edit({ foreign, name, list, latest }: EditProps) {
   }, [latest, base.tag, isChanged, reset])
 
   const refuse = async (wrong: unknown) => {
-    if (wrong instanceof ApiError && wrong.status === 412) setAbove({ kind: 'conflict', theirs: await readForeign(foreign) })
-    else setError(wrong)
+    if (!(wrong instanceof ApiError && wrong.status === 412)) return setError(wrong)
+    try {
+      setAbove({ kind: 'conflict', theirs: await readForeign(foreign) })
+    } catch (gone) {
+      // It was deleted meanwhile, or the server is away: the edit stays.
+      setAbove(null)
+      setError(gone)
+    }
   }
   const attempt = async (work: () => Promise<void>) => {
     setBusy(true)
@@ -175,9 +181,9 @@ function useCheck(foreign: Foreign, value: Fields, isWanted: boolean): ApiError 
     const abort = new AbortController()
     const timer = setTimeout(() => {
       writeForeign(foreign, value, null, true, '', abort.signal)
-        .then(() => setSaid(null))
+        .then(() => !abort.signal.aborted && setSaid(null))
         .catch((error: unknown) => {
-          if (error instanceof ApiError && error.status === 400) setSaid(error)
+          if (!abort.signal.aborted) setSaid(error instanceof ApiError && error.status === 400 ? error : null)
         })
     }, PAUSE_MS)
     return () => {

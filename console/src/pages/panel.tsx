@@ -1,12 +1,15 @@
-// A panel: one query, drawn over time or as the largest groups; its query can be seen, opened and downloaded.
+// A panel: one query, drawn as its kind asks; its query can be seen, opened and downloaded.
 import { type ReactNode, Suspense, lazy, useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { type Query, type Result, groupName, shown, useNumbers } from '../api/analytics'
+import { type Mark, type Query, type Result, groupName, shown, useNumbers } from '../api/analytics'
+import type { PanelKind } from '../api/boards'
 import { asCurl, call } from '../api/client'
-import type { Commit } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
+import { saveFile } from '../ui/files'
+import { Time, countText } from '../ui/time'
+import { toast } from '../ui/toast'
 
 const Chart = lazy(() => import('../ui/chart'))
 
@@ -19,12 +22,14 @@ export const RANGES: [string, string][] = [
   ['-30d', '30 days'],
 ]
 
+const listOf = (values: string | string[]): string[] => (Array.isArray(values) ? values : [values])
+
 export function explorerLink(query: Query): string {
   const parameters = new URLSearchParams()
   parameters.set('metrics', query.metrics.join(','))
-  parameters.set('range', query.from)
+  parameters.set('range', String(query.from))
   if (query.group_by?.length) parameters.set('by', query.group_by.join(','))
-  const filter = Object.entries(query.filter ?? {}).map(([name, values]) => `${name}:${values.join('|')}`)
+  const filter = Object.entries(query.filter ?? {}).map(([name, values]) => `${name}:${listOf(values).join('|')}`)
   if (filter.length > 0) parameters.set('filter', filter.join(' '))
   if (query.step === undefined) parameters.set('as', 'table')
   return `/analytics/explore?${parameters.toString()}`
@@ -33,24 +38,34 @@ export function explorerLink(query: Query): string {
 interface Props {
   title: string
   query: Query
-  commits?: Commit[]
+  kind?: PanelKind
+  /** Columns of 12. */
+  width?: number
 }
 
-export function Panel({ title, query, commits = [] }: Props) {
+export function Panel({ title, query, kind, width = 6 }: Props) {
   const numbers = useNumbers(query)
   const [isShown, setShown] = useState(false)
   return (
-    <section className="card" aria-label={title}>
+    <section className="card" aria-label={title} style={{ '--width': width } as React.CSSProperties}>
       <div className="head2">
         <h2>{title}</h2>
         <span className="row small">
-          <Link href={explorerLink(query)}>Explore</Link>
+          <Link href={explorerLink(query)} aria-label={`Explore: ${title}`}>
+            Explore
+          </Link>
           <Button small look="quiet" onPress={() => setShown(true)}>
-            Query
+            Query<span className="sr"> of {title}</span>
           </Button>
         </span>
       </div>
-      {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data ? <Drawn title={title} query={query} result={numbers.data} commits={commits} /> : <div className="skeleton" />}
+      {numbers.error ? (
+        <Failure error={numbers.error} onRetry={() => void numbers.refetch()} />
+      ) : numbers.data ? (
+        <Drawn title={title} query={query} result={numbers.data} {...(kind ? { kind } : {})} />
+      ) : (
+        <div className="skeleton chart" aria-busy="true" />
+      )}
       <Dialog title={`Query of ${title}`} isOpen={isShown} onClose={() => setShown(false)} actions={<Button onPress={() => void save(query)}>Download CSV</Button>}>
         <pre className="code" tabIndex={0}>
           {asCurl('POST', '/api/v1/analytics/query', query)}
@@ -60,18 +75,19 @@ export function Panel({ title, query, commits = [] }: Props) {
   )
 }
 
+/** The answer as a file for spreadsheets. */
 export async function save(query: Query) {
-  const { data } = await call<string>('POST', '/api/v1/analytics/query', { body: query, headers: { accept: 'text/csv' } })
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([data], { type: 'text/csv' }))
-  link.download = 'analytics.csv'
-  link.click()
-  URL.revokeObjectURL(link.href)
+  try {
+    const { data } = await call<string>('POST', '/api/v1/analytics/query', { body: query, headers: { accept: 'text/csv' }, asText: true })
+    saveFile('analytics.csv', 'text/csv', [data])
+  } catch (error) {
+    toast(error instanceof Error ? error.message : String(error), { isBad: true })
+  }
 }
 
-/** Times and lines of an answer: a line for each metric, or for each group of the first metric. */
-export function Drawn({ title, query, result, commits }: { title: string; query: Query; result: Result; commits: Commit[] }) {
-  const isSeries = query.step !== undefined
+/** An answer: a line for each metric, or for each group of the first metric; bars, a table or numbers. */
+export function Drawn({ title, query, result, kind = query.step === undefined ? 'table' : 'line' }: { title: string; query: Query; result: Result; kind?: PanelKind }) {
+  const isSeries = (kind === 'line' || kind === 'area') && query.step !== undefined
   const lines = useMemo(
     () =>
       (query.group_by ?? []).length > 0
@@ -79,31 +95,22 @@ export function Drawn({ title, query, result, commits }: { title: string; query:
         : query.metrics.map((metric) => ({ name: metric.replaceAll('_', ' '), values: result.frames[0]?.values?.[metric] ?? [] })),
     [query, result],
   )
-  const marks = useMemo(
-    () => commits.filter((it) => it.time >= result.from && it.time <= result.to).map((it) => ({ at: it.time, text: `r${it.revision}` })),
-    [commits, result.from, result.to],
-  )
-  const times = result.times ?? []
+  const marks = result.marks ?? NO_MARKS
   if (result.frames.length === 0) return <Said>No calls in this time.</Said>
   return (
     <>
       {isSeries ? (
-        <Suspense fallback={<div className="skeleton" style={{ height: 190 }} />}>
-          <Chart label={title} times={times} lines={lines} unit={result.units[query.metrics[0] ?? '']} marks={marks} />
+        <Suspense fallback={<div className="skeleton chart" />}>
+          <Chart label={title} times={result.times ?? []} lines={lines} unit={result.units[query.metrics[0] ?? '']} marks={marks} isArea={kind === 'area'} />
         </Suspense>
+      ) : kind === 'stat' ? (
+        <Stats query={query} result={result} />
+      ) : kind === 'bar' ? (
+        <Bars query={query} result={result} />
       ) : (
         <Top query={query} result={result} />
       )}
-      {marks.length > 0 && isSeries && (
-        <p className="small muted">
-          Marks:{' '}
-          {marks.slice(0, 8).map((mark) => (
-            <Link key={mark.text} href={`/history/${mark.text.slice(1)}`}>
-              {mark.text}{' '}
-            </Link>
-          ))}
-        </p>
-      )}
+      {isSeries && marks.length > 0 && <Marks marks={marks} />}
       {result.partial && <Said>Something is missing here: {result.gaps.map((gap) => `${gap.gateway}, ${gap.reason}`).join('; ')}.</Said>}
       {result.notes.map((note) => (
         <Said key={note}>{note}</Said>
@@ -112,8 +119,82 @@ export function Drawn({ title, query, result, commits }: { title: string; query:
   )
 }
 
+const NO_MARKS: Mark[] = []
+const SHOWN_MARKS = 12
+
+/** What happened in the time of a chart: each commit leads to what it changed. */
+function Marks({ marks }: { marks: Mark[] }) {
+  const latest = [...marks].sort((a, b) => b.at - a.at)
+  return (
+    <details className="small">
+      <summary>{countText(marks.length, 'change in this time', 'changes in this time')}</summary>
+      <ul className="changes">
+        {latest.slice(0, SHOWN_MARKS).map((it) => (
+          <li key={it.revision} className="row">
+            <Link href={`/history/${it.revision}`}>r{it.revision}</Link>
+            {it.kind === 'publication' && <span className="badge accent">publication</span>}
+            <span className="grow">
+              {(it.publications ?? []).join(', ') || it.note || 'no note'} <span className="muted">by {it.author}</span>
+            </span>
+            <span className="muted">
+              <Time at={it.at} />
+            </span>
+          </li>
+        ))}
+        {latest.length > SHOWN_MARKS && <li className="muted">and {latest.length - SHOWN_MARKS} more</li>}
+      </ul>
+    </details>
+  )
+}
+
 function Said({ children }: { children: ReactNode }) {
   return <p className="muted small">{children}</p>
+}
+
+const named = (metric: string): string => metric.replaceAll('_', ' ')
+
+/** One number for each metric, beside that of the time it is compared with. */
+export function Stats({ query, result }: { query: Query; result: Result }) {
+  const [frame] = result.frames
+  return (
+    <dl className="figures">
+      {query.metrics.map((metric) => (
+        <div className="figure" key={metric}>
+          <dt>{named(metric)}</dt>
+          <dd>{shown(frame?.total[metric], result.units[metric])}</dd>
+          {frame?.compare && (
+            <dd className="beside">
+              <small>before: {shown(frame.compare.total[metric], result.units[metric])}</small>
+            </dd>
+          )}
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** A bar for each group, by the first metric. */
+function Bars({ query, result }: { query: Query; result: Result }) {
+  const [metric = 'calls'] = query.metrics
+  const most = Math.max(...result.frames.map((frame) => frame.total[metric] ?? 0), 0)
+  return (
+    <ul className="bars">
+      {result.frames.map((frame) => {
+        const value = frame.total[metric] ?? 0
+        return (
+          <li key={groupName(frame.group)}>
+            <span className="clip" title={groupName(frame.group)}>
+              {groupName(frame.group)}
+            </span>
+            <span className="number">{shown(frame.total[metric], result.units[metric])}</span>
+            <span className="meter" aria-hidden="true">
+              <span style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
 }
 
 /** The largest groups. */
@@ -125,8 +206,8 @@ export function Top({ query, result }: { query: Query; result: Result }) {
           <tr>
             <th scope="col">{(query.group_by ?? []).join(', ') || 'all'}</th>
             {query.metrics.map((metric) => (
-              <th scope="col" key={metric} style={{ textAlign: 'end' }}>
-                {metric.replaceAll('_', ' ')}
+              <th scope="col" key={metric} className="number">
+                {named(metric)}
               </th>
             ))}
           </tr>
@@ -136,7 +217,7 @@ export function Top({ query, result }: { query: Query; result: Result }) {
             <tr key={groupName(frame.group)}>
               <th scope="row">{groupName(frame.group)}</th>
               {query.metrics.map((metric) => (
-                <td key={metric} style={{ textAlign: 'end' }}>
+                <td key={metric} className="number">
                   {shown(frame.total[metric], result.units[metric])}
                 </td>
               ))}

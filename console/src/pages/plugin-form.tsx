@@ -9,7 +9,7 @@ import { blank } from '../form/schema'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { Prose } from '../ui/prose'
-import { toast } from '../ui/toast'
+import { copy } from '../ui/files'
 import { stringify } from '../yaml'
 
 const PAUSE_MS = 400
@@ -59,7 +59,7 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
       onClose={close}
       actions={
         <>
-          <Button onPress={() => void navigator.clipboard.writeText(text).then(() => toast('Copied'))}>Copy as YAML</Button>
+          <Button onPress={() => void copy(text)}>Copy as YAML</Button>
           <Button look="primary" onPress={close}>
             Done
           </Button>

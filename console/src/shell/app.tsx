@@ -29,12 +29,16 @@ const Explorer = lazy(() => import('../pages/explorer'))
 const RowPage = lazy(() => import('../pages/row'))
 const NewForeign = lazy(() => import('../pages/foreign-new'))
 const NewApi = lazy(() => import('../pages/apis/new'))
+const Adopt = lazy(() => import('../pages/apis/adopt'))
 const ApiPage = lazy(() => import('../pages/apis/api'))
 const Design = lazy(() => import('../pages/apis/design'))
 const Plans = lazy(() => import('../pages/apis/plans'))
 const Revisions = lazy(() => import('../pages/apis/revisions'))
 const Publish = lazy(() => import('../pages/apis/publish'))
 const Publication = lazy(() => import('../pages/apis/publication'))
+const EditBoard = lazy(() => import('../pages/boards/edit'))
+const EditProduct = lazy(() => import('../pages/products/edit'))
+const ProductPage = lazy(() => import('../pages/products/product'))
 const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
 const ApplicationPage = lazy(() => import('../pages/apis/application'))
 const NotFound = lazy(() => import('../pages/not-found'))
@@ -123,15 +127,20 @@ function Frame() {
                 <Route path="/history/compare/:from/:to" component={Compare} />
                 <Route path="/history/:revision" component={Commit} />
                 <Route path="/analytics/explore" component={Explorer} />
+                <Route path="/analytics/boards/:id" component={EditBoard} />
                 <Route path="/view/:list/:id" component={RowPage} />
                 <Route path="/new/:dialect/:kind" component={NewForeign} />
                 <Route path="/apis/new" component={NewApi} />
+                <Route path="/apis/new/adopt" component={Adopt} />
                 <Route path="/apis/:api" component={ApiPage} />
                 <Route path="/apis/:api/:version" component={Design} />
                 <Route path="/apis/:api/:version/plans" component={Plans} />
                 <Route path="/apis/:api/:version/revisions" component={Revisions} />
                 <Route path="/apis/:api/:version/publish" component={Publish} />
                 <Route path="/apis/:api/:version/in/:environment" component={Publication} />
+                <Route path="/products/new" component={EditProduct} />
+                <Route path="/products/:product" component={ProductPage} />
+                <Route path="/products/:product/edit" component={EditProduct} />
                 <Route path="/subscriptions/:id" component={SubscriptionPage} />
                 <Route path="/applications/:name" component={ApplicationPage} />
                 <Route path="/:kind/:name" component={Detail} />

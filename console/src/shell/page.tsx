@@ -5,7 +5,7 @@ import { Link } from 'wouter'
 import { ApiError, asCurl, login } from '../api/client'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
-import { toast } from '../ui/toast'
+import { copy } from '../ui/files'
 
 export interface ShownCall {
   about: string
@@ -74,7 +74,7 @@ function CallText({ call }: { call: ShownCall }) {
         <Button
           small
           look="quiet"
-          onPress={() => void navigator.clipboard.writeText(line).then(() => toast('Copied'))}
+          onPress={() => void copy(line)}
         >
           Copy
         </Button>

@@ -16,6 +16,7 @@ export const pages: PageEntry[] = [
   { path: '/', title: 'Overview', group: null, key: 'o', load: () => import('../pages/overview') },
   { path: '/explain', needs: 'configuration:read', title: 'Explain', group: null, key: 'x', load: () => import('../pages/explain') },
   { path: '/apis', needs: 'apis:read', title: 'APIs', group: 'APIs', key: 'd', load: () => import('../pages/apis/list') },
+  { path: '/products', needs: 'apis:read', title: 'Products', group: 'APIs', load: () => import('../pages/products/list') },
   { path: '/subscriptions', needs: 'subscriptions:read', title: 'Subscriptions', group: 'APIs', key: 'b', load: () => import('../pages/apis/subscriptions') },
   { path: '/applications', needs: 'subscriptions:read', title: 'Applications', group: 'APIs', load: () => import('../pages/apis/applications') },
   { path: '/developers', needs: 'portals:read', title: 'Developers', group: 'APIs', load: () => import('../pages/developers/list') },

@@ -1,4 +1,4 @@
-// A chart over time. The same numbers stand in a table behind it; marks are commits. Colours come from the tokens.
+// A chart over time. The same numbers stand in a table behind it; marks are commits and publications. Colours come from the tokens.
 import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -13,7 +13,8 @@ export interface Line {
 
 export interface Mark {
   at: number
-  text: string
+  /** A publication is drawn as a whole line, a commit as a broken one. */
+  kind: 'commit' | 'publication'
 }
 
 interface Props {
@@ -22,9 +23,15 @@ interface Props {
   lines: Line[]
   unit: string | undefined
   marks?: Mark[]
+  /** With the area below each line. */
+  isArea?: boolean
 }
 
 const HEIGHT = 190
+/** Lines are told apart below areas, too. */
+const AREA = 0.14
+/** The same list each time: a chart is drawn again if it differs. */
+const NO_MARKS: Mark[] = []
 const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-strong']
 /** Patterns beside colours, so that lines differ without them. */
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
@@ -34,6 +41,9 @@ const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ?
 
 /** A text that repeats the one before it says nothing. */
 const distinct = (texts: string[]): (string | null)[] => texts.map((it, index) => (it === texts[index - 1] ? null : it))
+
+/** A colour of the form `rgb(…)`, less opaque. */
+const faint = (of: string): string => of.replace(/^rgba?\(([\d.]+)[, ]+([\d.]+)[, ]+([\d.]+).*$/, `rgba($1, $2, $3, ${AREA})`)
 
 /** A token's colour, as the canvas needs it. */
 function colour(element: HTMLElement, token: string): string {
@@ -45,7 +55,7 @@ function colour(element: HTMLElement, token: string): string {
   return found
 }
 
-export default function Chart({ label, times, lines, unit, marks = [] }: Props) {
+export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isArea = false }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [isTable, setTable] = useState(false)
   const theme = useTheme()
@@ -53,7 +63,8 @@ export default function Chart({ label, times, lines, unit, marks = [] }: Props) 
   useEffect(() => {
     const element = host.current
     if (element === null || isTable) return
-    const [ink, grid, mark] = [colour(element, '--ink-2'), colour(element, '--line'), colour(element, '--line-strong')]
+    const [ink, grid, mark, accent] = [colour(element, '--ink-2'), colour(element, '--line'), colour(element, '--line-strong'), colour(element, '--accent')]
+    const colours = lines.map((_, index) => colour(element, COLOURS[index % COLOURS.length] ?? '--accent'))
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui' }
     const plot = new uPlot(
       {
@@ -67,7 +78,8 @@ export default function Chart({ label, times, lines, unit, marks = [] }: Props) 
           {},
           ...lines.map((line, index) => ({
             label: line.name,
-            stroke: colour(element, COLOURS[index % COLOURS.length] ?? '--accent'),
+            stroke: colours[index] ?? ink,
+            ...(isArea ? { fill: faint(colours[index] ?? ink) } : {}),
             dash: DASHES[index % DASHES.length] ?? [],
             width: 1.75,
             points: { show: times.length < 3 },
@@ -78,9 +90,9 @@ export default function Chart({ label, times, lines, unit, marks = [] }: Props) 
           draw: [
             (it) => {
               it.ctx.save()
-              it.ctx.strokeStyle = mark
-              it.ctx.setLineDash([3, 3])
-              for (const { at } of marks) {
+              for (const { at, kind } of marks) {
+                it.ctx.strokeStyle = kind === 'publication' ? accent : mark
+                it.ctx.setLineDash(kind === 'publication' ? [] : [3, 3])
                 const x = Math.round(it.valToPos(at, 'x', true))
                 it.ctx.beginPath()
                 it.ctx.moveTo(x, it.bbox.top)
@@ -101,7 +113,7 @@ export default function Chart({ label, times, lines, unit, marks = [] }: Props) 
       observer.disconnect()
       plot.destroy()
     }
-  }, [data, lines, times, unit, marks, isTable, theme])
+  }, [data, lines, times, unit, marks, isArea, isTable, theme])
   return (
     <figure className="stack tight">
       {isTable ? (

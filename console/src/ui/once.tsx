@@ -1,7 +1,7 @@
 // A secret that is shown once. Nothing keeps it.
 import { Button } from './button'
 import { Dialog } from './dialog'
-import { toast } from './toast'
+import { copy, saveFile } from './files'
 
 interface Props {
   title: string
@@ -12,13 +12,6 @@ interface Props {
 }
 
 export function ShownOnce({ title, secret, children, onClose }: Props) {
-  const download = () => {
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([secret, '\n'], { type: 'text/plain' }))
-    link.download = 'key.txt'
-    link.click()
-    URL.revokeObjectURL(link.href)
-  }
   return (
     <Dialog
       title={title}
@@ -26,8 +19,8 @@ export function ShownOnce({ title, secret, children, onClose }: Props) {
       onClose={onClose}
       actions={
         <>
-          <Button onPress={() => void navigator.clipboard.writeText(secret).then(() => toast('Copied'))}>Copy</Button>
-          <Button onPress={download}>Download</Button>
+          <Button onPress={() => void copy(secret)}>Copy</Button>
+          <Button onPress={() => saveFile('key.txt', 'text/plain', [secret, '\n'])}>Download</Button>
           <Button look="primary" onPress={onClose}>
             I have kept it
           </Button>

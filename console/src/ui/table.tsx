@@ -5,8 +5,10 @@ import { type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState 
 import { Button as AriaButton, DialogTrigger, Popover, Dialog as AriaDialog } from 'react-aria-components'
 import { useSearchParams } from 'wouter'
 import { Button } from './button'
+import { saveFile } from './files'
 import { Icon } from './icons'
 import { countText } from './time'
+import { toast } from './toast'
 import { matcher, parseSearch, withoutChip } from './search'
 
 export interface Column<Row> {
@@ -123,7 +125,7 @@ export function Table<Row>(props: Props<Row>) {
         ))}
         <span className="grow" />
         <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />
-        <Button look="quiet" onPress={() => void (remote ? remote.all() : Promise.resolve(sorted)).then((all) => download(label, columns, all))}>
+        <Button look="quiet" onPress={() => void exportRows(label, columns, () => (remote ? remote.all() : Promise.resolve(sorted)))}>
           Export CSV
         </Button>
         {props.actions}
@@ -319,7 +321,7 @@ function useVersions<Row>(rows: Row[], rowKey: (row: Row) => string, version?: (
 
 function useHidden(label: string): [string[], (hidden: string[]) => void] {
   const key = `weir-columns-${label}`
-  const [hidden, set] = useState<string[]>(() => JSON.parse(localStorage.getItem(key) ?? '[]') as string[])
+  const [hidden, set] = useState<string[]>(() => wordsIn(localStorage.getItem(key)))
   return [
     hidden,
     (next) => {
@@ -327,6 +329,16 @@ function useHidden(label: string): [string[], (hidden: string[]) => void] {
       set(next)
     },
   ]
+}
+
+/** A list of texts that was kept; what somebody else has written there is none. */
+function wordsIn(kept: string | null): string[] {
+  try {
+    const found: unknown = JSON.parse(kept ?? '[]')
+    return Array.isArray(found) ? found.filter((it) => typeof it === 'string') : []
+  } catch {
+    return []
+  }
 }
 
 /** 1: phones, 2: tablets, 3: wider. */
@@ -365,13 +377,16 @@ function cell(text: string): string {
   return `"${safe.replaceAll('"', '""')}"`
 }
 
+async function exportRows<Row>(label: string, columns: Column<Row>[], read: () => Promise<Row[]>) {
+  try {
+    download(label, columns, await read())
+  } catch (error) {
+    toast(error instanceof Error ? error.message : String(error), { isBad: true })
+  }
+}
+
 function download<Row>(label: string, columns: Column<Row>[], rows: Row[]) {
   const lines = [columns.map((column) => cell(column.title)), ...rows.map((row) => columns.map((column) => cell(column.text(row))))]
-  const blob = new Blob([lines.map((line) => line.join(',')).join('\r\n')], { type: 'text/csv' })
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = `${label.toLowerCase().replaceAll(' ', '-')}.csv`
-  link.click()
-  URL.revokeObjectURL(link.href)
+  saveFile(`${label.toLowerCase().replaceAll(' ', '-')}.csv`, 'text/csv', [lines.map((line) => line.join(',')).join('\r\n')])
 }
 

@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { type Application, type Credential, type Subscription, compact, partsOf, useApplication, usePlans, usePublications, useSubscriptions } from '../../api/apis'
+import { type Application, type Credential, type Subscription, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Page } from '../../shell/page'
@@ -14,7 +14,7 @@ import { ShownOnce } from '../../ui/once'
 import { Time } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { applicationPath } from './applications'
-import { Pairs, PublicationLink, State, Waiting, limitText } from './shared'
+import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
 import { toSubscription } from './subscriptions'
 
 const CRUMBS = [{ to: '/applications', text: 'Applications' }]
@@ -84,7 +84,7 @@ export default function ApplicationPage() {
                 {own.map((it) => (
                   <tr key={it.id}>
                     <td>
-                      <PublicationLink id={it.publication} />
+                      <TargetLink of={it} />
                     </td>
                     <td>{it.plan}</td>
                     <td>
@@ -94,7 +94,7 @@ export default function ApplicationPage() {
                       <Time at={it.created} />
                     </td>
                     <td>
-                      <Link href={toSubscription(it.id)} aria-label={`Keys for ${it.publication}`}>
+                      <Link href={toSubscription(it.id)} aria-label={`Keys for ${targetText(it)}`}>
                         Keys
                       </Link>
                     </td>
@@ -117,6 +117,9 @@ export default function ApplicationPage() {
   )
 }
 
+/** What values of products begin with, among those of publications. */
+const PRODUCT = 'product: '
+
 interface SubscribeProps {
   application: string
   own: Subscription[]
@@ -126,22 +129,26 @@ interface SubscribeProps {
 }
 
 function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
-  const publications = usePublications()
+  const [publications, products] = [usePublications(), useProducts()]
   const offered = (publications.data ?? []).filter((it) => it.state === 'live' && !it.retired)
-  const ids = offered.map((it) => `${it.api}/${it.version}/${it.environment}`)
+  const bundles = (products.data ?? []).filter((it) => it.state === 'published')
+  const targets = [...offered.map((it) => [`${it.api}/${it.version}/${it.environment}`, `${it.api} · ${it.version} · ${it.environment}`] as const), ...bundles.map((it) => [`${PRODUCT}${it.name}`, `${it.display_name || it.name} (product)`] as const)]
   const [chosen, setChosen] = useState('')
-  const publication = chosen || (ids[0] ?? '')
+  const target = chosen || (targets[0]?.[0] ?? '')
+  const product = target.startsWith(PRODUCT) ? target.slice(PRODUCT.length) : ''
+  const publication = product === '' ? target : ''
   const [api, version] = partsOf(publication)
-  const plans = usePlans(api, version)
+  const [ofVersion, ofProduct] = [usePlans(api, version), useProductPlans(product)]
+  const plans = product === '' ? ofVersion : ofProduct
   const open = (plans.data ?? []).filter((it) => it.state === 'published' && it.security !== 'keyless').sort((a, b) => a.order - b.order)
   const [planName, setPlan] = useState('')
   const plan = open.find((it) => it.name === planName) ?? open[0]
   const [request, setRequest] = useState('')
   const [isAgreed, setAgreed] = useState(false)
   const client = useQueryClient()
-  const known = own.find((it) => it.publication === publication && it.plan === plan?.name && it.state !== 'closed' && it.state !== 'rejected')
+  const known = own.find((it) => it.publication === publication && (it.product ?? '') === product && it.plan === plan?.name && it.state !== 'closed' && it.state !== 'rejected')
   const refused =
-    publication === '' ? 'Nothing is published yet.' : !plan ? 'This version offers no plan that is published.' : known ? 'It has this plan already.' : plan.conditions && !isAgreed ? 'The conditions have to be accepted first.' : null
+    target === '' ? 'Nothing is published yet.' : !plan ? 'It offers no plan that is published.' : known ? 'It has this plan already.' : plan.conditions && !isAgreed ? 'The conditions have to be accepted first.' : null
   return (
     <Act
       title={`Subscribe ${application}`}
@@ -150,14 +157,14 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
       onClose={onClose}
       run={async () => {
         const made = await call<Subscription & { credential?: Credential }>('POST', '/api/v1/subscriptions', {
-          body: { application, publication, plan: plan?.name, ...(request === '' ? {} : { request }), ...(plan?.conditions_revision ? { conditions_revision: plan.conditions_revision } : {}) },
+          body: { application, ...(product === '' ? { publication } : { product }), plan: plan?.name, ...(request === '' ? {} : { request }), ...(plan?.conditions_revision ? { conditions_revision: plan.conditions_revision } : {}) },
         })
         await client.invalidateQueries({ queryKey: ['configuration'] })
-        toast(made.data.state === 'pending' ? 'The subscription waits for a decision' : `${application} may call ${publication}`)
+        toast(made.data.state === 'pending' ? 'The subscription waits for a decision' : `${application} may call ${targetText(made.data)}`)
         onMade(made.data.credential?.key ?? '')
       }}
     >
-      <SelectField label="API" value={publication} onChange={setChosen} options={ids.map((id) => [id, id.replaceAll('/', ' · ')] as const)} />
+      <SelectField label="API" value={target} onChange={setChosen} options={targets} />
       {open.length > 0 ? (
         <ChoiceField
           label="Plan"
@@ -166,7 +173,7 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
           options={open.map((it) => ({ value: it.name, text: it.display_name || it.name, about: [limitText(it), it.validation === 'manual' ? 'somebody has to accept' : '', it.price].filter(Boolean).join(' · ') }))}
         />
       ) : (
-        publication !== '' && plans.data && <p className="note warn">This version offers no plan that is published. Make one on its plans page.</p>
+        target !== '' && plans.data && <p className="note warn">It offers no plan that is published. Make one on its page.</p>
       )}
       {plan?.conditions && (
         <>

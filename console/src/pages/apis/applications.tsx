@@ -11,6 +11,7 @@ import { Button } from '../../ui/button'
 import { ChoiceField, TextField } from '../../ui/field'
 import { type Column, Table } from '../../ui/table'
 import { toast } from '../../ui/toast'
+import { targetText } from './shared'
 
 export const toApplication = (name: string) => `/applications/${encodeURIComponent(name)}`
 export const applicationPath = (name: string) => `/api/v1/applications/${encodeURIComponent(name)}`
@@ -26,8 +27,8 @@ const columns: Column<Row>[] = [
   {
     id: 'subscriptions',
     title: 'Subscribes to',
-    text: (it) => it.subscriptions.map((one) => one.publication).join(', ') || 'nothing',
-    render: (it) => (it.subscriptions.length === 0 ? <span className="muted">nothing</span> : it.subscriptions.map((one) => `${one.publication} (${one.plan})`).join(', ')),
+    text: (it) => it.subscriptions.map(targetText).join(', ') || 'nothing',
+    render: (it) => (it.subscriptions.length === 0 ? <span className="muted">nothing</span> : it.subscriptions.map((one) => `${targetText(one)} (${one.plan})`).join(', ')),
     width: 'minmax(8rem, 2fr)',
   },
   { id: 'state', title: 'State', text: (it) => (it.application.archived ? 'archived' : 'active'), from: 2, width: '6rem' },

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import { type Draft, type LintFinding, type VersionDetail, versionPath } from '../../api/apis'
 import { ApiError, call } from '../../api/client'
 import type { Json } from '../../api/types'
+import { keep, kept } from '../../form/kept'
 import { isSame } from '../../form/path'
 
 export interface Edited extends Required<Draft> {
@@ -39,21 +40,14 @@ interface Kept {
 
 /** The edit of a draft; it outlives leaving the page. */
 export function useEdited(version: VersionDetail, spec: string) {
-  const key = `weir-draft-design/${version.api}/${version.version}`
+  const name = `design/${version.api}/${version.version}`
   const [state, setState] = useState((): Kept => {
     const fresh = { hash: version.hash, base: editedOf(version, spec), edited: editedOf(version, spec) }
-    try {
-      const kept = sessionStorage.getItem(key)
-      return kept === null ? fresh : (JSON.parse(kept) as Kept)
-    } catch {
-      return fresh
-    }
+    const before = kept(name) as Partial<Kept> | null
+    return before?.hash !== undefined && typeof before.base?.spec === 'string' && typeof before.edited?.spec === 'string' ? (before as Kept) : fresh
   })
   const isChanged = !same(state.base, state.edited)
-  useEffect(() => {
-    if (isChanged) sessionStorage.setItem(key, JSON.stringify(state))
-    else sessionStorage.removeItem(key)
-  }, [state, isChanged, key])
+  useEffect(() => keep(name, isChanged ? state : null), [state, isChanged, name])
   // An untouched page follows what is stored.
   useEffect(() => {
     if (!isChanged && version.hash !== state.hash) {

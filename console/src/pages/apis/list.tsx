@@ -36,9 +36,14 @@ export default function Apis() {
       about="Each version of each API, and which revision of it every environment serves."
       calls={CALLS}
       actions={
-        <ButtonLink to="/apis/new" look="primary" refused={refused}>
-          New API
-        </ButtonLink>
+        <>
+          <ButtonLink to="/apis/new/adopt" refused={refused}>
+            Adopt routes
+          </ButtonLink>
+          <ButtonLink to="/apis/new" look="primary" refused={refused}>
+            New API
+          </ButtonLink>
+        </>
       }
     >
       {failed ? (
@@ -60,13 +65,16 @@ export default function Apis() {
                   <ButtonLink to="/apis/new" look="primary" refused={refused}>
                     New API
                   </ButtonLink>
+                  <ButtonLink to="/apis/new/adopt" refused={refused}>
+                    Adopt routes
+                  </ButtonLink>
                   <ButtonLink to="/environments">Environments</ButtonLink>
                 </>
               }
             >
               <p>
                 An API is a contract: an OpenAPI document with versions. You publish a version to an environment, offer plans, and applications subscribe to
-                them. Begin with a document, or on the command line:
+                them. Begin with a document, with routes that serve already, or on the command line:
               </p>
             </Empty>
           }

@@ -1,28 +1,37 @@
-// The form of a plan.
+// The form of a plan, of a version or of a product.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Plan, type VersionDetail, compact } from '../../api/apis'
+import { type Operation, type Plan, type PlanSecurity, compact } from '../../api/apis'
 import { call } from '../../api/client'
 import { Act } from '../../ui/act'
 import { Button, IconButton } from '../../ui/button'
 import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
-import { planPath } from './plans'
 
 const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month']
 const HOUR = 3600
 
 interface Props {
-  api: string
-  version: VersionDetail
+  /** The call of the plan of a name. */
+  pathOf: (name: string) => string
+  /** The operations that a plan may open; none: it opens those of its product. */
+  operations: Operation[]
+  /** How callers of its plans may be recognised. */
+  securities: readonly PlanSecurity[]
   plan: Plan | null
   known: Plan[]
   onClose: () => void
 }
 
-export function EditPlan({ api, version, plan, known, onClose }: Props) {
+const SECURITIES: Record<PlanSecurity, { text: string; about: string }> = {
+  key: { text: 'An API key', about: 'One for each subscription. Weir makes it and shows it once.' },
+  jwt: { text: 'A token that they sign', about: 'A JSON Web Token. The subscriber gives Weir the public key; Weir keeps no secret.' },
+  keyless: { text: 'Nothing', about: 'Everybody may call.' },
+}
+
+export function EditPlan({ pathOf, operations, securities, plan, known, onClose }: Props) {
   const [fields, setFields] = useState<Plan>(
-    plan ?? { api, version: version.version, name: '', security: 'key', validation: 'auto', order: known.length, limits: [{ count: 1000, per: 'day' }], state: 'staging' },
+    plan ?? { name: '', security: 'key', validation: 'auto', order: known.length, limits: [{ count: 1000, per: 'day' }], state: 'staging' },
   )
   const client = useQueryClient()
   const set = <K extends keyof Plan>(name: K, value: Plan[K]) => setFields({ ...fields, [name]: value })
@@ -40,7 +49,7 @@ export function EditPlan({ api, version, plan, known, onClose }: Props) {
       run={async () => {
         // The revision of the conditions is counted by the server.
         const { conditions_revision: _, ...rest } = fields
-        await call('PUT', planPath(api, version.version, fields.name), { body: compact(rest) })
+        await call('PUT', pathOf(fields.name), { body: compact(rest) })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${fields.name} is saved`)
         onClose()
@@ -56,10 +65,7 @@ export function EditPlan({ api, version, plan, known, onClose }: Props) {
             label="Callers show"
             value={fields.security}
             onChange={(value) => set('security', value)}
-            options={[
-              { value: 'key', text: 'An API key', about: 'One for each subscription.' },
-              { value: 'keyless', text: 'Nothing', about: 'Everybody may call.' },
-            ]}
+            options={securities.map((value) => ({ value, ...SECURITIES[value] }))}
           />
           {plan === null && (
             <ChoiceField
@@ -119,23 +125,25 @@ export function EditPlan({ api, version, plan, known, onClose }: Props) {
             ]}
           />
           <AreaField label="Conditions" value={fields.conditions ?? ''} onChange={(value) => set('conditions', value)} about="Subscribers accept them. A change asks new subscribers again." />
-          <details>
-            <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${opened.size} operations`}</summary>
-            <div className="rows scrolled" role="group" aria-label="Operations that it opens">
-              {version.operations.map((it) => (
-                <label className="choice" key={it.id}>
-                  <input
-                    type="checkbox"
-                    checked={opened.has(it.id)}
-                    onChange={(event) => set('operations', event.target.checked ? [...opened, it.id] : [...opened].filter((id) => id !== it.id))}
-                  />
-                  <code>
-                    {it.method.toUpperCase()} {it.path}
-                  </code>
-                </label>
-              ))}
-            </div>
-          </details>
+          {operations.length > 0 && (
+            <details>
+              <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${opened.size} operations`}</summary>
+              <div className="rows scrolled" role="group" aria-label="Operations that it opens">
+                {operations.map((it) => (
+                  <label className="choice" key={it.id}>
+                    <input
+                      type="checkbox"
+                      checked={opened.has(it.id)}
+                      onChange={(event) => set('operations', event.target.checked ? [...opened, it.id] : [...opened].filter((id) => id !== it.id))}
+                    />
+                    <code>
+                      {it.method.toUpperCase()} {it.path}
+                    </code>
+                  </label>
+                ))}
+              </div>
+            </details>
+          )}
         </div>
       </div>
     </Act>

@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { type Plan, type PlanState, type VersionDetail, partsOf, usePlans, useSubscriptions, useVersion, versionPath } from '../../api/apis'
+import { type Plan, type PlanState, partsOf, planPath, usePlans, useSubscriptions, useVersion, versionPath } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Empty, Page } from '../../shell/page'
@@ -13,34 +13,9 @@ import { ChoiceField, SelectField } from '../../ui/field'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { EditPlan } from './plan-form'
-import { Pairs, State, Waiting, limitText } from './shared'
+import { PlanCards } from './plan-cards'
+import { Waiting, limitText } from './shared'
 import { VersionTabs, crumbsOf } from './version-tabs'
-
-export const planPath = (api: string, version: string, plan: string) => `${versionPath(api, version)}/plans/${encodeURIComponent(plan)}`
-
-/** The next states of a plan. */
-const NEXT: Record<PlanState, { to: PlanState; text: string; look?: 'danger' }[]> = {
-  staging: [
-    { to: 'published', text: 'Publish' },
-    { to: 'closed', text: 'Close', look: 'danger' },
-  ],
-  published: [
-    { to: 'deprecated', text: 'Deprecate' },
-    { to: 'closed', text: 'Close', look: 'danger' },
-  ],
-  deprecated: [
-    { to: 'published', text: 'Publish again' },
-    { to: 'closed', text: 'Close', look: 'danger' },
-  ],
-  closed: [],
-}
-
-const ABOUT: Record<PlanState, string> = {
-  staging: 'not offered yet',
-  published: 'offered',
-  deprecated: 'serves its subscribers, takes no new ones',
-  closed: 'over',
-}
 
 type Above = { kind: 'edit'; plan: Plan | null } | { kind: 'move'; plan: Plan; to: PlanState; text: string } | null
 
@@ -80,47 +55,15 @@ export default function Plans() {
           </Empty>
         </div>
       ) : (
-        <ul className="grid">
-          {all.map((it) => {
-            const count = subscribers(it).length
-            return (
-              <li key={it.name} className="card" aria-label={it.name}>
-                <div className="head2">
-                  <h2>{it.display_name || it.name}</h2>
-                  <State state={it.state} />
-                </div>
-                {it.description && <p className="muted">{it.description}</p>}
-                <p className="figure sub">
-                  <strong>{limitText(it)}</strong>
-                </p>
-                <Pairs
-                  pairs={[
-                    ['Callers show', it.security === 'keyless' ? 'nothing' : it.security === 'key' ? 'an API key' : it.security],
-                    ['Accepted', it.validation === 'auto' ? 'at once' : 'by somebody'],
-                    ['Opens', (it.operations ?? []).length === 0 ? 'all operations' : countText((it.operations ?? []).length, 'operation', 'operations')],
-                    ['Conditions', it.conditions ? `revision ${it.conditions_revision ?? 1}` : ''],
-                    ['Price', it.price],
-                    ['State', ABOUT[it.state]],
-                    ['Subscriptions', <Link key="s" href={`/subscriptions?q=${encodeURIComponent(`api:${api} plan:${it.name}`)}`}>{count}</Link>],
-                  ]}
-                />
-                <div className="row">
-                  <Button small refused={refused ?? (it.state === 'closed' ? 'It is closed.' : null)} onPress={() => setAbove({ kind: 'edit', plan: it })}>
-                    Edit<span className="sr"> {it.name}</span>
-                  </Button>
-                  {NEXT[it.state].map((step) => (
-                    <Button key={step.to} small look={step.look ? 'quiet' : 'plain'} refused={refused} onPress={() => setAbove({ kind: 'move', plan: it, to: step.to, text: step.text })}>
-                      {step.text}
-                      <span className="sr"> {it.name}</span>
-                    </Button>
-                  ))}
-                </div>
-              </li>
-            )
-          })}
-        </ul>
+        <PlanCards
+          plans={all}
+          refused={refused}
+          subscribers={(it) => <Link href={`/subscriptions?q=${encodeURIComponent(`api:${api} plan:${it.name}`)}`}>{subscribers(it).length}</Link>}
+          onEdit={(it) => setAbove({ kind: 'edit', plan: it })}
+          onMove={(it, to, text) => setAbove({ kind: 'move', plan: it, to, text })}
+        />
       )}
-      {above?.kind === 'edit' && <EditPlan api={api} version={version.data as VersionDetail} plan={above.plan} known={all} onClose={() => setAbove(null)} />}
+      {above?.kind === 'edit' && <EditPlan pathOf={(plan) => planPath(api, name, plan)} operations={version.data.operations} securities={['key', 'jwt', 'keyless']} plan={above.plan} known={all} onClose={() => setAbove(null)} />}
       {above?.kind === 'move' && <MovePlan api={api} version={name} {...above} plans={all} count={subscribers(above.plan).length} onClose={() => setAbove(null)} />}
     </Page>
   )

@@ -18,6 +18,8 @@ interface Wanted {
   runtime: unknown
   approval: string | null
   force: boolean
+  /** Removes the routes that the version was adopted from, in the same commit. */
+  takeOver: boolean
   note: string
 }
 
@@ -25,7 +27,7 @@ interface Wanted {
 export function callOf(it: Wanted): Call {
   const common = { runtime: it.runtime, ...(it.note === '' ? {} : { note: it.note }), ...(it.force ? { force: true } : {}), ...(it.approval ? { approval: it.approval } : {}) }
   return it.from === null
-    ? { path: publicationPath(it.api, it.version, it.environment), body: { ...(it.revision === null ? {} : { revision: it.revision }), ...common } }
+    ? { path: publicationPath(it.api, it.version, it.environment), body: { ...(it.revision === null ? {} : { revision: it.revision }), ...(it.takeOver ? { take_over: true } : {}), ...common } }
     : { path: `${publicationPath(it.api, it.version, it.from)}/promote`, body: { to: it.environment, ...common } }
 }
 
@@ -101,8 +103,11 @@ export function usePublishCheck(wanted: Call | null, revision: number | undefine
     setCheck((old) => ({ ...old, isChecking: true }))
     const timer = setTimeout(() => {
       dryRun(it, abort.signal)
-        .then(setCheck)
-        .catch(() => undefined)
+        .then((found) => !abort.signal.aborted && setCheck(found))
+        .catch((error: unknown) => {
+          // What is no answer of the server is told, too: the page would wait for ever.
+          if (!abort.signal.aborted) setCheck({ ...NONE, failure: new ApiError('POST', it.path, 0, error instanceof Error ? error.message : String(error)) })
+        })
     }, PAUSE_MS)
     return () => {
       clearTimeout(timer)

@@ -28,6 +28,7 @@ import { type Call, callOf, stepsOf, usePublishCheck } from './publish-check'
 import { Diffs, RolledOut, StepList } from './publish-parts'
 import { RuntimeForm, tidyRuntime, withoutAddress } from './runtime-form'
 import { Hash, Waiting } from './shared'
+import { TakeOver, adoptedRuntime } from './take-over'
 import { crumbsOf } from './version-tabs'
 
 const EMPTY: Runtime = { base_path: '', backends: {} }
@@ -98,10 +99,12 @@ function Wizard(props: Props) {
   const environment = environments.find((it) => it.name === to)
   const content = revisions.find((it) => it.number === revision)
   const backends = [...new Set((content?.components ?? version.draft.components ?? []).map((it) => it.backend))]
-  const begin = useMemo((): Runtime => known?.runtime ?? { ...EMPTY, base_path: source?.runtime.base_path ?? '', ...(source?.runtime.strip_base_path ? { strip_base_path: true } : {}) }, [known, source])
+  const begin = useMemo((): Runtime => known?.runtime ?? adoptedRuntime() ?? { ...EMPTY, base_path: source?.runtime.base_path ?? '', ...(source?.runtime.strip_base_path ? { strip_base_path: true } : {}) }, [known, source])
   const [runtimes, setRuntimes] = useState<Record<string, Runtime>>({})
   const runtime = runtimes[to] ?? begin
   const [force, setForce] = useState(false)
+  const [isTakenOver, setTakenOver] = useState(false)
+  const adopted = from === null && version.source && version.source.taken_over === undefined ? version.source : null
   const [note, setNote] = useState('')
   const [done, setDone] = useState<Outcome | null>(null)
   const [error, setError] = useState<unknown>(null)
@@ -115,12 +118,15 @@ function Wizard(props: Props) {
   const approvals = props.approvals.filter((it) => it.publication === `${api}/${name}/${to}`)
   const granted = approvals.find((it) => it.id === given) ?? approvals.find((it) => it.state === 'granted' && it.hash === hash)
   const missing = withoutAddress(runtime, backends)
-  const wanted = { api, version: name, environment: to, from, revision, runtime: tidyRuntime(runtime), approval: granted?.id ?? null, note }
+  const wanted = { api, version: name, environment: to, from, revision, runtime: tidyRuntime(runtime), approval: granted?.id ?? null, takeOver: isTakenOver && adopted !== null, note }
   const dry: Call | null = to === '' || missing.length > 0 || done ? null : callOf({ ...wanted, force: false })
   const check = usePublishCheck(dry, head)
   const steps = stepsOf(check, environment?.protected === true)
   const needsForce = check.refusals.length > 0 && check.outcome !== null
-  useEffect(() => setForce(false), [to, revision])
+  useEffect(() => {
+    setForce(false)
+    setTakenOver(false)
+  }, [to, revision])
 
   const refused =
     right ??
@@ -213,6 +219,12 @@ function Wizard(props: Props) {
             <h2>2. Addresses in {to || 'the environment'}</h2>
             <RuntimeForm runtime={runtime} environment={environment} backends={backends} onChange={(next) => setRuntimes({ ...runtimes, [to]: next })} />
           </li>
+          {adopted && (
+            <li className="card" aria-label="Routes that serve now">
+              <h2>The routes that serve now</h2>
+              <TakeOver source={adopted} environment={to} value={isTakenOver} onChange={setTakenOver} />
+            </li>
+          )}
           <li className="card" aria-label="Check">
             <div className="head2">
               <h2>3. What every step says</h2>

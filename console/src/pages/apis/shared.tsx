@@ -2,7 +2,7 @@
 // is there.
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { type OperationChange, type Plan, type Publication, partsOf, toPublication, toneOf } from '../../api/apis'
+import { type OperationChange, type Plan, type Publication, type Subscription, partsOf, toProduct, toPublication, toneOf } from '../../api/apis'
 import { Failure, Page } from '../../shell/page'
 import { countText } from '../../ui/time'
 
@@ -24,6 +24,19 @@ export function PublicationLink({ id }: { id: string }) {
   return (
     <Link href={toPublication(api, version, environment)}>
       {api} {version} <span className="muted">in {environment}</span>
+    </Link>
+  )
+}
+
+/** What a subscription is to, as a text. */
+export const targetText = (it: Subscription): string => it.publication || `the product ${it.product ?? ''}`
+
+/** What a subscription is to: a publication, or a product. */
+export function TargetLink({ of }: { of: Subscription }) {
+  if (of.publication !== '') return <PublicationLink id={of.publication} />
+  return (
+    <Link href={toProduct(of.product ?? '')}>
+      {of.product} <span className="muted">product</span>
     </Link>
   )
 }

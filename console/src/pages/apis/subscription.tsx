@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { type Credential, type Subscription, partsOf, subscriptionPath, toVersion, useCredentials, usePlans, useSubscription } from '../../api/apis'
+import { type Credential, type Subscription, partsOf, subscriptionPath, toProduct, toVersion, useCredentials, usePlans, useProductPlans, useSubscription } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Failure, Page } from '../../shell/page'
@@ -13,19 +13,22 @@ import { SelectField } from '../../ui/field'
 import { ShownOnce } from '../../ui/once'
 import { Time } from '../../ui/time'
 import { toast } from '../../ui/toast'
-import { Pairs, PublicationLink, State, Waiting, limitText } from './shared'
+import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
+import { AddPublicKey } from './public-key'
 import { Move, STEPS } from './subscriptions'
 
 const CRUMBS = [{ to: '/subscriptions', text: 'Subscriptions' }]
 const HOUR = 3600
 
-type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; key: string } | null
+type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; key: string } | { kind: 'public-key' } | null
 
 export default function SubscriptionPage() {
   const [, id = ''] = useSegments()
   const subscription = useSubscription(id)
   const [api, version] = partsOf(subscription.data?.publication ?? '')
-  const plans = usePlans(api, version)
+  const product = subscription.data?.product ?? ''
+  const [ofVersion, ofProduct] = [usePlans(api, version), useProductPlans(product)]
+  const plans = product === '' ? ofVersion : ofProduct
   const [above, setAbove] = useState<Above>(null)
   const refused = useRight('subscriptions:write')
   if (subscription.data === undefined) return <Waiting title="Subscription" crumbs={CRUMBS} queries={[subscription]} />
@@ -33,7 +36,7 @@ export default function SubscriptionPage() {
   const plan = plans.data?.find((known) => known.name === it.plan)
   return (
     <Page
-      title={`${it.application}: ${it.plan} of ${api} ${version}`}
+      title={`${it.application}: ${it.plan} of ${product === '' ? `${api} ${version}` : targetText(it)}`}
       crumbs={CRUMBS}
       calls={[
         { about: 'Read the subscription', method: 'GET', path: subscriptionPath(id) },
@@ -53,8 +56,8 @@ export default function SubscriptionPage() {
             pairs={[
               ['State', <State key="state" state={it.state} />],
               ['Application', <Link key="app" href={`/applications/${encodeURIComponent(it.application)}`}>{it.application}</Link>],
-              ['API', <PublicationLink key="api" id={it.publication} />],
-              ['Plan', <Link key="plan" href={`${toVersion(api, version)}/plans`}>{it.plan}</Link>],
+              [product === '' ? 'API' : 'Product', <TargetLink key="to" of={it} />],
+              ['Plan', <Link key="plan" href={product === '' ? `${toVersion(api, version)}/plans` : toProduct(product)}>{it.plan}</Link>],
               ['Limits', plan && limitText(plan)],
               ['Since', <Time key="since" at={it.created} />],
               ['Starts', it.starts && <Time at={it.starts} />],
@@ -66,15 +69,19 @@ export default function SubscriptionPage() {
             ]}
           />
         </section>
-        <Keys subscription={it} refused={refused} onAbove={setAbove} />
+        <Keys subscription={it} hasTokens={plan?.security === 'jwt'} refused={refused} onAbove={setAbove} />
       </div>
       {above?.kind === 'move' && <Move step={above.step} chosen={[it]} onClose={() => setAbove(null)} />}
       {above?.kind === 'rotate' && <Rotate id={id} old={above.old} overlap={plan?.overlap ?? null} onClose={() => setAbove(null)} onMade={(key) => setAbove({ kind: 'shown', key })} />}
       {above?.kind === 'revoke' && <Revoke id={id} old={above.old} onClose={() => setAbove(null)} />}
+      {above?.kind === 'public-key' && <AddPublicKey id={id} onClose={() => setAbove(null)} />}
       {above?.kind === 'shown' && <ShownOnce title="The new key" secret={above.key} onClose={() => setAbove(null)} />}
     </Page>
   )
 }
+
+/** What a key is called: how it begins, or who issues the tokens that it checks. */
+const nameOf = (it: Credential): string => it.jwt?.issuer ?? `${it.prefix}…`
 
 const isOver = (it: Credential): boolean => it.revoked !== undefined || (it.expires ?? Infinity) < Date.now() / 1000
 
@@ -84,7 +91,7 @@ function stateOf(it: Credential) {
   return it.expires ? <span className="badge warn">until the end</span> : <span className="badge good">good</span>
 }
 
-function Keys({ subscription, refused, onAbove }: { subscription: Subscription; refused: string | null; onAbove: (above: Above) => void }) {
+function Keys({ subscription, hasTokens, refused, onAbove }: { subscription: Subscription; hasTokens: boolean; refused: string | null; onAbove: (above: Above) => void }) {
   const credentials = useCredentials(subscription.id)
   const client = useQueryClient()
   const [error, setError] = useState<unknown>(null)
@@ -105,17 +112,24 @@ function Keys({ subscription, refused, onAbove }: { subscription: Subscription; 
     <section className="card" aria-label="Keys">
       <div className="head2">
         <h2>Keys</h2>
-        <Button small refused={cannot} onPress={() => void add()}>
-          New key
+        <Button small refused={cannot} onPress={() => (hasTokens ? onAbove({ kind: 'public-key' }) : void add())}>
+          {hasTokens ? 'Add a public key' : 'New key'}
         </Button>
       </div>
       {(error ?? credentials.error) != null && <Failure error={error ?? credentials.error} />}
-      {items.length === 0 && <p className="muted">There is no key yet.</p>}
+      {items.length === 0 && <p className="muted">{hasTokens ? 'There is no public key yet: calls are refused until there is one. The subscriber signs tokens with the private half.' : 'There is no key yet.'}</p>}
       <ul className="lines-list">
         {items.map((it) => (
           <li key={it.id} className="row between">
             <span className="row">
-              <code>{it.prefix}…</code> {stateOf(it)}
+              {it.jwt ? (
+                <span>
+                  <code>{it.jwt.issuer}</code> <span className="muted">{it.jwt.algorithm}</span>
+                </span>
+              ) : (
+                <code>{it.prefix}…</code>
+              )}{' '}
+              {stateOf(it)}
               <span className="muted small">
                 made <Time at={it.created} />
                 {it.expires !== undefined && !it.revoked && (
@@ -132,11 +146,13 @@ function Keys({ subscription, refused, onAbove }: { subscription: Subscription; 
             </span>
             {!isOver(it) && (
               <span className="row">
-                <Button small refused={cannot} onPress={() => onAbove({ kind: 'rotate', old: it })}>
-                  Rotate<span className="sr"> {it.prefix}</span>
-                </Button>
+                {!it.jwt && (
+                  <Button small refused={cannot} onPress={() => onAbove({ kind: 'rotate', old: it })}>
+                    Rotate<span className="sr"> {it.prefix}</span>
+                  </Button>
+                )}
                 <Button small look="quiet" refused={refused} onPress={() => onAbove({ kind: 'revoke', old: it })}>
-                  Revoke<span className="sr"> {it.prefix}</span>
+                  Revoke<span className="sr"> {nameOf(it)}</span>
                 </Button>
               </span>
             )}
@@ -183,14 +199,14 @@ function Revoke({ id, old, onClose }: { id: string; old: Credential; onClose: ()
   const client = useQueryClient()
   return (
     <Act
-      title={`Revoke ${old.prefix}…?`}
+      title={`Revoke ${nameOf(old)}?`}
       action="Revoke"
       look="danger"
       onClose={onClose}
       run={async () => {
         await call('DELETE', `${subscriptionPath(id)}/credentials/${encodeURIComponent(old.id)}`)
         await client.invalidateQueries({ queryKey: ['configuration'] })
-        toast(`${old.prefix}… is revoked`)
+        toast(`${nameOf(old)} is revoked`)
         onClose()
       }}
     >

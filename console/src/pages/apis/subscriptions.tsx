@@ -12,7 +12,7 @@ import { TextField } from '../../ui/field'
 import { type Column, Table } from '../../ui/table'
 import { Time, countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
-import { PublicationLink, State } from './shared'
+import { State, TargetLink, targetText } from './shared'
 
 export const toSubscription = (id: string) => `/subscriptions/${encodeURIComponent(id)}`
 
@@ -22,13 +22,13 @@ const columns: Column<Subscription>[] = [
     title: 'Application',
     text: (it) => it.application,
     render: (it) => (
-      <Link href={toSubscription(it.id)} aria-label={`${it.application}, ${it.plan} of ${it.publication}`}>
+      <Link href={toSubscription(it.id)} aria-label={`${it.application}, ${it.plan} of ${targetText(it)}`}>
         {it.application}
       </Link>
     ),
   },
-  { id: 'publication', title: 'API', text: (it) => it.publication, render: (it) => <PublicationLink id={it.publication} />, width: 'minmax(8rem, 1.6fr)' },
-  { id: 'api', title: 'API name', text: (it) => partsOf(it.publication)[0], from: 3, width: 'minmax(5rem, 0.7fr)' },
+  { id: 'publication', title: 'To', text: targetText, render: (it) => <TargetLink of={it} />, width: 'minmax(8rem, 1.6fr)' },
+  { id: 'api', title: 'API or product', text: (it) => it.product || partsOf(it.publication)[0], from: 3, width: 'minmax(5rem, 0.7fr)' },
   { id: 'plan', title: 'Plan', text: (it) => it.plan, from: 2, width: 'minmax(5rem, 0.7fr)' },
   { id: 'state', title: 'State', text: (it) => it.state, render: (it) => <State state={it.state} />, width: '6.5rem' },
   { id: 'since', title: 'Since', text: (it) => new Date(it.created * 1000).toISOString(), number: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2, width: 'minmax(6rem, 0.7fr)' },
@@ -110,7 +110,7 @@ export function Move({ step, chosen, onClose }: { step: Step; chosen: Subscripti
   const able = chosen.filter((it) => step.from.includes(it.state))
   const left = chosen.length - able.length
   const [only] = able
-  const what = able.length === 1 && only ? `${only.application}, ${only.plan} of ${only.publication}` : countText(able.length, 'subscription', 'subscriptions')
+  const what = able.length === 1 && only ? `${only.application}, ${only.plan} of ${targetText(only)}` : countText(able.length, 'subscription', 'subscriptions')
   const run = async () => {
     let done = 0
     try {
@@ -137,7 +137,7 @@ export function Move({ step, chosen, onClose }: { step: Step; chosen: Subscripti
         <ul className="stack tight">
           {able.slice(0, 8).map((it) => (
             <li key={it.id}>
-              {it.application} <span className="muted">{it.plan} of</span> {it.publication}
+              {it.application} <span className="muted">{it.plan} of</span> {targetText(it)}
             </li>
           ))}
           {able.length > 8 && <li className="muted">and {able.length - 8} more</li>}

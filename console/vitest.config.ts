@@ -1,4 +1,4 @@
 // The tests that need no browser.
 import { defineConfig } from 'vitest/config'
 
-export default defineConfig({ test: { include: ['tests/*.test.ts'] } })
+export default defineConfig({ test: { include: ['tests/*.test.ts', 'tests/*.test.tsx'] } })

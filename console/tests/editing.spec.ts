@@ -144,3 +144,22 @@ test('a deletion that something still needs is refused by name', async ({ page, 
   await expect(dialog).toHaveCount(0)
   expect(await filled.read('upstreams', 'orders')).toBeTruthy()
 })
+
+test('an edit that outlives a reload does not overwrite what was stored meanwhile', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders?view=text')
+  const text = page.getByRole('textbox', { name: 'orders as text' })
+  await text.press('Control+End')
+  await page.keyboard.insertText('preserve_host: true\n')
+  await expect(page.getByRole('button', { name: 'Discard' })).toBeVisible()
+  const stored = (await filled.read('routes', 'orders')) as Record<string, unknown>
+  await filled.put('routes', 'orders', { ...stored, paths: ['/elsewhere'] })
+  await page.reload()
+  await expect(page.getByText('A newer revision exists')).toBeVisible()
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const conflict = page.getByRole('dialog', { name: 'This was changed meanwhile' })
+  await expect(conflict).toContainText('paths')
+  await conflict.getByRole('button', { name: 'Go on with the merged document' }).click()
+  await page.getByRole('dialog', { name: 'Save orders?' }).getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/elsewhere'], preserve_host: true })
+})

@@ -34,6 +34,8 @@ export const PAGES = [
   '/developers',
   '/analytics',
   '/analytics/explore',
+  '/reports',
+  '/reports/new',
   '/analytics/boards/new',
   '/products',
   '/live',

@@ -1,4 +1,4 @@
-// Products, plans with tokens, adopted routes, and boards of the analytics with their marks.
+// Products, plans with tokens, adopted routes, boards of the analytics with their marks, and reports.
 import { expect, open, test, upstream } from './weir'
 
 const PUBLIC_KEY = `-----BEGIN PUBLIC KEY-----
@@ -165,4 +165,34 @@ test('63: a commit is a mark on the charts, leads to its changes, and is left ou
   await changes.click()
   await calls.getByRole('listitem').getByRole('link').first().click()
   await expect(page).toHaveURL(/\/history\/\d+$/)
+})
+
+test('a report: made in the form, seen in the text, changed, and deleted', async ({ page, weir }) => {
+  await open(page, weir, '/reports')
+  await expect(page.getByRole('heading', { name: 'No reports yet' })).toBeVisible()
+  await page.getByRole('link', { name: 'New report' }).first().click()
+  await page.getByRole('textbox', { name: 'Title' }).fill('The week')
+  await page.getByRole('textbox', { name: 'Addresses' }).fill('team@example.com')
+  await page.getByLabel('Day', { exact: true }).selectOption({ label: 'Friday' })
+  await page.getByRole('textbox', { name: 'Time zone' }).fill('Nowhere/City')
+  await expect(page.getByRole('alert')).toContainText('Nowhere/City')
+  await page.getByRole('textbox', { name: 'Time zone' }).fill('Europe/Berlin')
+  await page.getByRole('button', { name: 'Form and text' }).click()
+  await expect(page.getByRole('textbox', { name: 'the new report as text' })).toContainText('day: 5')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('dialog', { name: /^Create/ }).getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('The week')
+  const { items } = await weir.good<{ items: { id: string; schedule: { day: number } }[] }>('GET', '/api/v1/reports')
+  expect(items.map((it) => it.schedule.day)).toEqual([5])
+  await expect(page.getByRole('link', { name: 'Preview' })).toHaveAttribute('href', `/api/v1/reports/${items[0]?.id}/preview?period=current`)
+  await page.getByRole('checkbox', { name: 'Send it by this schedule' }).uncheck()
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('dialog', { name: 'Save The week?' }).getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('The week is saved').last()).toBeVisible()
+  await open(page, weir, '/reports')
+  await expect(page.getByRole('row', { name: /The week/ })).toContainText('off')
+  await page.getByRole('link', { name: 'The week' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete The week?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('heading', { name: 'No reports yet' })).toBeVisible()
 })

@@ -5,6 +5,17 @@ import { Shown } from './show'
 
 export function DiffTable({ before, after }: { before: Json | undefined; after: Json | undefined }) {
   const found = differences(before, after)
+  const [only] = found
+  // What is made or removed as a whole has nothing beside it.
+  if (found.length === 1 && only && only.path.length === 0 && (only.before === undefined || only.after === undefined)) {
+    const isMade = only.before === undefined
+    return (
+      <figure className={isMade ? 'whole is' : 'whole was'}>
+        <figcaption>{isMade ? 'What it is' : 'What it was'}</figcaption>
+        <Shown value={isMade ? only.after : only.before} />
+      </figure>
+    )
+  }
   if (found.length === 0) return <p className="muted">Nothing differs.</p>
   return (
     <div className="wide">

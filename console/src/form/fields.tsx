@@ -131,7 +131,7 @@ function Inner({ shape, ids, ...props }: FieldProps & { shape: Shape; ids: Ids }
         </div>
       )
     case 'any':
-      return <AnyInput ids={ids} value={value} onChange={onChange} isDisabled={form.isReadOnly} title={label(name)} />
+      return <AnyInput ids={ids} value={value} onChange={onChange} isDisabled={form.isReadOnly} title={label(name)} isBare={props.isBare === true} />
   }
 }
 
@@ -218,7 +218,7 @@ function Variants({ shape, value, onChange, ...props }: FieldProps & { shape: Ex
   const isConstant = resolved(variant.schema, root).const !== undefined
   return (
     <div className="stack tight">
-      <div className="tabs" role="group" aria-label={`Form of ${label(props.name)}`}>
+      <div className="segments" role="group" aria-label={`Form of ${label(props.name)}`}>
         {shape.variants.map((it, index) => (
           <button type="button" key={it.title} aria-pressed={index === current && (value !== undefined || !isConstant)} disabled={isReadOnly} onClick={() => choose(index)}>
             {it.title}
@@ -233,7 +233,7 @@ function Variants({ shape, value, onChange, ...props }: FieldProps & { shape: Ex
 }
 
 /** A value of any form, as JSON. What cannot be read is kept in the field until it can. */
-function AnyInput(props: { ids: Ids; value: Json | undefined; onChange: (value: Json | undefined) => void; isDisabled: boolean; title: string }) {
+function AnyInput(props: { ids: Ids; value: Json | undefined; onChange: (value: Json | undefined) => void; isDisabled: boolean; title: string; isBare: boolean }) {
   const written = props.value === undefined ? '' : JSON.stringify(props.value, null, 2)
   const [text, setText] = useState<string | null>(null)
   const [error, setError] = useState<string | null>(null)
@@ -251,11 +251,12 @@ function AnyInput(props: { ids: Ids; value: Json | undefined; onChange: (value: 
       <textarea
         id={props.ids.input}
         aria-describedby={props.ids.about}
+        aria-label={props.isBare ? props.title : undefined}
         className="input mono"
         rows={Math.min(12, (text ?? written).split('\n').length + 1)}
         disabled={props.isDisabled}
         aria-invalid={error !== null}
-        placeholder="JSON"
+        placeholder="as JSON"
         value={text ?? written}
         onBlur={() => error === null && setText(null)}
         onChange={(event) => take(event.target.value)}

@@ -8,7 +8,7 @@ import { Time } from '../ui/time'
 const MOST = 5000
 
 const columns: Column<AuditEntry>[] = [
-  { id: 'when', title: 'When', text: (it) => new Date(it.time).toISOString(), number: (it) => it.time, render: (it) => <Time at={it.time / 1000} />, width: 'minmax(6rem, 0.8fr)' },
+  { id: 'when', title: 'When', text: (it) => new Date(it.time).toISOString(), order: (it) => it.time, render: (it) => <Time at={it.time / 1000} />, width: 'minmax(6rem, 0.8fr)' },
   { id: 'who', title: 'Who', text: (it) => it.who, width: 'minmax(6rem, 0.8fr)' },
   { id: 'what', title: 'What', text: (it) => it.what, width: 'minmax(10rem, 2fr)' },
   {

@@ -24,7 +24,7 @@ export default function CommitPage() {
   return (
     <Page
       title={`Revision ${revision}`}
-      crumbs={[{ to: '/history', text: 'history' }]}
+      crumbs={[{ to: '/history', text: 'History' }]}
       about={
         commit && (
           <>

@@ -11,7 +11,7 @@ export default function Compare() {
   return (
     <Page
       title={`Revisions ${from} and ${to}`}
-      crumbs={[{ to: '/history', text: 'history' }]}
+      crumbs={[{ to: '/history', text: 'History' }]}
       about={`What the documents were right after revision ${from}, and what they were right after revision ${to}.`}
       calls={[{ about: 'The difference', method: 'GET', path: `/api/v1/diff?from=${from}&to=${to}`, command: `weir diff ${from} ${to}` }]}
     >

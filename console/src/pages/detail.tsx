@@ -10,6 +10,7 @@ import { begunWith, useDraft } from '../form/draft'
 import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
 import { isMap, parsePath, pathText } from '../form/path'
+import { label } from '../form/schema'
 import { SaveDialog } from '../form/save'
 import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
@@ -53,7 +54,7 @@ function Existing({ kind, name }: { kind: Kind; name: string }) {
 
 function Problem({ kind, error, onRetry }: { kind: Kind; error: unknown; onRetry: () => void }) {
   return (
-    <Page title={kind.one} crumbs={[{ to: `/${kind.path}`, text: kind.many }]} calls={[]}>
+    <Page title={kind.one} crumbs={[{ to: `/${kind.path}`, text: label(kind.many) }]} calls={[]}>
       <Failure error={error} onRetry={onRetry} />
     </Page>
   )
@@ -166,7 +167,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   return (
     <Page
       title={title}
-      crumbs={[{ to: `/${kind.path}`, text: kind.many }]}
+      crumbs={[{ to: `/${kind.path}`, text: label(kind.many) }]}
       calls={[
         { about: 'Read it', method: 'GET', path: documentPath(kind.path, target) },
         {

@@ -9,6 +9,7 @@ import { readView } from '../api/hooks'
 import { useRight } from '../api/rights'
 import type { Fields } from '../api/types'
 import { useDraft } from '../form/draft'
+import { label } from '../form/schema'
 import { SaveDialog } from '../form/save'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
@@ -83,7 +84,7 @@ function Edit({ dialect, kind }: { dialect: 'kong' | 'apisix'; kind: string }) {
     <Page
       title={title}
       about={`It is made through ${DIALECTS[dialect]}'s Admin API, and kept as a document of ${DIALECTS[dialect]}: its clients read it back as they know it.`}
-      {...(listOf(kind) ? { crumbs: [{ to: `/${listOf(kind)}`, text: listOf(kind) ?? '' }] } : {})}
+      {...(listOf(kind) ? { crumbs: [{ to: `/${listOf(kind)}`, text: label(listOf(kind) ?? '') }] } : {})}
       calls={[
         { about: 'Check it', method: foreign.kind === 'consumers' && dialect === 'apisix' ? 'PUT' : 'POST', path: foreign.path, body: draft.value, headers: { 'Weir-Dry-Run': 'true' } },
         { about: 'Make it', method: foreign.kind === 'consumers' && dialect === 'apisix' ? 'PUT' : 'POST', path: foreign.path, body: draft.value },

@@ -181,7 +181,11 @@ export function EmptyList({ kind }: { kind: Kind }) {
           <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
             New {kind.one}
           </ButtonLink>
-          <ButtonLink to="/import" refused={refused}>Import an OpenAPI document</ButtonLink>
+          {(kind.path === 'routes' || kind.path === 'services') && (
+            <ButtonLink to="/import" refused={refused}>
+              Import an OpenAPI document
+            </ButtonLink>
+          )}
         </>
       }
     >

@@ -10,6 +10,8 @@ import { type Column, Table } from '../ui/table'
 import { Time } from '../ui/time'
 
 const MOST = 2_000
+/** After a stream has ended. */
+const AGAIN_MS = 2_000
 const FILTERS: [string, string, string][] = [
   ['status', 'Status', '404 or 5xx'],
   ['route', 'Route', ''],
@@ -19,7 +21,7 @@ const FILTERS: [string, string, string][] = [
 ]
 
 const columns: Column<Call>[] = [
-  { id: 'when', title: 'When', text: (it) => new Date(it.time).toISOString(), number: (it) => it.time, render: (it) => <Time at={it.time / 1000} />, width: 'minmax(6rem, 0.7fr)' },
+  { id: 'when', title: 'When', text: (it) => new Date(it.time).toISOString(), order: (it) => it.time, render: (it) => <Time at={it.time / 1000} />, width: 'minmax(6rem, 0.7fr)' },
   {
     id: 'status',
     title: 'Status',
@@ -61,11 +63,25 @@ export default function Live() {
     staleTime: 0,
   })
   const waiting = useRef<Call[]>([])
+  // Calls of another question are not answers to this one. A pause leaves what is shown.
   useEffect(() => {
+    waiting.current = []
     setFresh([])
+    setError(null)
+  }, [filter])
+  useEffect(() => {
     if (!isFollowing || known.error) return
     const abort = new AbortController()
-    follow(filter, abort.signal, (call) => waiting.current.push(call)).catch((wrong: unknown) => !abort.signal.aborted && setError(wrong))
+    let again: ReturnType<typeof setTimeout> | undefined
+    const open = () => {
+      follow(filter, abort.signal, (call) => waiting.current.push(call))
+        .then(() => {
+          // The server has ended it, as it does when it restarts.
+          if (!abort.signal.aborted) again = setTimeout(open, AGAIN_MS)
+        })
+        .catch((wrong: unknown) => !abort.signal.aborted && setError(wrong))
+    }
+    open()
     const timer = setInterval(() => {
       const [...arrived] = waiting.current
       if (arrived.length === 0) return
@@ -74,6 +90,7 @@ export default function Live() {
     }, 300)
     return () => {
       abort.abort()
+      clearTimeout(again)
       clearInterval(timer)
     }
   }, [filter, isFollowing, known.error])
@@ -105,8 +122,12 @@ export default function Live() {
       ) : (
         <>
           {known.error && <Failure error={known.error} onRetry={() => void known.refetch()} />}
-          {error !== null && <Failure error={error} onRetry={() => setError(null)} />}
-          <div className="grid">
+          {error !== null && <Failure error={error} onRetry={() => {
+            setError(null)
+            setFollowing(false)
+            setTimeout(() => setFollowing(true))
+          }} />}
+          <div className="figures">
             {FILTERS.map(([name, title, hint]) => (
               <div className="field" key={name}>
                 <label htmlFor={`live-${name}`}>{title}</label>

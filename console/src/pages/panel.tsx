@@ -96,7 +96,7 @@ export function Drawn({ title, query, result, kind = query.step === undefined ? 
     [query, result],
   )
   const marks = result.marks ?? NO_MARKS
-  if (result.frames.length === 0) return <Said>No calls in this time.</Said>
+  if (result.frames.length === 0 || (isSeries && lines.every((line) => line.values.every((it) => it === null || it === 0)))) return <Said>No calls in this time.</Said>
   return (
     <>
       {isSeries ? (

@@ -25,7 +25,7 @@ export default function RowPage() {
   })
   const row = found.data
   return (
-    <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: list }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}>
+    <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: label(list) }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}>
       {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
       {row === null && <p className="muted">It is not there any more.</p>}
       {row && <About row={row} list={list} />}

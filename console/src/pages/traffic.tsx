@@ -17,7 +17,7 @@ export default function Traffic() {
   const units = totals.data.units
   return (
     <>
-      <dl className="grid">
+      <dl className="figures">
         {TOTALS.metrics.map((metric) => (
           <div className="card figure" key={metric}>
             <dt>

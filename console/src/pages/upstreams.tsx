@@ -57,7 +57,7 @@ function rowsOf(upstreams: UpstreamHealth[]): TargetRow[] {
 const key = (it: TargetRow) => `${it.upstream} ${it.target}`
 const version = (it: TargetRow) => it.status
 
-/** What the gateway of this process sees; it is asked every second. */
+/** What the gateway of this process sees; it is asked twice a second. */
 function Health() {
   const health = useHealth()
   const rows = rowsOf(health.data ?? [])

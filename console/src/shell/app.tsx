@@ -38,6 +38,7 @@ const Publish = lazy(() => import('../pages/apis/publish'))
 const Publication = lazy(() => import('../pages/apis/publication'))
 const EditBoard = lazy(() => import('../pages/boards/edit'))
 const EditProduct = lazy(() => import('../pages/products/edit'))
+const EditReport = lazy(() => import('../pages/reports/edit'))
 const ProductPage = lazy(() => import('../pages/products/product'))
 const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
 const ApplicationPage = lazy(() => import('../pages/apis/application'))
@@ -141,6 +142,7 @@ function Frame() {
                 <Route path="/products/new" component={EditProduct} />
                 <Route path="/products/:product" component={ProductPage} />
                 <Route path="/products/:product/edit" component={EditProduct} />
+                <Route path="/reports/:id" component={EditReport} />
                 <Route path="/subscriptions/:id" component={SubscriptionPage} />
                 <Route path="/applications/:name" component={ApplicationPage} />
                 <Route path="/:kind/:name" component={Detail} />

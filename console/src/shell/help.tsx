@@ -13,7 +13,7 @@ const keys: [string, string][] = [
 ]
 
 export default function Help({ onClose }: { onClose: () => void }) {
-  const all = [...keys, ...pages.filter((it) => it.key).map((it): [string, string] => [`g ${it.key}`, `Go to ${it.title.toLowerCase()}`])]
+  const all = [...keys, ...pages.filter((it) => it.key).map((it): [string, string] => [`g ${it.key}`, `Go to ${it.title}`])]
   return (
     <Dialog title="Keys" isOpen onClose={onClose}>
       <dl className="pairs">

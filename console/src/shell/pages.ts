@@ -32,6 +32,7 @@ export const pages: PageEntry[] = [
   { path: '/analytics', needs: 'analytics:read', title: 'Analytics', group: 'Watch', key: 'y', load: () => import('../pages/analytics') },
   { path: '/live', needs: 'analytics:read', title: 'Live calls', group: 'Watch', key: 'l', load: () => import('../pages/live') },
   { path: '/alerts', needs: 'analytics:read', title: 'Alerts', group: 'Watch', load: () => import('../pages/alerts') },
+  { path: '/reports', needs: 'analytics:read', title: 'Reports', group: 'Watch', load: () => import('../pages/reports/list') },
   { path: '/deliveries', needs: 'deliveries:read', title: 'Deliveries', group: 'Operate', load: () => import('../pages/deliveries') },
   { path: '/history', needs: 'history:read', title: 'History', group: 'Operate', key: 'h', load: () => import('../pages/history') },
   { path: '/gateways', needs: 'gateways:read', title: 'Gateways', group: 'Operate', key: 'g', load: () => import('../pages/gateways') },

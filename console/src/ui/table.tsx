@@ -17,7 +17,10 @@ export interface Column<Row> {
   /** What is searched, sorted and exported. */
   text: (row: Row) => string
   render?: (row: Row) => ReactNode
+  /** A number: it is sorted as one and stands at the end. */
   number?: (row: Row) => number
+  /** What it is sorted by, if not by its text; it stands at the start. Times have one. */
+  order?: (row: Row) => number
   /** A share of the width, as in `grid-template-columns`. */
   width?: string
   /** 1: always; 2: from tablets on; 3: on wide screens. */
@@ -365,7 +368,8 @@ function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: string): Row[]
   const column = columns.find((it) => it.id === sort.replace(/^-/, ''))
   if (column === undefined) return rows
   const sign = isDown ? -1 : 1
-  const { number, text } = column
+  const { text } = column
+  const number = column.number ?? column.order
   const keyed = rows.map((row) => ({ row, key: number ? number(row) : text(row).toLowerCase() }))
   keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : 0))
   return keyed.map((it) => it.row)

@@ -31,7 +31,7 @@ const columns: Column<Subscription>[] = [
   { id: 'api', title: 'API or product', text: (it) => it.product || partsOf(it.publication)[0], from: 3, width: 'minmax(5rem, 0.7fr)' },
   { id: 'plan', title: 'Plan', text: (it) => it.plan, from: 2, width: 'minmax(5rem, 0.7fr)' },
   { id: 'state', title: 'State', text: (it) => it.state, render: (it) => <State state={it.state} />, width: '6.5rem' },
-  { id: 'since', title: 'Since', text: (it) => new Date(it.created * 1000).toISOString(), number: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2, width: 'minmax(6rem, 0.7fr)' },
+  { id: 'since', title: 'Since', text: (it) => new Date(it.created * 1000).toISOString(), order: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2, width: 'minmax(6rem, 0.7fr)' },
 ]
 
 const key = (it: Subscription) => it.id

@@ -36,7 +36,7 @@ const columns = (edit: (it: Developer) => void): Column<Developer>[] => [
   { id: 'groups', title: 'Groups', text: (it) => it.groups.join(', '), from: 3, width: 'minmax(5rem, 0.8fr)' },
   { id: 'teams', title: 'Teams', text: (it) => it.teams.map((team) => team.name).join(', '), from: 3, width: 'minmax(5rem, 0.8fr)' },
   { id: 'applications', title: 'Applications', text: (it) => it.applications.join(', '), from: 3, width: 'minmax(5rem, 0.8fr)' },
-  { id: 'since', title: 'Since', text: (it) => new Date(it.created * 1000).toISOString(), number: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2, width: 'minmax(6rem, 0.7fr)' },
+  { id: 'since', title: 'Since', text: (it) => new Date(it.created * 1000).toISOString(), order: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2, width: 'minmax(6rem, 0.7fr)' },
 ]
 
 export default function Developers() {

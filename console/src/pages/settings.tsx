@@ -23,7 +23,7 @@ export default function Settings() {
   const isKnown = me.data !== undefined && me.data.method !== 'none'
   return (
     <Page title="Settings" about="These are kept in this browser." calls={[{ about: 'The newest revision', method: 'GET', path: '/api/v1/history?limit=1' }]}>
-      <div className="grid">
+      <div className="halves">
         <section className="card" aria-label="Look">
           <h2>Theme</h2>
           <div className="stack tight">

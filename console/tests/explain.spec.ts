@@ -89,6 +89,31 @@ test('five hundred routes are disabled in one commit, and one press takes it bac
   expect(await weir.read('routes', 'r7')).toEqual({ name: 'r7', paths: ['/p7'], service: 's' })
 })
 
+test('a label that is changed while it is checked is not committed as it was', async ({ page, filled }) => {
+  const held: (() => void)[] = []
+  let isHeld = true
+  await open(page, filled, '/routes')
+  await page.getByRole('checkbox', { name: 'Select orders' }).check()
+  await page.getByRole('group', { name: 'Selection' }).getByRole('button', { name: 'Label' }).click()
+  const dialog = page.getByRole('dialog', { name: /^Label 1/ })
+  const act = dialog.getByRole('button', { name: 'Label', exact: true })
+  await dialog.getByLabel('Label', { exact: true }).fill('team=a')
+  await expect(act).not.toHaveAttribute('aria-disabled', 'true')
+  await page.route('**/api/v1/changes', async (route) => {
+    if (isHeld) await new Promise<void>((resolve) => held.push(resolve))
+    await route.continue()
+  })
+  await dialog.getByLabel('Label', { exact: true }).fill('team=b=c')
+  await expect.poll(() => held.length).toBe(1)
+  await expect(act).toHaveAttribute('aria-disabled', 'true')
+  isHeld = false
+  held.forEach((release) => release())
+  await expect(act).not.toHaveAttribute('aria-disabled', 'true')
+  await act.click()
+  await expect(page.getByText('1 route labelled')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toMatchObject({ labels: { team: 'b=c' } })
+})
+
 test('over a kong.yml without a store: everything is shown, explained, and not changed', async ({ page }) => {
   const weir = new Weir()
   const file = join(weir.folder, 'kong.yml')

@@ -1,6 +1,7 @@
 // Who is logged in, and how people log in and out.
 import { useQuery } from '@tanstack/react-query'
 import { call, get, login } from './client'
+import { claimDrafts } from '../form/kept'
 import type { components } from '../../generated/api'
 
 type Schemas = components['schemas']
@@ -23,6 +24,8 @@ export function useMe() {
     queryFn: async ({ signal }) => {
       const me = await get<Me>('/api/v1/me', {}, signal)
       login.setKnown(me.method !== 'none')
+      // What the page shows may be what somebody else saw and typed before a session ended.
+      if (me.method !== 'none' && claimDrafts(me.name)) location.reload()
       return me
     },
     staleTime: 60_000,

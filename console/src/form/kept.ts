@@ -1,6 +1,8 @@
 // What is not saved yet, kept in the tab: it outlives leaving the page and a reload, and ends with the tab or the login.
 
 const PREFIX = 'weir-draft-'
+/** Whose they are. */
+const OWNER = 'weir-drafts-of'
 
 /** Keeps something under a name; `null` forgets it. */
 export function keep(name: string, value: unknown) {
@@ -25,7 +27,21 @@ export function kept(name: string): unknown {
 export function forgetDrafts() {
   try {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
+    sessionStorage.removeItem(OWNER)
   } catch {
     // There is nothing then.
+  }
+}
+
+/** Says who works here now. Edits of somebody else are forgotten; whether there was somebody else. */
+export function claimDrafts(name: string): boolean {
+  try {
+    const before = sessionStorage.getItem(OWNER)
+    const isAnother = before !== null && before !== name
+    if (isAnother) forgetDrafts()
+    sessionStorage.setItem(OWNER, name)
+    return isAnother
+  } catch {
+    return false
   }
 }

@@ -33,8 +33,8 @@ function changeOf(action: BulkKind, label: string): (part: Fields) => Fields | n
       case 'enable':
         return rest
       case 'label': {
-        const [name = '', value = ''] = label.split('=')
-        return { ...part, labels: { ...fields(part['labels']), [name.trim()]: value.trim() } }
+        const at = label.indexOf('=')
+        return { ...part, labels: { ...fields(part['labels']), [label.slice(0, at).trim()]: label.slice(at + 1).trim() } }
       }
     }
   }
@@ -59,10 +59,10 @@ export default function BulkDialog({ action, kind, rows, onClose }: Props) {
   const count = countText(able.length, kind.one, kind.many)
   const isLabelMissing = action === 'label' && !/^[^=\s]+=\S/.test(label)
   useEffect(() => {
-    if (isLabelMissing || able.length === 0) {
-      setPlanned(null)
-      return
-    }
+    // What was planned for an older label is not what would be committed.
+    setPlanned(null)
+    setError(null)
+    if (isLabelMissing || able.length === 0) return
     let isWanted = true
     const timer = setTimeout(() => {
       const work = async () => {
@@ -71,7 +71,6 @@ export default function BulkDialog({ action, kind, rows, onClose }: Props) {
         await commit(found, '', true)
         if (isWanted) setPlanned(found)
       }
-      setError(null)
       work().catch((wrong: unknown) => isWanted && setError(wrong))
     }, 200)
     return () => {

@@ -1,7 +1,7 @@
 // Explain: what would happen to a call, and why. A line of curl is pasted, or a logged call is picked; it is looked at by
 // what is served now, by an earlier revision, or by a draft. Nothing is sent.
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Call } from '../api/analytics'
 import { useAllVersions, useEnvironments } from '../api/apis'
@@ -33,10 +33,14 @@ export default function Explain() {
   }
   const [text, setText] = useState(begin)
   const [more, setMore] = useState('')
+  // Once: who empties the field wants it empty.
+  const filled = useRef<string | null>(null)
   useEffect(() => {
     const it = logged.data
-    if (it && text === '') setText(asCurl({ method: it.method, url: `http://${it.host || 'localhost'}${it.path}`, headers: [], body: '' }))
-  }, [logged.data, text])
+    if (!it || filled.current === id) return
+    filled.current = id
+    if (text === '') setText(asCurl({ method: it.method, url: `http://${it.host || 'localhost'}${it.path}`, headers: [], body: '' }))
+  }, [logged.data, text, id])
   const asked = useMemo((): AskedCall => {
     const it = parseCall(text)
     const added = more

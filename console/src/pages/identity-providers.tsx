@@ -82,8 +82,11 @@ export default function IdentityProviders() {
           look="danger"
           onClose={() => setDoomed([])}
           run={async () => {
-            for (const it of doomed) await call('DELETE', pathOf(it.name))
-            await client.invalidateQueries()
+            try {
+              for (const it of doomed) await call('DELETE', pathOf(it.name))
+            } finally {
+              await client.invalidateQueries()
+            }
             setDoomed([])
           }}
         >

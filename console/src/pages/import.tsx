@@ -1,6 +1,6 @@
 // Import of an OpenAPI document: what would be created, changed and removed is shown before anything is stored.
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { call } from '../api/client'
 import { useRight } from '../api/rights'
@@ -35,7 +35,10 @@ export default function Import() {
   const [isBusy, setBusy] = useState(false)
   const [, go] = useLocation()
   const client = useQueryClient()
+  // An answer to what stood there before the last edit is not shown.
+  const edition = useRef(0)
   const edit = (change: () => void) => {
+    edition.current += 1
     change()
     setReport(null)
     setError(null)
@@ -43,14 +46,16 @@ export default function Import() {
   const send = async (isDry: boolean) => {
     setBusy(true)
     setError(null)
+    const asked = edition.current
     try {
       const answer = await call<Report>('POST', '/api/v1/import/openapi', {
         query: { name, url },
         text: { content: text, mediaType: 'application/yaml' },
         headers: { 'weir-dry-run': isDry ? 'true' : undefined },
       })
-      if (isDry) setReport(answer.data)
-      else {
+      if (isDry) {
+        if (asked === edition.current) setReport(answer.data)
+      } else {
         toast(`${answer.data.service} is imported`)
         await client.invalidateQueries({ queryKey: ['configuration'] })
         go(`/services/${encodeURIComponent(answer.data.service)}`)
@@ -100,7 +105,7 @@ export default function Import() {
                   accept=".yaml,.yml,.json"
                   onChange={(event) => {
                     const [file] = event.target.files ?? []
-                    if (file) void file.text().then((content) => edit(() => setText(content)))
+                    if (file) void file.text().then((content) => edit(() => setText(content)), setError)
                   }}
                 />
               </label>

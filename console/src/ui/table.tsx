@@ -75,14 +75,23 @@ export function Table<Row>(props: Props<Row>) {
   const box = useRef<HTMLInputElement>(null)
   const width = useWidth()
 
-  // The address follows the field, not the other way round: typing is never held up.
+  // The address follows the field, a moment later: typing is never held up. The field follows the address only if
+  // somebody else has changed that, as a link does.
+  const address = parameters.get('q') ?? ''
+  const written = useRef(address)
+  useEffect(() => {
+    if (address === written.current) return
+    written.current = address
+    setText(address)
+  }, [address])
   useEffect(() => {
     const timer = setTimeout(() => {
-      if ((parameters.get('q') ?? '') === text) return
+      if (written.current === text) return
+      written.current = text
       setParameters((old) => changed(old, 'q', text), { replace: true })
     }, remote ? 120 : 250)
     return () => clearTimeout(timer)
-  }, [text, parameters, setParameters, remote])
+  }, [text, setParameters, remote])
 
   const shown = columns.filter((column) => !hidden.includes(column.id) && (column.from ?? 1) <= width)
   const search = useDeferredValue(text)

@@ -101,7 +101,7 @@ export default function NewApi() {
                   accept=".yaml,.yml,.json"
                   onChange={(event) => {
                     const [file] = event.target.files ?? []
-                    if (file) void file.text().then(setText)
+                    if (file) void file.text().then(setText, setError)
                   }}
                 />
               </label>

@@ -15,7 +15,7 @@ test('from a document to an answer: new API, publish, plan, application, key, ca
   await page.getByRole('textbox', { name: 'Address' }).fill(backend.url)
   await page.getByRole('textbox', { name: 'Base path' }).fill('/v2')
   await expect(page.getByText('Checked: nothing is stored yet')).toBeVisible()
-  await expect(page.getByRole('list', { name: 'Steps' }).getByRole('listitem')).toHaveCount(6)
+  await expect(page.getByRole('list', { name: 'Steps' }).getByRole('listitem')).toHaveCount(7)
   await page.getByRole('button', { name: 'Gateway documents' }).click()
   await expect(page.getByText('env/test/native/services/')).toBeVisible()
   await page.getByRole('button', { name: 'Publish to test' }).click()

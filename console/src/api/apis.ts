@@ -1,6 +1,7 @@
 // What pages ask of API management. The OpenAPI document describes these documents as maps only, so their types stand here.
 import { useQuery } from '@tanstack/react-query'
 import { call, get } from './client'
+import type { components } from '../../generated/api'
 import type { Fields, Json } from './types'
 
 export interface Environment {
@@ -208,6 +209,7 @@ export interface Outcome {
   conflicts: { with: string; route: string; example: string }[]
   lint: { errors: number; warnings: number }
   forced: string[]
+  tests: components['schemas']['TestReport'] | null
 }
 
 export type PlanState = 'staging' | 'published' | 'deprecated' | 'closed'
@@ -330,6 +332,7 @@ export const useApi = (api: string) => useOne<ApiEntity>(apiPath(api))
 export const useAllVersions = () => useItems<VersionBrief>('/api/v1/versions')
 export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version), api !== '')
 export const useRevisions = (api: string, version: string) => useItems<Revision>(`${versionPath(api, version)}/revisions`)
+export const useTests = (api: string, version: string) => useItems<components['schemas']['CallTest']>(`${versionPath(api, version)}/tests`)
 export const usePlans = (api: string, version: string) => useItems<Plan>(`${versionPath(api, version)}/plans`, api !== '')
 export const useProducts = () => useItems<Product>('/api/v1/products')
 export const useProduct = (product: string) => useOne<Product>(productPath(product))

@@ -7,6 +7,8 @@ import type { Call } from '../api/analytics'
 import { useAllVersions, useEnvironments } from '../api/apis'
 import { ApiError, call, get } from '../api/client'
 import { useHead } from '../api/hooks'
+import { KeepDialog } from '../explain/keep-dialog'
+import { useRight } from '../api/rights'
 import { type AskedCall, asCurl, parseCall } from '../explain/curl'
 import { Failure, Page } from '../shell/page'
 import { AreaField, SelectField, TextField } from '../ui/field'
@@ -84,6 +86,8 @@ export default function Explain() {
     enabled: (JSON.parse(wanted) as { url: string }).url !== '',
     staleTime: 0,
   })
+  const [isKept, setKept] = useState(false)
+  const writing = useRight('apis:write')
   const isAbsent = explained.error instanceof ApiError && explained.error.status === 404
   return (
     <Page
@@ -145,7 +149,20 @@ export default function Explain() {
       </div>
       {logged.data && <Logged call={logged.data} />}
       {explained.error && (isAbsent ? <p className="note warn">This Weir cannot explain calls through its API. The command `weir explain` does.</p> : <Failure error={explained.error} onRetry={() => void explained.refetch()} />)}
-      {explained.data && !explained.error && <Answer explained={explained.data} />}
+      {explained.data && !explained.error && (
+        <>
+          <Answer explained={explained.data} />
+          {(versions.data ?? []).length > 0 && (
+            <div className="row">
+              <Button refused={writing} onPress={() => setKept(true)}>
+                Keep as a test
+              </Button>
+              <span className="muted">Every publish of the API runs it from then on.</span>
+            </div>
+          )}
+          {isKept && <KeepDialog asked={asked} explained={explained.data} client={client} consumer={consumer} draft={draft} onClose={() => setKept(false)} />}
+        </>
+      )}
       {asked.url === '' && !logged.data && <p className="muted">Copy a call as curl from your browser’s or your client’s tools, or open one from the live calls.</p>}
     </Page>
   )

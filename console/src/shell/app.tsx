@@ -33,6 +33,7 @@ const Adopt = lazy(() => import('../pages/apis/adopt'))
 const ApiPage = lazy(() => import('../pages/apis/api'))
 const Design = lazy(() => import('../pages/apis/design'))
 const Plans = lazy(() => import('../pages/apis/plans'))
+const Tests = lazy(() => import('../pages/apis/tests'))
 const Revisions = lazy(() => import('../pages/apis/revisions'))
 const Publish = lazy(() => import('../pages/apis/publish'))
 const Publication = lazy(() => import('../pages/apis/publication'))
@@ -136,6 +137,7 @@ function Frame() {
                 <Route path="/apis/:api" component={ApiPage} />
                 <Route path="/apis/:api/:version" component={Design} />
                 <Route path="/apis/:api/:version/plans" component={Plans} />
+                <Route path="/apis/:api/:version/tests" component={Tests} />
                 <Route path="/apis/:api/:version/revisions" component={Revisions} />
                 <Route path="/apis/:api/:version/publish" component={Publish} />
                 <Route path="/apis/:api/:version/in/:environment" component={Publication} />

@@ -7,6 +7,7 @@
 //! | [`lint`] | rules over a description, with the rule names and the severity files of Spectral |
 //! | [`diff`] | what changed between two descriptions, and which changes break callers |
 //! | [`entities`] | environments, APIs, versions, revisions, publications, plans, applications, subscriptions, … |
+//! | [`call_tests`] | whether a test of an API holds, and a report of many |
 //! | [`diagnosis`] | which plan takes a caller, and why the others do not |
 //! | [`due`] | what is to be done by time alone |
 //! | [`events`] | what a change of an entity means to people and their programs |
@@ -19,6 +20,7 @@
 //! **What it is not**: it knows no HTTP, no store and no clock. The time, ids and keys are arguments.
 
 pub mod adopt;
+pub mod call_tests;
 pub mod diagnosis;
 pub mod diff;
 pub mod due;

@@ -20,18 +20,20 @@ interface Wanted {
   force: boolean
   /** Removes the routes that the version was adopted from, in the same commit. */
   takeOver: boolean
+  /** Why tests may fail; empty: they may not. */
+  overrideTests: string
   note: string
 }
 
 /** The call that publishes. A promotion is asked of the publication that it comes from. */
 export function callOf(it: Wanted): Call {
-  const common = { runtime: it.runtime, ...(it.note === '' ? {} : { note: it.note }), ...(it.force ? { force: true } : {}), ...(it.approval ? { approval: it.approval } : {}) }
+  const common = { runtime: it.runtime, ...(it.note === '' ? {} : { note: it.note }), ...(it.force ? { force: true } : {}), ...(it.approval ? { approval: it.approval } : {}), ...(it.overrideTests.trim() === '' ? {} : { override_tests: it.overrideTests }) }
   return it.from === null
     ? { path: publicationPath(it.api, it.version, it.environment), body: { ...(it.revision === null ? {} : { revision: it.revision }), ...(it.takeOver ? { take_over: true } : {}), ...common } }
     : { path: `${publicationPath(it.api, it.version, it.from)}/promote`, body: { to: it.environment, ...common } }
 }
 
-export const STEPS = ['lint', 'approval', 'breaking', 'conflicts', 'render', 'compile'] as const
+export const STEPS = ['lint', 'approval', 'breaking', 'conflicts', 'render', 'compile', 'tests'] as const
 export type StepName = (typeof STEPS)[number]
 
 export const TITLES: Record<StepName, string> = {
@@ -41,6 +43,7 @@ export const TITLES: Record<StepName, string> = {
   conflicts: 'Conflicts',
   render: 'Render',
   compile: 'Compile',
+  tests: 'Tests',
 }
 
 export interface StepState {
@@ -64,7 +67,7 @@ export interface Check {
 
 const NONE: Check = { isChecking: false, outcome: null, text: '', refusals: [], failure: null }
 const PAUSE_MS = 400
-const MAY_BE_FORCED = new Set(['breaking', 'conflicts'])
+const MAY_BE_FORCED = new Set(['breaking', 'conflicts', 'tests'])
 
 const stepOf = (error: ApiError): StepName | null => STEPS.find((it) => error.kind === it || error.message.startsWith(`${it}:`) || (it === 'approval' && error.kind.startsWith('approval'))) ?? null
 
@@ -73,7 +76,7 @@ async function dryRun({ path, body }: Call, signal: AbortSignal): Promise<Check>
   const headers = { 'weir-dry-run': 'true' }
   const refusals: ApiError[] = []
   try {
-    const { force: _, ...polite } = body
+    const { force: _, override_tests: __, ...polite } = body
     const answer = await call<Outcome>('POST', path, { body: polite, headers, signal })
     return { ...NONE, outcome: answer.data, text: answer.text }
   } catch (error) {
@@ -81,13 +84,17 @@ async function dryRun({ path, body }: Call, signal: AbortSignal): Promise<Check>
     if (!MAY_BE_FORCED.has(error.kind)) return stepOf(error) ? { ...NONE, refusals: [error] } : { ...NONE, failure: error }
     refusals.push(error)
   }
-  try {
-    const answer = await call<Outcome>('POST', path, { body: { ...body, force: true }, headers, signal })
-    return { ...NONE, outcome: answer.data, text: answer.text, refusals }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    return { ...NONE, refusals: [...refusals, error] }
+  for (const overruled of [{ force: true }, { force: true, override_tests: 'to see what else would be said' }]) {
+    try {
+      const answer = await call<Outcome>('POST', path, { body: { ...body, override_tests: undefined, ...overruled }, headers, signal })
+      return { ...NONE, outcome: answer.data, text: answer.text, refusals }
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      if (!refusals.some((it) => it.kind === error.kind)) refusals.push(error)
+      if (error.kind !== 'tests') break
+    }
   }
+  return { ...NONE, refusals }
 }
 
 export function usePublishCheck(wanted: Call | null, revision: number | undefined): Check {
@@ -135,6 +142,10 @@ export function stepsOf(check: Check, isProtected: boolean): StepState[] {
       return { name, state: 'good', about: errors + warnings === 0 ? 'nothing found' : `${errors} errors and ${warnings} warnings, none of which blocks here`, details: [] }
     }
     if (name === 'approval') return { name, state: 'good', about: isProtected ? 'granted, or not needed for you' : 'not needed: the environment is not protected', details: [] }
+    if (name === 'tests') {
+      const report = check.outcome?.tests
+      return { name, state: 'good', about: report && report.results.length > 0 ? `${report.passed} passed` : 'the version has none', details: [] }
+    }
     const words: Record<string, string> = { breaking: 'none', conflicts: 'none', render: 'every component has its backend', compile: 'gateways could serve all of it' }
     return { name, state: 'good', about: words[name] ?? '', details: [] }
   })

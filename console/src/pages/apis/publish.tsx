@@ -105,6 +105,7 @@ function Wizard(props: Props) {
   const [force, setForce] = useState(false)
   const [isTakenOver, setTakenOver] = useState(false)
   const adopted = from === null && version.source && version.source.taken_over === undefined ? version.source : null
+  const [overrideTests, setOverrideTests] = useState('')
   const [note, setNote] = useState('')
   const [done, setDone] = useState<Outcome | null>(null)
   const [error, setError] = useState<unknown>(null)
@@ -118,14 +119,16 @@ function Wizard(props: Props) {
   const approvals = props.approvals.filter((it) => it.publication === `${api}/${name}/${to}`)
   const granted = approvals.find((it) => it.id === given) ?? approvals.find((it) => it.state === 'granted' && it.hash === hash)
   const missing = withoutAddress(runtime, backends)
-  const wanted = { api, version: name, environment: to, from, revision, runtime: tidyRuntime(runtime), approval: granted?.id ?? null, takeOver: isTakenOver && adopted !== null, note }
-  const dry: Call | null = to === '' || missing.length > 0 || done ? null : callOf({ ...wanted, force: false })
+  const wanted = { api, version: name, environment: to, from, revision, runtime: tidyRuntime(runtime), approval: granted?.id ?? null, takeOver: isTakenOver && adopted !== null, overrideTests, note }
+  const dry: Call | null = to === '' || missing.length > 0 || done ? null : callOf({ ...wanted, overrideTests: '', force: false })
   const check = usePublishCheck(dry, head)
   const steps = stepsOf(check, environment?.protected === true)
-  const needsForce = check.refusals.length > 0 && check.outcome !== null
+  const failsTests = check.refusals.some((it) => it.kind === 'tests') && check.outcome !== null
+  const needsForce = check.refusals.some((it) => it.kind !== 'tests') && check.outcome !== null
   useEffect(() => {
     setForce(false)
     setTakenOver(false)
+    setOverrideTests('')
   }, [to, revision])
 
   const refused =
@@ -140,7 +143,9 @@ function Wizard(props: Props) {
             ? 'A step refuses it.'
             : needsForce && !force
               ? 'It breaks callers or takes calls of others: say that you want it all the same.'
-              : null)
+              : failsTests && overrideTests.trim() === ''
+                ? 'Tests fail: say why it is to be published all the same.'
+                : null)
   const publish = async () => {
     setBusy(true)
     setError(null)
@@ -247,6 +252,7 @@ function Wizard(props: Props) {
                 about={check.outcome?.breaking ? 'A new version beside this one breaks no caller. The history notes that it was forced.' : 'The history notes that it was forced.'}
               />
             )}
+            {failsTests && <TextField label="Why tests may fail" value={overrideTests} onChange={setOverrideTests} isRequired about="The history notes the reason." />}
             <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
             {error !== null && <Failure error={error} />}
             <div className="row">

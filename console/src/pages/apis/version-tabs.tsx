@@ -2,11 +2,12 @@
 import { Link } from 'wouter'
 import { toApi, toVersion } from '../../api/apis'
 
-export function VersionTabs({ api, version, at }: { api: string; version: string; at: 'design' | 'plans' | 'revisions' }) {
+export function VersionTabs({ api, version, at }: { api: string; version: string; at: 'design' | 'plans' | 'tests' | 'revisions' }) {
   const to = toVersion(api, version)
   const tabs: [typeof at, string, string][] = [
     ['design', to, 'Design'],
     ['plans', `${to}/plans`, 'Plans'],
+    ['tests', `${to}/tests`, 'Tests'],
     ['revisions', `${to}/revisions`, 'Revisions'],
   ]
   return (

@@ -4,6 +4,7 @@
 //! (a publication of a revision in an environment). Addresses of backends belong to the place.
 
 mod access;
+mod call_test;
 mod common;
 mod definition;
 mod environment;
@@ -16,6 +17,7 @@ pub use access::{
     Application, Approval, ApprovalKind, ApprovalState, Credential, CredentialKind, KeyMode, Limit, Period,
     Plan, PlanSecurity, PlanState, Subscription, SubscriptionState, TokenKey, Validation,
 };
+pub use call_test::{CallTest, Expected, TestRequest};
 pub use common::{Labels, is_default, parse};
 pub use definition::{
     Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Revision, Source, Version,

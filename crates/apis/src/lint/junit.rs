@@ -45,7 +45,8 @@ pub fn junit(file: &str, findings: &[Finding], fails: Level) -> String {
     out
 }
 
-fn escaped(text: &str) -> String {
+/// A text as XML has it.
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

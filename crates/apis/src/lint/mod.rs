@@ -10,6 +10,7 @@ mod ruleset;
 mod values;
 
 pub use check_schema::check as check_against_schema;
+pub(crate) use junit::escaped;
 pub use junit::junit;
 pub use ruleset::{Ruleset, UNREADABLE_RULES};
 

@@ -52,6 +52,9 @@ pub struct Winner {
     pub to: String,
     /// The name of the service.
     pub service: Option<String>,
+    /// The server, if the service names it itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// The upstream and its targets; `null`: the service names a server itself.
     pub upstream: Option<TargetList>,
 }

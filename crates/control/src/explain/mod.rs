@@ -252,10 +252,11 @@ impl Explainer<'_> {
             RouteTarget::Service(name) => Some(name.clone()),
             RouteTarget::Respond(_) => None,
         };
-        let upstream = service.as_deref().and_then(|name| {
-            let service = self.model.services.iter().find(|it| it.name == name)?;
-            self.targets(service.upstream.as_deref()?)
-        });
+        let known = service
+            .as_deref()
+            .and_then(|name| self.model.services.iter().find(|it| it.name == name));
+        let upstream = known.and_then(|it| self.targets(it.upstream.as_deref()?));
+        let url = known.and_then(|it| it.url.as_deref()).map(without_user);
         Winner {
             name: route.name.clone(),
             dialect: route.dialect,
@@ -263,6 +264,7 @@ impl Explainer<'_> {
             by: conditions(route, found.match_index),
             to: self.target(route),
             service,
+            url,
             upstream,
         }
     }

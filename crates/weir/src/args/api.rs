@@ -12,6 +12,7 @@ Examples:
   weir api lint petstore.yaml --output junit > lint.xml
   weir api diff pets 1.0.0 --file petstore.yaml
   weir api publish pets 1.0.0 test --runtime test.json --dry-run
+  weir api test pets 1.0.0 test --output junit > tests.xml
   weir api promote pets 1.0.0 test --to prod --note 'release 12'
   weir api rollback pets 1.0.0 prod
   weir api deprecate pets 1.0.0 prod --since 2026-12-01 --sunset 2027-06-01 --enforce";
@@ -61,6 +62,30 @@ pub enum ApiCommand {
         #[command(flatten)]
         on: OnServer,
     },
+    /// Run the tests of a version against its draft, a revision or what is published; 1 if one fails.
+    Test {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationOf,
+        /// A revision [default: the draft].
+        #[arg(long, value_name = "N", conflicts_with = "published")]
+        revision: Option<u32>,
+        /// Test what is published there.
+        #[arg(long, conflicts_with = "runtime")]
+        published: bool,
+        /// A JSON file with what holds in this environment [default: as it is].
+        #[arg(long, value_name = "FILE")]
+        runtime: Option<PathBuf>,
+        /// Only this test; may be given several times.
+        #[arg(long = "only", value_name = "NAME")]
+        names: Vec<String>,
+        /// What is printed.
+        #[arg(long, value_enum, default_value_t = LintOutput::Text)]
+        output: LintOutput,
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
     /// Publish a revision to an environment.
     Publish {
         /// The publication.
@@ -72,6 +97,9 @@ pub enum ApiCommand {
         /// A JSON file with what holds in this environment [default: as it is].
         #[arg(long, value_name = "FILE")]
         runtime: Option<PathBuf>,
+        /// Remove the routes that the version was adopted from, in the same commit.
+        #[arg(long)]
+        take_over: bool,
         /// How a step is made.
         #[command(flatten)]
         step: StepArgs,
@@ -175,6 +203,9 @@ pub struct StepArgs {
     /// Publish although callers break, or others take the same calls.
     #[arg(long)]
     pub force: bool,
+    /// Publish although tests of the version fail, for this reason.
+    #[arg(long, value_name = "REASON")]
+    pub override_tests: Option<String>,
     /// The id of an approval.
     #[arg(long, value_name = "ID")]
     pub approval: Option<String>,
@@ -216,10 +247,10 @@ pub enum LevelArg {
     Hint,
 }
 
-/// What a lint prints.
+/// What a lint or a run of tests prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LintOutput {
-    /// A line for each finding.
+    /// Lines for people.
     Text,
     /// JSON.
     Json,

@@ -8,6 +8,7 @@ use crate::args::{
 use crate::outcome::CommandOutput;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use weir_apis::call_tests::TestReport;
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::{Finding, Level, openapi};
 use weir_control::http::{Call, Method};
@@ -36,14 +37,29 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
             );
             diff(&version, (*from, *to), file.as_deref(), on)
         }
+        ApiCommand::Test {
+            of,
+            revision,
+            published,
+            runtime,
+            names,
+            output,
+            remote,
+        } => {
+            let body = json!({ "environment": of.environment, "revision": revision, "published": published, "names": names });
+            run_tests(of, body, runtime.as_deref(), *output, remote)
+        }
         ApiCommand::Publish {
             of,
             revision,
             runtime,
+            take_over,
             step,
             on,
-        } => step_body(step, *revision, runtime.as_deref())
-            .and_then(|body| publish(of, "", body, step.dry_run, on)),
+        } => step_body(step, *revision, runtime.as_deref()).and_then(|mut body| {
+            body.insert("take_over".to_owned(), (*take_over).into());
+            publish(of, "", body, step.dry_run, on)
+        }),
         ApiCommand::Promote {
             of,
             to,
@@ -281,12 +297,66 @@ fn step_body(
     if let Some(approval) = &step.approval {
         body.insert("approval".to_owned(), approval.as_str().into());
     }
+    if let Some(reason) = &step.override_tests {
+        body.insert("override_tests".to_owned(), reason.as_str().into());
+    }
     if let Some(file) = runtime {
-        let value: Value = serde_json::from_str(&read(file)?)
-            .map_err(|error| CommandOutput::failed(2, format!("{}: not JSON: {error}\n", file.display())))?;
-        body.insert("runtime".to_owned(), value);
+        body.insert("runtime".to_owned(), json_of(file)?);
     }
     Ok(body)
+}
+
+fn json_of(file: &Path) -> Result<Value, CommandOutput> {
+    serde_json::from_str(&read(file)?)
+        .map_err(|error| CommandOutput::failed(2, format!("{}: not JSON: {error}\n", file.display())))
+}
+
+/// Runs the tests of a version.
+fn run_tests(
+    of: &PublicationOf,
+    mut body: Value,
+    runtime: Option<&Path>,
+    output: LintOutput,
+    remote: &RemoteArgs,
+) -> Outcome {
+    if let Some(file) = runtime {
+        body["runtime"] = json_of(file)?;
+    }
+    let path = format!(
+        "/api/v1/apis/{}/versions/{}/tests/run",
+        encoded(&of.api),
+        encoded(&of.version)
+    );
+    let answer = make(remote, call(remote, Method::POST, &path, Some(&body), false))?;
+    let report: TestReport = serde_json::from_slice(&answer)
+        .map_err(|error| CommandOutput::failed(2, format!("weir api: the answer is no report: {error}\n")))?;
+    let stdout = match output {
+        LintOutput::Text => test_lines(&report),
+        LintOutput::Json => String::from_utf8_lossy(&answer).into_owned() + "\n",
+        LintOutput::Junit => weir_apis::call_tests::junit(&report),
+    };
+    Ok(CommandOutput {
+        stdout,
+        code: u8::from(report.failed > 0),
+        ..CommandOutput::default()
+    })
+}
+
+/// A line for each test, and one for each thing that differs.
+fn test_lines(report: &TestReport) -> String {
+    let mut text = String::new();
+    for it in &report.results {
+        let sign = if it.passed { "ok  " } else { "FAIL" };
+        text.push_str(&format!("{sign} {}: {}\n", it.name, it.call));
+        for difference in &it.differences {
+            text.push_str(&format!("     {difference}\n"));
+        }
+    }
+    text.push_str(&format!(
+        "{} passed, {} failed in {}\n",
+        report.passed, report.failed, report.publication
+    ));
+    text
 }
 
 fn publish(

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 impl Plane {
-    fn file(&self, name: &str, contents: &Value) -> PathBuf {
+    pub(super) fn file(&self, name: &str, contents: &Value) -> PathBuf {
         let path = self._folder.path().join(name);
         std::fs::write(&path, contents.to_string()).expect("written");
         path
     }
 
     /// Its exit status, and what it prints.
-    fn api(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+    pub(super) fn api(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let output = self.weir.ask(None, &[&["api"], arguments].concat());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))

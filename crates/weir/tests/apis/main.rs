@@ -14,6 +14,7 @@ mod subscribing;
 #[allow(dead_code, reason = "no test asks for all of it")]
 mod support;
 mod telling;
+mod testing;
 mod tokens;
 #[path = "../support/tools.rs"]
 mod tools;

@@ -1,12 +1,15 @@
 //! The calls of API management, for the table of all calls.
 
 use super::{
-    adopting, approvals, entities, hooks, lifecycle, products, publish, reading, subscriptions, versions,
+    adopting, approvals, call_tests, entities, hooks, lifecycle, products, publish, reading, subscriptions,
+    versions,
 };
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
 use axum::http::StatusCode;
+use weir_apis::call_tests::TestReport;
+use weir_apis::entities::CallTest;
 
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 const ENVIRONMENT: &str = "/api/v1/environments/{environment}";
@@ -24,6 +27,7 @@ pub fn operations() -> Vec<Operation> {
         of_environments(),
         of_apis(),
         of_versions(),
+        of_tests(),
         of_adoption(),
         of_plans(),
         of_publications(),
@@ -180,6 +184,45 @@ fn of_versions() -> Vec<Operation> {
         )
         .query::<versions::ExportQuery>()
         .answers::<Resource>(),
+    ]
+}
+
+fn of_tests() -> Vec<Operation> {
+    const ALL: &str = "/api/v1/apis/{api}/versions/{version}/tests";
+    const TEST: &str = "/api/v1/apis/{api}/versions/{version}/tests/{test}";
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
+        Operation::get(ALL, "listTests", see, call_tests::list)
+            .about("APIs", "Lists the tests of a version")
+            .answers::<List<CallTest>>(),
+        Operation::get(TEST, "getTest", see, call_tests::read)
+            .about("APIs", "Reads a test")
+            .answers::<CallTest>(),
+        Operation::put(TEST, "putTest", write, call_tests::put)
+            .about(
+                "APIs",
+                "Makes or changes a test: a call, and what has to come of it",
+            )
+            .description("Every publish and promotion of the version runs it, and is refused if it fails.")
+            .headers(DRY_RUN)
+            .body::<CallTest>()
+            .answers::<CallTest>(),
+        Operation::delete(TEST, "deleteTest", write, call_tests::delete)
+            .about("APIs", "Removes a test")
+            .headers(DRY_RUN),
+        Operation::post(
+            "/api/v1/apis/{api}/versions/{version}/tests/run",
+            "runTests",
+            see,
+            call_tests::run,
+        )
+        .about(
+            "APIs",
+            "Runs tests against the draft, a revision, or what is published",
+        )
+        .description("Calls are explained, not sent.")
+        .body::<call_tests::TestRun>()
+        .answers::<TestReport>(),
     ]
 }
 

@@ -2,6 +2,7 @@
 //! at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, documents_of_product};
+use super::call_tests::Trial;
 use super::library::{Library, PREFIX};
 use super::{specs, unrendered};
 use crate::access::Caller;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{PRODUCTS, Product, Publication};
 use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
@@ -48,6 +50,8 @@ pub struct Written<A> {
     pub answer: A,
     /// Changes of gateways' documents.
     pub documents: Vec<Value>,
+    /// What came of the tests, if any were to be run.
+    pub report: Option<TestReport>,
     /// The store's revision.
     pub revision: u64,
     pub is_dry: bool,
@@ -78,12 +82,41 @@ impl Api {
             .await
     }
 
+    /// The same, with tests that are run by what gateways would serve; `judge` says whether what came of them refuses it.
+    pub(super) async fn manage_tested<A: Send>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+        (trial, judge): (
+            impl Fn(&A) -> Option<Trial> + Send,
+            impl Fn(&TestReport) -> Result<(), Problem> + Send,
+        ),
+    ) -> Result<Written<A>, Problem> {
+        let whose = (&*caller.name(), is_dry_run(headers));
+        self.manage_with(whose, now(), work, (trial, judge)).await
+    }
+
     /// The same at a given time, in somebody's name.
     pub(super) async fn manage_as<A: Send>(
+        self: &Arc<Self>,
+        whose: (&str, bool),
+        now: u64,
+        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+    ) -> Result<Written<A>, Problem> {
+        self.manage_with(whose, now, work, (|_: &A| None, |_: &TestReport| Ok(())))
+            .await
+    }
+
+    async fn manage_with<A: Send>(
         self: &Arc<Self>,
         (author, is_dry): (&str, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+        (trial, judge): (
+            impl Fn(&A) -> Option<Trial> + Send,
+            impl Fn(&TestReport) -> Result<(), Problem> + Send,
+        ),
     ) -> Result<Written<A>, Problem> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
@@ -98,10 +131,16 @@ impl Api {
             if !rendered.is_empty() {
                 self.dry_compile(&library, &rendered).await?;
             }
+            let report = match trial(&done.answer) {
+                Some(trial) => Some(trial.run(self, &library, &rendered).await?),
+                None => None,
+            };
+            report.as_ref().map_or(Ok(()), &judge)?;
             let documents = told(&library, &rendered);
             let written = |revision: u64, answer| Written {
                 answer,
                 documents,
+                report,
                 revision,
                 is_dry,
             };

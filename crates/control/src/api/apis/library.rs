@@ -182,6 +182,10 @@ pub fn plan_key(api: &str, version: &str, plan: &str) -> String {
     format!("{PREFIX}plans/{api}/{version}/{plan}")
 }
 
+pub fn test_key(api: &str, version: &str, test: &str) -> String {
+    format!("{PREFIX}tests/{api}/{version}/{test}")
+}
+
 pub fn subscription_key(id: &str) -> String {
     format!("{PREFIX}subscriptions/{id}")
 }

@@ -2,6 +2,7 @@
 //! Rolling back and promoting are publishes of revisions that exist.
 
 use super::adopting;
+use super::call_tests::{self, Trial};
 use super::commit::{Done, Written, memmem, now};
 use super::conflicts::{self, Conflict};
 use super::library::{self, Library};
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_apis::call_tests::TestReport;
 use weir_apis::diff::{self, Diff};
 use weir_apis::entities::{
     Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
@@ -44,6 +46,8 @@ pub struct PublishRequest {
     approval: Option<String>,
     /// Removes the routes that the version was adopted from, in the same commit.
     take_over: bool,
+    /// Publishes although tests of the version fail, for this reason.
+    override_tests: Option<String>,
 }
 
 /// The next environment of a revision.
@@ -60,6 +64,8 @@ pub struct PromoteRequest {
     force: bool,
     #[serde(default)]
     approval: Option<String>,
+    #[serde(default)]
+    override_tests: Option<String>,
 }
 
 /// What is asked for, whichever call asks.
@@ -165,6 +171,7 @@ pub async fn promote(step: Step) -> Result<Response, Problem> {
         force: promotion.force,
         approval: promotion.approval,
         take_over: false,
+        override_tests: promotion.override_tests,
     };
     run(&step, "promote", &promotion.to, &request).await
 }
@@ -184,13 +191,55 @@ async fn run(
         // Going back takes away what was added since.
         may_break: action == "rollback",
     };
+    if request
+        .override_tests
+        .as_deref()
+        .is_some_and(|it| it.trim().is_empty())
+    {
+        let message = "expected a reason why tests may fail".to_owned();
+        return Err(Problem::step(
+            "read",
+            vec![("override_tests".to_owned(), message)],
+        ));
+    }
+    // Tests that came after an older revision do not keep anybody from going back to it.
+    let may_fail = request.override_tests.is_some() || action == "rollback";
+    let trial = |outcome: &Outcome| {
+        Some(Trial {
+            publication: outcome.publication.clone(),
+            names: Vec::new(),
+        })
+    };
+    let judge = |report: &TestReport| match report.failed == 0 || may_fail {
+        true => Ok(()),
+        false => Err(failing(report)),
+    };
     let written = step
         .api
-        .manage(&step.caller, &step.headers, |library| {
-            steps(library, &step.caller, &wanted)
-        })
+        .manage_tested(
+            &step.caller,
+            &step.headers,
+            |library| steps(library, &step.caller, &wanted),
+            (trial, judge),
+        )
         .await?;
     answer(written)
+}
+
+/// Tests of the version do not hold.
+fn failing(report: &TestReport) -> Problem {
+    let failures = report.failures();
+    let told: Vec<String> = failures
+        .iter()
+        .map(|(name, text)| format!("{name}: {text}"))
+        .collect();
+    let detail = format!(
+        "tests: {} of {} fail: {}; 'override_tests' with a reason publishes all the same",
+        report.failed,
+        report.results.len(),
+        told.join("; ")
+    );
+    Problem::listing(StatusCode::CONFLICT, detail, failures).of_type("tests")
 }
 
 fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
@@ -214,6 +263,7 @@ fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
         "conflicts": conflicts,
         "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
         "forced": forced,
+        "tests": written.report,
     });
     Ok(match written.is_dry {
         true => tried(Json(body)),
@@ -300,6 +350,11 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
             return Err(refused("conflicts", "others take these calls", &told));
         }
         forced.extend(told);
+    }
+    if let Some(reason) = &request.override_tests
+        && !call_tests::tests_of(library, name, version)?.is_empty()
+    {
+        forced.push(format!("tests were overridden: {reason}"));
     }
     publication.note(HistoryItem {
         action: wanted.action.to_owned(),

@@ -2,14 +2,17 @@
 //! not published, or by documents that are not stored. Nothing is sent and nothing is changed.
 
 mod diagnosis;
+mod prepared;
+
+pub use prepared::Prepared;
 
 use super::apis::{self, PlanDiagnosis};
 use super::health::UpstreamHealth;
 use super::history::served_difference;
 use super::{Api, Problem};
 use crate::access::NoAudit;
-use crate::explain::{Call, Explainer, Explanation};
-use crate::follow::{DialectModels, compile_reduced};
+use crate::explain::{Call, Explanation};
+use crate::follow::DialectModels;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -22,7 +25,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use weir_dialect::{DialectSet, SkippedDocument};
 use weir_model::{Model, document};
-use weir_snapshot::PersistentState;
 use weir_store::{Document, Revision};
 
 /// A call that is to be explained, and by what.
@@ -89,6 +91,9 @@ pub struct Explained {
     /// The publication that the route belongs to: `API/VERSION/ENVIRONMENT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     publication: Option<String>,
+    /// Its operation; empty: the route is of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
     /// The plans of the publication in the order in which they are tried, and why each takes the call or does not.
     plans: Vec<PlanDiagnosis>,
     /// The health of the upstream, as the gateway of this process sees it.
@@ -193,31 +198,22 @@ impl Asked<'_> {
                 models.apply(key, value.as_deref());
             }
         }
-        let registry = (self.api.options.registry)();
-        let (model, skipped) = models.model(|_, _| Vec::new());
-        left_out.extend(skipped.into_iter().map(LeftOut::of));
-        let (model, snapshot, more) = compile_reduced(&model, &registry, &PersistentState::default())
-            .map_err(|found| Problem::invalid(&found))?;
-        left_out.extend(more.into_iter().map(|it| LeftOut {
-            document: it.name,
-            because: it.reason,
-        }));
-        let explanation = Explainer {
-            model: &model,
-            snapshot: &snapshot,
-            dialects: &self.dialects,
-            registry: &registry,
-            place: &|_| None,
-        }
-        .explain(call);
+        let prepared = Prepared::of_models(self.api, &self.dialects, &mut models)?;
+        let explanation = prepared.explain(call);
+        left_out.extend(prepared.left_out);
         let source = self.api.options.health.as_deref().filter(|_| self.is_of_now());
         let upstream = explanation.route.as_ref().and_then(|it| it.upstream.as_ref());
         let health = source
             .zip(upstream)
             .and_then(|(source, it)| source.upstream(&it.name));
         let (publication, plans) = diagnosis::of(&explanation, call, self.documents)?;
+        let operation = publication.is_some().then(|| {
+            let label = explanation.labels.get("operation");
+            label.cloned().unwrap_or_default()
+        });
         Ok(Explained {
             explanation,
+            operation,
             revision,
             publication,
             plans,

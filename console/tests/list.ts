@@ -50,6 +50,7 @@ export const API_PAGES = [
   '/apis/pets',
   '/apis/pets/1.0.0',
   '/apis/pets/1.0.0/plans',
+  '/apis/pets/1.0.0/tests',
   '/apis/pets/1.0.0/revisions',
   '/apis/pets/1.0.0/publish?to=test',
   '/apis/pets/1.0.0/publish?to=prod&from=test',

@@ -45,6 +45,7 @@ mod openid_login;
 mod operation;
 mod people;
 mod plugins;
+mod prepared;
 mod problem;
 mod reports;
 mod resources;

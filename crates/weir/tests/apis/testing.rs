@@ -3,6 +3,7 @@
 use crate::support::{Answer, until, upstream};
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 
 const TESTS: &str = "/api/v1/apis/pets/versions/1.0.0/tests";
 
@@ -109,10 +110,18 @@ fn tests_are_kept_and_run_against_a_draft_a_revision_and_what_is_published() {
     let revision = run(&plane, json!({"environment": "test", "revision": 1}));
     assert_eq!(revision["passed"], 3);
 
+    what_is_no_test_is_refused(&plane, made["credential"]["key"].as_str().expect("a key"));
+    plane
+        .call("DELETE", &format!("{TESTS}/lost"), &Value::Null)
+        .make()
+        .expect(204);
+    plane.get(&format!("{TESTS}/lost")).expect(404);
+}
+
+fn what_is_no_test_is_refused(plane: &Plane, key: &str) {
     // A key is no part of a test, for it would stand in the store as plain text.
-    let key = made["credential"]["key"].as_str().expect("a key");
     let with_key = json!({"request": {"path": "/pets", "headers": {"X-API-Key": key}}, "expected": {"end": "forwarded"}});
-    let refused = keep(&plane, "with-a-key", with_key).expect(422);
+    let refused = keep(plane, "with-a-key", with_key).expect(422);
     assert!(
         refused.body.contains("request.headers.X-API-Key") && !refused.body.contains(key),
         "{refused:?}"
@@ -135,7 +144,7 @@ fn tests_are_kept_and_run_against_a_draft_a_revision_and_what_is_published() {
             "expects",
         ),
     ] {
-        let refused = keep(&plane, name, test).expect(422);
+        let refused = keep(plane, name, test).expect(422);
         assert!(refused.body.contains(place), "{name}: {refused:?}");
     }
     plane
@@ -150,11 +159,6 @@ fn tests_are_kept_and_run_against_a_draft_a_revision_and_what_is_published() {
             json!({"environment": "test", "names": ["none"]}),
         )
         .expect(404);
-    plane
-        .call("DELETE", &format!("{TESTS}/lost"), &Value::Null)
-        .make()
-        .expect(204);
-    plane.get(&format!("{TESTS}/lost")).expect(404);
 }
 
 #[test]
@@ -217,8 +221,12 @@ fn a_publish_runs_the_tests_and_is_stopped_by_one_that_fails() {
         json!(["tests were overridden: the plan comes tomorrow"])
     );
     until("it is served", || plane.status("/v1/pets", None) == Some(401));
+    of_promotions_and_rollbacks(&plane, server);
+}
 
-    // So is a promotion, and a draft that would break what a test keeps.
+/// A promotion is stopped, and so is a draft that would break what a test keeps. A rollback is not.
+fn of_promotions_and_rollbacks(plane: &Plane, server: SocketAddr) {
+    let path = "/api/v1/publications/pets/1.0.0/test";
     let promote = plane
         .post(
             &format!("{path}/promote"),
@@ -228,7 +236,7 @@ fn a_publish_runs_the_tests_and_is_stopped_by_one_that_fails() {
         .json();
     assert_eq!(promote["type"], "urn:weir:problem:tests");
     keep(
-        &plane,
+        plane,
         "open",
         json!({"request": {"path": "/pets"}, "expected": {"operation": "listPets", "status": 401}}),
     )
@@ -246,9 +254,9 @@ fn a_publish_runs_the_tests_and_is_stopped_by_one_that_fails() {
     plane
         .post(path, json!({"force": true, "override_tests": "renamed"}))
         .expect(200);
-    // Nobody is kept from going back.
+    // A rollback is not stopped.
     keep(
-        &plane,
+        plane,
         "renamed",
         json!({"request": {"path": "/pets"}, "expected": {"operation": "allPets"}}),
     )

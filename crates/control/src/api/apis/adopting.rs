@@ -8,7 +8,7 @@ use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
-use crate::api::explain::model_of;
+use crate::api::prepared::model_of;
 use crate::api::view::Shown;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};

@@ -2,8 +2,8 @@
 //! at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, documents_of_product};
-use super::call_tests::Trial;
-use super::library::{Library, PREFIX};
+use super::library::{Changes, Library, PREFIX};
+use super::trial::Trial;
 use super::{specs, unrendered};
 use crate::access::Caller;
 use crate::api::{Api, Problem, is_dry_run};
@@ -22,9 +22,6 @@ use weir_store::{Change, CommitError, Key, Transaction};
 
 /// Attempts while others write too.
 const MAX_ATTEMPTS: usize = 10;
-
-/// Changes of documents: what they become; `None`: they go.
-pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
 
 /// What a write gives: the note for the history, the publications that are to be rendered, and the answer.
 pub struct Done<A> {

@@ -11,6 +11,9 @@ use weir_store::{Document, Key};
 /// What the keys of all entities begin with.
 pub const PREFIX: &str = "apis/";
 
+/// Changes of documents: what they become; `None`: they go.
+pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
+
 /// Documents at a revision, and the changes that a write wants to make.
 pub struct Library {
     documents: BTreeMap<Key, Arc<[u8]>>,

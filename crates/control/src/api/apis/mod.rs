@@ -27,6 +27,7 @@ mod specs;
 mod step;
 mod subscriptions;
 mod ticker;
+mod trial;
 mod versions;
 
 pub use calls::operations;

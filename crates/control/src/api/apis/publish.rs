@@ -2,11 +2,11 @@
 //! Rolling back and promoting are publishes of revisions that exist.
 
 use super::adopting;
-use super::call_tests::{self, Trial};
 use super::commit::{Done, Written, memmem, now};
 use super::conflicts::{self, Conflict};
 use super::library::{self, Library};
 use super::step::Step;
+use super::trial::{self, Trial};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::writing::tried;
@@ -352,7 +352,7 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
         forced.extend(told);
     }
     if let Some(reason) = &request.override_tests
-        && !call_tests::tests_of(library, name, version)?.is_empty()
+        && !trial::tests_of(library, name, version)?.is_empty()
     {
         forced.push(format!("tests were overridden: {reason}"));
     }

@@ -2,13 +2,11 @@
 //! not published, or by documents that are not stored. Nothing is sent and nothing is changed.
 
 mod diagnosis;
-mod prepared;
-
-pub use prepared::Prepared;
 
 use super::apis::{self, PlanDiagnosis};
 use super::health::UpstreamHealth;
 use super::history::served_difference;
+use super::prepared::{LeftOut, Prepared, files};
 use super::{Api, Problem};
 use crate::access::NoAudit;
 use crate::explain::{Call, Explanation};
@@ -23,7 +21,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use weir_dialect::{DialectSet, SkippedDocument};
+use weir_dialect::DialectSet;
 use weir_model::{Model, document};
 use weir_store::{Document, Revision};
 
@@ -101,13 +99,6 @@ pub struct Explained {
     health: Option<UpstreamHealth>,
     /// Documents that would not be served, and why.
     left_out: Vec<LeftOut>,
-}
-
-/// A document that would not be served.
-#[derive(Serialize, JsonSchema)]
-pub struct LeftOut {
-    document: String,
-    because: String,
 }
 
 /// Answers `POST /api/v1/explain`.
@@ -267,45 +258,5 @@ impl Asked<'_> {
             .translate(&read)
             .map_err(|found| Problem::invalid(&found))?;
         Ok(model)
-    }
-}
-
-/// The files that are served beside the store.
-fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<LeftOut>) -> Option<Model> {
-    let mut whole: Option<Model> = None;
-    for file in api.options.files.get().1.iter() {
-        let read = document::parse(&file.text).ok();
-        let model = read.and_then(|it| dialects.get(file.dialect)?.translate(&it).ok());
-        match (model, &mut whole) {
-            (Some((model, _)), Some(whole)) => whole.merge(model),
-            (Some((model, _)), None) => whole = Some(model),
-            (None, _) => left_out.push(LeftOut {
-                document: file.file.clone(),
-                because: "the file cannot be read on its own".to_owned(),
-            }),
-        }
-    }
-    whole
-}
-
-/// What the documents of a store and the files beside it say together.
-pub fn model_of(api: &Api, documents: &[Document]) -> Model {
-    let dialects = &api.options.dialects;
-    let mut models = DialectModels::new(dialects);
-    if let Some(model) = files(api, dialects, &mut Vec::new()) {
-        models.set_files(model);
-    }
-    for it in documents {
-        models.apply(it.key.as_str(), Some(&it.value));
-    }
-    models.model(|_, _| Vec::new()).0.into_owned()
-}
-
-impl LeftOut {
-    fn of(skipped: SkippedDocument) -> Self {
-        Self {
-            document: skipped.document,
-            because: skipped.reason,
-        }
     }
 }

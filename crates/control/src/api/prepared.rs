@@ -1,13 +1,22 @@
 //! Documents compiled once, for as many calls as are to be explained by them.
 
-use super::{LeftOut, files};
-use crate::api::{Api, Problem};
+use super::{Api, Problem};
 use crate::explain::{Call, Explainer, Explanation};
 use crate::follow::{DialectModels, compile_reduced};
-use weir_dialect::DialectSet;
-use weir_model::Model;
+use schemars::JsonSchema;
+use serde::Serialize;
+use weir_dialect::{DialectSet, SkippedDocument};
+use weir_model::{Model, document};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
+use weir_store::Document;
+
+/// A document that would not be served.
+#[derive(Serialize, JsonSchema)]
+pub struct LeftOut {
+    document: String,
+    because: String,
+}
 
 /// What calls are explained by.
 pub struct Prepared {
@@ -16,7 +25,7 @@ pub struct Prepared {
     model: Model,
     snapshot: Snapshot,
     /// Documents that would not be served, and why.
-    pub(super) left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Prepared {
@@ -36,11 +45,8 @@ impl Prepared {
         Self::of_models(api, dialects, &mut models)
     }
 
-    pub(super) fn of_models(
-        api: &Api,
-        dialects: &DialectSet,
-        models: &mut DialectModels,
-    ) -> Result<Self, Problem> {
+    /// Compiles what models say.
+    pub fn of_models(api: &Api, dialects: &DialectSet, models: &mut DialectModels) -> Result<Self, Problem> {
         let registry = (api.options.registry)();
         let (model, skipped) = models.model(|_, _| Vec::new());
         let mut left_out: Vec<LeftOut> = skipped.into_iter().map(LeftOut::of).collect();
@@ -69,5 +75,45 @@ impl Prepared {
             place: &|_| None,
         }
         .explain(call)
+    }
+}
+
+/// The files that are served beside the store.
+pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<LeftOut>) -> Option<Model> {
+    let mut whole: Option<Model> = None;
+    for file in api.options.files.get().1.iter() {
+        let read = document::parse(&file.text).ok();
+        let model = read.and_then(|it| dialects.get(file.dialect)?.translate(&it).ok());
+        match (model, &mut whole) {
+            (Some((model, _)), Some(whole)) => whole.merge(model),
+            (Some((model, _)), None) => whole = Some(model),
+            (None, _) => left_out.push(LeftOut {
+                document: file.file.clone(),
+                because: "the file cannot be read on its own".to_owned(),
+            }),
+        }
+    }
+    whole
+}
+
+/// What the documents of a store and the files beside it say together.
+pub fn model_of(api: &Api, documents: &[Document]) -> Model {
+    let dialects = &api.options.dialects;
+    let mut models = DialectModels::new(dialects);
+    if let Some(model) = files(api, dialects, &mut Vec::new()) {
+        models.set_files(model);
+    }
+    for it in documents {
+        models.apply(it.key.as_str(), Some(&it.value));
+    }
+    models.model(|_, _| Vec::new()).0.into_owned()
+}
+
+impl LeftOut {
+    fn of(skipped: SkippedDocument) -> Self {
+        Self {
+            document: skipped.document,
+            because: skipped.reason,
+        }
     }
 }

@@ -1,0 +1,304 @@
+//! A run of a version's tests: their calls are explained by what gateways of an environment would serve, and compared
+//! with what was expected.
+
+use super::access::Access;
+use super::library::{self, Changes, Library};
+use crate::api::prepared::Prepared;
+use crate::api::{Api, Problem};
+use crate::explain::{Call, EndKind, Explanation};
+use axum::http::StatusCode;
+use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use weir_apis::call_tests::{self, Observed, TestReport, TestResult};
+use weir_apis::entities::{CallTest, Publication, Runtime, TestRequest};
+use weir_apis::render::consumer_of;
+
+/// The tests of a version, by name.
+pub fn tests_of(library: &Library, name: &str, version: &str) -> Result<Vec<CallTest>, Problem> {
+    library.list(&library::test_key(name, version, ""))
+}
+
+/// Tests that are to be run before something is committed.
+#[derive(Clone)]
+pub struct Trial {
+    /// The publication as it would be.
+    pub publication: Publication,
+    /// Only these tests; empty: all.
+    pub names: Vec<String>,
+}
+
+impl Trial {
+    /// Runs them by what gateways of the environment would serve after the changes.
+    pub async fn run(
+        self,
+        api: &Arc<Api>,
+        library: &Arc<Library>,
+        changes: &Changes,
+    ) -> Result<TestReport, Problem> {
+        let (api, library, changes) = (Arc::clone(api), Arc::clone(library), changes.clone());
+        // Compiling takes its time with many routes.
+        tokio::task::spawn_blocking(move || self.report(&api, &library, &changes))
+            .await
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+    }
+
+    fn report(&self, api: &Api, library: &Library, changes: &Changes) -> Result<TestReport, Problem> {
+        let publication = &self.publication;
+        let mut tests = tests_of(library, &publication.api, &publication.version)?;
+        if let Some(unknown) = self
+            .names
+            .iter()
+            .find(|name| !tests.iter().any(|it| it.name == **name))
+        {
+            return Err(Problem::not_found(format_args!("the test '{unknown}'")));
+        }
+        tests.retain(|it| {
+            let is_here = it.environments.is_empty() || it.environments.contains(&publication.environment);
+            is_here && (self.names.is_empty() || self.names.contains(&it.name))
+        });
+        let mut results = Vec::new();
+        if !tests.is_empty() {
+            let environment = vec![publication.environment.clone()];
+            let dialects = api.options.dialects.clone().in_environments(environment);
+            let known = library
+                .documents()
+                .map(|(key, value)| (key.as_str(), Some(&**value)));
+            let fresh = changes
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_deref()));
+            let prepared = Prepared::new(api, &dialects, known.chain(fresh))?;
+            let access = Access::of_publication(library, &publication.id())?;
+            results.extend(
+                tests
+                    .iter()
+                    .map(|test| result(test, publication, &access, &prepared)),
+            );
+        }
+        Ok(TestReport::new(
+            publication.id(),
+            publication.hash.clone(),
+            results,
+        ))
+    }
+}
+
+fn result(test: &CallTest, publication: &Publication, access: &Access, prepared: &Prepared) -> TestResult {
+    let mut result = TestResult {
+        name: test.name.clone(),
+        call: format!("{} {}", method_of(&test.request), test.request.path),
+        passed: false,
+        differences: Vec::new(),
+        found: String::new(),
+    };
+    let mut fail = |field: &str, expected: &str, found: String| {
+        result.differences.push(call_tests::Difference {
+            field: field.to_owned(),
+            expected: expected.to_owned(),
+            found,
+        });
+    };
+    let consumer = match &test.request.application {
+        None => test.request.consumer.clone(),
+        Some(application) => {
+            let found = access
+                .subscriptions
+                .iter()
+                .find(|it| it.application == *application);
+            let Some(subscription) = found else {
+                let found = format!("no subscription of '{application}' to {}", publication.id());
+                fail("request.application", "a subscriber", found);
+                return result;
+            };
+            Some(consumer_of(subscription))
+        }
+    };
+    let call = match call_of(&test.request, &publication.runtime, consumer) {
+        Ok(call) => call,
+        Err(message) => {
+            fail("request", "a call", message);
+            return result;
+        }
+    };
+    let observed = observed(&prepared.explain(&call), publication, access);
+    result.call = call.to_string();
+    result.found = told(&observed);
+    result.differences = call_tests::differences(&test.expected, &observed);
+    result.passed = result.differences.is_empty();
+    result
+}
+
+fn method_of(request: &TestRequest) -> &str {
+    match request.method.as_str() {
+        "" => "GET",
+        method => method,
+    }
+}
+
+/// The call of a test where it is published.
+pub fn call_of(request: &TestRequest, runtime: &Runtime, consumer: Option<String>) -> Result<Call, String> {
+    let host = match (request.host.as_str(), runtime.hosts.first()) {
+        ("", Some(first)) => first
+            .strip_prefix("*.")
+            .map_or_else(|| first.clone(), |it| format!("any.{it}")),
+        ("", None) => "localhost".to_owned(),
+        (host, _) => host.to_owned(),
+    };
+    let base = runtime.base_path.trim_end_matches('/');
+    let text = format!("{} http://{host}{base}{}", method_of(request), request.path);
+    let headers: Vec<String> = request
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    let client = request.client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    Ok(Call {
+        body: request.body.clone(),
+        consumer,
+        ..Call::parse(&text, &headers, client)?
+    })
+}
+
+/// What an explanation says, as tests ask for it.
+fn observed(explanation: &Explanation, publication: &Publication, access: &Access) -> Observed {
+    let label = |name: &str| explanation.labels.get(name).map_or("", String::as_str);
+    let is_own = label("api") == publication.api
+        && label("version") == publication.version
+        && label("environment") == publication.environment;
+    let consumer = explanation.consumer.clone().unwrap_or_default();
+    let subscription = access
+        .subscriptions
+        .iter()
+        .find(|it| !consumer.is_empty() && consumer_of(it) == consumer);
+    let named = |index: usize| Some(explanation.plugins.get(index)?.plugin.as_ref()?.name.clone());
+    let decides = explanation.end.step.and_then(|step| named(step - 1));
+    let verdicts = explanation
+        .plugins
+        .iter()
+        .filter_map(|it| Some((it.plugin.as_ref()?.name.clone(), word(&it.verdict.verdict))));
+    Observed {
+        operation: if is_own {
+            label("operation").to_owned()
+        } else {
+            String::new()
+        },
+        route: explanation
+            .route
+            .as_ref()
+            .map_or_else(String::new, |it| it.name.clone()),
+        application: subscription.map_or_else(String::new, |it| it.application.clone()),
+        consumer,
+        end: word(&explanation.end.kind),
+        status: explanation.end.status,
+        plugin: decides.unwrap_or_default(),
+        because: explanation.end.because.clone().unwrap_or_default(),
+        verdicts: verdicts.collect(),
+        targets: targets(explanation),
+    }
+}
+
+/// A kind as explanations write it.
+fn word(kind: &impl serde::Serialize) -> String {
+    json!(kind).as_str().unwrap_or_default().to_owned()
+}
+
+/// Where a call may go, as `host:port`.
+fn targets(explanation: &Explanation) -> Vec<String> {
+    let Some(route) = explanation
+        .route
+        .as_ref()
+        .filter(|_| explanation.end.kind != EndKind::Answered)
+    else {
+        return Vec::new();
+    };
+    if let Some(upstream) = &route.upstream {
+        return upstream.targets.iter().map(|it| it.address.clone()).collect();
+    }
+    let url = route
+        .url
+        .as_deref()
+        .and_then(|it| it.parse::<axum::http::Uri>().ok());
+    let address = url.and_then(|url| {
+        let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        });
+        Some(format!("{}:{port}", url.host()?))
+    });
+    address.into_iter().collect()
+}
+
+/// What comes of a call, in a sentence.
+fn told(observed: &Observed) -> String {
+    let route = match observed.route.as_str() {
+        "" => "no route takes it".to_owned(),
+        route => format!("the route {route} takes it"),
+    };
+    let because = match observed.because.as_str() {
+        "" => String::new(),
+        because => format!(": {because}"),
+    };
+    match (observed.status, observed.plugin.as_str()) {
+        (Some(status), "") => format!("{route}, and the gateway answers {status}{because}"),
+        (Some(status), plugin) => format!("{route}, and {plugin} answers {status}{because}"),
+        (None, _) => format!("{route}, and it is {}{because}", observed.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::VerdictKind;
+
+    #[test]
+    fn calls_are_made_where_the_api_is_published() {
+        let runtime = |hosts: &[&str], base_path: &str| Runtime {
+            hosts: hosts.iter().map(|it| (*it).to_owned()).collect(),
+            base_path: base_path.to_owned(),
+            ..Runtime::default()
+        };
+        for (hosts, base, host, expected) in [
+            (&[][..], "", "", "GET http://localhost/pets?x=1"),
+            (&[], "/v1/", "", "GET http://localhost/v1/pets?x=1"),
+            (
+                &["api.example.com", "b.c"],
+                "/v1",
+                "",
+                "GET http://api.example.com/v1/pets?x=1",
+            ),
+            (
+                &["*.example.com"],
+                "/v1",
+                "",
+                "GET http://any.example.com/v1/pets?x=1",
+            ),
+            (
+                &["api.example.com"],
+                "/v1",
+                "own:81",
+                "GET http://own:81/v1/pets?x=1",
+            ),
+        ] {
+            let request = TestRequest {
+                path: "/pets?x=1".to_owned(),
+                host: host.to_owned(),
+                ..TestRequest::default()
+            };
+            let call = call_of(&request, &runtime(hosts, base), None).expect("a call");
+            assert_eq!(call.to_string(), expected);
+        }
+        let wrong = TestRequest {
+            method: "get".to_owned(),
+            path: "/".to_owned(),
+            ..TestRequest::default()
+        };
+        assert!(call_of(&wrong, &Runtime::default(), None).is_err());
+    }
+
+    #[test]
+    fn every_verdict_has_a_word() {
+        assert_eq!(word(&VerdictKind::DoesNotApply), "does-not-apply");
+        assert_eq!(word(&EndKind::Forwarded), "forwarded");
+    }
+}

@@ -146,6 +146,17 @@ impl RefusalKind {
         }
     }
 
+    /// What access logs say: the word, or the reason that callers are not told.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Self::Unauthenticated {
+                failure: AuthFailure::Rejected(reason),
+                ..
+            } => reason,
+            other => other.as_str(),
+        }
+    }
+
     /// A short word for metrics and logs.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -197,6 +208,8 @@ pub enum AuthFailure {
     ConsumerMissing,
     /// A token is wrong in a way that the caller is told.
     Token(TokenFault),
+    /// The credential is not accepted. The text says why, for logs and explanations; callers are not told.
+    Rejected(&'static str),
 }
 
 /// What is wrong with a token.

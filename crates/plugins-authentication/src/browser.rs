@@ -2,7 +2,7 @@
 //! with words of a plugin's own.
 
 use std::borrow::Cow;
-use weir_plugin::{AuthFailure, Exchange, Outcome, Refusal, RefusalKind, Reply};
+use weir_plugin::{AuthFailure, Exchange, Outcome, Refusal, RefusalKind, Reply, Request};
 
 /// Path and query of a call, as a browser is sent back to it: never to another host.
 pub(crate) fn own_url(exchange: &Exchange) -> String {
@@ -22,6 +22,21 @@ pub(crate) fn own_url(exchange: &Exchange) -> String {
     }
     url.retain(|letter| !letter.is_control());
     url
+}
+
+/// Scheme, host and port of a call, as its browser sees them.
+pub(crate) fn own_origin(request: &Request) -> String {
+    let told = request.headers.get(b"x-forwarded-proto");
+    let scheme = match told {
+        Some(b"https") => "https",
+        Some(b"http") => "http",
+        _ => request.scheme(),
+    };
+    let host = String::from_utf8_lossy(&request.host);
+    match request.host_port {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
 }
 
 /// Sends the browser elsewhere. The answer is for this browser alone.

@@ -52,6 +52,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::session::SessionPlugin::default());
     registry.add(crate::upstream_oauth::UpstreamOauth::default());
     registry.add(crate::openid_connect::OpenIdConnect::default());
+    registry.add(crate::saml::Saml::default());
     registry.add(crate::request_validation::RequestValidation);
     registry.add(crate::webhook_signature::WebhookSignature);
     registry.add(crate::request_size_limit::RequestSizeLimit);

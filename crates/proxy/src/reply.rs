@@ -25,7 +25,7 @@ impl RequestContext<'_> {
     /// Puts a refusal into words.
     pub fn render(&mut self, refusal: &Refusal) -> Reply {
         self.exchange.ensure_request_id();
-        self.report.error = Some(refusal.kind.as_str());
+        self.report.error = Some(refusal.kind.cause());
         let reason = metric_of(&refusal.kind);
         self.worker.metrics.refusal(reason);
         (self.report.refusal, self.report.refused_by) = (Some(reason), plugin_of(&refusal.kind));

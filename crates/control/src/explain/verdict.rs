@@ -246,6 +246,7 @@ fn reason(refusal: &Refusal) -> String {
             AuthFailure::Stale => "the time in the credential is missing or too far from the gateway's",
             AuthFailure::Duplicate => "the call carries several credentials of one kind",
             AuthFailure::ConsumerMissing => "the credential belongs to a consumer that does not exist",
+            AuthFailure::Rejected(reason) => reason,
             _ => "the token is not accepted",
         },
         RefusalKind::RateLimited => "a limit is reached",

@@ -8,9 +8,9 @@ use super::config::{Config, Pkce};
 use super::engine::{Ask, Engine, redirect, unavailable};
 use super::provider::{Provider, Step, good};
 use super::session::Remembered;
-use crate::browser::own_url;
+use crate::browser::{own_origin, own_url};
 use crate::jose::{Jws, JwsFault};
-use crate::login_cookie::{LOGIN_S, login_rules};
+use crate::pending_login::{Begun, PendingLogins, new_state};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,8 +22,6 @@ use weir_plugins_shared::cookie::CookieRules;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, form};
 use weir_plugins_shared::random;
 
-/// Logins of one browser that are under way at once.
-const MAX_LOGINS: usize = 6;
 /// How often a login begins again before the browser is told that it fails.
 const MAX_RESTARTS: u8 = 3;
 
@@ -39,6 +37,12 @@ struct Login {
     restarts: u8,
 }
 
+impl Begun for Login {
+    fn began_s(&self) -> u64 {
+        self.began_s
+    }
+}
+
 impl Engine {
     /// Sends the browser to the provider.
     pub(super) fn begin_login(&self, exchange: &mut Exchange) -> Step<Box<Outcome>> {
@@ -48,7 +52,7 @@ impl Engine {
         };
         let prepared = exchange.filter_state.take::<_, Prepared>(self);
         let prepared = prepared.unwrap_or_else(|| Prepared {
-            state: data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random)),
+            state: new_state(self.random),
             nonce: data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random)),
             verifier: URL_SAFE_NO_PAD.encode(random::bytes::<32>(self.random)),
         });
@@ -60,6 +64,7 @@ impl Engine {
             began_s: exchange.unix_ms() / 1_000,
             restarts: self
                 .logins(exchange)
+                .iter()
                 .map(|(_, login)| login.restarts)
                 .max()
                 .unwrap_or(0),
@@ -79,7 +84,9 @@ impl Engine {
             ]),
             None => form(arguments),
         };
-        self.remember_login(exchange, &state, &login);
+        if let Some(pending) = self.pending() {
+            pending.remember(exchange, &state, &login);
+        }
         let mark = if endpoint.contains('?') { '&' } else { '?' };
         Ok(redirect(&format!("{endpoint}{mark}{query}")))
     }
@@ -137,76 +144,16 @@ impl Engine {
         Ok(Some(uri.ok_or(())))
     }
 
-    /// The cookie of a login.
-    fn login_cookie(&self, state: &str) -> Option<CookieRules> {
+    fn pending(&self) -> Option<PendingLogins<'_>> {
         let sessions = self.sessions.as_ref()?;
-        let short = state
-            .get(..16)
-            .filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-        let name = format!("{}_login_{short}", sessions.cookie().name);
-        Some(login_rules(sessions, name))
-    }
-
-    fn purpose<'p>(&'p self, cookie: &'p CookieRules) -> [&'p [u8]; 3] {
-        let audience = self.sessions.as_ref().map_or("", |it| it.audience());
-        [b"login", cookie.name.as_bytes(), audience.as_bytes()]
-    }
-
-    fn remember_login(&self, exchange: &mut Exchange, state: &str, login: &Login) {
-        let (Some(sessions), Some(cookie)) = (&self.sessions, self.login_cookie(state)) else {
-            return;
-        };
-        let mut known: Vec<(CookieRules, u64)> = self
-            .logins(exchange)
-            .map(|(cookie, login)| (cookie, login.began_s))
-            .collect();
-        known.sort_by_key(|(_, began_s)| std::cmp::Reverse(*began_s));
-        let text = format!("{state}{}", serde_json::to_string(login).unwrap_or_default());
-        let sealed = sessions.seal(&self.purpose(&cookie), text.as_bytes());
-        let Exchange {
-            request,
-            response_headers,
-            ..
-        } = exchange;
-        cookie.write(request, &sealed, Some(LOGIN_S), response_headers);
-        for (old, _) in known.iter().skip(MAX_LOGINS - 1) {
-            old.remove(request, response_headers);
-        }
+        Some(PendingLogins::redirected(sessions))
     }
 
     /// The logins of a browser that are under way.
-    fn logins<'x>(&'x self, exchange: &'x mut Exchange) -> impl Iterator<Item = (CookieRules, Login)> + 'x {
+    fn logins(&self, exchange: &mut Exchange) -> Vec<(CookieRules, Login)> {
         let now_s = exchange.unix_ms() / 1_000;
-        let name = self.sessions.as_ref().map_or("", |it| it.cookie().name.as_str());
-        let start = format!("{name}_login_");
-        let fields = exchange.request.headers.get_all(b"cookie");
-        let mut states: Vec<String> = fields
-            .flat_map(|value| value.split(|byte| *byte == b';'))
-            .filter_map(|pair| pair.trim_ascii().strip_prefix(start.as_bytes())?.get(..16))
-            .filter_map(|state| String::from_utf8(state.to_vec()).ok())
-            .collect();
-        states.sort_unstable();
-        states.dedup();
-        states.truncate(4 * MAX_LOGINS);
-        let exchange = &*exchange;
-        states.into_iter().filter_map(move |state| {
-            let cookie = self.login_cookie(&state)?;
-            let (_, login) = self.open_login(exchange, &cookie, now_s)?;
-            Some((cookie, login))
-        })
-    }
-
-    fn open_login(&self, exchange: &Exchange, cookie: &CookieRules, now_s: u64) -> Option<(String, Login)> {
-        let sealed = cookie.read(&exchange.request)?;
-        let opened = self
-            .sessions
-            .as_ref()?
-            .sealer()
-            .open(&self.purpose(cookie), &sealed)?;
-        let (state, json) = opened.split_at_checked(32)?;
-        let login: Login = serde_json::from_slice(json).ok()?;
-        let is_good = now_s < login.began_s.saturating_add(LOGIN_S);
-        is_good.then_some((String::from_utf8(state.to_vec()).ok()?, login))
+        let pending = self.pending();
+        pending.map_or_else(Vec::new, |it| it.all(&exchange.request, now_s))
     }
 
     /// What the browser brings back from the provider.
@@ -219,13 +166,12 @@ impl Engine {
         let (state, code, error) = (argument(b"state"), argument(b"code"), argument(b"error"));
         let (issuer, client_id) = (argument(b"iss"), argument(b"client_id"));
         let state = state.unwrap_or_default();
-        let found = self.login_cookie(&state).and_then(|cookie| {
-            let (own, login) = self.open_login(exchange, &cookie, now_s)?;
-            (own == state).then_some((cookie, login))
-        });
+        let pending = self.pending();
+        let found = pending.and_then(|it| it.find::<Login>(&exchange.request, &state, now_s));
         let Some((cookie, login)) = found else {
             // An old answer, or one that was used before: the browser begins again.
-            let newest = self.logins(exchange).max_by_key(|(_, login)| login.began_s);
+            let logins = self.logins(exchange).into_iter();
+            let newest = logins.max_by_key(|(_, login)| login.began_s);
             return Ok(match newest {
                 Some((cookie, login)) => self.restart(exchange, &cookie, login),
                 None => self.login_failed(),
@@ -273,19 +219,9 @@ impl Engine {
         let url = login.url.clone();
         let state = cookie.name.rsplit('_').next().unwrap_or_default();
         // Of the login only the number of restarts is needed, so that its state cannot be used any more.
-        let text = format!(
-            "{state}{}{}",
-            "-".repeat(16),
-            serde_json::to_string(&login).unwrap_or_default()
-        );
-        if let Some(sessions) = &self.sessions {
-            let sealed = sessions.seal(&self.purpose(cookie), text.as_bytes());
-            let Exchange {
-                request,
-                response_headers,
-                ..
-            } = exchange;
-            cookie.write(request, &sealed, Some(LOGIN_S), response_headers);
+        let state = format!("{state}{}", "-".repeat(16));
+        if let Some(pending) = self.pending() {
+            pending.write(exchange, cookie, &state, &login);
         }
         redirect(&url)
     }
@@ -543,15 +479,5 @@ fn redirect_uri(config: &Config, exchange: &Exchange) -> String {
             }
         }
     };
-    let told = request.headers.get(b"x-forwarded-proto");
-    let scheme = match told {
-        Some(b"https") => "https",
-        Some(b"http") => "http",
-        _ => request.scheme(),
-    };
-    let host = String::from_utf8_lossy(&request.host);
-    match request.host_port {
-        Some(port) => format!("{scheme}://{host}:{port}{path}"),
-        None => format!("{scheme}://{host}{path}"),
-    }
+    format!("{}{path}", own_origin(request))
 }

@@ -5,7 +5,7 @@ use crate::repository::{files, read};
 use std::collections::BTreeMap;
 
 /// The layers, lowest first, each with the layers that it may build on. Only lower ones can stand there.
-const LAYERS: [(&str, &[&str]); 31] = [
+const LAYERS: [(&str, &[&str]); 32] = [
     ("weir-model", &[]),
     ("weir-flow", &[]),
     ("weir-plugin", &["weir-model"]),
@@ -18,9 +18,17 @@ const LAYERS: [(&str, &[&str]); 31] = [
     // Tests of plugins depend on it; nothing that is shipped does.
     ("weir-plugins-testkit", &["weir-model", "weir-plugin"]),
     ("weir-plugins-shared", &["weir-model", "weir-plugin"]),
+    // Messages and signatures of a protocol, without the gateway.
+    ("weir-saml", &["weir-model"]),
     (
         "weir-plugins-authentication",
-        &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
+        &[
+            "weir-model",
+            "weir-flow",
+            "weir-plugin",
+            "weir-plugins-shared",
+            "weir-saml",
+        ],
     ),
     (
         "weir-plugins-traffic",

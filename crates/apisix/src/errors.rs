@@ -61,6 +61,7 @@ fn status(refusal: &Refusal) -> u16 {
         // NGINX has no page of its own for it.
         RefusalKind::HeadTooLarge => 400,
         RefusalKind::AnonymousConsumerMissing => 401,
+        RefusalKind::Unauthenticated { plugin: "saml", .. } => 500,
         _ => refusal.status,
     }
 }
@@ -107,6 +108,7 @@ fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
     match (plugin, failure) {
         ("acl", _) => "Missing authentication.",
         ("multi-auth", _) => "Authorization Failed",
+        ("saml", _) => "saml authentication failed",
         (_, AuthFailure::ConsumerMissing) => "Invalid user authorization",
         ("basic-auth" | "ldap-auth", AuthFailure::Missing) => "Missing authorization in request",
         ("basic-auth" | "ldap-auth", AuthFailure::Malformed) => "Invalid authorization in request",

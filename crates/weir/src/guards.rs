@@ -12,7 +12,7 @@ use weir_model::{
 };
 
 /// Plugins that keep callers out.
-const GUARDS: [&str; 21] = [
+const GUARDS: [&str; 22] = [
     "acl",
     "app-login",
     "authz-keycloak",
@@ -32,6 +32,7 @@ const GUARDS: [&str; 21] = [
     "opa",
     "openid-connect",
     "request-termination",
+    "saml",
     "webhook-signature",
     "wolf-rbac",
 ];

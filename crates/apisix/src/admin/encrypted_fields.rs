@@ -21,7 +21,7 @@ use std::fmt;
 use weir_model::secrets;
 
 /// The fields of plugins' configurations that are secrets.
-const FIELDS: [(&str, &str); 31] = [
+const FIELDS: [(&str, &str); 33] = [
     ("authz-casdoor", "client_secret"),
     ("authz-keycloak", "client_secret"),
     ("azure-functions", "master_apikey"),
@@ -51,6 +51,8 @@ const FIELDS: [(&str, &str); 31] = [
     ("openid-connect", "client_rsa_private_key"),
     ("openwhisk", "service_token"),
     ("rocketmq-logger", "secret_key"),
+    ("saml-auth", "secret"),
+    ("saml-auth", "sp_private_key"),
     ("sls-logger", "access_key_secret"),
     ("splunk-hec-logging", "endpoint/token"),
 ];

@@ -86,6 +86,7 @@ static BUILT: &[&dyn PluginAdapter] = &[
     &super::request_id::RequestId,
     &super::request_validation::RequestValidation,
     &super::response_rewrite::ResponseRewrite,
+    &super::saml_auth::SamlAuth,
     &super::skywalking::Skywalking,
     &super::traffic_label::TrafficLabel,
     &super::traffic_split::TrafficSplit,

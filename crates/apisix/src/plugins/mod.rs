@@ -71,6 +71,7 @@ mod regexes;
 mod request_id;
 mod request_validation;
 mod response_rewrite;
+mod saml_auth;
 mod schemas;
 mod skippable;
 pub mod skywalking;

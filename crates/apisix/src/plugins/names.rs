@@ -266,7 +266,12 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("request-validation", &["`$ref` works only within the schema"]),
     PluginName::differs("response-rewrite", &[CUT]),
     PluginName::checked("rocketmq-logger", NOT_BUILT),
-    PluginName::checked("saml-auth", NOT_BUILT),
+    PluginName::differs(
+        "saml-auth",
+        &[
+            "answers that were not asked for, that answer another browser's request, or that are signed with SHA-1 are refused; encrypted assertions too; sessions are kept in sealed cookies: what the provider ends is known to the gateway that it tells; users are no consumers, and `acl` does not see their attributes ([saml](plugins/saml.md))",
+        ],
+    ),
     PluginName::idle("server-info", "`/status` and the overview of the console tell it"),
     PluginName::checked("serverless-post-function", OF_CODE),
     PluginName::checked("serverless-pre-function", OF_CODE),

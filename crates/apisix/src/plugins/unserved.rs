@@ -65,7 +65,6 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),
     ("ocsp-stapling", include_str!("unserved/ocsp-stapling.json")),
     ("rocketmq-logger", include_str!("unserved/rocketmq-logger.json")),
-    ("saml-auth", include_str!("unserved/saml-auth.json")),
     (
         "serverless-post-function",
         include_str!("unserved/serverless-post-function.json"),

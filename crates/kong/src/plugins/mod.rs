@@ -61,9 +61,11 @@ mod response_transformer;
 mod response_transformer_advanced;
 mod route_by_header;
 mod route_transformer_advanced;
+mod saml;
 mod scope;
 mod service_protection;
 mod session;
+mod session_options;
 mod shorthand;
 mod standard_webhooks;
 mod statsd;
@@ -234,6 +236,7 @@ pub static DEFINITIONS: &[Definition] = &[
     response_transformer_advanced::DEFINITION,
     route_by_header::DEFINITION,
     route_transformer_advanced::DEFINITION,
+    saml::DEFINITION,
     service_protection::DEFINITION,
     session::DEFINITION,
     standard_webhooks::DEFINITION,

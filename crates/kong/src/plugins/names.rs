@@ -234,7 +234,13 @@ pub static NAMES: &[PluginName] = &[
         &["a call that leads to no name, address or port is answered 500"],
     )
     .paid(),
-    PluginName::refused("saml", NOT_BUILT).paid(),
+    PluginName::differs(
+        "saml",
+        &[
+            "`validate_assertion_signature: false`, `session_cookie_same_site: Strict`, `session_request_headers` and `session_response_headers` are refused, and options of other stores than cookies; sessions are kept in sealed cookies, also with `session_storage: redis`; a form that was posted before the login is not kept ([saml](plugins/saml.md))",
+        ],
+    )
+    .paid(),
     PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
     PluginName::differs(
         "session",

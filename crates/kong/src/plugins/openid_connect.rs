@@ -2,13 +2,13 @@
 
 mod fields;
 
+use super::session_options::SessionOptions;
 use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
 use crate::schema::Record;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::consumer_names::ConsumerName;
-use weir_plugins::cookie::SameSite;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::{
     ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims, TokenHeader,
@@ -98,17 +98,8 @@ struct Options {
     https_proxy_authorization: Option<String>,
     display_errors: bool,
     session_secret: Option<String>,
-    session_audience: String,
-    session_cookie_name: String,
-    session_cookie_path: String,
-    session_cookie_domain: Option<String>,
-    session_cookie_same_site: SameSite,
-    session_cookie_http_only: bool,
-    session_cookie_secure: Option<bool>,
-    session_remember: bool,
-    session_idling_timeout: u64,
-    session_rolling_timeout: u64,
-    session_absolute_timeout: u64,
+    #[serde(flatten)]
+    session: SessionOptions,
 }
 
 fn first(values: Option<&Vec<String>>) -> Option<String> {
@@ -227,20 +218,7 @@ impl Options {
     fn session(&self, client_secret: Option<&str>) -> Option<SessionConfig> {
         let own = self.session_secret.clone();
         let secret = own.or_else(|| client_secret.map(|secret| format!("session of {secret}")))?;
-        Some(SessionConfig {
-            audience: self.session_audience.clone(),
-            cookie_name: self.session_cookie_name.clone(),
-            cookie_path: self.session_cookie_path.clone(),
-            cookie_domain: self.session_cookie_domain.clone(),
-            cookie_same_site: self.session_cookie_same_site,
-            cookie_http_only: self.session_cookie_http_only,
-            cookie_secure: self.session_cookie_secure.unwrap_or(false),
-            persistent: self.session_remember,
-            idling_timeout_seconds: self.session_idling_timeout,
-            rolling_timeout_seconds: self.session_rolling_timeout,
-            absolute_timeout_seconds: self.session_absolute_timeout,
-            ..SessionConfig::new(secret)
-        })
+        Some(self.session.config(secret))
     }
 
     fn authorization_arguments(&self) -> BTreeMap<String, String> {

@@ -380,7 +380,8 @@ fn sessions_end_here_and_at_the_provider() {
 #[test]
 fn users_are_consumers_if_the_configuration_says_so() {
     for (rules, name, expected, consumer) in [
-        (json!({}), "alice", "continue", Some("alice")),
+        (json!({}), "ALICE", "continue", Some("ALICE")),
+        (json!({}), "cid", "continue", Some("ALICE")),
         (json!({}), "nobody", "401 ConsumerMissing", None),
         (json!({"optional": true}), "nobody", "continue", None),
         (

@@ -1,8 +1,8 @@
 //! How messages travel: in the query of a redirect (compressed, and signed beside the message), or in a form that a page posts.
 
+use crate::escape::escaped;
 use crate::fault::{Fault, ensure};
 use crate::keys::SigningKey;
-use crate::request::escaped;
 use crate::signature::{self, Trust};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

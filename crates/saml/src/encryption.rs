@@ -1,6 +1,6 @@
 //! Encrypted assertions (XML encryption 1.1): a key for one message, encrypted with RSA-OAEP, and what it encrypts.
 //!
-//! AES-GCM is always good. AES-CBC can be changed by whoever carries it, and answers about that give the text away. So it is only
+//! AES-GCM is always good. AES-CBC can be changed on its way, and answers about that give the text away. So it is only
 //! read in a message whose signature covers it and was checked before. RSA with the padding of PKCS#1 is refused.
 
 use crate::fault::{Fault, ensure};

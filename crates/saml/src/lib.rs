@@ -9,6 +9,7 @@
 mod binding;
 mod canonical;
 mod encryption;
+mod escape;
 mod fault;
 mod instant;
 mod keys;

@@ -1,5 +1,6 @@
 //! Messages that a service provider sends: asking for a login, ending a session, answering that it has ended.
 
+use crate::escape::escaped;
 use crate::instant::instant_text;
 use crate::login::NameId;
 use crate::names::{ASSERTION, POST, PROTOCOL, REDIRECT, SUCCESS};
@@ -95,21 +96,4 @@ fn head(name: &str, id: &str, now_s: i64, destination: &str) -> String {
 
 fn issuer(name: &str) -> String {
     format!("<saml:Issuer>{}</saml:Issuer>", escaped(name))
-}
-
-/// A text as it may stand in an attribute or an element, also of HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out
 }

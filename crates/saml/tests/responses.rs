@@ -272,8 +272,7 @@ fn forged(xml: &str) -> String {
     plain.replace(id, "_forged")
 }
 
-/// Wrapped signatures: "On Breaking SAML: Be Whoever You Want to Be" (Somorovsky and others, 2012), figure by figure, and
-/// others of the kind.
+/// Wrapped signatures: the attacks of Somorovsky and others (2012, on breaking SAML), and others of the kind.
 #[test]
 fn wrapped_assertions_are_refused() {
     let xml = data("assertion_signed.xml");
@@ -281,7 +280,6 @@ fn wrapped_assertions_are_refused() {
     let forged = forged(&xml);
     let signature = element(assertion, "Signature");
     let several = "the response has several assertions";
-    let elsewhere = "a signature stands where it may not stand";
     let inside =
         |outer: &str, inner: &str| outer.replace("</saml:Assertion>", &format!("{inner}</saml:Assertion>"));
     let object = |inner: &str| {
@@ -336,6 +334,36 @@ fn wrapped_assertions_are_refused() {
             "what is signed was changed",
         ),
         (
+            "original in the subject",
+            xml.replace(
+                assertion,
+                &forged.replace("</saml:Subject>", &format!("{assertion}</saml:Subject>")),
+            ),
+            several,
+        ),
+    ];
+    refuse(&xml, &attacks);
+    // A signature of the whole response does not help: it covers what was wrapped, too.
+    let xml = data("response_signed.xml");
+    let assertion = element(&xml, "saml:Assertion");
+    let forged = assertion.replace(">ada</saml:NameID>", ">admin</saml:NameID>");
+    assert_eq!(
+        told(posted(&xml.replace(assertion, &forged), &case())),
+        "what is signed was changed"
+    );
+}
+
+/// Signatures in other places, and messages with parts missing or doubled.
+#[test]
+fn signatures_in_other_places_are_refused() {
+    let xml = data("assertion_signed.xml");
+    let assertion = element(&xml, "saml:Assertion");
+    let signature = element(assertion, "Signature");
+    let forged = forged(&xml);
+    let elsewhere = "a signature stands where it may not stand";
+    let extensions = |inner: &str| format!("<samlp:Extensions>{inner}</samlp:Extensions>");
+    let attacks = [
+        (
             "signature beside the assertion",
             xml.replace(assertion, &format!("{signature}{forged}")),
             "the signature is one of another element",
@@ -344,14 +372,6 @@ fn wrapped_assertions_are_refused() {
             "signature in the status",
             xml.replace("<samlp:Status>", &format!("<samlp:Status>{signature}")),
             elsewhere,
-        ),
-        (
-            "original in the subject",
-            xml.replace(
-                assertion,
-                &forged.replace("</saml:Subject>", &format!("{assertion}</saml:Subject>")),
-            ),
-            several,
         ),
         (
             "not signed",
@@ -382,18 +402,15 @@ fn wrapped_assertions_are_refused() {
             "the response has no assertion",
         ),
     ];
+    refuse(&xml, &attacks);
+}
+
+/// Each attack changes the message, and is refused for its reason.
+fn refuse(xml: &str, attacks: &[(&str, String, &str)]) {
     for (name, attack, expected) in attacks {
         assert_ne!(attack, xml, "{name} is an attack");
-        assert_eq!(told(posted(&attack, &case())), expected, "{name}");
+        assert_eq!(told(posted(attack, &case())), *expected, "{name}");
     }
-    // A signature of the whole response does not help: it covers what was wrapped, too.
-    let xml = data("response_signed.xml");
-    let assertion = element(&xml, "saml:Assertion");
-    let forged = assertion.replace(">ada</saml:NameID>", ">admin</saml:NameID>");
-    assert_eq!(
-        told(posted(&xml.replace(assertion, &forged), &case())),
-        "what is signed was changed"
-    );
 }
 
 fn id_of(assertion: &str) -> String {

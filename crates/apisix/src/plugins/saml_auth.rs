@@ -1,4 +1,4 @@
-//! `saml-auth`: `saml` of the catalogue.
+//! `saml-auth`: `saml` of the catalogue, with both bindings of the original and its three places for logouts.
 
 use super::captured::Captured;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};

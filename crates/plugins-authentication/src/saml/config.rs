@@ -1,4 +1,4 @@
-//! The configuration of `saml`.
+//! The configuration of `saml`. What is wrong with it is told when an instance is built.
 
 use crate::consumer_names::ConsumerName;
 use crate::identity;
@@ -56,8 +56,8 @@ pub struct Provider {
     /// Where users log out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logout_url: Option<String>,
-    /// Its certificates, in PEM. What messages say about their keys is not read.
-    #[schemars(length(min = 1, max = 8))]
+    /// Its certificates, in PEM; without any, no answer is good. What messages say about their keys is not read.
+    #[schemars(length(max = 8))]
     pub certificates: Vec<String>,
 }
 

@@ -382,8 +382,8 @@ fn users_are_consumers_if_the_configuration_says_so() {
     for (rules, name, expected, consumer) in [
         (json!({}), "ALICE", "continue", Some("ALICE")),
         (json!({}), "cid", "continue", Some("ALICE")),
-        (json!({}), "nobody", "401 ConsumerMissing", None),
-        (json!({"optional": true}), "nobody", "continue", None),
+        (json!({}), "stranger", "401 ConsumerMissing", None),
+        (json!({"optional": true}), "stranger", "continue", None),
         (
             json!({"attribute": "groups"}),
             "alice",
@@ -446,8 +446,8 @@ fn configurations_are_checked() {
         ("/provider/logout_url", json!("ftp://idp.test"), URL_EXPECTED),
         (
             "/provider/certificates",
-            json!([]),
-            "expected one to eight certificates",
+            json!(vec![CERTIFICATE; 9]),
+            "expected at most eight certificates",
         ),
         (
             "/provider/certificates/0",

@@ -1,4 +1,4 @@
-//! What a session remembers of a user.
+//! What a session remembers of a user: the name, the session at the provider, and attributes that the configuration names.
 
 use super::config::{Config, UserValue};
 use serde::{Deserialize, Serialize};

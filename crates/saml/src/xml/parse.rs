@@ -280,7 +280,8 @@ impl<'t> Parser<'t> {
 
 fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Result<(), Fault> {
     let is_known = bindings.iter().any(|(known, _)| known == prefix);
-    let is_absolute = uri.contains(':') || (uri.is_empty() && prefix.is_empty());
+    let is_absolute = uri.contains(':') && !uri.contains(|letter: char| letter.is_whitespace());
+    let is_absolute = is_absolute || (uri.is_empty() && prefix.is_empty());
     let is_reserved = prefix == "xmlns" || uri == XMLNS || (prefix == "xml") != (uri == XML);
     ensure(
         !is_known && is_absolute && !is_reserved,
@@ -415,6 +416,10 @@ mod tests {
             ),
             (
                 "<a xmlns='relative'/>",
+                "the XML declares a namespace that it may not declare",
+            ),
+            (
+                "<a xmlns='urn: a'/>",
                 "the XML declares a namespace that it may not declare",
             ),
             (

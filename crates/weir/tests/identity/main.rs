@@ -1,8 +1,10 @@
 //! Plugins that recognise callers, with real partners: each test starts the partner and a gateway, on ports that the kernel
 //! gave.
 
+mod browser;
 mod directory;
 mod openid;
+mod saml;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

@@ -1,12 +1,12 @@
 //! `openid-connect` with a real provider: Node's `oidc-provider`, which `make deps FOR=test` installs.
 
+use crate::browser::{Jar, target};
 use crate::directory::echo;
 use crate::weir::Weir;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -46,66 +46,6 @@ impl Provider {
     }
 }
 
-/// A browser's cookies, by name.
-#[derive(Default, Clone)]
-struct Jar(Vec<(String, String)>);
-
-/// What a server has answered.
-struct Answer {
-    status: u16,
-    location: String,
-    text: String,
-}
-
-impl Jar {
-    fn keep(&mut self, set: &str) {
-        let pair = set.split(';').next().unwrap_or_default();
-        let (name, value) = pair.split_once('=').expect("a name");
-        self.0.retain(|(known, _)| known != name.trim());
-        if !value.is_empty() {
-            self.0.push((name.trim().to_owned(), value.to_owned()));
-        }
-    }
-
-    fn get(&mut self, address: &str, host: &str, target: &str) -> Answer {
-        let pairs: Vec<String> = self
-            .0
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let cookies = match pairs.is_empty() {
-            true => String::new(),
-            false => format!("Cookie: {}\r\n", pairs.join("; ")),
-        };
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        let request = format!(
-            "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nX-Userinfo: forged\r\n{cookies}\r\n"
-        );
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("read");
-        let status = text
-            .get(9..12)
-            .and_then(|status| status.parse().ok())
-            .expect("a status");
-        let head = text.split("\r\n\r\n").next().unwrap_or_default().to_owned();
-        let mut location = String::new();
-        for line in head.lines().skip(1) {
-            let (name, value) = line.split_once(':').unwrap_or((line, ""));
-            match name.to_ascii_lowercase().as_str() {
-                "set-cookie" => self.keep(value.trim()),
-                "location" => location = value.trim().to_owned(),
-                _ => {}
-            }
-        }
-        Answer {
-            status,
-            location,
-            text,
-        }
-    }
-}
-
 fn gateway(folder: &Path, provider: &Provider, upstream: u16, secret: &str) -> Weir {
     let document = json!({"weir": 1, "services": [{
         "name": "api",
@@ -123,14 +63,6 @@ fn gateway(folder: &Path, provider: &Provider, upstream: u16, secret: &str) -> W
     let file = folder.join("weir.yaml");
     std::fs::write(&file, document.to_string()).expect("written");
     Weir::start(folder, &["-c", "weir.yaml"])
-}
-
-/// The target of an address of this host.
-fn target<'a>(address: &'a str, host: &str) -> &'a str {
-    let rest = address
-        .strip_prefix("http://")
-        .and_then(|it| it.strip_prefix(host));
-    rest.unwrap_or_else(|| panic!("{address} is not of {host}"))
 }
 
 /// Follows a login at the provider until it sends the browser back. Gives where to.

@@ -52,7 +52,7 @@ impl Jar {
         };
         let request = format!(
             "{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: text/html\r\nX-Userinfo: forged\r\n\
-             X-User: forged\r\n{form}{cookies}\r\n{body}"
+             X-User: mallory\r\n{form}{cookies}\r\n{body}"
         );
         stream.write_all(request.as_bytes()).expect("sent");
         let mut text = String::new();

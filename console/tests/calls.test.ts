@@ -15,6 +15,10 @@ const USED: Record<string, string> = {
   importOpenapi: 'pages/import.tsx',
   viewList: 'pages/list.tsx',
   explainCall: 'pages/explain.tsx',
+  listTests: 'api/apis.ts',
+  putTest: 'pages/apis/test-form.tsx',
+  deleteTest: 'pages/apis/tests.tsx',
+  runTests: 'pages/apis/tests.tsx',
   listUpstreamHealth: 'api/hooks.ts',
   listPlugins: 'pages/plugins.tsx',
   getState: 'api/rights.ts',
@@ -139,6 +143,7 @@ const USED: Record<string, string> = {
 
 /** Why no page makes the call. */
 const NOT_USED: Record<string, string> = {
+  getTest: 'the list of tests holds the same',
   getPlugin: 'the list of plugins and the schema hold the same',
   reportGateway: 'gateways make it',
   followConfiguration: 'gateways make it',

@@ -1,6 +1,6 @@
 // The forms of all plugins, native and in the spellings of Kong and APISIX, made of the schemas that a running Weir
 // serves: each field has a control with a name, what is required is marked, defaults are shown and not written, and a
-// document that nobody touches stays as it is.
+// document that is not edited stays as it is.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

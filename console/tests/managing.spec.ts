@@ -148,7 +148,7 @@ test('a board: copied, changed in form and text, shared by its address, and dele
   await expect(page.getByRole('navigation', { name: 'Boards' }).getByRole('link', { name: 'The shop' })).toHaveCount(0)
 })
 
-test('63: a commit is a mark on the charts, leads to its changes, and is left out if nobody wants it', async ({ page, filled }) => {
+test('63: a commit is a mark on the charts, leads to its changes, and can be switched off', async ({ page, filled }) => {
   for (let index = 0; index < 5; index += 1) await fetch(`${filled.proxy}/nothing`)
   await open(page, filled, '/analytics?range=-1h')
   const calls = page.getByRole('region', { name: 'Calls', exact: true })

@@ -16,8 +16,8 @@ use crate::gateway::Stop;
 use crate::process::{Process, Start, free_addresses};
 
 /// How long starting, and serving what was written, may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(2);
+const TIMEOUT: Duration = Duration::from_secs(180);
+const POLL: Duration = Duration::from_millis(1);
 /// Niceness of the load and the upstream; only root may have it.
 const FIRST: i32 = -10;
 
@@ -62,11 +62,6 @@ impl ControlPlane {
             })
         };
         let data = |name: &str| directory.join(name).to_string_lossy().into_owned();
-        let ready = |what: &str, status: SocketAddr| {
-            wait_for(what, || {
-                client::get(status, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
-            })
-        };
         let [status, admin, console] = free_addresses()?;
         let control = [
             "--role",
@@ -82,7 +77,7 @@ impl ControlPlane {
             &console.to_string(),
         ];
         let process = start("control", bench.pinning.upstream, &control)?;
-        ready("the control plane", status)?;
+        wait_until_ready("the control plane", status)?;
         let started = (0..gateways).map(|at| {
             let name = format!("gateway-{at}");
             let [status, proxy] = free_addresses()?;
@@ -103,7 +98,7 @@ impl ControlPlane {
                 "1",
             ];
             let process = start(&name, bench.pinning.gateway, &[&own[..], flags].concat())?;
-            ready(&name, status)?;
+            wait_until_ready(&name, status)?;
             Ok(Gateway { process, proxy })
         });
         Ok(Self {
@@ -119,11 +114,8 @@ impl ControlPlane {
     /// # Errors
     /// One does not in time.
     pub fn wait_until_served(&self, path: &str) -> Result<()> {
-        self.gateways.iter().try_for_each(|gateway| {
-            wait_for(path, || {
-                client::get(gateway.proxy, path, &[]).is_ok_and(|it| it.status == 200)
-            })
-        })
+        let mut gateways = self.gateways.iter();
+        gateways.try_for_each(|gateway| wait_until_served(gateway.proxy, path))
     }
 }
 
@@ -133,6 +125,26 @@ pub fn first<T>(work: impl FnOnce() -> T) -> T {
     let done = work();
     let _unchanged = rustix::process::setpriority_process(None, 0);
     done
+}
+
+/// Waits until a process says on its status address that it is ready.
+///
+/// # Errors
+/// It does not in time.
+pub fn wait_until_ready(what: &str, status: SocketAddr) -> Result<()> {
+    wait_for(what, || {
+        client::get(status, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
+    })
+}
+
+/// Waits until a gateway answers this path with status 200.
+///
+/// # Errors
+/// It does not in time.
+pub fn wait_until_served(proxy: SocketAddr, path: &str) -> Result<()> {
+    wait_for(path, || {
+        client::get(proxy, path, &[]).is_ok_and(|it| it.status == 200)
+    })
 }
 
 fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use super::model::Change;
 use crate::bench::Bench;
-use crate::client::{self, request};
+use crate::client::request;
+use crate::control_plane::{call, wait_until_ready, wait_until_served};
 use crate::cpu::{Clock, CpuTime};
 use crate::gateway::Stop;
 use crate::loopback::LoopbackServer;
@@ -25,9 +26,8 @@ use crate::procfs::resident_kib;
 use crate::sender::{Plan, send};
 use crate::upstream::Upstream;
 
-/// How long starting, and serving what was written, may take.
-const TIMEOUT: Duration = Duration::from_secs(180);
-const POLL: Duration = Duration::from_millis(1);
+/// The load ends by itself after this long, if a change is never served.
+const LONGEST: Duration = Duration::from_secs(180);
 /// Memory is read after this long without work.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Changes that are made one after the other.
@@ -237,7 +237,7 @@ impl Fleet {
             self.received(),
         );
         let (changes, record) = thread::scope(|scope| {
-            let load = scope.spawn(|| self.send(size.rate, TIMEOUT, &stop));
+            let load = scope.spawn(|| self.send(size.rate, LONGEST, &stop));
             let changes: Result<Vec<Change>> =
                 (1..=CHANGES).map(|number| self.change(size, number)).collect();
             stop.store(true, Ordering::Relaxed);
@@ -324,29 +324,6 @@ fn folder_bytes(folder: &Path) -> Result<f64> {
     Ok(bytes as f64)
 }
 
-fn wait_until_ready(what: &str, status: SocketAddr) -> Result<()> {
-    wait_for(what, || {
-        client::get(status, "/status/ready", &[]).is_ok_and(|it| it.status == 200)
-    })
-}
-
-fn wait_until_served(proxy: SocketAddr, path: &str) -> Result<()> {
-    wait_for(path, || {
-        client::get(proxy, path, &[]).is_ok_and(|it| it.status == 200)
-    })
-}
-
-fn wait_for(what: &str, holds: impl Fn() -> bool) -> Result<()> {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > TIMEOUT {
-            bail!("{what}: not after {} s", TIMEOUT.as_secs());
-        }
-        thread::sleep(POLL);
-    }
-    Ok(())
-}
-
 /// Ids that are far from each other, as random ones are.
 fn id(at: u32) -> String {
     format!("{:08x}-1234-4000-8000-{at:012x}", at.wrapping_mul(2_654_435_761))
@@ -369,25 +346,4 @@ fn configuration(upstream: SocketAddr, size: Size) -> String {
     let service =
         json!({"id": SERVICE, "name": "api", "url": format!("http://{upstream}"), "routes": routes});
     json!({"_format_version": "3.0", "services": [service], "consumers": consumers}).to_string()
-}
-
-/// One call of the Admin API, which has to go well.
-fn call(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
-    let mut stream = client::connect(address)?;
-    stream
-        .set_read_timeout(Some(TIMEOUT))
-        .context("setting a time-out")?;
-    let headers = [
-        ("Content-Type", "application/json".to_owned()),
-        ("Content-Length", body.len().to_string()),
-    ];
-    let mut bytes = request(method, path, address, &headers);
-    bytes.extend_from_slice(body.as_bytes());
-    stream.write_all(&bytes).context("sending a write")?;
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).context("reading an answer")?;
-    match &head {
-        b"HTTP/1.1 200" | b"HTTP/1.1 201" => Ok(()),
-        other => bail!("{method} {path}: {}", String::from_utf8_lossy(other)),
-    }
 }

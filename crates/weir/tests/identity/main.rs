@@ -4,6 +4,7 @@
 mod browser;
 mod directory;
 mod openid;
+mod provider;
 mod saml;
 #[path = "../support/tools.rs"]
 mod tools;

@@ -2,47 +2,21 @@
 
 use crate::browser::{Jar, target};
 use crate::directory::echo;
+use crate::provider::Provider;
 use crate::weir::Weir;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/openid-provider");
 const HOST: &str = "shop.test";
 const CALLBACK: &str = "http://shop.test/a/.apisix/redirect";
 
-/// The provider, until it is dropped.
-struct Provider {
-    process: Child,
-    address: String,
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ended = self.process.kill();
-        let _waited = self.process.wait();
-    }
-}
-
 impl Provider {
-    fn start() -> Self {
+    fn with_shop() -> Self {
         let client = json!({"client_id": "shop", "client_secret": "s+/e", "redirect_uris": [CALLBACK]});
-        let mut process = Command::new("node")
-            .args(["provider.mjs", &json!({"clients": [client]}).to_string()])
-            .current_dir(FOLDER)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("node starts (make deps FOR=test)");
-        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
-        let mut ready = lines.map_while(Result::ok);
-        let address = ready.find_map(|it| it.strip_prefix("ready http://").map(str::to_owned));
-        let address = address.expect("the provider is ready (make deps FOR=test installs it)");
-        Self { process, address }
+        Self::start(FOLDER, &json!({"clients": [client]}))
     }
 }
 
@@ -97,7 +71,7 @@ fn userinfo(echoed: &str) -> Vec<Value> {
 
 #[test]
 fn browsers_log_in_at_a_real_provider_and_every_gateway_with_the_secret_knows_them() {
-    let provider = Provider::start();
+    let provider = Provider::with_shop();
     let upstream = echo();
     let folder = tempfile::tempdir().expect("a folder");
     let weir = gateway(
@@ -147,7 +121,7 @@ fn browsers_log_in_at_a_real_provider_and_every_gateway_with_the_secret_knows_th
 
 #[test]
 fn a_provider_that_is_down_stops_only_those_who_need_it() {
-    let mut provider = Provider::start();
+    let mut provider = Provider::with_shop();
     let upstream = echo();
     let folder = tempfile::tempdir().expect("a folder");
     provider.process.kill().expect("it runs");

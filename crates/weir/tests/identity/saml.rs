@@ -2,11 +2,10 @@
 
 use crate::browser::{Answer, Jar, target};
 use crate::directory::echo;
+use crate::provider::Provider;
 use crate::weir::Weir;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/saml-provider");
 const HOST: &str = "shop.test";
@@ -18,40 +17,15 @@ const OTHER: &str = include_str!("../../../saml/tests/data/other.crt.pem");
 const OWN_KEY: &str = include_str!("../../../saml/tests/data/sp.key.pem");
 const OWN_CERTIFICATE: &str = include_str!("../../../saml/tests/data/sp.crt.pem");
 
-/// The provider, until it is dropped.
-struct Provider {
-    process: Child,
-    address: String,
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ended = self.process.kill();
-        let _waited = self.process.wait();
-    }
-}
-
 impl Provider {
-    fn start(more: &Value) -> Self {
+    fn of_shop(more: &Value) -> Self {
         let mut options = json!({
             "key": KEY, "cert": CERTIFICATE, "sp_cert": OWN_CERTIFICATE, "callback": CALLBACK, "logout": LOGOUT,
             "audience": "urn:shop",
         });
         let fields = options.as_object_mut().expect("a map");
         fields.extend(more.as_object().cloned().unwrap_or_default());
-        let mut process = Command::new("node")
-            .args(["--no-deprecation", "provider.mjs", &options.to_string()])
-            .current_dir(FOLDER)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("node starts (make deps FOR=test)");
-        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
-        let mut ready = lines.map_while(Result::ok);
-        let address = ready.find_map(|it| it.strip_prefix("ready http://").map(str::to_owned));
-        let address = address.expect("the provider is ready (make deps FOR=test installs it)");
-        Self { process, address }
+        Self::start(FOLDER, &options)
     }
 
     /// Brings what a gateway has sent the browser with to the provider.
@@ -169,7 +143,7 @@ fn browsers_log_in_at_a_real_provider() {
         (json!({"sign_assertion": false}), "redirect", 401),
         (json!({"audience": "urn:other"}), "redirect", 401),
     ] {
-        let provider = Provider::start(&of_provider);
+        let provider = Provider::of_shop(&of_provider);
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = saml(&provider, &json!({}));
         config["request"]["binding"] = json!(binding);
@@ -198,7 +172,7 @@ fn browsers_log_in_at_a_real_provider() {
 
 #[test]
 fn an_answer_lets_one_browser_in_once() {
-    let provider = Provider::start(&json!({}));
+    let provider = Provider::of_shop(&json!({}));
     let folder = tempfile::tempdir().expect("a folder");
     let weir = gateway(folder.path(), &saml(&provider, &json!({})));
     let mut browser = Jar::default();
@@ -223,7 +197,7 @@ fn an_answer_lets_one_browser_in_once() {
 
 #[test]
 fn only_the_configured_certificate_counts() {
-    let provider = Provider::start(&json!({}));
+    let provider = Provider::of_shop(&json!({}));
     let folder = tempfile::tempdir().expect("a folder");
     let other = json!({"/provider/certificates": [OTHER]});
     let weir = gateway(folder.path(), &saml(&provider, &other));
@@ -233,7 +207,7 @@ fn only_the_configured_certificate_counts() {
 
 #[test]
 fn logouts_go_both_ways() {
-    let provider = Provider::start(&json!({}));
+    let provider = Provider::of_shop(&json!({}));
     let folder = tempfile::tempdir().expect("a folder");
     let weir = gateway(folder.path(), &saml(&provider, &json!({})));
     let mut browser = Jar::default();

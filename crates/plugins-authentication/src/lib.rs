@@ -39,6 +39,7 @@ pub mod saml;
 pub mod session;
 pub mod session_cookie;
 mod shared_fetch;
+mod told_headers;
 pub mod upstream_oauth;
 pub mod webhook_signature;
 pub mod wolf_rbac;

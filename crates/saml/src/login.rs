@@ -83,9 +83,8 @@ pub struct Login {
 impl NameId {
     pub(crate) fn read(document: &Document, id: ElementId) -> Result<Self, Fault> {
         let value = document
-            .text(id)
+            .name(id)
             .ok_or(Fault("the name of the user has elements in it"))?;
-        let value = value.trim().to_owned();
         ensure(!value.is_empty(), "the name of the user is empty")?;
         let attribute = |name: &str| document.attribute(id, name).map(str::to_owned);
         Ok(Self {
@@ -239,8 +238,7 @@ impl Reader<'_> {
 
     fn check_issuer(&self, element: ElementId, is_required: bool) -> Result<(), Fault> {
         let issuer = self.0.only(element, ASSERTION, "Issuer")?;
-        let name = issuer.and_then(|it| self.0.text(it)).unwrap_or_default();
-        let name = name.trim();
+        let name = issuer.and_then(|it| self.0.name(it)).unwrap_or_default();
         if issuer.is_none() {
             return ensure(!is_required, "the assertion does not say who makes it");
         }
@@ -286,11 +284,7 @@ impl Reader<'_> {
             if document.is(condition, ASSERTION, "AudienceRestriction") {
                 audiences += 1;
                 let mut names = document.named(condition, ASSERTION, "Audience");
-                let is_own = |id: ElementId| {
-                    document
-                        .text(id)
-                        .is_some_and(|name| name.trim() == self.1.audience)
-                };
+                let is_own = |id: ElementId| document.name(id).is_some_and(|name| name == self.1.audience);
                 ensure(names.any(is_own), "the assertion is for another audience")?;
             } else {
                 // A condition that is not understood makes the assertion worthless (SAML core, 2.5.1.1).

@@ -8,6 +8,8 @@ use crate::names::{ASSERTION, PROTOCOL};
 use crate::signature::{Trust, signed, stand_only_in};
 use crate::xml::{Document, Limits};
 
+/// How long a request is good, in seconds, whatever it says of itself: as long as a login may take.
+const LIFETIME_S: i64 = 600;
 /// The most sessions that a message names.
 const MAX_SESSIONS: usize = 50;
 
@@ -20,6 +22,8 @@ pub struct LogoutRequest {
     pub name_id: NameId,
     /// Which of them; none: all.
     pub session_indexes: Vec<String>,
+    /// Until when it is good, in seconds since the Unix epoch. So long it must be remembered that it was used.
+    pub ends_s: i64,
 }
 
 /// A message.
@@ -59,8 +63,7 @@ impl LogoutMessage {
             "the message was sent to another place",
         )?;
         let name = document.only(root, ASSERTION, "Issuer")?;
-        let name = name.and_then(|it| document.text(it)).unwrap_or_default();
-        let name = name.trim();
+        let name = name.and_then(|it| document.name(it)).unwrap_or_default();
         ensure(
             !name.is_empty() && issuer.is_none_or(|wanted| wanted == name),
             "the message is one of another identity provider",
@@ -78,11 +81,11 @@ impl LogoutMessage {
             Some(told) => {
                 parse_instant(told).ok_or(Fault("the message does not say until when it is good"))?
             }
-            // Without an end of its own it is good as long as a login may take.
-            None => made_s + 600,
+            None => made_s + LIFETIME_S,
         };
+        let ends_s = ends_s.min(made_s + LIFETIME_S) + leeway_s;
         ensure(
-            made_s <= now_s + leeway_s && now_s < ends_s + leeway_s,
+            made_s <= now_s + leeway_s && now_s < ends_s,
             "the message is not good yet or not any more",
         )?;
         let id = attribute("ID").ok_or(Fault("the message has no ID"))?.to_owned();
@@ -100,6 +103,7 @@ impl LogoutMessage {
             id,
             name_id: NameId::read(&document, user)?,
             session_indexes,
+            ends_s,
         }))
     }
 }

@@ -156,6 +156,13 @@ impl Document {
         Some(parts?.concat())
     }
 
+    /// The text of an element that has nothing but text, without the white space of XML around it. Other blanks belong to a
+    /// name: one that ends with them is another one's.
+    pub(crate) fn name(&self, id: ElementId) -> Option<String> {
+        let text = self.text(id)?;
+        Some(text.trim_matches([' ', '\t', '\r', '\n']).to_owned())
+    }
+
     /// The namespace that a prefix is bound to at an element; empty: none.
     pub(crate) fn bound(&self, mut id: ElementId, prefix: &str) -> &str {
         if prefix == "xml" {

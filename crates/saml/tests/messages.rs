@@ -118,6 +118,13 @@ fn only_the_provider_ends_sessions() {
     );
     let other = logout_request("_1", 1_000, place, "urn:other", (&user(), None));
     let elsewhere = logout_request("_1", 1_000, "https://evil.test/", "urn:idp", (&user(), None));
+    // However long it says that it is good: as long as it is, its use must be remembered.
+    let lasting = good.replace(
+        " Destination=",
+        " NotOnOrAfter=\"2100-01-01T00:00:00Z\" Destination=",
+    );
+    assert_ne!(good, lasting);
+    assert_eq!(request.ends_s, 1_660);
     let late = "the message is not good yet or not any more";
     for (xml, by, now_s, expected) in [
         (&good, None, 1_000, "the message is not signed"),
@@ -141,6 +148,7 @@ fn only_the_provider_ends_sessions() {
             "the message was sent to another place",
         ),
         (&good, Some("idp.key.pem"), 1_660, late),
+        (&lasting, Some("idp.key.pem"), 1_660, late),
         (&good, Some("idp.key.pem"), 939, late),
     ] {
         assert_eq!(read(xml, by, now_s), Err(expected.to_owned()), "{xml}");

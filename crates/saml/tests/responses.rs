@@ -481,6 +481,41 @@ fn comments_cut_no_name_short() {
     assert_eq!(told(posted(&audience, &case())), "user ada");
 }
 
+/// Bringing a message into its canonical form is work. Only the provider may ask for it: the signature is checked before.
+#[test]
+fn signatures_are_checked_before_what_they_sign() {
+    let xml = data("assertion_signed.xml");
+    let changed = xml.replace(">ada</saml:NameID>", ">admin</saml:NameID>");
+    let strangers = Case {
+        trust: trust(&["other.crt.pem"]),
+        ..case()
+    };
+    assert_eq!(
+        told(posted(&changed, &strangers)),
+        "the signature is not one of the configured certificates"
+    );
+    assert_eq!(told(posted(&changed, &case())), "what is signed was changed");
+}
+
+/// A provider may have users whose names differ in a blank only.
+#[test]
+fn names_keep_the_blanks_that_are_theirs() {
+    let key = SigningKey::new(&data("idp.key.pem"), None, Hash::Sha256, Hash::Sha256).expect("a key");
+    for (name, expected) in [
+        ("\n   ada\t", "ada"),
+        ("ada\u{a0}", "ada\u{a0}"),
+        ("\u{2003}ada", "\u{2003}ada"),
+        ("ada b", "ada b"),
+    ] {
+        let xml = data("unsigned.xml").replace(">ada</saml:NameID>", &format!(">{name}</saml:NameID>"));
+        let url = redirect_url("https://sp.test/acs", "SAMLResponse", &xml, None, Some(&key));
+        let (_, query) = url.split_once('?').expect("a query");
+        let received = from_query(query, "SAMLResponse", &case().trust, 64 << 10);
+        let received = received.expect("signed").expect("a message");
+        assert_eq!(told(read(&received, &case())), format!("user {expected}"));
+    }
+}
+
 #[test]
 fn doubled_ids_are_refused_whatever_their_attribute_is_called() {
     let xml = data("both_signed.xml");

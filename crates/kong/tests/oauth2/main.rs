@@ -371,6 +371,25 @@ fn attacks_are_refused() {
     run(include_str!("attacks.json"), &snapshot(|_| {}));
 }
 
+/// Times that no clock reaches are for ever, and no call fails over them.
+#[test]
+fn endless_times_do_no_harm() {
+    let snapshot = snapshot(|document| {
+        let config = &mut document["services"][0]["routes"][0]["plugins"][0]["config"];
+        config["token_expiration"] = json!(1e30);
+        config["refresh_token_ttl"] = json!(100_000_000);
+    });
+    let case = json!([{"case": "endless", "steps": [
+        {"give": "token", "as": "t", "host": "oauth2.test", "client": "clientid123", "secret": "secret123"},
+        {"call": "POST /oauth2/authorize", "host": "oauth2.test", "type": "application/json", "status": 200, "as": "i",
+         "body": {"provision_key": "provision123", "authenticated_userid": "u", "client_id": "clientid123",
+                  "scope": "email", "response_type": "token"}},
+        {"call": "GET /", "host": "oauth2.test", "headers": {"Authorization": "bearer $t$.access_token"}, "status": 200},
+        {"call": "GET /", "host": "oauth2.test", "headers": {"Authorization": "bearer $i$.access_token"}, "status": 200},
+    ]}]);
+    run(&case.to_string(), &snapshot);
+}
+
 /// Tokens of a document let calls in, and are refreshed once.
 #[test]
 fn tokens_of_documents_let_calls_in() {

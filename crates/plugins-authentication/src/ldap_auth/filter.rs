@@ -5,6 +5,7 @@ use super::config::{Config, DirectoryTls};
 use super::dialogue::{Claim, Entry, Talk, Verdict};
 use crate::identity::Gate;
 use crate::shared_fetch::{Found, Wanted};
+use crate::told_headers;
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -186,6 +187,8 @@ impl Filter for DirectoryFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.gate.skips(exchange) {
+            let names = self.config.cleared_headers.iter();
+            told_headers::remove_forged(exchange, names.map(String::as_str));
             return Outcome::Continue;
         }
         for name in &self.config.cleared_headers {

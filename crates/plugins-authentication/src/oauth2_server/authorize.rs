@@ -23,6 +23,11 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(base64::engine::DecodePaddingMode::RequireNone),
 );
 
+/// The longest name of a user: it is kept with each of the user's tokens.
+const MAX_USER: usize = 1_024;
+/// The longest challenge (RFC 7636, 4.2).
+const MAX_CHALLENGE: usize = 128;
+
 /// Where the application is sent, and what is wrong.
 #[derive(Default)]
 struct Request<'r> {
@@ -42,7 +47,7 @@ impl Server {
         } else if !self.is_provisioned(&parameters) {
             Some(Fault::provision_key())
         } else {
-            user(&parameters).is_none().then(Fault::no_user)
+            check_user(&parameters).err()
         };
         let request = match fault {
             Some(fault) => Request {
@@ -164,15 +169,18 @@ impl Server {
         let asked = parameters
             .text("scope")
             .ok_or_else(|| Fault::new("invalid_scope", "scope must be a string"))?;
-        let parts: Vec<&str> = asked.split_ascii_whitespace().collect();
-        if let Some(other) = parts
-            .iter()
-            .find(|part| !known.iter().any(|known| known == *part))
-        {
-            return Err(Fault::new(
-                "invalid_scope",
-                format!("\"{other}\" is an invalid scope"),
-            ));
+        // Each once: what is kept of a token is as long as the configuration allows, not as long as a call.
+        let mut parts: Vec<&str> = Vec::new();
+        for part in asked.split_ascii_whitespace() {
+            if !known.iter().any(|known| known == part) {
+                return Err(Fault::new(
+                    "invalid_scope",
+                    format!("\"{part}\" is an invalid scope"),
+                ));
+            }
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
         }
         match parts.is_empty() {
             // The original lets an empty text pass for a scope.
@@ -209,7 +217,7 @@ impl Server {
         (uri, state): (&str, Option<&str>),
         now_ms: u64,
     ) -> Decision {
-        let (put, _, members) = self.new_token(client, grant, None, now_ms);
+        let (put, _, members) = self.new_token(client, grant, (None, None), now_ms);
         let reply = endpoint(200, &redirected(uri, members, state, true));
         Decision {
             change: Change {
@@ -231,8 +239,20 @@ impl Fault {
 
 /// The user who has allowed it, where the call names one that upstreams can be told.
 pub(super) fn user(parameters: &Parameters) -> Option<&str> {
-    let user = parameters.text("authenticated_userid")?;
-    (!user.trim().is_empty() && is_value(user.as_bytes())).then_some(user)
+    check_user(parameters).ok()
+}
+
+/// The user, or what is wrong with the one that the call names.
+pub(super) fn check_user(parameters: &Parameters) -> Result<&str, Fault> {
+    let user = parameters.text("authenticated_userid").unwrap_or_default();
+    if user.len() > MAX_USER {
+        let description = format!("authenticated_userid is longer than {MAX_USER} bytes");
+        return Err(Fault::new("invalid_authenticated_userid", description));
+    }
+    match !user.trim().is_empty() && is_value(user.as_bytes()) {
+        true => Ok(user),
+        false => Err(Fault::no_user()),
+    }
 }
 
 /// The URI that a call names, or the client's first one; and whether it is one of the client's. If not, the client's first
@@ -279,6 +299,9 @@ fn read_challenge(parameters: &Parameters) -> Result<Option<String>, &'static st
     };
     if !is_method {
         return Err("code_challenge_method is not supported, must be S256");
+    }
+    if challenge.len() > MAX_CHALLENGE {
+        return Err("code_challenge must be between 43 and 128 characters");
     }
     let plain = challenge
         .trim_end_matches('=')

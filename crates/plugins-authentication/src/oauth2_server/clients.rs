@@ -90,7 +90,7 @@ impl Secret {
         let rounds = settings.split(',').find_map(|it| it.strip_prefix("i="))?;
         let rounds = rounds.parse().ok().filter(|rounds| *rounds <= MAX_ROUNDS)?;
         let (salt, hash) = (BASE64.decode(salt).ok()?, BASE64.decode(hash).ok()?);
-        (parts.next().is_none() && hash.len() >= 16).then_some(Self::Hashed {
+        (parts.next().is_none() && (16..=128).contains(&hash.len())).then_some(Self::Hashed {
             rounds: NonZeroU32::new(rounds)?,
             salt,
             hash,
@@ -184,6 +184,7 @@ impl Clients {
                 user: token.authenticated_user.as_deref().map(Arc::from),
             },
             refresh,
+            code: None,
             created_ms: token.created_at.saturating_mul(1_000),
             expires_seconds: token.expires_seconds,
         });

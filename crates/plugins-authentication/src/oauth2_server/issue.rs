@@ -1,7 +1,7 @@
 //! The endpoint from which clients fetch tokens (RFC 6749, 3.2).
 
 use super::answers::{Fault, endpoint};
-use super::authorize::{choose, user};
+use super::authorize::{check_user, choose, user};
 use super::clients::Client;
 use super::parameters::Parameters;
 use super::records::{Change, Code, Granted, Hash, Put, Record, Token, hash};
@@ -61,7 +61,7 @@ impl Server {
                 if !self.is_provisioned(parameters) {
                     return Err(Fault::provision_key());
                 }
-                user(parameters).ok_or_else(Fault::no_user)?;
+                check_user(parameters)?;
                 self.give(exchange, parameters, client, true, now_ms)
             }
             _ => Err(Fault::invalid_client()),
@@ -182,7 +182,8 @@ impl Server {
         if !is_here || !is_there {
             return Err(invalid());
         }
-        if code.challenge.is_some() || self.requires_pkce(client) {
+        // A client that has a verifier has sent a challenge: a code without one is not from its login (RFC 9700, 2.1.1).
+        if code.challenge.is_some() || self.requires_pkce(client) || parameters.has("code_verifier") {
             check_verifier(parameters, code)?;
         }
         if self.config.all_services && code.instance != self.instance {
@@ -193,7 +194,7 @@ impl Server {
             ..code.grant.clone()
         };
         let refresh = (self.config.token_seconds > 0).then(|| self.new_text());
-        let (put, token, told) = self.new_token(client, grant, refresh, now_ms);
+        let (put, token, told) = self.new_token(client, grant, (refresh, Some(place)), now_ms);
         let used = Put {
             hash: place,
             record: Record::UsedCode {
@@ -224,8 +225,9 @@ impl Server {
         let Record::Token(token) = &*found.record else {
             return Err(invalid());
         };
+        // Nor does a token of one service become one of all that share theirs.
         let service = self.service(exchange);
-        if service.is_some() && token.grant.service != service {
+        if token.grant.service != service {
             return Err(invalid());
         }
         if token.owner != client.owner {
@@ -281,8 +283,8 @@ impl Server {
                 (grant, (config.token_seconds > 0).then(|| self.new_text()))
             }
         };
-        let (put, _, told) = self.new_token(client, grant, next, now_ms);
-        let change = match found.is_configured {
+        let (put, hash, told) = self.new_token(client, grant, (next, token.code), now_ms);
+        let mut change = match found.is_configured {
             true => Change {
                 unless_there: Some(found.access),
                 puts: vec![
@@ -304,6 +306,20 @@ impl Server {
                 ..Change::default()
             },
         };
+        // What is taken back if the code is used again is the token that there is then.
+        if let Some(code) = token.code
+            && let Some(used) = self.records.find(&code, now_ms)
+            && matches!(*used, Record::UsedCode { .. })
+        {
+            change.puts.push(Put {
+                hash: code,
+                record: Record::UsedCode {
+                    owner: client.owner.clone(),
+                    token: hash,
+                },
+                ends_ms: Some(now_ms + super::CODE_MS),
+            });
+        }
         answer(
             told,
             parameters,
@@ -327,7 +343,7 @@ impl Server {
             user: user(parameters).map(Into::into),
         };
         let refresh = (has_refresh && self.config.token_seconds > 0).then(|| self.new_text());
-        let (put, _, told) = self.new_token(client, grant, refresh, now_ms);
+        let (put, _, told) = self.new_token(client, grant, (refresh, None), now_ms);
         let change = Change {
             puts: vec![put],
             ..Change::default()

@@ -224,6 +224,9 @@ impl Credential {
         if self.client_id.is_empty() {
             faults.add("client_id", "expected the client's name");
         }
+        if self.client_secret.as_deref() == Some("") {
+            faults.add("client_secret", "expected a secret, found an empty text");
+        }
         match (&self.client_secret, &self.client_secret_pbkdf2) {
             (Some(_), Some(_)) => faults.add(
                 "client_secret_pbkdf2",
@@ -467,12 +470,13 @@ impl Server {
         text
     }
 
-    /// A new token of a client, and the members of the answer about it. `refresh`: its refresh token, if it has one.
+    /// A new token of a client, and the members of the answer about it. `refresh`: its refresh token, if it has one; `code`:
+    /// the code that it is given for.
     fn new_token(
         &self,
         client: &clients::Client,
         grant: Granted,
-        refresh: Option<String>,
+        (refresh, code): (Option<String>, Option<Hash>),
         now_ms: u64,
     ) -> (Put, Hash, Map<String, Value>) {
         let config = &self.config;
@@ -481,7 +485,7 @@ impl Server {
         let keeps_ms = match (has_end, refresh.is_some()) {
             (false, _) => None,
             (true, true) => Some(config.refresh_token_seconds).filter(|seconds| *seconds > 0),
-            (true, false) => Some(config.token_seconds + 1),
+            (true, false) => Some(config.token_seconds.saturating_add(1)),
         };
         let mut told = Map::new();
         told.insert("access_token".to_owned(), json!(access));
@@ -499,10 +503,11 @@ impl Server {
                 owner: client.owner.clone(),
                 grant,
                 refresh: refresh.as_deref().map(hash),
+                code,
                 created_ms: now_ms,
                 expires_seconds: config.token_seconds,
             }),
-            ends_ms: keeps_ms.map(|seconds| now_ms + seconds * 1_000),
+            ends_ms: keeps_ms.map(|seconds| now_ms.saturating_add(seconds.saturating_mul(1_000))),
         };
         (put, hash_of_access, told)
     }

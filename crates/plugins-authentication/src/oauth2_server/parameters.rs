@@ -14,9 +14,28 @@ enum Parameter {
     Other,
 }
 
+/// The parameters that mean something; others are not kept, however many a call has.
+const NAMES: [&str; 15] = [
+    "access_token",
+    "authenticated_userid",
+    "client_id",
+    "client_secret",
+    "code",
+    "code_challenge",
+    "code_challenge_method",
+    "code_verifier",
+    "grant_type",
+    "provision_key",
+    "redirect_uri",
+    "refresh_token",
+    "response_type",
+    "scope",
+    "state",
+];
+
 /// The parameters of a call.
 #[derive(Default)]
-pub(super) struct Parameters(Vec<(String, Parameter)>);
+pub(super) struct Parameters(Vec<(&'static str, Parameter)>);
 
 /// Whether the body has to be read before the parameters are known.
 pub(super) fn need_body(request: &Request) -> bool {
@@ -45,16 +64,18 @@ impl Parameters {
             Form::UrlEncoded => own.pairs(body),
             Form::Json => {
                 if let Ok(Value::Object(members)) = serde_json::from_slice(body) {
-                    own.0.extend(members.into_iter().map(|(name, value)| match value {
-                        Value::String(text) => (name, Parameter::Text(text)),
-                        _ => (name, Parameter::Other),
-                    }));
+                    for (name, value) in members {
+                        own.add(name.as_bytes(), || match value {
+                            Value::String(text) => Parameter::Text(text),
+                            _ => Parameter::Other,
+                        });
+                    }
                 }
             }
             Form::Multipart(boundary) => {
                 for part in parts(body, &boundary) {
                     if let Some(name) = part.name() {
-                        own.add(text(name), Parameter::Text(text(part.content)));
+                        own.add(name, || Parameter::Text(text(part.content)));
                     }
                 }
             }
@@ -66,29 +87,31 @@ impl Parameters {
 
     fn pairs(&mut self, pairs: &[u8]) {
         for (name, value) in query_pairs(pairs) {
-            let value = match value {
+            self.add(&decode_form(name), || match value {
                 Some(value) => Parameter::Text(text(&decode_form(value))),
                 None => Parameter::Other,
-            };
-            self.add(text(&decode_form(name)), value);
+            });
         }
     }
 
-    fn add(&mut self, name: String, value: Parameter) {
+    fn add(&mut self, name: &[u8], value: impl FnOnce() -> Parameter) {
+        let Some(name) = NAMES.into_iter().find(|known| known.as_bytes() == name) else {
+            return;
+        };
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = Parameter::Other,
-            None => self.0.push((name, value)),
+            None => self.0.push((name, value())),
         }
     }
 
     /// Whether the call has this one, whatever its value.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| known == name)
+        self.0.iter().any(|(known, _)| *known == name)
     }
 
     /// The text of this one.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == name)?;
+        let found = self.0.iter().find(|(known, _)| *known == name)?;
         match &found.1 {
             Parameter::Text(text) => Some(text),
             Parameter::Other => None,
@@ -98,4 +121,46 @@ impl Parameters {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_plugins_testkit::{exchange, prepare};
+
+    /// A body of many names costs as much as its bytes, and nothing of it is kept.
+    #[test]
+    fn only_known_parameters_are_kept() {
+        let many: String = (0..50_000).map(|number| format!("x{number}=1&")).collect();
+        for (kind, body, state) in [
+            (
+                "application/x-www-form-urlencoded",
+                format!("{many}state=a"),
+                Some("a"),
+            ),
+            (
+                "application/x-www-form-urlencoded",
+                format!("state=a&{many}state=b"),
+                None,
+            ),
+            (
+                "application/json",
+                "{\"state\":\"a\",\"x\":{}}".to_owned(),
+                Some("a"),
+            ),
+            ("application/json", "{\"state\":1}".to_owned(), None),
+        ] {
+            let mut call = exchange();
+            prepare(
+                &mut call,
+                "POST /oauth2/token?y=1&state=q",
+                &[("Content-Type", kind)],
+            );
+            call.request.has_body = true;
+            call.request.body = Some(body.into_bytes());
+            let found = Parameters::read(&call.request);
+            assert_eq!(found.text("state"), state, "{kind}");
+            assert_eq!(found.0.len(), 1, "{kind}");
+        }
+    }
 }

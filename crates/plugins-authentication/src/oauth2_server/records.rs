@@ -38,13 +38,16 @@ pub(super) struct Token {
     pub(super) owner: Owner,
     pub(super) grant: Granted,
     pub(super) refresh: Option<Hash>,
+    /// The code that it, or a token before it, was given for: if the code is used again, it is taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) code: Option<Hash>,
     pub(super) created_ms: u64,
     /// For how long it lets calls in; 0: for ever.
     pub(super) expires_seconds: u64,
 }
 
 /// Whose a record is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Owner {
     /// The dialect and workspace of the client.
     pub(super) area: Arc<str>,
@@ -85,6 +88,12 @@ impl Record {
             | Self::Token(Token { owner, .. })
             | Self::Refreshed { owner } => owner,
         }
+    }
+
+    /// Whether it goes when there are too many. Were it forgotten that a token of the configuration was refreshed, that
+    /// token would be good again; there are no more of these records than an administrator has written tokens.
+    fn makes_room(&self) -> bool {
+        !matches!(self, Self::Refreshed { .. })
     }
 
     fn refresh(&self) -> Option<&Hash> {
@@ -146,7 +155,7 @@ struct State {
     /// By the time from when on they are gone.
     by_end: BTreeSet<(u64, Hash)>,
     /// The records of each client, and of all, by age.
-    by_client: HashMap<Arc<str>, BTreeSet<(u64, Hash)>>,
+    by_client: HashMap<Owner, BTreeSet<(u64, Hash)>>,
     by_age: BTreeSet<(u64, Hash)>,
     next_number: u64,
 }
@@ -227,7 +236,7 @@ impl State {
     /// A client that has too many loses its oldest. If all together are too many, the client that gets one more loses
     /// its oldest, so that no client can take the place of another one's tokens; one that has none takes the oldest of all.
     fn make_room(&mut self, owner: &Owner, bounds: Bounds) {
-        let own = self.by_client.get(&owner.client);
+        let own = self.by_client.get(owner);
         let is_full = self.by_hash.len() >= bounds.of_all;
         let goes = match own {
             Some(own) if is_full || own.len() >= bounds.of_client => own.first().copied(),
@@ -249,12 +258,14 @@ impl State {
         if let Some(refresh) = put.record.refresh() {
             self.by_refresh.insert(*refresh, put.hash);
         }
-        let client = Arc::clone(&put.record.owner().client);
-        self.by_client
-            .entry(client)
-            .or_default()
-            .insert((number, put.hash));
-        self.by_age.insert((number, put.hash));
+        if put.record.makes_room() {
+            let owner = put.record.owner().clone();
+            self.by_client
+                .entry(owner)
+                .or_default()
+                .insert((number, put.hash));
+            self.by_age.insert((number, put.hash));
+        }
         self.by_hash.insert(
             put.hash,
             Kept {
@@ -278,11 +289,11 @@ impl State {
             self.by_refresh.remove(refresh);
         }
         self.by_age.remove(&(kept.number, *hash));
-        let client = &kept.record.owner().client;
-        if let Some(own) = self.by_client.get_mut(client) {
+        let owner = kept.record.owner();
+        if let Some(own) = self.by_client.get_mut(owner) {
             own.remove(&(kept.number, *hash));
             if own.is_empty() {
-                self.by_client.remove(client);
+                self.by_client.remove(owner);
             }
         }
     }
@@ -300,6 +311,7 @@ mod tests {
             },
             grant: Granted::default(),
             refresh: Some(hash(&format!("refresh {client} {number}"))),
+            code: None,
             created_ms: 0,
             expires_seconds: 0,
         });
@@ -349,6 +361,44 @@ mod tests {
         put(&records, token("new", 0, None), 0);
         assert!(records.find(&hash("new 0"), 0).is_some());
         assert_eq!(records.len(), 5);
+    }
+
+    #[test]
+    fn that_a_token_was_refreshed_is_not_forgotten_for_others() {
+        let records = Records::bounded(Bounds {
+            of_client: 2,
+            of_all: 3,
+        });
+        let owner = Owner {
+            area: "test".into(),
+            client: "a".into(),
+        };
+        let refreshed = Put {
+            hash: hash("written"),
+            record: Record::Refreshed { owner },
+            ends_ms: None,
+        };
+        put(&records, refreshed, 0);
+        for number in 0..10 {
+            put(&records, token("a", number, None), 0);
+        }
+        assert!(records.find(&hash("written"), 0).is_some());
+        assert_eq!(records.len(), 3);
+    }
+
+    #[test]
+    fn clients_of_one_name_in_two_areas_have_places_of_their_own() {
+        let records = Records::bounded(Bounds {
+            of_client: 1,
+            of_all: 9,
+        });
+        put(&records, token("a", 0, None), 0);
+        let mut elsewhere = token("a", 1, None);
+        if let Record::Token(token) = &mut elsewhere.record {
+            token.owner.area = "other".into();
+        }
+        put(&records, elsewhere, 0);
+        assert_eq!(records.len(), 2);
     }
 
     #[test]

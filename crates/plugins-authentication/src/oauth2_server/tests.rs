@@ -43,6 +43,7 @@ fn bad_credentials_are_refused_at_their_place() {
         (json!({}), None),
         (json!({"client_id": ""}), Some("client_id")),
         (json!({"client_secret": null}), Some("client_secret")),
+        (json!({"client_secret": ""}), Some("client_secret")),
         (json!({"client_secret": null, "public": true}), None),
         (json!({"client_secret": null, "client_secret_pbkdf2": hash}), None),
         (

@@ -7,6 +7,7 @@ use super::provider::Step;
 use super::recognised::{Insufficient, Recognised};
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
+use crate::told_headers;
 use std::sync::Arc;
 use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases};
 use weir_plugins_shared::json_schema::Schema;
@@ -40,6 +41,7 @@ impl Filter for OpenIdFilter {
             Some(call) => call,
             None => {
                 if self.gate.skips(exchange) {
+                    self.remove_forged(exchange);
                     return Outcome::Continue;
                 }
                 self.first(exchange)
@@ -56,6 +58,15 @@ impl Filter for OpenIdFilter {
 }
 
 impl OpenIdFilter {
+    /// Removes what the client says in the place of this plugin, of a call whose caller another plugin knows.
+    fn remove_forged(&self, exchange: &mut Exchange) {
+        let config = &self.engine.config;
+        let told = config.upstream_headers.iter().map(|header| header.name.as_str());
+        let told = told.filter(|name| !name.eq_ignore_ascii_case("authorization"));
+        let cleared = config.cleared_headers.iter().map(String::as_str);
+        told_headers::remove_forged(exchange, told.chain(cleared));
+    }
+
     /// Reads what the caller brings, and removes what only this plugin may say.
     fn first(&self, exchange: &mut Exchange) -> Call {
         let (token, is_malformed) = match self.engine.brought(exchange) {
@@ -177,10 +188,7 @@ impl OpenIdFilter {
             if let Some(value) = recognised.header(header)
                 && weir_plugin::headers::is_value(value.as_bytes())
             {
-                exchange
-                    .request
-                    .headers
-                    .set_owned(header.name.as_bytes(), value.as_bytes());
+                told_headers::tell(exchange, &header.name, value.as_bytes());
             }
         }
         for header in &engine.config.client_headers {

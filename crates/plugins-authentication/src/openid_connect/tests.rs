@@ -736,6 +736,30 @@ fn consumers_are_found_by_a_claim() {
 }
 
 #[test]
+fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.identity.on_preflight = false;
+        config.cleared_headers = vec!["X-Cleared".into()];
+        config.upstream_headers =
+            serde_json::from_value(json!([{"name": "X-Who", "value": "id-claims"}])).expect("good");
+    });
+    let mut preflight = call(
+        "OPTIONS /",
+        &[
+            ("X-Who", "forged"),
+            ("X_Cleared", "forged"),
+            ("Authorization", "a"),
+        ],
+    );
+    assert_eq!(word(&provider.run(&filter, &mut preflight)), "continue");
+    let headers = &preflight.request.headers;
+    for (name, is_there) in [("X-Who", false), ("X_Cleared", false), ("Authorization", true)] {
+        assert_eq!(headers.contains(name.as_bytes()), is_there, "{name}");
+    }
+}
+
+#[test]
 fn bad_configurations_are_refused_at_their_place() {
     let good = || serde_json::to_value(config(|_| {})).expect("JSON");
     for (field, value, place) in [

@@ -7,6 +7,7 @@ use crate::browser::own_origin;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::{Session, Sessions};
+use crate::told_headers;
 use aws_lc_rs::digest;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime, Lookup};
@@ -65,6 +66,8 @@ impl Filter for SamlFilter {
             }
         }
         if self.gate.skips(exchange) {
+            let names = self.config.upstream_headers.iter();
+            told_headers::remove_forged(exchange, names.map(|header| header.name.as_str()));
             return Outcome::Continue;
         }
         for header in &self.config.upstream_headers {
@@ -171,8 +174,7 @@ impl SamlFilter {
                 UserValue::Attribute(name) => user.values(name).map(|values| values.join(",")),
             };
             if let Some(value) = value.filter(|value| is_value(value.as_bytes())) {
-                let headers = &mut exchange.request.headers;
-                headers.set_owned(header.name.as_bytes(), value.as_bytes());
+                told_headers::tell(exchange, &header.name, value.as_bytes());
             }
         }
         exchange.add_fingerprint(user.name.as_bytes());

@@ -3,7 +3,6 @@
 use super::config::LogoutRules;
 use super::filter::SamlFilter;
 use crate::browser::redirect;
-use crate::login_cookie::LOGIN_S;
 use crate::pending_login::new_state;
 use weir_plugin::{Exchange, Outcome};
 use weir_saml::{Fault, LogoutMessage, LogoutRequest, logout_request, logout_response};
@@ -59,7 +58,8 @@ impl SamlFilter {
             LogoutMessage::Response => Ok(redirect(302, &rules.redirect)),
             LogoutMessage::Request(request) => {
                 // Told again, it would end a session that has begun since.
-                if !self.uses(&request.id, 2 * LOGIN_S, now_ms) {
+                let lasts_s = request.ends_s.saturating_sub(now_s).unsigned_abs();
+                if !self.uses(&request.id, lasts_s + 1, now_ms) {
                     return Err(Fault("the message was used before"));
                 }
                 self.end_all(exchange, &request, now_ms);

@@ -410,6 +410,28 @@ fn users_are_consumers_if_the_configuration_says_so() {
     }
 }
 
+/// A call that is let in without a look at its session tells upstreams nothing in this plugin's name.
+#[test]
+fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
+    let mut changed = config();
+    changed["identity"] = json!({"on_preflight": false, "skip_authenticated": true});
+    let filter = build(&Saml::default(), &changed).expect("valid");
+    let call = Browser::default().call(&filter, "OPTIONS /a", "");
+    assert_eq!(call.told, "continue");
+    assert_eq!((call.upstream("X-User"), call.upstream("X_Groups")), (None, None));
+    // A plugin before this one has found out who calls, and has told it.
+    let mut known = exchange();
+    prepare(
+        &mut known,
+        "OPTIONS /a",
+        &[("X-User", "forged"), ("X-Groups", "forged")],
+    );
+    crate::told_headers::tell(&mut known, "X-User", b"ada");
+    filter.on_request(&mut known);
+    let told = |name: &str| known.request.headers.get(name.as_bytes()).map(<[u8]>::to_vec);
+    assert_eq!((told("X-User"), told("X-Groups")), (Some(b"ada".to_vec()), None));
+}
+
 #[test]
 fn anonymous_callers_pass_if_there_is_a_consumer_for_them() {
     let mut changed = config();

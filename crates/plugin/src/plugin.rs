@@ -130,6 +130,17 @@ pub trait Filter: Send + Sync {
         let _ = exchange;
     }
 
+    /// Waits before the response goes on: called of all filters that do response work, in its order and after all of it,
+    /// if one of them has set [`Response::waits`](crate::Response::waits). With [`Outcome::Continue`] the response goes
+    /// on as it stands. After anything that takes time, the filter is called once more. [`Outcome::Refuse`] and
+    /// [`Outcome::Reply`] take the place of an upstream's response; the response work then runs on that answer, which can
+    /// only be delayed, not replaced. If the response was [held back as a whole](crate::BufferResponse::Whole), its body
+    /// is in [`Response::replaced_body`](crate::Response::replaced_body).
+    fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {
+        let _ = exchange;
+        Outcome::Continue
+    }
+
     /// Whether it wants to give an account of this call, which may still be settled here. Who declines costs the call
     /// no more.
     fn wants_log(&self, exchange: &mut Exchange) -> bool {

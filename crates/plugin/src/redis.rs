@@ -174,6 +174,12 @@ impl RedisCall {
         self.keys
     }
 
+    /// How many bytes keys and arguments have.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The keys, and then the arguments.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

@@ -24,6 +24,9 @@ pub struct Response {
     pub body_filters: BodyFilters,
     /// The head waits for the body to pass the filters, which may then still [change it](crate::BodyFilter::head).
     pub hold: Option<BufferResponse>,
+    /// A filter has to wait before the head goes on: the engine then calls
+    /// [`Filter::on_waiting_response`](crate::Filter::on_waiting_response). Set in the response work.
+    pub waits: bool,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
 }
@@ -59,6 +62,7 @@ impl Response {
         self.replaced_body = None;
         self.body_filters.clear();
         self.hold = None;
+        self.waits = false;
         self.is_gateway = false;
     }
 }

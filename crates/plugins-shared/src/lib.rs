@@ -16,6 +16,7 @@ pub mod lenient_json;
 pub mod lua_syntax;
 pub mod path_captures;
 pub mod random;
+pub mod redis;
 pub mod regex_list;
 pub mod request_uri;
 pub mod sealed;

@@ -161,6 +161,54 @@ impl RequestContext<'_> {
             add_charset(charset, &mut self.exchange.response);
         }
     }
+
+    /// Lets filters wait before a response goes on, in the order of the response work.
+    ///
+    /// # Errors
+    /// What takes the place of the response, or that the client has gone.
+    #[cold]
+    pub async fn run_response_waits(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
+        self.exchange.response.waits = false;
+        for index in &chain.response_order {
+            let step = &chain.steps[usize::from(*index)];
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
+                continue;
+            };
+            if instance.phases.response && self.applies(instance) {
+                self.wait_with_response(instance).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait_with_response(&mut self, instance: &Instance) -> Result<(), ShortCircuit> {
+        loop {
+            match instance.filter.on_waiting_response(self.exchange) {
+                // The request's body is no longer to be had.
+                Outcome::Continue | Outcome::NeedBody { .. } => return Ok(()),
+                Outcome::Reply(reply) => return Err(ShortCircuit::Reply(reply)),
+                Outcome::Refuse(refusal) => return Err(ShortCircuit::Refuse(refusal)),
+                Outcome::Delay(time) => return self.wait_for(Suspend::time(time)).await,
+                Outcome::Suspend(wait) => self.wait_for(wait).await?,
+                Outcome::Subrequest(question) => {
+                    self.exchange.subrequest_response = Some(self.ask(&question).await?);
+                }
+                Outcome::Converse(conversation) => {
+                    let answer = self.converse(conversation).await?;
+                    self.exchange.filter_state.put_answer(answer);
+                }
+                Outcome::Redis(work) => match *work {
+                    RedisCommand::Run(call) => {
+                        self.exchange.redis = Some(self.run_script(call).await?);
+                    }
+                    RedisCommand::Settle(ledger, refusal) => {
+                        self.worker.redis.settle(ledger);
+                        return refusal.map_or(Ok(()), |refusal| Err(ShortCircuit::Refuse(refusal)));
+                    }
+                },
+            }
+        }
+    }
 }
 
 /// Names the charset of a textual response that names none.

@@ -62,6 +62,10 @@ impl Reader {
         if let Some(stream) = self.stream() {
             return stream.poll_gone(context);
         }
+        if self.half.is_none() {
+            // A request body that is still on its way reads from it.
+            return Poll::Pending;
+        }
         let limit = runtime.shared.limits.max_head_bytes;
         loop {
             if self.inbox.is_empty() {

@@ -4,7 +4,7 @@ use crate::forward::Background;
 use crate::forwarded;
 use crate::grpc;
 use crate::halves::WriteHalf;
-use crate::outcome::ConnectionFate;
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::serve::RequestContext;
 use std::io;
 use std::task::Context;
@@ -65,6 +65,11 @@ impl RequestContext<'_> {
         }
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
+        if self.exchange.response.waits
+            && let Err(ShortCircuit::Gone) = Box::pin(self.run_response_waits(chain)).await
+        {
+            return ConnectionFate::Close;
+        }
         let replaced = self.exchange.response.replaced_body.take();
         let response = &mut self.exchange.response;
         let is_filtered = !response.body_filters.is_empty() && !self.is_head;

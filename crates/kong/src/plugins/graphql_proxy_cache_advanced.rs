@@ -2,7 +2,7 @@
 
 use super::paid::flag;
 use super::proxy_cache::{MEMORY, TTL, VARY_HEADERS, check_dictionary};
-use super::proxy_cache_advanced::{STRATEGY, check_strategy};
+use super::proxy_cache_advanced::{STRATEGY, placed};
 use super::redis::{REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
@@ -44,9 +44,8 @@ struct Memory {
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
-    check_strategy(config)?;
     let options: Options = typed(config)?;
-    Ok(untyped(Config {
+    let cache = Config {
         zone: options.memory.dictionary_name,
         zone_bytes: 128 << 20,
         key: ["$route_id", "$uri"].map(str::to_owned).to_vec(),
@@ -74,5 +73,6 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         ranges: false,
         invalidate: false,
         ..Config::default()
-    }))
+    };
+    Ok(untyped(placed(config, cache)?))
 }

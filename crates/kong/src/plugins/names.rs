@@ -85,7 +85,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("forward-proxy", NOT_BUILT).paid(),
     PluginName::differs(
         "graphql-proxy-cache-advanced",
-        &["`strategy: redis` is refused: responses are kept in memory"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API"],
     )
     .paid(),
     PluginName::refused("graphql-rate-limiting-advanced", NOT_BUILT).paid(),
@@ -191,7 +191,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "proxy-cache-advanced",
-        &["`strategy: redis` is refused: responses are kept in memory; what is said of `proxy-cache` holds, too"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API; what is said of `proxy-cache` holds, too"],
     )
     .paid(),
     PluginName::differs("rate-limiting", &[COUNTS]),

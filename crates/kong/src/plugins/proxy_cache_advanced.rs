@@ -1,14 +1,17 @@
-//! `proxy-cache-advanced` of the paid edition: `proxy-cache` with a Redis as a further store, which is not available yet.
+//! `proxy-cache-advanced` of the paid edition: `proxy-cache` with a Redis as a further store. While the Redis is away, calls
+//! pass the cache by, whatever `bypass_on_err` says.
 
 use super::paid::flag;
 use super::proxy_cache::{
     CACHE_CONTROL, CONTENT_TYPES, IGNORE_CASE, MEMORY, METHODS, SHOWN, STATUSES, STORAGE_TTL, TTL,
     VARY_HEADERS, VARY_QUERY, check_dictionary, config_of,
 };
-use super::redis::{REDIS, SHORTHANDS};
-use super::{Consumers, Definition, UnsupportedOption, untyped};
+use super::redis::{REDIS, SHORTHANDS, Settings};
+use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, EntityCheck, Field, Kind, Record};
+use serde::Deserialize;
 use serde_json::Value;
+use weir_plugins::proxy_cache::Config;
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -42,18 +45,19 @@ const FIELDS: &[Field] = &[
 /// Where responses are kept.
 pub const STRATEGY: Field = Field::new("strategy", Kind::String).check(&[Check::OneOf(&["memory", "redis"])]);
 
-/// Refuses the store that Weir lacks.
-pub fn check_strategy(config: &Value) -> Result<(), UnsupportedOption> {
-    match config["strategy"].as_str() {
-        Some("redis") => Err(UnsupportedOption {
-            field: "strategy",
-            what: "a cache of responses in a Redis".to_owned(),
-        }),
-        _ => Ok(()),
-    }
+#[derive(Deserialize)]
+struct Place {
+    strategy: String,
+    redis: Settings,
+}
+
+/// Keeps responses where the document says.
+pub fn placed(config: &Value, mut cache: Config) -> Result<Config, UnsupportedOption> {
+    let place: Place = typed(config)?;
+    cache.redis = (place.strategy == "redis").then(|| place.redis.redis());
+    Ok(cache)
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
-    check_strategy(config)?;
-    Ok(untyped(config_of(config)?))
+    Ok(untyped(placed(config, config_of(config)?)?))
 }

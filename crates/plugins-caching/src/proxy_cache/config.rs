@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_plugins_shared::redis::Redis;
 
 /// Configuration of `proxy-cache`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +95,10 @@ pub struct Config {
     /// Where responses are kept besides memory, so that they outlive the process; absent: nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<Disk>,
+    /// A Redis in which responses are kept instead of memory, so that several gateways share them. What has more than a
+    /// half mebibyte is not kept. While it is away, calls go to the service (`bypass`), and nothing is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Redis>,
 }
 
 /// A folder for responses. It is the gateway's alone.
@@ -229,6 +234,7 @@ impl Default for Config {
             ranges: true,
             invalidate: true,
             disk: None,
+            redis: None,
         }
     }
 }

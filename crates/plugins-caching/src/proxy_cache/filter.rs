@@ -8,6 +8,7 @@ use super::flight::Seat;
 use super::key::KeyMaker;
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, hides};
+use super::redis::{Forgetting, Lookup, RedisStore};
 use super::zone::{Look, Zone};
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const SAFE: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE"];
 pub(super) struct CacheFilter {
     pub(super) config: Config,
     pub(super) zone: Arc<Zone>,
+    /// Where responses are kept instead.
+    pub(super) redis: Option<Arc<RedisStore>>,
     keys: KeyMaker,
     bypass: Vec<Template>,
     pub(super) no_store: Vec<Template>,
@@ -35,13 +38,13 @@ pub(super) struct CacheFilter {
 }
 
 /// That a call has waited for another one.
-struct Waited;
+pub(super) struct Waited;
 
 /// How often a call has waited for the disk.
 struct DiskWaits(u8);
 
 impl CacheFilter {
-    pub(super) fn new(config: Config, zone: Arc<Zone>) -> Self {
+    pub(super) fn new(config: Config, zone: Arc<Zone>, redis: Option<RedisStore>) -> Self {
         let templates = |texts: &[String]| texts.iter().map(|text| Template::parse(text)).collect();
         Self {
             keys: KeyMaker::new(&config),
@@ -54,6 +57,7 @@ impl CacheFilter {
                 .collect(),
             config,
             zone,
+            redis: redis.map(Arc::new),
         }
     }
 
@@ -185,8 +189,21 @@ impl CacheFilter {
         Arc::make_mut(&mut shared.headers).set(b"Content-Range", told.as_bytes());
     }
 
-    fn purge(&self, exchange: &Exchange) -> Outcome {
-        match self.zone.purge(&self.keys.of(exchange)) {
+    fn purge(&self, exchange: &mut Exchange) -> Outcome {
+        let key = self.keys.of(exchange);
+        let was_here = self.zone.purge(&key);
+        let was_there = match (&self.redis, exchange.filter_state.take::<_, Forgetting>(self)) {
+            (None, _) => was_here,
+            (Some(redis), None) => {
+                exchange.filter_state.put(self, Forgetting::Asked);
+                return redis.forget(&key);
+            }
+            (Some(_), Some(_)) => match exchange.redis.take().flatten() {
+                Some(answer) => answer.numbers.first().is_some_and(|count| *count > 0),
+                None => return answered(503),
+            },
+        };
+        match was_there {
             true => Outcome::Reply(Box::new(Reply::new(200, "text/plain", ""))),
             false => answered(404),
         }
@@ -332,7 +349,15 @@ impl Filter for CacheFilter {
         }
         let now_ms = exchange.unix_ms();
         let key = self.keys.of(exchange);
-        let (told, stored, place, shares) = match self.zone.look(&key, &exchange.request.headers, now_ms) {
+        let (look, shelf) = match &self.redis {
+            None => (self.zone.look(&key, &exchange.request.headers, now_ms), None),
+            Some(redis) => match redis.look(self, exchange, &key, now_ms) {
+                Lookup::Wait(outcome) => return outcome,
+                Lookup::Known(look, shelf) => (look, Some(shelf)),
+                Lookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
+            },
+        };
+        let (told, stored, place, shares) = match look {
             Look::Found(entry, freshness, place) => {
                 let over = freshness == Freshness::Over;
                 if !over && self.is_acceptable(&entry, freshness, &control, now_ms) {
@@ -375,8 +400,24 @@ impl Filter for CacheFilter {
             request,
             stored: stored.filter(|_| !is_for_service),
             asks: false,
+            shelf,
         };
         self.fetch(exchange, fetch, told, shares && is_answerable, now_ms)
+    }
+
+    fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {
+        match (&self.redis, exchange.filter_state.take(self)) {
+            (Some(redis), Some(Forgetting::Due(key))) => {
+                exchange.filter_state.put(self, Forgetting::Asked);
+                redis.forget(&key)
+            }
+            (_, Some(Forgetting::Asked)) => {
+                // If the Redis is away, what is there is forgotten in its time.
+                drop(exchange.redis.take());
+                Outcome::Continue
+            }
+            _ => Outcome::Continue,
+        }
     }
 
     fn on_response(&self, exchange: &mut Exchange) {

@@ -5,6 +5,7 @@ use super::entry::{Entry, Times};
 use super::filter::{CacheFilter, any_is_set};
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, Recorder, is_kept};
+use super::redis::Forgetting;
 use std::sync::Arc;
 use weir_plugin::{Exchange, Headers};
 
@@ -29,6 +30,11 @@ impl CacheFilter {
             && !exchange.response.is_gateway
         {
             self.zone.purge(&key);
+            if self.redis.is_some() {
+                // The next call must not find it, whichever gateway it comes to.
+                exchange.filter_state.put(self, Forgetting::Due(key));
+                exchange.response.waits = true;
+            }
         }
         if let Some(fetch) = fetch {
             told = self.take(exchange, fetch, told);
@@ -95,9 +101,14 @@ impl CacheFilter {
         };
         self.answer_with(exchange, &entry, Some(&fetch.request));
         let judged = self.times(exchange, &entry.headers, entry.status, &fetch, now_ms);
-        match judged {
-            Some(times) => self.zone.renew(&fetch.place, Entry { times, ..entry }),
-            None => drop(self.zone.purge(&fetch.place)),
+        let redis = self.redis.as_ref().zip(fetch.shelf.as_ref());
+        match (judged, redis) {
+            (Some(times), Some((redis, shelf))) => {
+                redis.renew(shelf, &fetch.place, &Entry { times, ..entry });
+            }
+            (Some(times), None) => self.zone.renew(&fetch.place, Entry { times, ..entry }),
+            (None, Some((redis, shelf))) => redis.forget_later(shelf),
+            (None, None) => drop(self.zone.purge(&fetch.place)),
         }
         CacheStatus::Revalidated
     }

@@ -9,7 +9,7 @@
 //! Of calls that want the same response at once, one fetches it and the others wait for it. Responses that `Vary` are
 //! kept for each variant; clients that have the response already are answered 304, those that want a part of it get that.
 //! Memory is bounded for each zone; what has not been asked for is forgotten first. With `disk`, responses are kept there
-//! too, and are found again when the process starts.
+//! too, and are found again when the process starts. With `redis`, they are kept there instead, for all gateways.
 //!
 //! Security: whatever tells answers apart must be in the key. Consumers have caches of their own, unless `per_consumer`
 //! is off; so have callers that `forward-auth` or `jwe-decrypt` knows. What a call with `Authorization` got, and no
@@ -30,16 +30,19 @@ mod flight;
 mod key;
 mod pending;
 mod record;
+mod redis;
 mod zone;
 
 pub use caches::{CachedResponse, Caches, Purge, Purged};
 pub use config::{Config, Disk, PurgedAs, QueryKey, Words};
 use filter::CacheFilter;
+use redis::RedisStore;
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
 use weir_plugin::{BuildContext, DiskCaches, Filter, Plugin, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
 use zone::Zone;
 
 /// Zones at most that are held without an instance that uses them.
@@ -77,11 +80,15 @@ impl ProxyCache {
         // A place on a disk that is added to an instance is a store of its own.
         let name = match &config.disk {
             Some(disk) => format!("{name}\n{}", disk.path),
+            None if config.redis.is_some() => format!("{name}\nredis"),
             None => name.to_owned(),
         };
         let disk = config.disk.as_ref().zip(self.disk_caches.as_ref());
         let new = || {
-            let bytes = usize::try_from(config.zone_bytes).unwrap_or(usize::MAX);
+            let bytes = match config.redis {
+                Some(_) => redis::MEMORY_BYTES,
+                None => usize::try_from(config.zone_bytes).unwrap_or(usize::MAX),
+            };
             let disk = disk.map(|(disk, disk_caches)| (disk.clone(), Arc::clone(disk_caches)));
             Arc::new(Zone::new(bytes, disk))
         };
@@ -100,15 +107,19 @@ impl Plugin for ProxyCache {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let faults = faults(&config);
-        if !faults.is_empty() {
-            return Err(faults);
-        }
+        let mut errors = ConfigErrors::default();
+        errors.extend(faults(&config));
+        let redis = config.redis.clone().and_then(|redis| {
+            let prefix = redis.prefix.clone();
+            let server = redis.compile(&["redis"], &mut errors)?;
+            Some(RedisStore::new(server, &prefix, &config.zone))
+        });
+        errors.done()?;
         let zone = self.zone(&Caches::name(context.dialect, &config.zone), &config);
         if let Some(purged_as) = &config.purged_as {
             self.caches.note(context.dialect, purged_as, &zone);
         }
-        Ok(Arc::new(CacheFilter::new(config, zone)))
+        Ok(Arc::new(CacheFilter::new(config, zone, redis)))
     }
 }
 
@@ -139,6 +150,15 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
     }
     if config.ttl_seconds == 0 {
         fault(root().field("ttl_seconds"), "expected at least a second");
+    }
+    if config.redis.is_some() && config.disk.is_some() {
+        fault(root().field("disk"), "expected no disk beside a Redis");
+    }
+    if config.redis.is_some() && config.purged_as.is_some() {
+        fault(
+            root().field("purged_as"),
+            "expected none with a Redis: use the method PURGE (`purge: true`)",
+        );
     }
     if let Some(disk) = &config.disk {
         let place = root().field("disk");

@@ -3,6 +3,7 @@
 use super::Words;
 use super::entry::{Entry, Key};
 use super::flight::FetchLeader;
+use super::redis::Shelf;
 use std::sync::Arc;
 use weir_plugin::Headers;
 
@@ -62,4 +63,6 @@ pub(super) struct Fetch {
     pub(super) stored: Option<Arc<Entry>>,
     /// Whether the service is asked whether that still holds.
     pub(super) asks: bool,
+    /// Where it stands in the Redis, if it is kept in one.
+    pub(super) shelf: Option<Shelf>,
 }

@@ -70,6 +70,7 @@ impl MediaType {
 pub(super) struct Recorder {
     fetch: Fetch,
     zone: Arc<super::zone::Zone>,
+    redis: Option<Arc<super::redis::RedisStore>>,
     /// `None`: it is larger than what is kept.
     noted: Option<Noted>,
     vary: Vec<String>,
@@ -104,6 +105,7 @@ impl Recorder {
         let mut recorder = Self {
             fetch,
             zone: Arc::clone(&cache.zone),
+            redis: cache.redis.clone(),
             noted: None,
             vary,
             now_ms,
@@ -186,6 +188,9 @@ impl BodyFilter for Recorder {
                 body: noted.body.into(),
                 times: noted.times,
             };
+            if let (Some(redis), Some(shelf)) = (&self.redis, &self.fetch.shelf) {
+                redis.keep(shelf, &self.vary, &self.fetch.request, &entry, &self.zone);
+            }
             self.zone
                 .store(&self.fetch.key, &self.vary, &self.fetch.request, entry);
         }

@@ -197,7 +197,7 @@ impl Zone {
         }
         let names: Arc<[String]> = vary.into();
         // One that no process before this one has used: what is on a disk under it was to be forgotten.
-        let salt = now_ms << 12 | self.salt.fetch_add(1, Ordering::Relaxed) & 0xfff;
+        let salt = self.new_salt(now_ms);
         let slot = Slot::Vary {
             names: Arc::clone(&names),
             salt,
@@ -205,6 +205,11 @@ impl Zone {
         };
         self.keep(key, slot);
         (names, salt)
+    }
+
+    /// A salt that no earlier list of headers has had.
+    pub(super) fn new_salt(&self, now_ms: u64) -> u64 {
+        now_ms << 12 | self.salt.fetch_add(1, Ordering::Relaxed) & 0xfff
     }
 
     /// Records that no call should wait for this key, unless there is a response.
@@ -329,7 +334,7 @@ impl Slot {
 }
 
 /// The key of the responses to requests that are alike in these headers.
-fn variant_key(key: &Key, names: &[String], salt: u64, request: &Headers) -> Key {
+pub(super) fn variant_key(key: &Key, names: &[String], salt: u64, request: &Headers) -> Key {
     let mut digest = super::key::Digest::new();
     digest.part(key);
     digest.part(&salt.to_le_bytes());

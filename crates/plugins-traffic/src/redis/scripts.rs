@@ -2,12 +2,7 @@
 
 use std::sync::LazyLock;
 use weir_plugin::RedisScript;
-
-fn script(text: &'static str) -> RedisScript {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    let sha1 = data_encoding::HEXLOWER.encode(digest.as_ref());
-    RedisScript { text, sha1 }
-}
+use weir_plugins_shared::redis::script;
 
 /// Checks windows, and counts a call in all of them if none is exhausted.
 ///

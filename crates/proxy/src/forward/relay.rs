@@ -6,7 +6,7 @@ use super::error::RelayError;
 use super::pump::{Background, Pump};
 use crate::buffer::BUFFER_BYTES;
 use crate::multiplex::stream::Stream;
-use crate::outcome::ConnectionFate;
+use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::reply::{extend_via, push_via};
 use crate::serve::RequestContext;
 use std::io;
@@ -67,6 +67,10 @@ impl RequestContext<'_> {
             }
             _ => (self.replacement(head)).map(|body| self.exchange.response.filter_whole(body)),
         };
+        let replaced = match self.exchange.response.waits {
+            true => Box::pin(self.wait_before_head(plan, replaced)).await?,
+            false => replaced,
+        };
         let framing = self.outgoing_framing(head, replaced.as_deref());
         if !plan.route.chain.steps.is_empty() {
             self.forget_response_framing(framing);
@@ -100,6 +104,20 @@ impl RequestContext<'_> {
             // Where the end of the connection would be the end of the body, only a reset tells that it is not.
             Err(_) if framing == Framing::UntilClose => Err(ConnectionFate::Reset.into()),
             Err(_) => Err(ConnectionFate::Close.into()),
+        }
+    }
+
+    /// Lets filters wait, who see and may replace a body that is whole. A part of one that has passed already goes first.
+    async fn wait_before_head(
+        &mut self,
+        plan: &ForwardPlan<'_>,
+        replaced: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, RelayError> {
+        self.exchange.response.replaced_body = replaced;
+        match self.run_response_waits(&plan.route.chain).await {
+            Ok(()) => Ok(self.exchange.response.replaced_body.take()),
+            Err(ShortCircuit::Gone) => Err(RelayError::Cut(ConnectionFate::Close)),
+            Err(answer) => Err(RelayError::Refused(answer)),
         }
     }
 

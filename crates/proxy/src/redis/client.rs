@@ -15,6 +15,8 @@ use weir_telemetry::redis::RedisServerStats;
 
 /// Most waiting calls whose answers are dropped.
 const MAX_POSTS: usize = 4 * 1024;
+/// Most bytes of those.
+const MAX_POSTED_BYTES: usize = 32 << 20;
 /// How long those wait that could not be sent.
 const POST_PAUSE: Duration = Duration::from_millis(100);
 /// For how long one is tried to be sent.
@@ -27,6 +29,8 @@ pub struct Client {
     way: Topology,
     posts: RefCell<VecDeque<FireAndForget>>,
     posted: Notify,
+    /// Bytes of the posts that are not done with.
+    posted_bytes: Cell<usize>,
     /// Posts that have been taken from the list and are not done with.
     posting: Cell<bool>,
     closed: Cell<bool>,
@@ -67,6 +71,7 @@ impl Client {
             way,
             posts: RefCell::default(),
             posted: Notify::new(),
+            posted_bytes: Cell::new(0),
             posting: Cell::new(false),
             closed: Cell::new(false),
             used: Cell::new(Instant::now()),
@@ -224,11 +229,19 @@ impl Client {
         self.posting.get() || !self.posts.borrow().is_empty()
     }
 
+    /// A post is done with.
+    fn forget(&self, post: &FireAndForget) {
+        let left = self.posted_bytes.get().saturating_sub(post.call.size());
+        self.posted_bytes.set(left);
+    }
+
     /// Puts posts back that could not be sent, before those that have come since.
     fn keep(&self, mut left: VecDeque<FireAndForget>) {
         let mut posts = self.posts.borrow_mut();
         left.append(&mut posts);
-        left.truncate(MAX_POSTS);
+        for dropped in left.drain(MAX_POSTS.min(left.len())..) {
+            self.forget(&dropped);
+        }
         *posts = left;
     }
 }
@@ -236,7 +249,9 @@ impl Client {
 impl RedisPublisher for Client {
     fn post(&self, call: RedisCall) {
         let mut posts = self.posts.borrow_mut();
-        if posts.len() < MAX_POSTS && !self.closed.get() {
+        let bytes = self.posted_bytes.get() + call.size();
+        if posts.len() < MAX_POSTS && bytes <= MAX_POSTED_BYTES && !self.closed.get() {
+            self.posted_bytes.set(bytes);
             let since = Instant::now();
             posts.push_back(FireAndForget { call, since });
             self.posted.notify_one();
@@ -269,6 +284,8 @@ async fn send_posts(client: Rc<Client>) {
                 let may_again = !was_sent || post.call.is_repeatable;
                 if !is_done && may_again && post.since.elapsed() < POST_TIMEOUT {
                     left.push_back(post);
+                } else {
+                    client.forget(&post);
                 }
             }
             if client.closed.get() {

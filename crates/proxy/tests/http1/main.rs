@@ -22,6 +22,7 @@ mod request_limits;
 mod response_framing;
 mod upgrade;
 mod upstreams;
+mod waiting_responses;
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/mod.rs"]

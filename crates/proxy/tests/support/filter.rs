@@ -9,8 +9,8 @@ use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
     ConversationTls, Dialogue, Elsewhere, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget,
-    MessageFault, MessageFilter, MessageKind, Outcome, Phases, Plugin, Received, Reply, Step, Subrequest,
-    Suspend, WebSocketSide,
+    MessageFault, MessageFilter, MessageKind, Outcome, Phases, Plugin, Received, RefusalKind, Reply, Step,
+    Subrequest, Suspend, WebSocketSide,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -22,7 +22,8 @@ use weir_plugin::{
 /// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
 /// answer in a request header; with `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and tells the line that comes back in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
 /// `panic_in` (`request`, `response` or `body`). `ask_certificate`: clients are asked for a certificate; tells in a request
-/// header how many they have shown.
+/// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
+/// before the response goes on; of `ask` and `talk` the port is beside.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -48,6 +49,7 @@ struct PuppetFilter {
     log: Option<(Arc<LogTarget>, usize)>,
     panic: Option<(String, String)>,
     ask_certificate: bool,
+    response_wait: Option<(String, u16)>,
 }
 
 /// Bounds messages of WebSockets, and refuses those with a `!`.
@@ -180,6 +182,7 @@ impl Plugin for Puppet {
             log: super::log_target(&config["log"]),
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
             ask_certificate: config["ask_certificate"].as_bool().unwrap_or(false),
+            response_wait: serde_json::from_value(config["response_wait"].clone()).unwrap_or_default(),
         }))
     }
 }
@@ -269,6 +272,38 @@ impl Filter for PuppetFilter {
             let target = Arc::clone(target);
             out.push(LogEntry { target, bytes });
         }
+    }
+
+    fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {
+        let Some((what, port)) = &self.response_wait else {
+            return Outcome::Continue;
+        };
+        let has_waited = exchange.filter_state.take::<_, Waited>(self).is_some();
+        exchange.filter_state.put(self, Waited);
+        let told = match (what.as_str(), has_waited) {
+            ("time", false) => return Outcome::Suspend(Suspend::time(Duration::from_millis(1))),
+            ("delay", false) => return Outcome::Delay(Duration::from_millis(1)),
+            ("ask", false) => return Outcome::Subrequest(Box::new(question(*port, None))),
+            ("talk", false) => return Outcome::Converse(Box::new(conversation(*port))),
+            ("reply", false) if !exchange.response.is_gateway => {
+                return Outcome::Reply(Box::new(Reply::new(299, "text/plain", "instead")));
+            }
+            ("refuse", false) if !exchange.response.is_gateway => {
+                return Outcome::refuse(RefusalKind::UpstreamFailed);
+            }
+            ("ask", true) => match exchange.subrequest_response.take().flatten() {
+                Some(answer) => answer.body,
+                None => b"none".to_vec(),
+            },
+            ("talk", true) => match exchange.filter_state.take_answer::<String>().flatten() {
+                Some(line) => line.into_bytes(),
+                None => b"none".to_vec(),
+            },
+            ("body", _) => exchange.response.replaced_body.clone().unwrap_or_default(),
+            _ => b"waited".to_vec(),
+        };
+        exchange.response.headers.append(b"X-Waited", &told);
+        Outcome::Continue
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
@@ -371,6 +406,10 @@ impl Filter for PuppetFilter {
         }
         if self.double {
             exchange.response.body_filters.push(Double);
+        }
+        if let Some((what, _)) = &self.response_wait {
+            exchange.response.waits = true;
+            exchange.response.hold = (what == "body").then_some(BufferResponse::Whole(64));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod apisix;
 mod away;
+mod caches;
 mod dialects;
 mod places;
 mod settled;

@@ -312,9 +312,14 @@ impl Drop for Gateway {
 
 /// Calls a path on a connection of its own.
 pub fn get(address: &str, path: &str, headers: &str) -> (u16, String) {
+    send(address, "GET", path, headers)
+}
+
+/// The same with any method.
+pub fn send(address: &str, method: &str, path: &str, headers: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(TIMEOUT)).expect("set");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");

@@ -1,0 +1,259 @@
+//! Responses in a Redis, which gateways share: how they are looked for, kept and forgotten there.
+//!
+//! In memory stand only marks of what is not kept, and responses for calls that wait for another call of this gateway. A
+//! Redis that is away answers nothing: calls then go to the service, and nothing is kept.
+
+use super::disk_codec;
+use super::entry::{Entry, Freshness, Key, Slot};
+use super::filter::{CacheFilter, Waited};
+use super::zone::{Look, Zone, variant_key};
+use data_encoding::HEXLOWER;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+use weir_plugin::{
+    Exchange, Headers, Outcome, RedisCall, RedisCommand, RedisPublisher, RedisScript, RedisServer,
+};
+use weir_plugins_shared::redis::script;
+
+/// Memory of an instance with a Redis. A body may have a thirty-second part of it.
+pub(super) const MEMORY_BYTES: usize = 16 << 20;
+/// Most bytes of a response with its headers. An answer of a Redis has at most a mebibyte.
+const MAX_VALUE: usize = 1_000_000;
+/// How long a response is kept at least that the service can be asked about.
+const LEAST_MS: u64 = 60_000;
+
+/// Gives what stands under a key.
+static GET: LazyLock<RedisScript> = LazyLock::new(|| script("return {redis.call('GET', KEYS[1])}"));
+/// Keeps a value under a key for so many milliseconds.
+static SET: LazyLock<RedisScript> =
+    LazyLock::new(|| script("redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {}"));
+/// Keeps the list of headers by which responses differ under the first key, and one of them under the second. The list
+/// stays as long as the response that stays longest.
+static SET_VARIANT: LazyLock<RedisScript> = LazyLock::new(|| {
+    script(
+        "local left = redis.call('PTTL', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(left, tonumber(ARGV[3])))
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return {}",
+    )
+});
+/// Forgets a key. Answers with the number of those that there were.
+static FORGET: LazyLock<RedisScript> = LazyLock::new(|| script("return {redis.call('DEL', KEYS[1])}"));
+
+/// Responses in a Redis.
+pub(super) struct RedisStore {
+    server: Arc<RedisServer>,
+    /// What all keys begin with.
+    prefix: Vec<u8>,
+}
+
+/// The headers by which responses differ, and the salt of their keys.
+type Variants = (Arc<[String]>, u64);
+
+/// Where the response to a call stands.
+pub(super) struct Shelf {
+    outlet: Rc<dyn RedisPublisher>,
+    base: Key,
+    variants: Option<Variants>,
+}
+
+/// What came of looking for a response.
+pub(super) enum Lookup {
+    /// The call waits for the Redis.
+    Wait(Outcome),
+    /// What there is, and where the response belongs.
+    Known(Look, Shelf),
+    /// The Redis is away.
+    Away,
+}
+
+/// That the Redis was asked for what stands under a key.
+struct Asked {
+    place: Key,
+    variants: Option<Variants>,
+}
+
+/// That the Redis is to forget a key, or was asked to.
+pub(super) enum Forgetting {
+    Due(Key),
+    Asked,
+}
+
+impl RedisStore {
+    pub(super) fn new(server: RedisServer, prefix: &str, zone: &str) -> Self {
+        Self {
+            server: Arc::new(server),
+            prefix: format!("{prefix}:cache:{zone}:").into_bytes(),
+        }
+    }
+
+    /// Looks for the response to a call. Called again after each wait.
+    pub(super) fn look(
+        &self,
+        cache: &CacheFilter,
+        exchange: &mut Exchange,
+        key: &Key,
+        now_ms: u64,
+    ) -> Lookup {
+        let Some(asked) = exchange.filter_state.take::<_, Asked>(cache) else {
+            return self.ask(cache, exchange, key, *key, None);
+        };
+        let Some(answer) = exchange.redis.take().flatten() else {
+            return Lookup::Away;
+        };
+        let found = answer.texts.first().and_then(|text| disk_codec::read(text));
+        let look = match found {
+            Some(Slot::Vary { names, salt, .. }) if asked.variants.is_none() => {
+                let place = variant_key(key, &names, salt, &exchange.request.headers);
+                return self.ask(cache, exchange, key, place, Some((names, salt)));
+            }
+            Some(Slot::Response { entry, .. }) => {
+                let freshness = entry.times.freshness(now_ms);
+                Look::Found(entry, freshness, asked.place)
+            }
+            _ => look_here(cache, exchange, key, asked.place, now_ms),
+        };
+        let shelf = Shelf {
+            outlet: answer.outlet,
+            base: *key,
+            variants: asked.variants,
+        };
+        Lookup::Known(look, shelf)
+    }
+
+    fn ask(
+        &self,
+        cache: &CacheFilter,
+        exchange: &mut Exchange,
+        base: &Key,
+        place: Key,
+        variants: Option<Variants>,
+    ) -> Lookup {
+        let mut call = self.call(&GET);
+        self.put_key(&mut call, base, variants.as_ref().map(|_| &place));
+        call.gives_texts = true;
+        call.is_repeatable = true;
+        exchange.filter_state.put(cache, Asked { place, variants });
+        Lookup::Wait(run(call))
+    }
+
+    /// Keeps a response that a call has fetched. `vary`: the request headers by which responses differ.
+    pub(super) fn keep(&self, shelf: &Shelf, vary: &[String], request: &Headers, entry: &Entry, zone: &Zone) {
+        let response = response_slot(entry);
+        let Some(value) = disk_codec::write(&response).filter(|value| value.len() <= MAX_VALUE) else {
+            return;
+        };
+        let life = life_ms(entry);
+        if vary.is_empty() {
+            return self.set(shelf, None, &value, life);
+        }
+        let known = shelf.variants.clone().filter(|(names, _)| names[..] == *vary);
+        let (names, salt) = known.unwrap_or_else(|| (vary.into(), zone.new_salt(entry.times.stored)));
+        let place = variant_key(&shelf.base, &names, salt, request);
+        let list = Slot::Vary {
+            names,
+            salt,
+            latest: None,
+        };
+        let Some(list) = disk_codec::write(&list) else {
+            return;
+        };
+        let mut call = self.call(&SET_VARIANT);
+        self.put_key(&mut call, &shelf.base, None);
+        self.put_key(&mut call, &shelf.base, Some(&place));
+        call.argument(&[&list]);
+        call.argument(&[&value]);
+        call.number(life);
+        shelf.outlet.post(call);
+    }
+
+    /// Keeps a response again where it stands, with newer headers or times.
+    pub(super) fn renew(&self, shelf: &Shelf, place: &Key, entry: &Entry) {
+        if let Some(value) = disk_codec::write(&response_slot(entry)).filter(|value| value.len() <= MAX_VALUE)
+        {
+            let variant = shelf.variants.as_ref().map(|_| place);
+            self.set(shelf, variant, &value, life_ms(entry));
+        }
+    }
+
+    fn set(&self, shelf: &Shelf, variant: Option<&Key>, value: &[u8], life_ms: u64) {
+        let mut call = self.call(&SET);
+        self.put_key(&mut call, &shelf.base, variant);
+        call.argument(&[value]);
+        call.number(life_ms);
+        shelf.outlet.post(call);
+    }
+
+    /// Forgets what stands under a key, and all variants of it.
+    pub(super) fn forget(&self, key: &Key) -> Outcome {
+        run(self.forget_call(key))
+    }
+
+    /// The same, without waiting for it.
+    pub(super) fn forget_later(&self, shelf: &Shelf) {
+        shelf.outlet.post(self.forget_call(&shelf.base));
+    }
+
+    fn forget_call(&self, key: &Key) -> RedisCall {
+        let mut call = self.call(&FORGET);
+        self.put_key(&mut call, key, None);
+        call.is_repeatable = true;
+        call
+    }
+
+    fn call(&self, script: &'static RedisScript) -> RedisCall {
+        RedisCall::new(&self.server, script)
+    }
+
+    /// All keys of one response have one hash tag, so that they stand on one node of a cluster.
+    fn put_key(&self, call: &mut RedisCall, base: &Key, variant: Option<&Key>) {
+        let base = HEXLOWER.encode(base);
+        match variant {
+            None => call.key(&[&self.prefix, b"{", base.as_bytes(), b"}"]),
+            Some(variant) => {
+                let variant = HEXLOWER.encode(variant);
+                let parts = [
+                    &self.prefix,
+                    &b"{"[..],
+                    base.as_bytes(),
+                    b"}:",
+                    variant.as_bytes(),
+                ];
+                call.key(&parts);
+            }
+        }
+    }
+}
+
+/// What memory knows where the Redis has nothing: that the response is not kept, or for a call that has waited for
+/// another one, what that one has just fetched.
+fn look_here(cache: &CacheFilter, exchange: &mut Exchange, key: &Key, place: Key, now_ms: u64) -> Look {
+    let has_waited = exchange.filter_state.get_mut::<_, Waited>(cache).is_some();
+    match cache.zone.look(key, &exchange.request.headers, now_ms) {
+        Look::Pass(_) => Look::Pass(place),
+        Look::Found(entry, Freshness::Fresh, own)
+            if has_waited && entry.times.stored.saturating_add(cache.config.wait_ms) >= now_ms =>
+        {
+            Look::Found(entry, Freshness::Fresh, own)
+        }
+        _ => Look::Nothing(place),
+    }
+}
+
+fn response_slot(entry: &Entry) -> Slot {
+    Slot::Response {
+        entry: Arc::new(entry.clone()),
+        used: AtomicBool::new(false),
+    }
+}
+
+fn life_ms(entry: &Entry) -> u64 {
+    let times = &entry.times;
+    let least = if entry.has_validator() { LEAST_MS } else { 1 };
+    times.keep.saturating_sub(times.age).max(least)
+}
+
+fn run(call: RedisCall) -> Outcome {
+    Outcome::Redis(Box::new(RedisCommand::Run(call)))
+}

@@ -1,4 +1,4 @@
-//! How plugins are told of a Redis: its options, and what is wrong with them. What is done there belongs to the plugins,
+//! The options of plugins that use a Redis, and what is wrong with them. What is done there belongs to the plugins,
 //! and the connections to the engine.
 
 use crate::config_checks::ConfigErrors;

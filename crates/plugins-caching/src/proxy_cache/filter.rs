@@ -8,7 +8,7 @@ use super::flight::Seat;
 use super::key::KeyMaker;
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, hides};
-use super::redis::{Forgetting, Lookup, RedisStore};
+use super::redis::{Forgetting, Here, Lookup, RedisStore};
 use super::zone::{Look, Zone};
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct CacheFilter {
 }
 
 /// That a call has waited for another one.
-pub(super) struct Waited;
+struct Waited;
 
 /// How often a call has waited for the disk.
 struct DiskWaits(u8);
@@ -349,13 +349,20 @@ impl Filter for CacheFilter {
         }
         let now_ms = exchange.unix_ms();
         let key = self.keys.of(exchange);
-        let (look, shelf) = match &self.redis {
+        let (look, location) = match &self.redis {
             None => (self.zone.look(&key, &exchange.request.headers, now_ms), None),
-            Some(redis) => match redis.look(self, exchange, &key, now_ms) {
-                Lookup::Wait(outcome) => return outcome,
-                Lookup::Known(look, shelf) => (look, Some(shelf)),
-                Lookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
-            },
+            Some(redis) => {
+                let has_waited = exchange.filter_state.get_mut::<_, Waited>(self).is_some();
+                let here = Here {
+                    zone: &self.zone,
+                    waited_ms: has_waited.then_some(self.config.wait_ms),
+                };
+                match redis.look(exchange, &key, now_ms, &here) {
+                    Lookup::Wait(outcome) => return outcome,
+                    Lookup::Known(look, location) => (look, Some(location)),
+                    Lookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
+                }
+            }
         };
         let (told, stored, place, shares) = match look {
             Look::Found(entry, freshness, place) => {
@@ -400,7 +407,7 @@ impl Filter for CacheFilter {
             request,
             stored: stored.filter(|_| !is_for_service),
             asks: false,
-            shelf,
+            location,
         };
         self.fetch(exchange, fetch, told, shares && is_answerable, now_ms)
     }

@@ -101,13 +101,13 @@ impl CacheFilter {
         };
         self.answer_with(exchange, &entry, Some(&fetch.request));
         let judged = self.times(exchange, &entry.headers, entry.status, &fetch, now_ms);
-        let redis = self.redis.as_ref().zip(fetch.shelf.as_ref());
+        let redis = self.redis.as_ref().zip(fetch.location.as_ref());
         match (judged, redis) {
-            (Some(times), Some((redis, shelf))) => {
-                redis.renew(shelf, &fetch.place, &Entry { times, ..entry });
+            (Some(times), Some((redis, location))) => {
+                redis.renew(location, &fetch.place, &Entry { times, ..entry });
             }
             (Some(times), None) => self.zone.renew(&fetch.place, Entry { times, ..entry }),
-            (None, Some((redis, shelf))) => redis.forget_later(shelf),
+            (None, Some((redis, location))) => redis.forget_later(location),
             (None, None) => drop(self.zone.purge(&fetch.place)),
         }
         CacheStatus::Revalidated

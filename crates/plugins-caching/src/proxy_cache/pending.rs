@@ -3,7 +3,7 @@
 use super::Words;
 use super::entry::{Entry, Key};
 use super::flight::FetchLeader;
-use super::redis::Shelf;
+use super::redis::Location;
 use std::sync::Arc;
 use weir_plugin::Headers;
 
@@ -64,5 +64,5 @@ pub(super) struct Fetch {
     /// Whether the service is asked whether that still holds.
     pub(super) asks: bool,
     /// Where it stands in the Redis, if it is kept in one.
-    pub(super) shelf: Option<Shelf>,
+    pub(super) location: Option<Location>,
 }

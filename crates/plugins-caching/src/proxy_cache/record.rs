@@ -188,8 +188,8 @@ impl BodyFilter for Recorder {
                 body: noted.body.into(),
                 times: noted.times,
             };
-            if let (Some(redis), Some(shelf)) = (&self.redis, &self.fetch.shelf) {
-                redis.keep(shelf, &self.vary, &self.fetch.request, &entry, &self.zone);
+            if let (Some(redis), Some(location)) = (&self.redis, &self.fetch.location) {
+                redis.keep(location, &self.vary, &self.fetch.request, &entry, &self.zone);
             }
             self.zone
                 .store(&self.fetch.key, &self.vary, &self.fetch.request, entry);

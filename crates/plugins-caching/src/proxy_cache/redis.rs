@@ -5,7 +5,6 @@
 
 use super::disk_codec;
 use super::entry::{Entry, Freshness, Key, Slot};
-use super::filter::{CacheFilter, Waited};
 use super::zone::{Look, Zone, variant_key};
 use data_encoding::HEXLOWER;
 use std::rc::Rc;
@@ -52,7 +51,7 @@ pub(super) struct RedisStore {
 type Variants = (Arc<[String]>, u64);
 
 /// Where the response to a call stands.
-pub(super) struct Shelf {
+pub(super) struct Location {
     outlet: Rc<dyn RedisPublisher>,
     base: Key,
     variants: Option<Variants>,
@@ -63,7 +62,7 @@ pub(super) enum Lookup {
     /// The call waits for the Redis.
     Wait(Outcome),
     /// What there is, and where the response belongs.
-    Known(Look, Shelf),
+    Known(Look, Location),
     /// The Redis is away.
     Away,
 }
@@ -89,15 +88,9 @@ impl RedisStore {
     }
 
     /// Looks for the response to a call. Called again after each wait.
-    pub(super) fn look(
-        &self,
-        cache: &CacheFilter,
-        exchange: &mut Exchange,
-        key: &Key,
-        now_ms: u64,
-    ) -> Lookup {
-        let Some(asked) = exchange.filter_state.take::<_, Asked>(cache) else {
-            return self.ask(cache, exchange, key, *key, None);
+    pub(super) fn look(&self, exchange: &mut Exchange, key: &Key, now_ms: u64, here: &Here<'_>) -> Lookup {
+        let Some(asked) = exchange.filter_state.take::<_, Asked>(self) else {
+            return self.ask(exchange, key, *key, None);
         };
         let Some(answer) = exchange.redis.take().flatten() else {
             return Lookup::Away;
@@ -106,51 +99,51 @@ impl RedisStore {
         let look = match found {
             Some(Slot::Vary { names, salt, .. }) if asked.variants.is_none() => {
                 let place = variant_key(key, &names, salt, &exchange.request.headers);
-                return self.ask(cache, exchange, key, place, Some((names, salt)));
+                return self.ask(exchange, key, place, Some((names, salt)));
             }
             Some(Slot::Response { entry, .. }) => {
                 let freshness = entry.times.freshness(now_ms);
                 Look::Found(entry, freshness, asked.place)
             }
-            _ => look_here(cache, exchange, key, asked.place, now_ms),
+            _ => here.look(&exchange.request.headers, key, asked.place, now_ms),
         };
-        let shelf = Shelf {
+        let location = Location {
             outlet: answer.outlet,
             base: *key,
             variants: asked.variants,
         };
-        Lookup::Known(look, shelf)
+        Lookup::Known(look, location)
     }
 
-    fn ask(
-        &self,
-        cache: &CacheFilter,
-        exchange: &mut Exchange,
-        base: &Key,
-        place: Key,
-        variants: Option<Variants>,
-    ) -> Lookup {
+    fn ask(&self, exchange: &mut Exchange, base: &Key, place: Key, variants: Option<Variants>) -> Lookup {
         let mut call = self.call(&GET);
         self.put_key(&mut call, base, variants.as_ref().map(|_| &place));
         call.gives_texts = true;
         call.is_repeatable = true;
-        exchange.filter_state.put(cache, Asked { place, variants });
+        exchange.filter_state.put(self, Asked { place, variants });
         Lookup::Wait(run(call))
     }
 
     /// Keeps a response that a call has fetched. `vary`: the request headers by which responses differ.
-    pub(super) fn keep(&self, shelf: &Shelf, vary: &[String], request: &Headers, entry: &Entry, zone: &Zone) {
+    pub(super) fn keep(
+        &self,
+        location: &Location,
+        vary: &[String],
+        request: &Headers,
+        entry: &Entry,
+        zone: &Zone,
+    ) {
         let response = response_slot(entry);
         let Some(value) = disk_codec::write(&response).filter(|value| value.len() <= MAX_VALUE) else {
             return;
         };
         let life = life_ms(entry);
         if vary.is_empty() {
-            return self.set(shelf, None, &value, life);
+            return self.set(location, None, &value, life);
         }
-        let known = shelf.variants.clone().filter(|(names, _)| names[..] == *vary);
+        let known = location.variants.clone().filter(|(names, _)| names[..] == *vary);
         let (names, salt) = known.unwrap_or_else(|| (vary.into(), zone.new_salt(entry.times.stored)));
-        let place = variant_key(&shelf.base, &names, salt, request);
+        let place = variant_key(&location.base, &names, salt, request);
         let list = Slot::Vary {
             names,
             salt,
@@ -160,29 +153,29 @@ impl RedisStore {
             return;
         };
         let mut call = self.call(&SET_VARIANT);
-        self.put_key(&mut call, &shelf.base, None);
-        self.put_key(&mut call, &shelf.base, Some(&place));
+        self.put_key(&mut call, &location.base, None);
+        self.put_key(&mut call, &location.base, Some(&place));
         call.argument(&[&list]);
         call.argument(&[&value]);
         call.number(life);
-        shelf.outlet.post(call);
+        location.outlet.post(call);
     }
 
     /// Keeps a response again where it stands, with newer headers or times.
-    pub(super) fn renew(&self, shelf: &Shelf, place: &Key, entry: &Entry) {
+    pub(super) fn renew(&self, location: &Location, place: &Key, entry: &Entry) {
         if let Some(value) = disk_codec::write(&response_slot(entry)).filter(|value| value.len() <= MAX_VALUE)
         {
-            let variant = shelf.variants.as_ref().map(|_| place);
-            self.set(shelf, variant, &value, life_ms(entry));
+            let variant = location.variants.as_ref().map(|_| place);
+            self.set(location, variant, &value, life_ms(entry));
         }
     }
 
-    fn set(&self, shelf: &Shelf, variant: Option<&Key>, value: &[u8], life_ms: u64) {
+    fn set(&self, location: &Location, variant: Option<&Key>, value: &[u8], life_ms: u64) {
         let mut call = self.call(&SET);
-        self.put_key(&mut call, &shelf.base, variant);
+        self.put_key(&mut call, &location.base, variant);
         call.argument(&[value]);
         call.number(life_ms);
-        shelf.outlet.post(call);
+        location.outlet.post(call);
     }
 
     /// Forgets what stands under a key, and all variants of it.
@@ -191,8 +184,8 @@ impl RedisStore {
     }
 
     /// The same, without waiting for it.
-    pub(super) fn forget_later(&self, shelf: &Shelf) {
-        shelf.outlet.post(self.forget_call(&shelf.base));
+    pub(super) fn forget_later(&self, location: &Location) {
+        location.outlet.post(self.forget_call(&location.base));
     }
 
     fn forget_call(&self, key: &Key) -> RedisCall {
@@ -226,18 +219,30 @@ impl RedisStore {
     }
 }
 
-/// What memory knows where the Redis has nothing: that the response is not kept, or for a call that has waited for
-/// another one, what that one has just fetched.
-fn look_here(cache: &CacheFilter, exchange: &mut Exchange, key: &Key, place: Key, now_ms: u64) -> Look {
-    let has_waited = exchange.filter_state.get_mut::<_, Waited>(cache).is_some();
-    match cache.zone.look(key, &exchange.request.headers, now_ms) {
-        Look::Pass(_) => Look::Pass(place),
-        Look::Found(entry, Freshness::Fresh, own)
-            if has_waited && entry.times.stored.saturating_add(cache.config.wait_ms) >= now_ms =>
-        {
-            Look::Found(entry, Freshness::Fresh, own)
+/// What this gateway's memory has for a call.
+pub(super) struct Here<'c> {
+    pub(super) zone: &'c Zone,
+    /// The call has waited for another one, at most for so many milliseconds.
+    pub(super) waited_ms: Option<u64>,
+}
+
+impl Here<'_> {
+    /// What memory knows if the Redis has nothing: that the response is not kept, or for a call that has waited for
+    /// another one, what that one has just fetched.
+    fn look(&self, request: &Headers, key: &Key, place: Key, now_ms: u64) -> Look {
+        let is_awaited = |entry: &Entry| {
+            let longest = self
+                .waited_ms
+                .map(|wait_ms| entry.times.stored.saturating_add(wait_ms));
+            longest.is_some_and(|until_ms| until_ms >= now_ms)
+        };
+        match self.zone.look(key, request, now_ms) {
+            Look::Pass(_) => Look::Pass(place),
+            Look::Found(entry, Freshness::Fresh, own) if is_awaited(&entry) => {
+                Look::Found(entry, Freshness::Fresh, own)
+            }
+            _ => Look::Nothing(place),
         }
-        _ => Look::Nothing(place),
     }
 }
 

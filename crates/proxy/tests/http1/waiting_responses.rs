@@ -24,7 +24,7 @@ fn responses_wait_for_filters() {
         // The response work runs on the answer that takes its place, and may wait once more.
         ("reply", answer("abc"), 299, "waited", "instead"),
         ("refuse", answer("abc"), 502, "waited", "upstream_failed"),
-        // Nobody listens there.
+        // There is no server.
         ("ask", answer("abc"), 200, "none", "abc"),
         ("talk", answer("abc"), 200, "none", "abc"),
     ] {

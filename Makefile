@@ -11,7 +11,7 @@ CONSOLE_ARGS ?=
 # What `make deps` installs for: build, console, browser, test, clients, bench, fuzz, dist.
 FOR ?= build test browser
 
-.PHONY: help deps run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro fuzz dist release generate
+.PHONY: help deps run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro bench-analytics fuzz dist release generate
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -81,6 +81,10 @@ bench: ## A1 to A4 and N4 beside NGINX, HAProxy, Envoy; BENCH_ARGS="all", or "A1
 bench-micro: ## What the pieces of a call cost by themselves; BENCH_ARGS="plugins" to choose
 	@scripts/deps check build
 	$(CARGO) bench --locked -p weir-bench --bench pieces -- $(BENCH_ARGS)
+
+bench-analytics: ## Analytics of 30 days and 8,000 keys: size of the file, times of queries, cost of counting
+	@scripts/deps check build
+	$(CARGO) bench --locked -p weir-analytics --bench store -- $(BENCH_ARGS)
 
 fuzz: ## Fuzz every parser for a minute each; SECONDS_EACH=600 for longer
 	@scripts/deps check build fuzz

@@ -110,15 +110,19 @@ impl Sums {
     }
 
     fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {
-        let mask = reader.number()?;
+        let mut mask = reader.number()?;
         if mask >> FIELDS != 0 {
             return Err(Damaged);
         }
-        let mut read = Self::default();
-        for place in (0..FIELDS).filter(|place| mask >> place & 1 == 1) {
-            read.0[place] = reader.number()?;
+        while mask != 0 {
+            let place = mask.trailing_zeros() as usize;
+            let (value, known) = (reader.number()?, &mut self.0[place]);
+            *known = match place == Field::Longest as usize {
+                true => (*known).max(value),
+                false => known.saturating_add(value),
+            };
+            mask &= mask - 1;
         }
-        self.merge(&read);
         Ok(())
     }
 

@@ -74,9 +74,23 @@ impl Sketch {
             self.0.clone_from(&other.0);
             return;
         }
+        let mut place = 0;
         for (bucket, count) in &other.0 {
-            self.add_to(*bucket, *count);
+            place = self.add_from(place, *bucket, *count);
         }
+    }
+
+    /// Adds counts to a bucket that stands at a place or behind it. Gives the place behind the bucket: who adds buckets in
+    /// their order looks through all of them once.
+    fn add_from(&mut self, mut place: usize, bucket: u16, count: u64) -> usize {
+        while self.0.get(place).is_some_and(|(known, _)| *known < bucket) {
+            place += 1;
+        }
+        match self.0.get_mut(place) {
+            Some((known, sum)) if *known == bucket => *sum = sum.saturating_add(count),
+            _ => self.0.insert(place, (bucket, count)),
+        }
+        place + 1
     }
 
     /// How many durations were added.
@@ -121,7 +135,7 @@ impl Sketch {
     /// The bytes are damaged. Counts before the damage are added.
     pub fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {
         let length: usize = reader.small()?;
-        let mut bucket = 0_u64;
+        let (mut bucket, mut place) = (0_u64, 0);
         for _ in 0..length {
             let count = reader.number()?;
             if count & 1 == 1 {
@@ -130,7 +144,7 @@ impl Sketch {
             if bucket >= u64::from(BUCKETS) {
                 return Err(Damaged);
             }
-            self.add_to(bucket as u16, count >> 1);
+            place = self.add_from(place, bucket as u16, count >> 1);
             bucket += 1;
         }
         Ok(())

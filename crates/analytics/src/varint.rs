@@ -49,7 +49,19 @@ impl<'b> Reader<'b> {
     ///
     /// # Errors
     /// There is none, or it has more than 64 bits.
+    #[inline]
     pub fn number(&mut self) -> Result<u64, Damaged> {
+        // Most numbers have one byte.
+        match self.0 {
+            [first, rest @ ..] if *first < 0x80 => {
+                self.0 = rest;
+                Ok(u64::from(*first))
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, Damaged> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

@@ -84,7 +84,7 @@ impl Reading<'_> {
     fn totals(&self, plan: &Plan, names: &mut Names) -> Result<Frames, StoreError> {
         let mut frames = Frames::new(plan);
         self.read(plan, None, &Apart::All, names, |group, _, part| {
-            frames.add(group, part)
+            Ok(frames.add(group, part)?)
         })?;
         Ok(frames)
     }
@@ -106,9 +106,7 @@ impl Reading<'_> {
             Some(step),
             &Apart::Only(&shown),
             names,
-            |group, at, part| {
-                frames.add_to_step(plan, group, at, part);
-            },
+            |group, at, part| Ok(frames.add_to_step(plan, group, at, part)?),
         )
     }
 
@@ -139,7 +137,7 @@ impl Reading<'_> {
         step: Option<u64>,
         apart: &Apart<'_>,
         names: &mut Names,
-        mut add: impl FnMut(GroupKey, u64, Part<'_>),
+        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let Source::Cube(cube) = plan.source else {
             return self.callers(plan, step, apart, names, add);
@@ -169,7 +167,7 @@ impl Reading<'_> {
                 for field in &fields {
                     cell.sums.add(*field, reader.u64()?);
                 }
-                add(group, at, Part::Cell(&cell));
+                add(group, at, Part::Cell(&cell))?;
             }
             for kind in &kinds {
                 let of_kind = format!(" AND kind = {kind}");
@@ -186,7 +184,7 @@ impl Reading<'_> {
                     let mut cell = Cell::default();
                     let (bucket, count) = (reader.u16()?, reader.u64()?);
                     cell.sketches[*kind].add_to(bucket, count);
-                    add(group, at, Part::Cell(&cell));
+                    add(group, at, Part::Cell(&cell))?;
                 }
             }
         }
@@ -199,7 +197,7 @@ impl Reading<'_> {
         step: Option<u64>,
         apart: &Apart<'_>,
         names: &mut Names,
-        mut add: impl FnMut(GroupKey, u64, Part<'_>),
+        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let span = Span {
             is_hours: true,
@@ -222,7 +220,7 @@ impl Reading<'_> {
             let (group, at) = of.head(&mut reader, names)?;
             let mut callers = Uniques::default();
             callers.raise(usize::from(reader.u16()?), reader.u8()?);
-            add(group, at, Part::Uniques(&callers));
+            add(group, at, Part::Uniques(&callers))?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Sums rows up to the frames of an answer.
 //!
 //! In a first pass come the totals of all groups, from which those that are shown are chosen; in a second one, if series
-//! are asked for, their steps. So memory is bounded by the groups that are shown, not by those that there are.
+//! are asked for, their steps. So memory is bounded by the groups that are shown, not by those that there are. Sketches
+//! are most of what there is to read; where steps follow, the first pass leaves them out ([`Plan::ranks_by_sums`]).
 
 use super::plan::Plan;
 use super::{Answer, Compared, Frame, Metric};
@@ -9,6 +10,7 @@ use crate::cell::Cell;
 use crate::cube::OTHER;
 use crate::store::Gap;
 use crate::uniques::Uniques;
+use crate::varint::{Damaged, Reader};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 
@@ -38,16 +40,20 @@ impl Sum {
 pub enum Part<'p> {
     /// Sums and sketches.
     Cell(&'p Cell),
+    /// The total of a stored row; of its sketches, those that are wanted.
+    Row(&'p [u8], [bool; 3]),
     /// Callers.
     Uniques(&'p Uniques),
 }
 
 impl Sum {
-    fn add(&mut self, part: Part<'_>) {
+    fn add(&mut self, part: Part<'_>) -> Result<(), Damaged> {
         match part {
             Part::Cell(cell) => self.cell.merge(cell),
+            Part::Row(bytes, sketches) => self.cell.merge_encoded(&mut Reader::new(bytes), sketches)?,
             Part::Uniques(uniques) => self.uniques.merge(uniques),
         }
+        Ok(())
     }
 }
 
@@ -93,10 +99,13 @@ impl Frames {
     }
 
     /// Adds to the total of a group.
-    pub fn add(&mut self, group: GroupKey, part: Part<'_>) {
+    ///
+    /// # Errors
+    /// The part is a row that is damaged.
+    pub fn add(&mut self, group: GroupKey, part: Part<'_>) -> Result<(), Damaged> {
         let is_known = self.totals.len() < MAX_GROUPS || self.totals.contains_key(&group);
         let group = if is_known { group } else { Self::REST };
-        self.totals.entry(group).or_default().add(part);
+        self.totals.entry(group).or_default().add(part)
     }
 
     /// The groups that are shown and told apart, in order.
@@ -153,25 +162,49 @@ impl Frames {
         }
         let mut rest = Sum::default();
         for sum in hidden.iter().filter_map(|group| self.totals.remove(group)) {
-            rest.add(Part::Cell(&sum.cell));
-            rest.add(Part::Uniques(&sum.uniques));
+            rest.cell.merge(&sum.cell);
+            rest.uniques.merge(&sum.uniques);
         }
         self.totals.insert(Self::REST, rest);
         self.shown.push(Self::REST);
     }
 
     /// Adds to a step of a group, once groups are chosen.
-    pub fn add_to_step(&mut self, plan: &Plan, group: GroupKey, at: u64, part: Part<'_>) {
+    ///
+    /// # Errors
+    /// The part is a row that is damaged.
+    pub fn add_to_step(
+        &mut self,
+        plan: &Plan,
+        group: GroupKey,
+        at: u64,
+        part: Part<'_>,
+    ) -> Result<(), Damaged> {
         let Some(step) = plan.step else {
-            return;
+            return Ok(());
         };
         let is_shown = group != Self::REST && self.totals.contains_key(&group);
         let group = if is_shown { group } else { Self::REST };
         let points = self.points;
         let series = self.series.entry(group).or_insert_with(|| vec![None; points]);
         let place = (at.saturating_sub(plan.from) / step) as usize;
-        if let Some(point) = series.get_mut(place) {
-            point.get_or_insert_with(Sum::default).add(part);
+        match series.get_mut(place) {
+            Some(point) => point.get_or_insert_with(Sum::default).add(part),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the sketches of totals of those of the steps, if totals were read without theirs.
+    pub fn total_sketches(&mut self) {
+        for (group, steps) in &self.series {
+            let Some(total) = self.totals.get_mut(group) else {
+                continue;
+            };
+            for step in steps.iter().flatten() {
+                for (whole, part) in total.cell.sketches.iter_mut().zip(&step.cell.sketches) {
+                    whole.merge(part);
+                }
+            }
         }
     }
 

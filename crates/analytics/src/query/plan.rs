@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const STEPS: [u64; 12] = [
     60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000, 7_776_000,
 ];
+/// Of a longer time than this, in seconds, `auto` chooses days. A week is shown by the half hour.
+const BY_DAYS: u64 = 8 * DAY;
 /// The dimensions that unique callers are kept by.
 const UNIQUE_DIMENSIONS: [Dimension; 2] = [Dimension::Environment, Dimension::Service];
 
@@ -156,6 +158,12 @@ impl Plan {
             has_minutes: is_fine,
             has_minute_sketches: is_fine && sketches[0],
         }
+    }
+
+    /// Whether groups can be ranked by their sums alone, and the sketches of their totals made of those of the steps.
+    pub fn ranks_by_sums(&self) -> bool {
+        let order = self.metrics.get(self.order.0);
+        self.step.is_some() && order.is_some_and(|metric| metric.percentile().is_none())
     }
 
     /// The beginnings of its steps.
@@ -355,15 +363,17 @@ fn step(
     resolution: u64,
     notes: &mut Vec<String>,
 ) -> Result<Option<u64>, QueryError> {
-    let auto = |most: u64| {
-        let fits = |step: &&u64| **step >= resolution && (to - from).div_ceil(**step) <= most;
+    let auto = |most: u64, least: u64| {
+        let fits = |step: &&u64| **step >= least && (to - from).div_ceil(**step) <= most;
         STEPS.iter().find(fits).copied()
     };
     let wanted = match &query.step {
         None => return Ok(None),
         Some(Length::Text(text)) if text == "auto" => {
             let longest = STEPS[STEPS.len() - 1];
-            return Ok(Some(auto(USUAL_POINTS).unwrap_or(longest)));
+            // Days are summed up, and 24 times fewer rows than hours.
+            let least = if to - from > BY_DAYS { DAY } else { resolution };
+            return Ok(Some(auto(USUAL_POINTS, least).unwrap_or(longest)));
         }
         Some(length) => time::length("step", length)?,
     };
@@ -389,7 +399,7 @@ fn step(
         let message = format!(
             "{} points are more than {MAX_POINTS}; write {} seconds or more, or 'auto'",
             (to - from).div_ceil(step),
-            auto(MAX_POINTS).unwrap_or(step)
+            auto(MAX_POINTS, resolution).unwrap_or(step)
         );
         return Err(QueryError::new("step", message));
     }

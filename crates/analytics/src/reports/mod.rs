@@ -15,7 +15,7 @@ pub use schedule::{Every, Period, Schedule};
 use crate::boards::{Board, Panel, check_panels, check_title};
 use crate::mail_address;
 use crate::query::{Length, Plan, Query, QueryError, When};
-use crate::retention::Retention;
+use crate::retention::{HOUR, Retention};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,8 +95,15 @@ impl Report {
     }
 }
 
+/// Series of reports are by the hour unless they say otherwise: `auto` would choose days of UTC for a month, whatever its
+/// time zone.
 fn query(asked: &Query, period: Period) -> Query {
+    let step = asked.step.clone().map(|step| match step {
+        Length::Text(text) if text == "auto" => Length::Seconds(HOUR),
+        step => step,
+    });
     Query {
+        step,
         from: When::Unix(period.from),
         to: Some(When::Unix(period.to)),
         compare: asked

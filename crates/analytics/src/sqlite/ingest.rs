@@ -26,7 +26,7 @@ pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, 
         numbers.push(names.number(&transaction, name)?);
     }
     let tiers = Tiers::of(&transaction)?;
-    let rolled = meta(&transaction, super::retain::ROLLED_DAYS)?.unwrap_or(0) as u32;
+    let rolled = meta(&transaction, super::retain::ROLLED)?.unwrap_or(0) as u32;
     for ((cube, hour, key), rows) in by_row(batch, &numbers) {
         add_to_hour(
             &transaction,
@@ -34,14 +34,14 @@ pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, 
             (cube, hour, &key),
             &rows,
         )?;
-        if hour / HOURS_A_DAY < rolled {
+        if hour < rolled {
             add_to_day(&transaction, cube, hour / HOURS_A_DAY, &key, &rows)?;
         }
     }
     for (environment, service, hour, callers) in &batch.uniques {
         let place = (numbers[*environment as usize], numbers[*service as usize]);
         add_callers(&transaction, "hour", u64::from(*hour), place, callers)?;
-        if hour / HOURS_A_DAY < rolled {
+        if *hour < rolled {
             add_callers(&transaction, "day", u64::from(hour / HOURS_A_DAY), place, callers)?;
         }
     }

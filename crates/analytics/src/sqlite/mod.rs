@@ -3,7 +3,7 @@
 //! ```text
 //!  name(id, text)                     names, each once; keys are numbers of them
 //!  tier_0 … tier_4(hour, cube, key, data)  an hour of a key: sums, sketches, and its minutes packed (crate::cell)
-//!  day_row(day, cube, key, data)      the same of a day, without minutes, for long ranges
+//!  day_row(day, cube, key, data)      the same of a day, without minutes, for long ranges; the present day's grows by the hour
 //!  hour_callers, day_callers          estimates of unique callers
 //!  batch, gateway, gap                which batches came, how far each gateway is, what is missing
 //!  document                           alert rules, boards, reports
@@ -36,7 +36,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The form of the tables. A file of a later form is refused.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 /// How long a connection waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -62,6 +62,12 @@ CREATE TABLE IF NOT EXISTS gap (
     PRIMARY KEY (gateway, first, last, reason)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS document (
     kind TEXT NOT NULL, id TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+";
+
+/// Of a file of the first form, which summed up whole days only. Does nothing to others.
+const UPGRADE: &str = "
+INSERT OR IGNORE INTO meta SELECT 'rolled_hours', value * 24 FROM meta WHERE key = 'rolled_days';
+DELETE FROM meta WHERE key = 'rolled_days';
 ";
 
 /// The store.
@@ -128,6 +134,7 @@ impl SqliteAnalytics {
                     PRIMARY KEY (hour, cube, key)) WITHOUT ROWID;"
             ))?;
         }
+        writer.execute_batch(UPGRADE)?;
         writer.pragma_update(None, "user_version", FORM)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags)?;

@@ -8,7 +8,7 @@ use crate::query::{Answer, Frames, GroupKey, Plan, Query, Source};
 use crate::retention::{DAY, HOUR, MINUTE, Retention};
 use crate::store::{Gap, StoreError};
 use crate::uniques::Uniques;
-use crate::varint::Reader;
+use crate::varint::{Damaged, Reader};
 use foldhash::HashMap;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -32,7 +32,7 @@ pub fn query(
     let reader = Reading {
         connection: &transaction,
         tiers: Tiers::of(&transaction)?,
-        rolled: meta(&transaction, super::retain::ROLLED_DAYS)?.unwrap_or(0),
+        rolled: meta(&transaction, super::retain::ROLLED)?.unwrap_or(0),
         classes: RefCell::default(),
     };
     let mut frames = reader.totals(&plan)?;
@@ -61,7 +61,7 @@ struct Reading<'c> {
     connection: &'c Connection,
     /// Which tiers hours lie in.
     tiers: Tiers,
-    /// Days before this one are summed up.
+    /// Hours before this one are summed up in the rows of their days.
     rolled: u64,
     /// The classes of statuses, by the numbers of their names.
     classes: RefCell<HashMap<u64, u64>>,
@@ -141,18 +141,41 @@ impl Reading<'_> {
     /// The total of each group.
     fn totals(&self, plan: &Plan) -> Result<Frames, StoreError> {
         let mut frames = Frames::new(plan);
+        let sketches = match plan.ranks_by_sums() {
+            true => [false; 3],
+            false => plan.parts().sketches,
+        };
         // Days, where whole ones are asked for and summed up; hours before and after them.
-        let first = plan.from.div_ceil(DAY);
-        let last = (plan.to / DAY).min(self.rolled).max(first);
+        let (first, last, end) = self.whole_days(plan);
         let hours = match first < last {
-            true => vec![(plan.from, first * DAY), (last * DAY, plan.to)],
+            true => vec![(plan.from, first * DAY), (end, plan.to)],
             false => vec![(plan.from, plan.to)],
         };
-        self.days(plan, (first, last), |group, _, part| frames.add(group, part))?;
+        self.days(plan, (first, last), sketches, |group, _, part| {
+            frames.add(group, part)
+        })?;
         for (from, to) in hours.into_iter().filter(|(from, to)| from < to) {
-            self.hours(plan, (from, to), None, |group, _, part| frames.add(group, part))?;
+            let parts = Parts {
+                sketches,
+                has_minute_sketches: plan.parts().has_minute_sketches && sketches[0],
+                ..plan.parts()
+            };
+            self.hours(plan, (from, to), (None, parts), |group, _, part| {
+                frames.add(group, part)
+            })?;
         }
         Ok(frames)
+    }
+
+    /// The days whose rows hold all that is asked for of them: the first one, the one behind the last, and the time up to
+    /// which they hold it. The present day is summed up in part: its row will do if the rest of it is asked for as well.
+    fn whole_days(&self, plan: &Plan) -> (u64, u64, u64) {
+        let first = plan.from.div_ceil(DAY);
+        let end = match self.rolled * HOUR {
+            rolled if rolled <= plan.to => rolled,
+            _ => plan.to / DAY * DAY,
+        };
+        (first, end.div_ceil(DAY).max(first), end)
     }
 
     /// The steps of the groups that are shown.
@@ -161,17 +184,21 @@ impl Reading<'_> {
             return Ok(());
         };
         let mut from = plan.from;
-        if step.is_multiple_of(DAY) && plan.from.is_multiple_of(DAY) {
-            let last = (plan.to / DAY).min(self.rolled).max(plan.from / DAY);
-            self.days(plan, (plan.from / DAY, last), |group, at, part| {
-                frames.add_to_step(plan, group, at, part);
+        let (first, last, end) = self.whole_days(plan);
+        if step.is_multiple_of(DAY) && plan.from.is_multiple_of(DAY) && first < last {
+            self.days(plan, (first, last), plan.parts().sketches, |group, at, part| {
+                frames.add_to_step(plan, group, at, part)
             })?;
-            from = last * DAY;
+            from = end;
         }
         if from < plan.to {
-            self.hours(plan, (from, plan.to), Some(step), |group, at, part| {
-                frames.add_to_step(plan, group, at, part);
+            let asked = (Some(step), plan.parts());
+            self.hours(plan, (from, plan.to), asked, |group, at, part| {
+                frames.add_to_step(plan, group, at, part)
             })?;
+        }
+        if plan.ranks_by_sums() {
+            frames.total_sketches();
         }
         Ok(())
     }
@@ -180,23 +207,17 @@ impl Reading<'_> {
         &self,
         plan: &Plan,
         (first, last): (u64, u64),
-        mut add: impl FnMut(GroupKey, u64, Part<'_>),
+        sketches: [bool; 3],
+        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), Damaged>,
     ) -> Result<(), StoreError> {
         if first >= last {
             return Ok(());
         }
-        let parts = Parts {
-            has_minutes: false,
-            has_minute_sketches: false,
-            ..plan.parts()
-        };
-        self.rows(plan, Span::Day, (first, last), |cube, day, group, data| {
-            let row = Row::decode(cube, data, parts)?;
-            add(group, day * DAY, Part::Cell(&row.total));
-            Ok(())
+        self.rows(plan, Span::Day, (first, last), |_, day, group, data| {
+            Ok(add(group, day * DAY, Part::Row(data, sketches))?)
         })?;
         self.callers(plan, "day", (first, last), |group, day, callers| {
-            add(group, day * DAY, Part::Uniques(callers));
+            add(group, day * DAY, Part::Uniques(callers))
         })
     }
 
@@ -205,28 +226,18 @@ impl Reading<'_> {
         &self,
         plan: &Plan,
         (from, to): (u64, u64),
-        step: Option<u64>,
-        mut add: impl FnMut(GroupKey, u64, Part<'_>),
+        (step, parts): (Option<u64>, Parts),
+        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), Damaged>,
     ) -> Result<(), StoreError> {
         let by_hour = step.is_none_or(|step| step.is_multiple_of(HOUR) && plan.from.is_multiple_of(HOUR));
         let range = (from / HOUR, to.div_ceil(HOUR));
-        let (whole, fine) = (
-            Parts {
-                has_minutes: false,
-                has_minute_sketches: false,
-                ..plan.parts()
-            },
-            plan.parts(),
-        );
         self.rows(plan, Span::Hour, range, |cube, hour, group, data| {
             let start = hour * HOUR;
             let is_whole = start >= from && start + HOUR <= to;
             if plan.resolution >= HOUR || (by_hour && is_whole) {
-                let row = Row::decode(cube, data, whole)?;
-                add(group, start, Part::Cell(&row.total));
-                return Ok(());
+                return Ok(add(group, start, Part::Row(data, parts.sketches))?);
             }
-            let row = Row::decode(cube, data, fine)?;
+            let row = Row::decode(cube, data, parts)?;
             let is_asked = |at: u64| at >= from && at < to;
             for (minute, sums) in row.minutes {
                 let at = start + u64::from(minute) * MINUTE;
@@ -235,7 +246,7 @@ impl Reading<'_> {
                         sums,
                         sketches: Default::default(),
                     };
-                    add(group, at, Part::Cell(&cell));
+                    add(group, at, Part::Cell(&cell))?;
                 }
             }
             for (minute, sketch) in row.sketches {
@@ -243,13 +254,13 @@ impl Reading<'_> {
                 if is_asked(at) {
                     let mut cell = Cell::default();
                     cell.sketches[0] = sketch;
-                    add(group, at, Part::Cell(&cell));
+                    add(group, at, Part::Cell(&cell))?;
                 }
             }
             Ok(())
         })?;
         self.callers(plan, "hour", range, |group, hour, callers| {
-            add(group, hour * HOUR, Part::Uniques(callers));
+            add(group, hour * HOUR, Part::Uniques(callers))
         })
     }
 
@@ -291,7 +302,7 @@ impl Reading<'_> {
         plan: &Plan,
         span: &str,
         (first, last): (u64, u64),
-        mut each: impl FnMut(GroupKey, u64, &Uniques),
+        mut each: impl FnMut(GroupKey, u64, &Uniques) -> Result<(), Damaged>,
     ) -> Result<(), StoreError> {
         if plan.source != Source::Uniques {
             return Ok(());
@@ -306,7 +317,7 @@ impl Reading<'_> {
             if let Some(group) = self.group(plan, &filters, &key) {
                 let mut callers = Uniques::default();
                 callers.merge_encoded(&mut Reader::new(row.get_ref(3)?.as_blob().unwrap_or_default()))?;
-                each(group, row.get::<_, i64>(0)? as u64, &callers);
+                each(group, row.get::<_, i64>(0)? as u64, &callers)?;
             }
         }
         Ok(())

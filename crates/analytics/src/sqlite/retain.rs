@@ -10,16 +10,16 @@ use crate::retention::{DAY, HOUR, MINUTE, Retention, TIERS};
 use crate::store::{Retained, StoreError};
 use crate::uniques::Uniques;
 use crate::varint::Reader;
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 use rusqlite::{Connection, Transaction};
-use std::collections::BTreeMap;
 
-/// The first day that is not summed up yet.
-pub const ROLLED_DAYS: &str = "rolled_days";
+/// The first hour that is not summed up in the row of its day yet.
+pub const ROLLED: &str = "rolled_hours";
 /// When names were last looked through.
 const SWEPT: &str = "swept";
-/// How long after its end a day is summed up, in seconds: gateways may be late.
-const LATE: u64 = 2 * HOUR + 600;
+/// How long after its end an hour is summed up in its day, in seconds: gateways may be late. What comes later still is
+/// added to both.
+const LATE: u64 = 600;
 /// How long it is known that a batch came, in seconds: far longer than gateways keep any.
 const KNOWN_BATCHES: u64 = 2 * DAY;
 /// A gateway that was silent for so long, in seconds, has ended.
@@ -39,7 +39,7 @@ pub fn retain(
 ) -> Result<bool, StoreError> {
     let mut left = AT_ONCE;
     if let Some(oldest) = oldest(connection)? {
-        roll_days(connection, oldest / 24, now, &mut left)?;
+        roll_hours(connection, oldest, now, &mut left)?;
         repack(connection, retention, (oldest, now), (&mut left, retained))?;
         if left == 0 {
             return Ok(false);
@@ -141,72 +141,63 @@ fn move_hour(
     Ok(moved)
 }
 
-/// Sums up days that are over.
-fn roll_days(connection: &mut Connection, oldest: u64, now: u64, left: &mut u64) -> Result<(), StoreError> {
-    let first = meta(connection, ROLLED_DAYS)?.unwrap_or(oldest).max(oldest);
-    for day in first..now.saturating_sub(LATE) / DAY {
+/// Adds hours that are over to the rows of their days, so that the present day is read as one row for each key, too.
+fn roll_hours(connection: &mut Connection, oldest: u64, now: u64, left: &mut u64) -> Result<(), StoreError> {
+    let first = meta(connection, ROLLED)?.unwrap_or(oldest).max(oldest);
+    for hour in first..now.saturating_sub(LATE) / HOUR {
         if *left == 0 {
             return Ok(());
         }
-        *left = left.saturating_sub(24);
+        *left -= 1;
         let transaction = connection.transaction()?;
-        for cube in Cube::ALL {
-            roll_day(&transaction, *cube, day)?;
-        }
-        roll_callers(&transaction, day)?;
-        set_meta(&transaction, ROLLED_DAYS, day + 1)?;
+        roll_hour(&transaction, hour)?;
+        roll_callers(&transaction, hour)?;
+        set_meta(&transaction, ROLLED, hour + 1)?;
         transaction.commit()?;
     }
     Ok(())
 }
 
-fn roll_day(transaction: &Transaction<'_>, cube: Cube, day: u64) -> Result<(), StoreError> {
+fn roll_hour(transaction: &Transaction<'_>, hour: u64) -> Result<(), StoreError> {
     let parts = Parts {
         sketches: [true; 3],
         has_minutes: false,
         has_minute_sketches: false,
     };
-    let mut sums: BTreeMap<Vec<u8>, Row> = BTreeMap::new();
-    let tiers = Tiers::of(transaction)?;
-    for hour in day * 24..day * 24 + 24 {
-        let mut select = transaction.prepare_cached(&format!(
-            "SELECT key, data FROM tier_{} WHERE hour = ?1 AND cube = ?2",
-            tiers.tier(hour)
-        ))?;
-        let mut rows = select.query((hour as i64, cube.number()))?;
-        while let Some(row) = rows.next()? {
-            let hour = Row::decode(cube, row.get_ref(1)?.as_blob().unwrap_or_default(), parts)?;
-            sums.entry(row.get(0)?).or_default().total.merge(&hour.total);
-        }
-    }
-    for (key, sum) in sums {
-        merge_day(transaction, cube, day as u32, &key, sum)?;
+    let mut select = transaction.prepare_cached(&format!(
+        "SELECT cube, key, data FROM tier_{} WHERE hour = ?1",
+        Tiers::of(transaction)?.tier(hour)
+    ))?;
+    let mut rows = select.query([hour as i64])?;
+    while let Some(row) = rows.next()? {
+        let Some(cube) = Cube::numbered(row.get(0)?) else {
+            continue;
+        };
+        let key = row.get_ref(1)?.as_blob().unwrap_or_default();
+        let sum = Row::decode(cube, row.get_ref(2)?.as_blob().unwrap_or_default(), parts)?;
+        merge_day(transaction, cube, (hour / 24) as u32, key, sum)?;
     }
     Ok(())
 }
 
-fn roll_callers(transaction: &Transaction<'_>, day: u64) -> Result<(), StoreError> {
-    let mut select = transaction.prepare_cached(
-        "SELECT environment, service, data FROM hour_callers WHERE hour >= ?1 AND hour < ?2",
-    )?;
-    let mut rows = select.query(((day * 24) as i64, (day * 24 + 24) as i64))?;
-    let mut sums: HashMap<(u64, u64), Uniques> = HashMap::default();
+fn roll_callers(transaction: &Transaction<'_>, hour: u64) -> Result<(), StoreError> {
+    let mut select =
+        transaction.prepare_cached("SELECT environment, service, data FROM hour_callers WHERE hour = ?1")?;
+    let mut rows = select.query([hour as i64])?;
     while let Some(row) = rows.next()? {
         let place = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64);
-        let mut reader = Reader::new(row.get_ref(2)?.as_blob().unwrap_or_default());
-        sums.entry(place).or_default().merge_encoded(&mut reader)?;
-    }
-    for (place, sum) in sums {
-        add_callers(transaction, "day", day, place, &sum)?;
+        let mut callers = Uniques::default();
+        callers.merge_encoded(&mut Reader::new(row.get_ref(2)?.as_blob().unwrap_or_default()))?;
+        add_callers(transaction, "day", hour / 24, place, &callers)?;
     }
     Ok(())
 }
 
 /// Deletes what no step of the ladder keeps.
 fn delete(connection: &Connection, retention: &Retention, now: u64) -> Result<u64, StoreError> {
-    let rolled = meta(connection, ROLLED_DAYS)?.unwrap_or(0);
-    // Hours go once their days are summed up.
-    let hour_of = |age: u64| (now.saturating_sub(age) / HOUR).min(rolled * 24) as i64;
+    let rolled = meta(connection, ROLLED)?.unwrap_or(0);
+    // Hours go once their days hold them.
+    let hour_of = |age: u64| (now.saturating_sub(age) / HOUR).min(rolled) as i64;
     let mut deleted = connection.execute(
         "DELETE FROM hour_callers WHERE hour < ?1",
         [hour_of(retention.unique_hours)],

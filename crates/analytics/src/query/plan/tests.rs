@@ -97,7 +97,7 @@ fn queries_find_their_cube_step_and_resolution() {
             &[],
             "-60d",
             Some("auto"),
-            (Cube::Route, 3_600, Some(10_800)),
+            (Cube::Route, 3_600, Some(86_400)),
         ),
         (
             &["calls"],

@@ -1,4 +1,4 @@
-// Keys of stored documents, such as `native/routes/orders` or `kong/default/services/ID`, as people read them.
+// Keys of stored documents, such as `native/routes/orders` or `apis/versions/pets/1.0.0`, as people read them.
 import { kindOf } from './kinds'
 
 export interface Place {
@@ -9,10 +9,36 @@ export interface Place {
   to: string | null
 }
 
+/** Pages of what is kept below `apis/`, by the words behind its kind. */
+const PAGES: Record<string, (words: string[]) => string> = {
+  apis: ([api]) => `/apis/${api}`,
+  versions: ([api, version]) => `/apis/${api}/${version}`,
+  plans: ([api, version]) => `/apis/${api}/${version}/plans`,
+  tests: ([api, version]) => `/apis/${api}/${version}/tests`,
+  revisions: ([api, version]) => `/apis/${api}/${version}/revisions`,
+  publications: ([api, version, environment]) => `/apis/${api}/${version}/in/${environment}`,
+  environments: () => '/environments',
+  products: ([product]) => `/products/${product}`,
+  'product-plans': ([product]) => `/products/${product}`,
+  applications: ([name]) => `/applications/${name}`,
+  subscriptions: ([id]) => `/subscriptions/${id}`,
+  approvals: () => '/approvals',
+  hooks: ([name]) => `/hooks/${name}`,
+  portals: ([name]) => `/portals/${name}`,
+  pages: ([portal, name]) => `/portals/${portal}/pages/${name}`,
+}
+
 export function placeOf(key: string): Place {
   const [door = '', ...rest] = key.split('/')
+  if (door === 'apis') {
+    const [kind = '', ...words] = rest
+    const page = PAGES[kind]
+    // The name of a document is the hash of its content.
+    const name = kind === 'specs' ? (words[0] ?? '').slice(0, 8) : words.join(' ')
+    return { door, kind, name, to: page === undefined ? null : page(words.map(encodeURIComponent)) }
+  }
   const name = rest.at(-1) ?? ''
   const kind = rest.at(-2) ?? rest[0] ?? ''
   if (door === 'native' && kindOf(kind) !== undefined) return { door, kind, name, to: `/${kind}/${encodeURIComponent(name)}` }
-  return { door: door === 'weir' ? 'weir' : door, kind, name, to: null }
+  return { door, kind, name, to: null }
 }

@@ -96,7 +96,7 @@ const kinds: Kind[] = [
     name: 'name',
     type: 'StreamRoute',
     first: ['name', 'protocols', 'snis', 'destinations', 'service'],
-    example: { name: 'postgres', protocols: ['tcp'], destinations: [{ port: 5432 }], service: 'postgres' },
+    example: { name: 'postgres', protocols: ['tcp'], destinations: [':5432'], service: 'postgres' },
   },
   {
     path: 'consumer_tables',

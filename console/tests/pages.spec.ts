@@ -70,6 +70,7 @@ test('a script in the page does not run', async ({ page, weir }) => {
 })
 
 test('the first view is small', async ({ page, weir }) => {
+  test.skip(process.env.CONSOLE_DIST === '1', 'files of dist are not compressed')
   let scripts = 0
   let styles = 0
   page.on('response', (response) => {

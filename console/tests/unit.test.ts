@@ -8,6 +8,9 @@ import { blank, fits, shapeOf } from '../src/form/schema'
 import { kindOf } from '../src/kinds'
 import { matcher, parseSearch, withoutChip } from '../src/ui/search'
 import { stringify } from '../src/yaml'
+import { contrast } from '../src/api/portals'
+import { EVENTS } from '../src/api/webhooks'
+import { placeOf } from '../src/documents'
 import type { Json, Schema } from '../src/api/types'
 
 const schema = JSON.parse(readFileSync('../docs/schema/weir.schema.json', 'utf8')) as Schema
@@ -108,4 +111,32 @@ describe('forms', () => {
       }
     }
   })
+})
+
+test('the events that a webhook can choose are those of the documentation', () => {
+  const page = readFileSync('../docs/mails-and-webhooks.md', 'utf8')
+  const rows = [...page.matchAll(/^\| `(\w+)\.` \| (.+) \|$/gm)].map(([, kind = '', events = '']) => [kind, [...events.matchAll(/`([\w-]+)`/g)].map((it) => it[1])])
+  expect(rows.length).toBeGreaterThan(0)
+  expect(Object.fromEntries(rows)).toEqual(EVENTS)
+})
+
+test('documents are named as people know them, and lead to their pages', () => {
+  const told = (key: string) => {
+    const { kind, name, to } = placeOf(key)
+    return [kind, name, to]
+  }
+  expect(told('native/routes/a%20b')).toEqual(['routes', 'a%20b', '/routes/a%2520b'])
+  expect(told('apis/versions/pets/1.0.0')).toEqual(['versions', 'pets 1.0.0', '/apis/pets/1.0.0'])
+  expect(told('apis/publications/pets/1.0.0/test')).toEqual(['publications', 'pets 1.0.0 test', '/apis/pets/1.0.0/in/test'])
+  expect(told('apis/pages/main/terms')).toEqual(['pages', 'main terms', '/portals/main/pages/terms'])
+  expect(told('apis/specs/e9312cb1b0e8/0000')).toEqual(['specs', 'e9312cb1', null])
+  expect(told('apis/credentials/070794')).toEqual(['credentials', '070794', null])
+  expect(told('env/test/native/services/test.pets')).toEqual(['services', 'test.pets', null])
+  expect(told('kong/default/routes/7')).toEqual(['routes', '7', null])
+})
+
+test('the contrast of colours is that of the guidelines', () => {
+  expect(contrast('#000000', '#ffffff')).toBeCloseTo(21)
+  expect(contrast('#777777', '#ffffff')).toBeCloseTo(4.48, 2)
+  expect(contrast('red', '#ffffff')).toBeNull()
 })

@@ -116,7 +116,7 @@ export class Weir {
     return (text === '' ? null : JSON.parse(text)) as T
   }
 
-  /** Two environments, an API that is published in one of them, a plan, and an application with a key. */
+  /** Two environments, an API that is published in one of them, a plan, a portal, a webhook, and an application with a key. */
   async fillApis(backend = 'http://127.0.0.1:9') {
     await this.good('PUT', '/api/v1/environments/test', { order: 10, description: 'For trying things.' })
     await this.good('PUT', '/api/v1/environments/prod', { order: 20, kind: 'production', base_urls: ['https://api.example.com'] })
@@ -126,6 +126,9 @@ export class Weir {
     await this.good('POST', '/api/v1/publications/pets/1.0.0/test', { runtime: { base_path: '/v1', backends: { main: { url: backend } } } })
     await this.good('PUT', '/api/v1/products/bundle', { description: 'Reading pets, for partners.', publications: { 'pets/1.0.0/test': ['listPets', 'getPet'] } })
     await this.good('PUT', '/api/v1/products/bundle/plans/partner', { state: 'published', limits: [{ count: 5000, per: 'day' }] })
+    await this.good('PUT', '/api/v1/hooks/ci', { url: 'https://ci.example.com/weir', events: ['publication.*'], apis: ['pets'] })
+    await this.good('PUT', '/api/v1/portals/main', { display_name: 'Example developers', url: 'https://developers.example.com', home: '# Build with us\n\nPets, orders and more.', featured: ['pets'] })
+    await this.good('PUT', '/api/v1/portals/main/pages/terms', { title: 'Terms of use', body: '# Terms\n\nBe kind.', visibility: 'public', menu: true, published: true })
     await this.good('PUT', '/api/v1/applications/shop', { owner: 'team-web' })
     return this.good<{ id: string; credential: { key: string } }>('POST', '/api/v1/subscriptions', { application: 'shop', publication: 'pets/1.0.0/test', plan: 'gold' })
   }

@@ -156,4 +156,20 @@ export function shown(value: number | null | undefined, unit: string | undefined
   }
 }
 
+/** What metrics are called whose name alone does not say it. */
+const METRICS: Record<string, string> = {
+  errors_4xx: '4xx answers',
+  errors_5xx: '5xx answers',
+  share_4xx: '4xx share',
+  share_5xx: '5xx share',
+  share_refused: 'Refused share',
+  unique_callers: 'Callers',
+}
+
+/** A metric as people read it: `latency_p95` is "Latency p95". */
+export const metricTitle = (name: string): string => METRICS[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
+
+/** A value on an axis: without a part that says nothing. */
+export const tick = (value: number, unit: string | undefined): string => shown(value, unit).replace(/\.0+(?=\s)/, '')
+
 export const groupName = (group: Record<string, string>): string => Object.values(group).map((it) => (it === '' ? '(none)' : it === '_other' ? 'all others' : it)).join(' · ') || 'all'

@@ -110,6 +110,8 @@ export async function call<T>(method: string, path: string, options: CallOptions
     headers.set('content-type', 'application/json')
     body = JSON.stringify(options.body)
   }
+  // Pages that ask again and again would be refused again and again, and each refusal stands in the audit log.
+  if (isNeeded && !path.startsWith(SESSION)) throw loginNeeded(method, path, null)
   const watched = watch(method, path)
   let response: Response
   let text: string
@@ -137,8 +139,7 @@ export async function call<T>(method: string, path: string, options: CallOptions
     const asksForLogin = response.status === 401 && response.headers.get('content-type')?.includes('problem') === true
     if (!asksForLogin || path === SESSION) throw refusal(method, path, response, data)
     login.set(true)
-    const detail = wasIn ? 'Your session has ended. Log in, and then do this again: nothing that you typed is lost.' : 'Weir asks for a login.'
-    throw new ApiError(method, path, 401, detail, [], response.headers.get('x-request-id'))
+    throw loginNeeded(method, path, response.headers.get('x-request-id'))
   }
   if (!path.startsWith(SESSION)) wasIn = true
   return {
@@ -148,6 +149,11 @@ export async function call<T>(method: string, path: string, options: CallOptions
     status: response.status,
     text,
   }
+}
+
+function loginNeeded(method: string, path: string, requestId: string | null): ApiError {
+  const detail = wasIn ? 'Your session has ended. Log in, and then do this again: nothing that you typed is lost.' : 'Weir asks for a login.'
+  return new ApiError(method, path, 401, detail, [], requestId)
 }
 
 function parse(text: string): unknown {

@@ -1,6 +1,8 @@
 // What happens, as the server tells it: one stream for all tabs of the browser, since a browser opens few connections to
 // one server. One tab holds it and tells the others. As long as there is no stream, pages ask again by themselves.
 
+import { login } from './client'
+
 export interface WeirEvent {
   kind: 'commit' | 'publication' | 'gateway' | 'alert' | 'missed'
   data: Record<string, unknown>
@@ -66,6 +68,10 @@ function stream(tell: (message: Message) => void): () => void {
   let source: EventSource | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
   const open = () => {
+    if (login.isNeeded()) {
+      timer = setTimeout(open, AGAIN_MS)
+      return
+    }
     const opened = new EventSource('/api/v1/events')
     source = opened
     opened.onopen = () => tell({ about: 'state', isOpen: true })

@@ -41,6 +41,13 @@ export function useCan() {
 const ELSEWHERE = new Set(['alerts:write', 'boards:write', 'own:use'])
 const isChange = (action: string): boolean => !ELSEWHERE.has(action) && !/:(read|export)$/.test(action)
 
+/** Why something that stands in the store cannot be changed by an action that otherwise needs none. */
+export function useStoredRight(action: string): string | null {
+  const state = useConfigurationState()
+  const refused = useRight(action)
+  return state.data?.read_only === true ? READ_ONLY : refused
+}
+
 /** Why an action is refused; `null`: it is not, or that is not known. */
 export function useRight(action: string): string | null {
   const can = useCan()

@@ -1,15 +1,15 @@
 // An entity that is edited by a form and as text: checked while it is edited, saved after a look at what changes. The form
 // is the page's own; the text holds all of it, and what the form does not know stays.
-import { type ReactNode, Suspense, lazy, useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { ApiError } from '../api/client'
 import type { Fields } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
-import { type Draft, useDraft } from './draft'
-import { isMap } from './path'
+import { ConflictDialog } from './conflict'
+import { type Draft, begunWith, useDraft } from './draft'
+import { isMap, isSame } from './path'
 import { SaveDialog } from './save'
-
-const Editor = lazy(() => import('../ui/editor'))
+import { TextEditor } from '../ui/text-editor'
 
 /** After the last key, until the draft is checked. */
 const PAUSE_MS = 400
@@ -38,6 +38,8 @@ interface Props {
   /** Stores it, or tries to; gives what is stored then. */
   send: (value: Fields, options: SendOptions) => Promise<Fields>
   onSaved: (stored: Fields) => void | Promise<void>
+  /** Reads what is stored now: what somebody else has stored meanwhile is not overwritten unseen. */
+  read?: () => Promise<Fields>
   /** Where one goes without saving. */
   back: string
   /** Whether the server keeps a note. */
@@ -45,13 +47,22 @@ interface Props {
 }
 
 export function EntityEditor(props: Props) {
-  const { kept, title, base, isNew, refused, missing, form, send, onSaved, back, hasNote = true } = props
-  const begun = useMemo(() => ({ data: base, tag: null }), [base])
+  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, back, hasNote = true } = props
+  const [origin, setOrigin] = useState<Fields>(() => begunWith(kept)?.data ?? base)
+  const begun = useMemo(() => ({ data: origin, tag: null }), [origin])
   const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, begun)
   const [view, setView] = useState<View>('form')
   const [after, setAfter] = useState<Fields | null>(null)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const [theirs, setTheirs] = useState<Fields | null>(null)
+  const isOutdated = !isSame(base, origin)
+  // Where nothing is edited, what somebody else has stored is shown. An edit goes on with what it began with.
+  useEffect(() => {
+    if (isChanged || !isOutdated) return
+    setOrigin(base)
+    reset(base)
+  }, [base, isChanged, isOutdated, reset])
   const lacks = missing(draft.value)
   const checked = useDryRun(send, draft.value, isChanged && draft.error === null && lacks === null && refused === null)
   const cannot = refused ?? (draft.error ? 'The text cannot be read.' : (lacks ?? (!isChanged && !isNew ? 'Nothing is changed.' : null)))
@@ -66,12 +77,22 @@ export function EntityEditor(props: Props) {
     }
     setBusy(false)
   }
-  const review = () => attempt(async () => setAfter(await send(draft.value, { isDry: true })))
+  /** Whether what is stored is still what the edit began with; if not, both are shown side by side. */
+  const isCurrent = async (): Promise<boolean> => {
+    const stored = isNew ? origin : read === undefined ? base : await read()
+    if (isSame(stored, origin)) return true
+    setAfter(null)
+    setTheirs(stored)
+    return false
+  }
+  const review = () => attempt(async () => ((await isCurrent()) ? setAfter(await send(draft.value, { isDry: true })) : undefined))
   const commit = (note: string) =>
     attempt(async () => {
+      if (!(await isCurrent())) return
       const stored = await send(draft.value, { isDry: false, note })
       setAfter(null)
-      reset(base)
+      setOrigin(stored)
+      reset(stored)
       await onSaved(stored)
     })
   return (
@@ -86,7 +107,7 @@ export function EntityEditor(props: Props) {
         </div>
         <div className="row">
           {isChanged ? (
-            <Button onPress={() => (reset(base), setError(null))}>Discard</Button>
+            <Button onPress={() => (setOrigin(base), reset(base), setError(null))}>Discard</Button>
           ) : (
             <ButtonLink to={back} look="quiet">
               Back
@@ -97,6 +118,12 @@ export function EntityEditor(props: Props) {
           </Button>
         </div>
       </div>
+      {isOutdated && isChanged && (
+        <div className="note warn" role="status">
+          <strong>A newer version exists</strong>
+          <span>Somebody changed it since you began. Saving shows both side by side.</span>
+        </div>
+      )}
       {after === null && (error ?? checked) !== null && <Failure error={error ?? checked} />}
       <div className={view === 'both' ? 'halves' : 'stack'}>
         {view !== 'text' && (
@@ -117,7 +144,7 @@ export function EntityEditor(props: Props) {
       {after !== null && (
         <SaveDialog
           title={isNew ? `Create ${title}?` : `Save ${title}?`}
-          before={isNew ? undefined : base}
+          before={isNew ? undefined : origin}
           after={isMap(after) ? after : draft.value}
           warning={null}
           error={error}
@@ -125,6 +152,20 @@ export function EntityEditor(props: Props) {
           onClose={() => (setAfter(null), setError(null))}
           onCommit={(note) => void commit(note)}
           hasNote={hasNote}
+        />
+      )}
+      {theirs !== null && (
+        <ConflictDialog
+          base={origin}
+          theirs={theirs}
+          mine={draft.value}
+          by={null}
+          onClose={() => setTheirs(null)}
+          onMerged={(value) => {
+            setOrigin(theirs)
+            setValue(value)
+            setTheirs(null)
+          }}
         />
       )}
     </>
@@ -149,9 +190,7 @@ function TextSide({ title, draft, isReadOnly, onText, onFormat }: TextProps) {
           </button>
         ))}
       </div>
-      <Suspense fallback={<div className="editor" />}>
-        <Editor label={`${title} as text`} text={draft.text} format={draft.format} onChange={onText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
-      </Suspense>
+      <TextEditor label={`${title} as text`} text={draft.text} format={draft.format} onChange={onText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
     </section>
   )
 }

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { useAlerts } from '../api/analytics'
 import { useApprovals, useSubscriptions } from '../api/apis'
 import { useHealth, useView } from '../api/hooks'
+import { Icon } from '../ui/icons'
 import { countText } from '../ui/time'
 
 /** How long before its end a certificate is named, in seconds. */
@@ -21,13 +22,13 @@ export default function Attention() {
   const certificates = useView('certificates', '', 'not-after')
   const now = Date.now() / 1000
   const open = (approvals.data ?? []).filter((it) => it.state === 'open').length
-  const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending').length
+  const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending')
   const firing = (alerts.data ?? []).filter((it) => it.enabled && it.alerts.some((alert) => alert.state === 'ongoing'))
-  const sick = (health.data ?? []).flatMap((it) => it.targets).filter((it) => it.status === 'unhealthy').length
+  const sick = (health.data ?? []).flatMap((it) => it.targets.filter((target) => target.status === 'unhealthy').map((target) => `${target.host}:${target.port} of ${it.name}`))
   const ending = (certificates.data?.pages[0]?.items ?? []).filter((it) => it.not_after && it.not_after < now + SOON)
   const items: Item[] = []
   if (firing.length > 0) items.push({ key: 'alerts', tone: 'bad', to: '/alerts', text: countText(firing.length, 'alert is ongoing', 'alerts are ongoing'), about: firing.map((it) => it.name).join(', ') })
-  if (sick > 0) items.push({ key: 'targets', tone: 'bad', to: '/upstreams', text: countText(sick, 'target is unhealthy', 'targets are unhealthy'), about: '' })
+  if (sick.length > 0) items.push({ key: 'targets', tone: 'bad', to: '/upstreams', text: countText(sick.length, 'target is unhealthy', 'targets are unhealthy'), about: sick.slice(0, 5).join(', ') })
   if (ending.length > 0)
     items.push({
       key: 'certificates',
@@ -37,18 +38,20 @@ export default function Attention() {
       about: ending.map((it) => it.name).join(', '),
     })
   if (open > 0) items.push({ key: 'approvals', tone: 'accent', to: '/approvals', text: countText(open, 'approval is asked for', 'approvals are asked for'), about: '' })
-  if (waiting > 0) items.push({ key: 'subscriptions', tone: 'accent', to: '/subscriptions?q=state%3Apending', text: countText(waiting, 'subscription waits', 'subscriptions wait'), about: '' })
+  if (waiting.length > 0) items.push({ key: 'subscriptions', tone: 'accent', to: '/subscriptions?q=state%3Apending', text: countText(waiting.length, 'subscription waits', 'subscriptions wait'), about: [...new Set(waiting.map((it) => it.application))].slice(0, 5).join(', ') })
   if (items.length === 0) return null
   return (
     <section className="card" aria-label="To look at">
       <h2>To look at</h2>
-      <ul className="lines-list">
+      <ul className="notices">
         {items.map((it) => (
-          <li key={it.key} className="row">
-            <Link href={it.to} className={`badge ${it.tone}`}>
-              {it.text}
+          <li key={it.key}>
+            <Link href={it.to}>
+              <span className={`dot ${it.tone}`} />
+              <strong>{it.text}</strong>
+              <span className="muted clip grow">{it.about}</span>
+              <Icon name="chevron" />
             </Link>
-            <span className="muted clip">{it.about}</span>
           </li>
         ))}
       </ul>

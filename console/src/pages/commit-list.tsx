@@ -9,7 +9,7 @@ import { Time, countText } from '../ui/time'
 /** What a commit did, in a few words. */
 export function summary(commit: Commit): string {
   // A note that only repeats the call says less than what was changed.
-  if (commit.note !== '' && !/^(GET|PUT|POST|PATCH|DELETE) \//.test(commit.note)) return commit.note
+  if (commit.note !== '' && (commit.changes.length === 0 || !/^(GET|PUT|POST|PATCH|DELETE) /.test(commit.note))) return commit.note
   const [first] = commit.changes
   if (commit.changes.length === 1 && first !== undefined) {
     const { kind, name } = placeOf(first.document)

@@ -1,6 +1,6 @@
 // One document: its form and its text, checked while it is edited, saved after a look at what changes.
 import { useQueryClient } from '@tanstack/react-query'
-import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { ApiError, call, get } from '../api/client'
 import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
@@ -20,8 +20,8 @@ import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
 import { CommitList } from './commit-list'
 import NotFound from './not-found'
+import { TextEditor } from '../ui/text-editor'
 
-const Editor = lazy(() => import('../ui/editor'))
 
 /** After the last key, until the draft is checked. */
 const PAUSE_MS = 400
@@ -257,15 +257,13 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
               </div>
               {draft.error !== null && <span className="wrong small" role="alert">{draft.error.message}</span>}
             </div>
-            <Suspense fallback={<div className="editor" />}>
-              <Editor
+            <TextEditor
                 label={`${title} as text`}
                 text={draft.text}
                 format={draft.format}
                 onChange={setText}
                 problems={draft.error === null ? [] : [draft.error]}
               />
-            </Suspense>
           </section>
         )}
         {view === 'history' && name !== null && <DocumentHistory kind={kind} name={name} />}

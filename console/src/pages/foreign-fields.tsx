@@ -1,10 +1,9 @@
 // The form of a document of Kong or APISIX and its text, side by side.
-import { Suspense, lazy } from 'react'
 import type { Fields, Json, Schema } from '../api/types'
 import type { Draft, Format } from '../form/draft'
 import { Form, ObjectFields } from '../form/fields'
+import { TextEditor } from '../ui/text-editor'
 
-const Editor = lazy(() => import('../ui/editor'))
 
 export type View = 'form' | 'both' | 'text'
 
@@ -66,9 +65,7 @@ export function ForeignFields({ name, without, first = NONE, view, draft, schema
               </button>
             ))}
           </div>
-          <Suspense fallback={<div className="editor" />}>
-            <Editor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
-          </Suspense>
+          <TextEditor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
         </section>
       )}
     </div>

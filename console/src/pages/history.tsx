@@ -4,6 +4,7 @@ import { useMemo } from 'react'
 import { Link, useLocation } from 'wouter'
 import { get } from '../api/client'
 import type { Commit } from '../api/types'
+import { placeOf } from '../documents'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
 import { type Column, Table } from '../ui/table'
@@ -21,11 +22,21 @@ const columns: Column<Commit>[] = [
     render: (it) => <Link href={`/history/${it.revision}`}>r{it.revision}</Link>,
     width: '5.5rem',
   },
-  { id: 'what', title: 'What', text: (it) => `${summary(it)} ${it.changes.map((change) => change.document).join(' ')}`, render: summary, width: 'minmax(9rem, 1.6fr)' },
-  { id: 'note', title: 'Note', text: (it) => it.note, from: 2, width: 'minmax(8rem, 1.4fr)' },
+  { id: 'what', title: 'What', text: (it) => `${summary(it)} ${it.changes.map((change) => change.document).join(' ')}`, render: summary, width: 'minmax(9rem, 2fr)' },
+  { id: 'documents', title: 'Documents', text: (it) => touched(it), from: 2, width: 'minmax(8rem, 1.2fr)' },
   { id: 'who', title: 'Who', text: (it) => it.author, from: 2, width: 'minmax(5rem, 0.7fr)' },
   { id: 'when', title: 'When', text: (it) => new Date(it.time * 1000).toISOString(), render: (it) => <Time at={it.time} />, width: 'minmax(6rem, 0.7fr)' },
 ]
+
+/** What a commit touched, by kind. */
+function touched(commit: Commit): string {
+  const counts = new Map<string, number>()
+  for (const { document } of commit.changes) {
+    const kind = placeOf(document).kind.replaceAll('_', ' ')
+    counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return [...counts].map(([kind, count]) => (count === 1 ? kind : `${count} ${kind}`)).join(', ')
+}
 
 const key = (it: Commit) => String(it.revision)
 

@@ -39,11 +39,11 @@ const columns: Column<Call>[] = [
         {it.path}
       </Link>
     ),
-    width: 'minmax(9rem, 2fr)',
+    width: 'minmax(9rem, 1.8fr)',
   },
-  { id: 'why', title: 'Why refused', text: (it) => [it.refusal, it.plugin].filter(Boolean).join(' by '), from: 2 },
-  { id: 'route', title: 'Route', text: (it) => it.route, from: 2 },
-  { id: 'consumer', title: 'Consumer', text: (it) => it.consumer, from: 3 },
+  { id: 'why', title: 'Why refused', text: (it) => [it.refusal, it.plugin].filter(Boolean).join(' by '), from: 2, width: 'minmax(8rem, 1.3fr)' },
+  { id: 'route', title: 'Route', text: (it) => it.route, from: 2, width: 'minmax(8rem, 1.3fr)' },
+  { id: 'consumer', title: 'Consumer', text: (it) => it.consumer, from: 3, width: 'minmax(4rem, 0.6fr)' },
   { id: 'took', title: 'Took', text: (it) => shown(it.total_us, 'microseconds'), number: (it) => it.total_us, width: '6rem', from: 2 },
   { id: 'target', title: 'Target', text: (it) => it.target, from: 3 },
 ]

@@ -3,6 +3,7 @@ import { Suspense, lazy } from 'react'
 import { Link } from 'wouter'
 import { useApis, usePublications } from '../api/apis'
 import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
+import type { Gateway } from '../api/types'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
@@ -12,12 +13,15 @@ const Attention = lazy(() => import('./attention'))
 const Traffic = lazy(() => import('./traffic'))
 
 const DAY_S = 86_400
+const SHOWN_GATEWAYS = 6
+/** Commits that are read. If all of them are of the last day, there may be more. */
+const MOST = 50
 
 export default function Overview() {
   const [routes, services, upstreams, consumers] = [useTotal('routes'), useTotal('services'), useTotal('upstreams'), useTotal('consumers')]
   const [apis, publications] = [useApis(), usePublications()]
   const published = new Set((publications.data ?? []).map((it) => `${it.api}/${it.version}`)).size
-  const history = useHistory({ limit: 50 })
+  const history = useHistory({ limit: MOST })
   const gateways = useGateways()
   const users = useUsers()
   const failed = routes.error ?? services.error ?? history.error
@@ -27,25 +31,23 @@ export default function Overview() {
     <Page
       title="Overview"
       calls={[
-        { about: 'The latest commits', method: 'GET', path: '/api/v1/history?limit=50', command: 'weir history' },
+        { about: 'The latest commits', method: 'GET', path: `/api/v1/history?limit=${MOST}`, command: 'weir history' },
         { about: 'The gateways', method: 'GET', path: '/api/v1/gateways' },
       ]}
     >
       {failed && <Failure error={failed} onRetry={() => void Promise.all([routes.refetch(), services.refetch(), history.refetch()])} />}
+      {isLoaded && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
       <Suspense fallback={null}>
         <Attention />
+        <Traffic />
       </Suspense>
       <dl className="figures">
         <Figure title="APIs" to="/apis" value={apis.data?.length ?? 0} about={apis.data ? `${countText(published, 'version', 'versions')} published` : ''} isLoaded={isLoaded} />
         <Figure title="Routes" to="/routes" value={routes.data ?? 0} about="" isLoaded={isLoaded} />
         <Figure title="Services" to="/services" value={services.data ?? 0} about={countText(upstreams.data ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
         <Figure title="Consumers" to="/consumers" value={consumers.data ?? 0} about="" isLoaded={isLoaded} />
-        <Figure title="Changes in 24 hours" to="/history" value={recent} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
+        <Figure title="Changes in 24 hours" to="/history" value={recent} isLeast={recent === MOST} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
       </dl>
-      {isLoaded && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
-      <Suspense fallback={null}>
-        <Traffic />
-      </Suspense>
       <div className="halves">
         <section className="card" aria-label="Latest commits">
           <div className="head2">
@@ -66,13 +68,13 @@ export default function Overview() {
   )
 }
 
-function Figure({ title, to, value, about, isLoaded }: { title: string; to: string; value: number; about: string; isLoaded: boolean }) {
+function Figure({ title, to, value, about, isLoaded, isLeast = false }: { title: string; to: string; value: number; about: string; isLoaded: boolean; isLeast?: boolean }) {
   return (
     <div className="card figure">
       <dt>
         <Link href={to}>{title}</Link>
       </dt>
-      <dd>{isLoaded ? <Count value={value} /> : <span className="muted">–</span>}</dd>
+      <dd>{isLoaded ? <><Count value={value} />{isLeast && '+'}</> : <span className="muted">–</span>}</dd>
       <dd className="beside">
         <small>{about || ' '}</small>
       </dd>
@@ -84,7 +86,9 @@ function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
   if (gateways.error && gateways.data === undefined) return <Failure error={gateways.error} />
   const items = gateways.data?.items ?? []
   if (items.length === 0) return <p className="muted">This process serves calls by itself; no other gateway follows it.</p>
-  const behind = items.filter((it) => Number(it['lag_revisions']) > 0 || it.state !== 'serving')
+  const isBehind = (it: Gateway) => Number(it['lag_revisions']) > 0 || it.state !== 'serving'
+  const behind = items.filter(isBehind)
+  const first = [...behind, ...items.filter((it) => !isBehind(it))].slice(0, SHOWN_GATEWAYS)
   return (
     <>
       <p>
@@ -92,11 +96,14 @@ function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
           {items.length - behind.length} of {items.length} in step
         </span>
       </p>
-      <ul className="stack tight">
-        {behind.slice(0, 5).map((it) => (
-          <li key={it.name} className="row between">
-            <span className="clip">{it.name}</span>
-            <span className="badge warn">{it.state}</span>
+      <ul className="lines-list">
+        {first.map((it) => (
+          <li key={it.name} className="row nowrap">
+            <span className={`dot ${isBehind(it) ? 'warn' : 'good'}`} />
+            <span className="clip grow">{it.name}</span>
+            <span className="muted small">
+              {it.state} r{it.revision}
+            </span>
           </li>
         ))}
       </ul>

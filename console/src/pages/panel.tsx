@@ -1,7 +1,7 @@
 // A panel: one query, drawn as its kind asks; its query can be seen, opened and downloaded.
 import { type ReactNode, Suspense, lazy, useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { type Mark, type Query, type Result, groupName, shown, useNumbers } from '../api/analytics'
+import { type Frame, type Mark, type Query, type Result, groupName, metricTitle, shown, useNumbers } from '../api/analytics'
 import type { PanelKind } from '../api/boards'
 import { asCurl, call } from '../api/client'
 import { Failure } from '../shell/page'
@@ -92,7 +92,7 @@ export function Drawn({ title, query, result, kind = query.step === undefined ? 
     () =>
       (query.group_by ?? []).length > 0
         ? result.frames.map((frame) => ({ name: groupName(frame.group), values: frame.values?.[query.metrics[0] ?? ''] ?? [] }))
-        : query.metrics.map((metric) => ({ name: metric.replaceAll('_', ' '), values: result.frames[0]?.values?.[metric] ?? [] })),
+        : query.metrics.map((metric) => ({ name: metricTitle(metric), values: result.frames[0]?.values?.[metric] ?? [] })),
     [query, result],
   )
   const marks = result.marks ?? NO_MARKS
@@ -151,8 +151,6 @@ function Said({ children }: { children: ReactNode }) {
   return <p className="muted small">{children}</p>
 }
 
-const named = (metric: string): string => metric.replaceAll('_', ' ')
-
 /** One number for each metric, beside that of the time it is compared with. */
 export function Stats({ query, result }: { query: Query; result: Result }) {
   const [frame] = result.frames
@@ -160,7 +158,7 @@ export function Stats({ query, result }: { query: Query; result: Result }) {
     <dl className="figures">
       {query.metrics.map((metric) => (
         <div className="figure" key={metric}>
-          <dt>{named(metric)}</dt>
+          <dt>{metricTitle(metric)}</dt>
           <dd>{shown(frame?.total[metric], result.units[metric])}</dd>
           {frame?.compare && (
             <dd className="beside">
@@ -171,6 +169,15 @@ export function Stats({ query, result }: { query: Query; result: Result }) {
       ))}
     </dl>
   )
+}
+
+/** A group leads to its own numbers over time. What is summed up, or has no name, leads nowhere. */
+function GroupLink({ query, frame }: { query: Query; frame: Frame }) {
+  const values = Object.values(frame.group)
+  const name = groupName(frame.group)
+  if (values.length === 0 || values.some((it) => it === '' || it === '_other' || /[\s|:]/.test(it))) return name
+  const { limit: _, order: __, group_by: ___, ...rest } = query
+  return <Link href={explorerLink({ ...rest, step: 'auto', filter: { ...query.filter, ...frame.group } })}>{name}</Link>
 }
 
 /** A bar for each group, by the first metric. */
@@ -184,7 +191,7 @@ function Bars({ query, result }: { query: Query; result: Result }) {
         return (
           <li key={groupName(frame.group)}>
             <span className="clip" title={groupName(frame.group)}>
-              {groupName(frame.group)}
+              <GroupLink query={query} frame={frame} />
             </span>
             <span className="number">{shown(frame.total[metric], result.units[metric])}</span>
             <span className="meter" aria-hidden="true">
@@ -201,13 +208,13 @@ function Bars({ query, result }: { query: Query; result: Result }) {
 export function Top({ query, result }: { query: Query; result: Result }) {
   return (
     <div className="wide">
-      <table className="plain">
+      <table className="plain ranks">
         <thead>
           <tr>
-            <th scope="col">{(query.group_by ?? []).join(', ') || 'all'}</th>
+            <th scope="col">{(query.group_by ?? []).map(metricTitle).join(', ') || 'All'}</th>
             {query.metrics.map((metric) => (
               <th scope="col" key={metric} className="number">
-                {named(metric)}
+                {metricTitle(metric)}
               </th>
             ))}
           </tr>
@@ -215,7 +222,9 @@ export function Top({ query, result }: { query: Query; result: Result }) {
         <tbody>
           {result.frames.map((frame) => (
             <tr key={groupName(frame.group)}>
-              <th scope="row">{groupName(frame.group)}</th>
+              <th scope="row" title={groupName(frame.group)}>
+                <GroupLink query={query} frame={frame} />
+              </th>
               {query.metrics.map((metric) => (
                 <td key={metric} className="number">
                   {shown(frame.total[metric], result.units[metric])}

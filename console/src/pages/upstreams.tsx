@@ -2,6 +2,7 @@
 import { useHealth } from '../api/hooks'
 import type { AddressHealth, UpstreamHealth, ViewRow } from '../api/types'
 import { type Column, Table } from '../ui/table'
+import { countText } from '../ui/time'
 import { ListPage, doorColumn, nameColumn } from './list'
 
 const columns: Column<ViewRow>[] = [
@@ -32,7 +33,7 @@ export function HealthBadge({ status }: { status: string }) {
 
 const failures = (it: AddressHealth | undefined): string => {
   if (it === undefined) return ''
-  const parts = [it.tcp_failures > 0 && `${it.tcp_failures} connections`, it.http_failures > 0 && `${it.http_failures} answers`, it.timeouts > 0 && `${it.timeouts} time-outs`]
+  const parts = [it.tcp_failures > 0 && countText(it.tcp_failures, 'connection', 'connections'), it.http_failures > 0 && countText(it.http_failures, 'answer', 'answers'), it.timeouts > 0 && countText(it.timeouts, 'time-out', 'time-outs')]
   return parts.filter(Boolean).join(', ') || 'none'
 }
 

@@ -1,6 +1,6 @@
 // The frame: navigation, the bar above, the page that the address names, and what lies above all of them.
 import { QueryClientProvider } from '@tanstack/react-query'
-import { type ComponentType, Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { type ComponentType, type ReactNode, Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { Button as AriaButton } from 'react-aria-components'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
 import { login } from '../api/client'
@@ -43,7 +43,39 @@ const EditReport = lazy(() => import('../pages/reports/edit'))
 const ProductPage = lazy(() => import('../pages/products/product'))
 const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
 const ApplicationPage = lazy(() => import('../pages/apis/application'))
+const EditHook = lazy(() => import('../pages/hooks/edit'))
+const EditPortal = lazy(() => import('../pages/portals/portal'))
+const EditPage = lazy(() => import('../pages/portals/page'))
 const NotFound = lazy(() => import('../pages/not-found'))
+
+/** Pages of single things, which need what the list of them needs. */
+const inner: [string, ComponentType][] = [
+  ['/history/compare/:from/:to', Compare],
+  ['/history/:revision', Commit],
+  ['/analytics/explore', Explorer],
+  ['/analytics/boards/:id', EditBoard],
+  ['/view/:list/:id', RowPage],
+  ['/new/:dialect/:kind', NewForeign],
+  ['/apis/new', NewApi],
+  ['/apis/new/adopt', Adopt],
+  ['/apis/:api', ApiPage],
+  ['/apis/:api/:version', Design],
+  ['/apis/:api/:version/plans', Plans],
+  ['/apis/:api/:version/tests', Tests],
+  ['/apis/:api/:version/revisions', Revisions],
+  ['/apis/:api/:version/publish', Publish],
+  ['/apis/:api/:version/in/:environment', Publication],
+  ['/products/new', EditProduct],
+  ['/products/:product', ProductPage],
+  ['/products/:product/edit', EditProduct],
+  ['/reports/:id', EditReport],
+  ['/subscriptions/:id', SubscriptionPage],
+  ['/applications/:name', ApplicationPage],
+  ['/hooks/:hook', EditHook],
+  ['/portals/:portal', EditPortal],
+  ['/portals/:portal/pages/:page', EditPage],
+  ['/:kind/:name', Detail],
+]
 
 const loaded: [PageEntry, ComponentType][] = pages.map((it) => [it, lazy(it.load)])
 
@@ -58,9 +90,38 @@ export function App() {
   return (
     <QueryClientProvider client={queries}>
       <Router base="/ui">
-        <Frame />
+        <Gate />
       </Router>
     </QueryClientProvider>
+  )
+}
+
+/**
+ * If a login is needed first, there is the login and no page: a page would make calls that are refused, and each of them
+ * would stand in the audit log. A session that ends later leaves the page where it is.
+ */
+function Gate() {
+  const me = useMe()
+  const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
+  const [isIn, setIn] = useState(false)
+  const isDecided = me.data !== undefined || (me.error !== null && !isLoginNeeded)
+  const hasLeft = isLoginNeeded && !login.wasIn()
+  useEffect(() => {
+    if (hasLeft) setIn(false)
+    else if (isDecided) setIn(true)
+  }, [isDecided, hasLeft])
+  return (
+    <>
+      {isIn ? (
+        <Frame />
+      ) : (
+        <>
+          <TroubleBanner />
+          <main id="page" className="page" aria-busy={!isLoginNeeded} />
+        </>
+      )}
+      <Suspense fallback={null}>{isLoginNeeded && <Login />}</Suspense>
+    </>
   )
 }
 
@@ -69,7 +130,6 @@ type Above = 'palette' | 'help' | 'navigation' | null
 function Frame() {
   const [above, setAbove] = useState<Above>(null)
   const [location, go] = useLocation()
-  const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
   const head = useFollowing()
   const state = useConfigurationState()
   const open = useMemo(() => ({ palette: () => setAbove('palette'), help: () => setAbove('help') }), [])
@@ -117,37 +177,18 @@ function Frame() {
               <Switch>
                 {loaded.map(([entry, Component]) => (
                   <Route key={entry.path} path={entry.path}>
-                    {entry.needs === undefined ? (
+                    <Allowed of={entry}>
                       <Component />
-                    ) : (
-                      <Permitted title={entry.title} action={entry.needs}>
-                        <Component />
-                      </Permitted>
-                    )}
+                    </Allowed>
                   </Route>
                 ))}
-                <Route path="/history/compare/:from/:to" component={Compare} />
-                <Route path="/history/:revision" component={Commit} />
-                <Route path="/analytics/explore" component={Explorer} />
-                <Route path="/analytics/boards/:id" component={EditBoard} />
-                <Route path="/view/:list/:id" component={RowPage} />
-                <Route path="/new/:dialect/:kind" component={NewForeign} />
-                <Route path="/apis/new" component={NewApi} />
-                <Route path="/apis/new/adopt" component={Adopt} />
-                <Route path="/apis/:api" component={ApiPage} />
-                <Route path="/apis/:api/:version" component={Design} />
-                <Route path="/apis/:api/:version/plans" component={Plans} />
-                <Route path="/apis/:api/:version/tests" component={Tests} />
-                <Route path="/apis/:api/:version/revisions" component={Revisions} />
-                <Route path="/apis/:api/:version/publish" component={Publish} />
-                <Route path="/apis/:api/:version/in/:environment" component={Publication} />
-                <Route path="/products/new" component={EditProduct} />
-                <Route path="/products/:product" component={ProductPage} />
-                <Route path="/products/:product/edit" component={EditProduct} />
-                <Route path="/reports/:id" component={EditReport} />
-                <Route path="/subscriptions/:id" component={SubscriptionPage} />
-                <Route path="/applications/:name" component={ApplicationPage} />
-                <Route path="/:kind/:name" component={Detail} />
+                {inner.map(([path, Component]) => (
+                  <Route key={path} path={path}>
+                    <Allowed of={pages.find((it) => it.path !== '/' && path.startsWith(`${it.path}/`))}>
+                      <Component />
+                    </Allowed>
+                  </Route>
+                ))}
                 <Route component={NotFound} />
               </Switch>
             </Suspense>
@@ -158,7 +199,6 @@ function Frame() {
       <Suspense fallback={null}>
         {above === 'palette' && <Palette onClose={close} />}
         {above === 'help' && <Help onClose={close} />}
-        {isLoginNeeded && <Login />}
       </Suspense>
       <Dialog title="Navigation" isOpen={above === 'navigation'} onClose={close}>
         <div className="drawer">
@@ -169,15 +209,24 @@ function Frame() {
   )
 }
 
+function Allowed({ of, children }: { of: PageEntry | undefined; children: ReactNode }) {
+  if (of?.needs === undefined) return children
+  return (
+    <Permitted title={of.title} action={of.needs}>
+      {children}
+    </Permitted>
+  )
+}
+
 function Navigation({ location }: { location: string }) {
   const isAt = (path: string) => (path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`))
   const can = useCan()
-  const item = ({ path, title, needs }: PageEntry) => {
+  const item = ({ path, title, needs, icon }: PageEntry) => {
     const asked = needs === undefined ? [] : (can.data ?? []).filter((it) => it.action === needs)
     const isClosed = asked.length > 0 && asked.every((it) => !it.allowed)
     return (
       <Link key={path} href={path} className={isClosed ? 'item closed' : 'item'} aria-label={isClosed ? `${title}, not for you` : undefined} aria-current={isAt(path) ? 'page' : undefined}>
-        {title}
+        <Icon name={icon} /> <span className="clip">{title}</span>
       </Link>
     )
   }

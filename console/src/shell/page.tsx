@@ -1,11 +1,13 @@
 // What every page begins with: its title, what it is for, its actions, and its calls as command lines. And how it shows
 // that a call failed.
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { ApiError, asCurl, login } from '../api/client'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { copy } from '../ui/files'
+import { Icon } from '../ui/icons'
+import { pages } from './pages'
 
 export interface ShownCall {
   about: string
@@ -49,7 +51,7 @@ export function Page({ title, about, crumbs, actions, calls, children }: Props) 
         </div>
         <div className="row">
           <Button look="quiet" icon="code" onPress={() => setShown(true)}>
-            Show as call
+            <span className="word">Show as call</span>
           </Button>
           {actions}
         </div>
@@ -126,8 +128,15 @@ interface EmptyProps {
 
 /** What an empty list teaches. */
 export function Empty({ title, children, example, actions }: EmptyProps) {
+  const [place] = useLocation()
+  const icon = pages.find((it) => it.path === place)?.icon
   return (
     <div className="empty">
+      {icon && (
+        <span className="emblem">
+          <Icon name={icon} />
+        </span>
+      )}
       <h2>{title}</h2>
       {children}
       {example && <pre tabIndex={0}>{example}</pre>}

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { shown } from '../api/analytics'
+import { shown, tick } from '../api/analytics'
 import { useTheme } from '../shell/theme'
 import { Button } from './button'
 
@@ -33,8 +33,14 @@ const AREA = 0.14
 /** The same list each time: a chart is drawn again if it differs. */
 const NO_MARKS: Mark[] = []
 const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-strong']
+/** Classes of answers have the colours that they have everywhere. */
+const CLASSES: Record<string, string> = { '2xx': '--good', '3xx': '--accent', '4xx': '--warn', '5xx': '--bad' }
 /** Patterns beside colours, so that lines differ without them. */
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
+/** Of a label on an axis, about: the widest letters are digits. */
+const LETTER = 7.5
+
+const tokenOf = (name: string, index: number): string => CLASSES[name] ?? COLOURS[index % COLOURS.length] ?? '--accent'
 
 /** The top of an axis without any value: a round number of its unit. */
 const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ? 1000 : unit === 'share' || unit === 'ratio' ? 1 : unit === 'bytes' ? 1024 : 10)
@@ -58,22 +64,25 @@ function colour(element: HTMLElement, token: string): string {
 export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isArea = false }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [isTable, setTable] = useState(false)
+  /** The place that is pointed at. */
+  const [at, setAt] = useState<number | null>(null)
   const theme = useTheme()
   const data = useMemo((): uPlot.AlignedData => [times, ...lines.map((line) => line.values)], [times, lines])
   useEffect(() => {
     const element = host.current
     if (element === null || isTable) return
     const [ink, grid, mark, accent] = [colour(element, '--ink-2'), colour(element, '--line'), colour(element, '--line-strong'), colour(element, '--accent')]
-    const colours = lines.map((_, index) => colour(element, COLOURS[index % COLOURS.length] ?? '--accent'))
+    const colours = lines.map((line, index) => colour(element, tokenOf(line.name, index)))
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui' }
     const plot = new uPlot(
       {
         width: element.clientWidth,
         height: HEIGHT,
         cursor: { points: { size: 6 } },
-        legend: { live: true },
+        legend: { show: false },
+        padding: [12, 12, 0, 0],
         scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : leastOf(unit)] } },
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => distinct(ticks.map((it) => shown(it, unit))) }],
+        axes: [axis, { ...axis, size: (_, texts) => 22 + LETTER * Math.max(2, ...(texts ?? []).map((it) => (it as string | null)?.length ?? 0)), values: (_, ticks) => distinct(ticks.map((it) => tick(it, unit))) }],
         series: [
           {},
           ...lines.map((line, index) => ({
@@ -83,10 +92,10 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
             dash: DASHES[index % DASHES.length] ?? [],
             width: 1.75,
             points: { show: times.length < 3 },
-            value: (_: uPlot, value: number | null) => shown(value, unit),
           })),
         ],
         hooks: {
+          setCursor: [(it) => setAt(it.cursor.idx ?? null)],
           draw: [
             (it) => {
               it.ctx.save()
@@ -142,7 +151,10 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
           </table>
         </div>
       ) : (
-        <div ref={host} role="img" aria-label={`${label}, as a chart; the table has the same numbers`} />
+        <>
+          <div ref={host} className="plot" role="img" aria-label={`${label}, as a chart; the table has the same numbers`} />
+          <Legend times={times} lines={lines} unit={unit} at={at} />
+        </>
       )}
       <div>
         <Button small look="quiet" onPress={() => setTable(!isTable)}>
@@ -150,5 +162,24 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
         </Button>
       </div>
     </figure>
+  )
+}
+
+/** What each line is, and its value at the place that is pointed at. */
+function Legend({ times, lines, unit, at }: { times: number[]; lines: Line[]; unit: string | undefined; at: number | null }) {
+  const time = at === null ? undefined : times[at]
+  return (
+    <ul className="legend" aria-hidden="true">
+      {lines.map((line, index) => (
+        <li key={line.name}>
+          <svg width="20" height="4" viewBox="0 0 20 4">
+            <line x1="0" y1="2" x2="20" y2="2" stroke={`var(${tokenOf(line.name, index)})`} strokeWidth="3" strokeDasharray={(DASHES[index % DASHES.length] ?? []).join(' ')} />
+          </svg>
+          {line.name}
+          {at !== null && <span className="value">{shown(line.values[at], unit)}</span>}
+        </li>
+      ))}
+      <li className="at">{time === undefined ? '\u00a0' : new Date(time * 1000).toLocaleString()}</li>
+    </ul>
   )
 }

@@ -25,7 +25,7 @@ export interface Jump {
   column: number
 }
 
-interface Props {
+export interface Props {
   label: string
   text: string
   format: 'yaml' | 'json'

@@ -6,12 +6,14 @@ import { copy, saveFile } from './files'
 interface Props {
   title: string
   secret: string
+  /** What is kept of it. */
+  about?: string
   /** What to do with it. */
   children?: React.ReactNode
   onClose: () => void
 }
 
-export function ShownOnce({ title, secret, children, onClose }: Props) {
+export function ShownOnce({ title, secret, about = 'Weir keeps its hash.', children, onClose }: Props) {
   return (
     <Dialog
       title={title}
@@ -27,7 +29,7 @@ export function ShownOnce({ title, secret, children, onClose }: Props) {
         </>
       }
     >
-      <p>This is the only time that it is shown. Weir keeps its hash.</p>
+      <p>This is the only time that it is shown. {about}</p>
       <pre className="code" tabIndex={0} aria-label="Secret">
         {secret}
       </pre>

@@ -138,7 +138,7 @@ export function Table<Row>(props: Props<Row>) {
         <span className="grow" />
         <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />
         <Button look="quiet" onPress={() => void exportRows(label, columns, () => (remote ? remote.all() : Promise.resolve(sorted)))}>
-          Export CSV
+          <Icon name="download" /> <span className="word">Export CSV</span>
         </Button>
         {props.actions}
       </div>
@@ -290,7 +290,7 @@ function ColumnChoice<Row>(props: { columns: Column<Row>[]; hidden: string[]; on
   return (
     <DialogTrigger>
       <AriaButton className="button quiet" aria-label="Choose columns">
-        <Icon name="columns" /> Columns
+        <Icon name="columns" /> <span className="word">Columns</span>
       </AriaButton>
       <Popover className="popover" placement="bottom end">
         <AriaDialog aria-label="Columns" className="stack tight">

@@ -1,10 +1,10 @@
 // The document of a version in the editor, and what lint finds in it, each with a way to its line.
-import { Suspense, lazy, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Level, LintFinding } from '../../api/apis'
 import type { Jump, Problem } from '../../ui/editor'
 import { countText } from '../../ui/time'
+import { TextEditor } from '../../ui/text-editor'
 
-const Editor = lazy(() => import('../../ui/editor'))
 
 const TONES: Record<Level, string> = { error: 'bad', warn: 'warn', info: 'accent', hint: '' }
 const WORDS: Record<Level, string> = { error: 'error', warn: 'warning', info: 'information', hint: 'hint' }
@@ -59,9 +59,7 @@ export function DesignText({ title, text, findings, isReadOnly, onChange }: Prop
             </label>
           )}
         </div>
-        <Suspense fallback={<div className="editor" />}>
-          <Editor label={`${title} as an OpenAPI document`} text={text} format={isJson ? 'json' : 'yaml'} onChange={onChange} problems={problems} isReadOnly={isReadOnly} jump={jump} />
-        </Suspense>
+        <TextEditor label={`${title} as an OpenAPI document`} text={text} format={isJson ? 'json' : 'yaml'} onChange={onChange} problems={problems} isReadOnly={isReadOnly} jump={jump} />
       </section>
       <section className="card" aria-label="Findings">
         <div className="head2">

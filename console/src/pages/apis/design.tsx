@@ -1,7 +1,7 @@
 // One version: its operations beside its document. Either is edited, and the other follows; nothing is served of it until
 // it is published.
 import { useQueryClient } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { Suspense, lazy, useMemo, useState } from 'react'
 import { type VersionDetail, toPublish, useSpec, useVersion, versionPath } from '../../api/apis'
 import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
@@ -19,6 +19,8 @@ import { DesignText } from './design-text'
 import { OperationChanges, State, Waiting } from './shared'
 import { VersionTabs, crumbsOf } from './version-tabs'
 
+const ExportVersion = lazy(() => import('./export'))
+
 export default function Design() {
   const [, api = '', name = ''] = useSegments()
   const version = useVersion(api, name)
@@ -31,7 +33,7 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
   const { api, version: name } = version
   const { hash, base, edited, isChanged, change, reset } = useEdited(version, spec)
   const checked = useCheckedDraft(version, base, edited)
-  const [above, setAbove] = useState<'save' | { theirs: Edited; hash: string } | null>(null)
+  const [above, setAbove] = useState<'save' | 'export' | { theirs: Edited; hash: string } | null>(null)
   const right = useRight('apis:write')
   const publishing = useRight('apis:publish')
   const refused = right ?? (version.line === 'retired' ? 'It is retired: callers get 410.' : null)
@@ -62,6 +64,9 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
       ]}
       actions={
         <>
+          <Button look="quiet" icon="download" onPress={() => setAbove('export')}>
+            Export
+          </Button>
           {isChanged && (
             <Button onPress={() => reset(version.hash, editedOf(version, spec))}>Discard</Button>
           )}
@@ -96,6 +101,7 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
           <DesignText title={title} text={edited.spec} findings={findings} isReadOnly={refused !== null} onChange={(text) => change({ spec: text })} />
         </div>
       </div>
+      <Suspense fallback={null}>{above === 'export' && <ExportVersion api={api} version={name} onClose={() => setAbove(null)} />}</Suspense>
       {above === 'save' && (
         <SaveDraft
           version={version}

@@ -4,7 +4,7 @@ import { useMemo } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { useDefinition } from '../../api/analytics'
 import { type Board, type BoardPanel, boardPath, toBoard, useBoards } from '../../api/boards'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import { EntityEditor, type SendOptions } from '../../form/entity-editor'
@@ -72,6 +72,7 @@ export default function EditBoard() {
           missing={(value) => (String(value['title'] ?? '').trim() === '' ? 'It needs a title.' : !Array.isArray(value['panels']) || value['panels'].length === 0 ? 'It needs a panel.' : null)}
           form={(value, onChange) => <BoardForm value={value} onChange={onChange} />}
           send={send}
+          read={async () => editable(await get<Board>(boardPath(id)))}
           hasNote={false}
           onSaved={async (stored) => {
             await client.invalidateQueries({ queryKey: ['boards'] })

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { type Product, compact, partsOf, productPath, toProduct, useProduct, useProducts, usePublications, useVersion } from '../../api/apis'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import { EntityEditor, type SendOptions } from '../../form/entity-editor'
@@ -62,6 +62,7 @@ function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
         missing={missing}
         form={(value, onChange) => <ProductForm value={value} isNew={isNew} onChange={onChange} />}
         send={send}
+        read={() => get<Fields>(productPath(name))}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })
           toast(`${String(stored['name'])} is saved`)

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useBoards } from '../../api/boards'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
 import { type Report, WEEKDAYS, reportPath, toReport, useReports } from '../../api/reports'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
@@ -90,6 +90,7 @@ export default function EditReport() {
           missing={missing}
           form={(value, onChange) => <ReportForm value={value} onChange={onChange} />}
           send={send}
+          read={async () => editable(await get<Report>(reportPath(id)))}
           hasNote={false}
           onSaved={async (stored) => {
             await client.invalidateQueries({ queryKey: ['reports'] })

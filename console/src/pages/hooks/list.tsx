@@ -9,7 +9,7 @@ import { type Column, Table } from '../../ui/table'
 const columns: Column<Hook>[] = [
   { id: 'name', title: 'Name', text: (it) => it.name, render: (it) => <Link href={toHook(it.name)}>{it.name}</Link> },
   { id: 'url', title: 'Called at', text: (it) => it.url, width: 'minmax(9rem, 1.8fr)' },
-  { id: 'events', title: 'Told of', text: (it) => (it.events ?? []).join(', ') || 'all events', from: 2, width: 'minmax(7rem, 1.2fr)' },
+  { id: 'events', title: 'Events', text: (it) => (it.events ?? []).join(', ') || 'all events', from: 2, width: 'minmax(7rem, 1.2fr)' },
   { id: 'apis', title: 'Of the APIs', text: (it) => (it.apis ?? []).join(', ') || 'all', from: 3 },
   { id: 'state', title: 'State', text: (it) => (it.disabled ? 'off' : 'on'), render: (it) => <span className={it.disabled ? 'badge' : 'badge good'}>{it.disabled ? 'off' : 'on'}</span>, from: 2, width: '5rem' },
   { id: 'deliveries', title: 'Deliveries', text: hostOf, render: (it) => <Link href={`/deliveries?q=${encodeURIComponent(`to:${hostOf(it)}`)}`} aria-label={`Deliveries to ${hostOf(it)}`}>Show</Link>, from: 3, width: '6rem' },

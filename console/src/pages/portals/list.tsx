@@ -7,7 +7,7 @@ import { ButtonLink } from '../../ui/button'
 import { type Column, Table } from '../../ui/table'
 
 /** Who may sign up, in words. */
-export const SIGN_UP: Record<string, string> = { open: 'everybody', invited: 'those who are invited', closed: 'nobody' }
+export const SIGN_UP: Record<string, string> = { open: 'everybody', invited: 'those who are invited', closed: 'no one: administrators make accounts' }
 
 const columns: Column<Portal>[] = [
   { id: 'name', title: 'Name', text: (it) => it.display_name || it.name, render: (it) => <Link href={toPortal(it.name)}>{it.display_name || it.name}</Link> },

@@ -206,7 +206,7 @@ function SignUp({ portal, set }: PartProps) {
         options={[
           { value: 'open', text: 'Everybody', about: 'Who confirms a mail address.' },
           { value: 'invited', text: 'Those who are invited', about: 'By a team.' },
-          { value: 'closed', text: 'Nobody', about: 'Administrators make the accounts.' },
+          { value: 'closed', text: 'No one', about: 'Administrators make the accounts.' },
         ]}
       />
       <CheckField label="Somebody has to approve each account" value={rules.approval === true} onChange={(approval) => change({ approval })} />

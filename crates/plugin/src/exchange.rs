@@ -31,6 +31,8 @@ pub struct Exchange {
     own_headers: Headers,
     /// Who calls, once a filter has authenticated the call.
     pub identity: Option<Identity>,
+    /// That of the last call that had one, for the next one of the same caller.
+    last_identity: Option<Identity>,
     /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
     /// have learnt it from. Caches keep responses apart by this.
     pub identity_fingerprint: Vec<u8>,
@@ -134,6 +136,7 @@ impl Exchange {
             response_headers: Headers::default(),
             own_headers: Headers::default(),
             identity: None,
+            last_identity: None,
             identity_fingerprint: Vec::new(),
             route: None,
             matched_len: 0,
@@ -165,7 +168,9 @@ impl Exchange {
         self.response.clear();
         self.response_headers.clear();
         self.own_headers.clear();
-        self.identity = None;
+        if self.identity.is_some() {
+            self.last_identity = self.identity.take();
+        }
         self.identity_fingerprint.clear();
         self.route = None;
         self.matched_len = 0;
@@ -186,6 +191,27 @@ impl Exchange {
         self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
+    }
+
+    /// Notes who calls; `unnamed` stands for the name of a credential without one. Callers come again and again: the identity of
+    /// the last call is taken if it is the same, as all workers share its reference counts.
+    pub fn identify(&mut self, identity: &Identity, unnamed: &Arc<str>) {
+        let credential = identity.credential_id.as_ref().unwrap_or(unnamed);
+        let is_same = |last: &Identity| {
+            let is_it = |known: &Arc<str>| Arc::ptr_eq(known, credential);
+            Arc::ptr_eq(&last.consumer, &identity.consumer) && last.credential_id.as_ref().is_some_and(is_it)
+        };
+        let last = self.last_identity.take().filter(is_same);
+        self.identity = Some(last.unwrap_or_else(|| Identity {
+            consumer: Arc::clone(&identity.consumer),
+            credential_id: Some(Arc::clone(credential)),
+        }));
+    }
+
+    /// The time, where it is known from another clock.
+    #[inline]
+    pub fn set_unix_ms(&mut self, unix_ms: u64) {
+        self.unix_ms = unix_ms;
     }
 
     /// The time at which the call was first asked for it: one reading serves a whole call.
@@ -255,5 +281,47 @@ impl Exchange {
     /// on another one with the same content.
     pub fn is_own_header(&self, name: &[u8], value: &[u8]) -> bool {
         !self.own_headers.is_empty() && self.own_headers.get_all(name).any(|own| own == value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consumer::ConsumerIdentity;
+
+    #[test]
+    fn identities_of_the_last_call_are_used_again_for_the_same_caller_only() {
+        let consumer = |id: &str| {
+            Arc::new(ConsumerIdentity {
+                id: id.to_owned(),
+                ..ConsumerIdentity::default()
+            })
+        };
+        let (one, other) = (consumer("one"), consumer("other"));
+        let (key, unnamed): (Arc<str>, Arc<str>) = (Arc::from("key"), Arc::from(""));
+        let identity = |consumer: &Arc<ConsumerIdentity>, credential: Option<&Arc<str>>| Identity {
+            consumer: Arc::clone(consumer),
+            credential_id: credential.cloned(),
+        };
+        let mut exchange = Exchange::new(|| 0, 1);
+        for (caller, credential, told) in [
+            (&one, Some(&key), "key"),
+            (&one, Some(&key), "key"),
+            (&one, None, ""),
+            (&one, None, ""),
+            (&other, Some(&key), "key"),
+            (&one, Some(&key), "key"),
+        ] {
+            exchange.identify(&identity(caller, credential), &unnamed);
+            let known = exchange.identity.as_ref().expect("a caller");
+            assert!(Arc::ptr_eq(&known.consumer, caller), "{}", caller.id);
+            assert_eq!(known.credential_id.as_deref(), Some(told), "{}", caller.id);
+            let counts = || (Arc::strong_count(caller), Arc::strong_count(&key));
+            let before = counts();
+            exchange.clear();
+            assert!(exchange.identity.is_none(), "no caller is known yet");
+            assert_eq!(counts(), before, "counts stay as they are");
+        }
+        assert_eq!(Arc::strong_count(&other), 1, "only the last caller is known");
     }
 }

@@ -201,12 +201,8 @@ impl Gate {
 
     /// The call carries a good credential of this caller.
     pub(crate) fn accept(&self, exchange: &mut Exchange, identity: &Identity) -> Outcome {
-        let mut identity = identity.clone();
-        identity
-            .credential_id
-            .get_or_insert_with(|| Arc::clone(&self.unnamed));
-        self.tell(exchange, &identity);
-        exchange.identity = Some(identity);
+        self.tell(exchange, identity);
+        exchange.identify(identity, &self.unnamed);
         Outcome::Continue
     }
 

@@ -27,14 +27,14 @@ impl BodyRate {
     /// The bound of a route's responses.
     #[inline]
     pub fn of_response(route: &Route) -> Option<Box<Self>> {
-        let bandwidth = route.bandwidth.as_ref()?;
+        let bandwidth = route.rules.bandwidth.as_ref()?;
         Self::new(bandwidth.response_bytes_per_second).map(Box::new)
     }
 
     /// The bound of a route's requests.
     #[inline]
     pub fn of_request(route: &Route) -> Option<Self> {
-        let bandwidth = route.bandwidth.as_ref()?;
+        let bandwidth = route.rules.bandwidth.as_ref()?;
         Self::new(bandwidth.request_bytes_per_second)
     }
 

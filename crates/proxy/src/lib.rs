@@ -70,6 +70,7 @@ mod timer;
 mod transport;
 mod tunnel;
 mod untrusted;
+mod wall_clock;
 mod websocket;
 mod worker;
 

@@ -276,7 +276,7 @@ impl<'c> RequestContext<'c> {
         {
             self.exchange.request.headers.remove_odd_names();
         }
-        if let Some(limit) = route.max_body_bytes {
+        if let Some(limit) = route.rules.max_body_bytes {
             self.body.limit = limit;
         }
         let known = match self.head.framing {
@@ -290,20 +290,21 @@ impl<'c> RequestContext<'c> {
             self.exchange.route = Some(self.serving.route_infos.get(found.route, &route.facts));
             self.exchange.matched_len = found.matched_len;
         }
-        if let Some(status) = route.https_only_status
+        if let Some(status) = route.rules.https_only_status
             && !self.exchange.request.is_tls
         {
             return Err(self.refuse_cleartext(status).into());
         }
-        if let Some(status) = route.grpc_only_status
+        if let Some(status) = route.rules.grpc_only_status
             && !grpc::is_call(self.exchange)
         {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
-        if let Action::Broken(status) = route.action {
+        if let Action::Broken(status) = route.rules.action {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
         if route.chain.has_request_work {
+            self.exchange.set_unix_ms(self.worker.unix_ms(self.started));
             self.run_request_work(&route.chain).await?;
         }
         if !self.exchange.background_requests.is_empty() {
@@ -314,7 +315,7 @@ impl<'c> RequestContext<'c> {
         {
             return self.forward(route, forward, found).await;
         }
-        match &route.action {
+        match &route.rules.action {
             Action::Forward(forward) => self.forward(route, forward, found).await,
             Action::Unavailable(status) | Action::Broken(status) => {
                 Err(Refusal::with_status(RefusalKind::NoService, *status).into())
@@ -326,7 +327,8 @@ impl<'c> RequestContext<'c> {
     fn needs_facts(&self, route: &Route) -> bool {
         let upstreams = &self.serving.published.snapshot.upstreams;
         let hashes = |upstream: u32| !upstreams[upstream as usize].hash_on.is_empty();
-        !route.chain.steps.is_empty() || matches!(&route.action, Action::Forward(it) if hashes(it.upstream))
+        !route.chain.steps.is_empty()
+            || matches!(&route.rules.action, Action::Forward(it) if hashes(it.upstream))
     }
 
     fn refuse_cleartext(&self, status: u16) -> Refusal {

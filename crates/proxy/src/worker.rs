@@ -12,6 +12,7 @@ use crate::redis::Redis;
 use crate::route_infos::RouteInfos;
 use crate::runtime::Runtime;
 use crate::shared::{PublishedSnapshot, Shared};
+use crate::wall_clock::WallClock;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -46,6 +47,7 @@ pub struct Worker {
     pub runtime: Rc<Runtime>,
     /// For answers of the gateway's own.
     pub date: Date,
+    wall_clock: WallClock,
     pub resolver: Rc<Resolver>,
     /// Servers that hold counts for filters.
     pub redis: Redis,
@@ -205,6 +207,7 @@ impl Worker {
             streams: Rc::default(),
             runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),
+            wall_clock: WallClock::default(),
             side_calls: Rc::default(),
             redis: Redis::new(&shared, &resolver),
             resolver,
@@ -241,6 +244,12 @@ impl Worker {
         let fresh = Rc::new(WorkerSnapshot::new(self.shared.published.load_full(), seed));
         *self.serving.borrow_mut() = Rc::clone(&fresh);
         fresh
+    }
+
+    /// The time of day at a moment, in milliseconds since the Unix epoch.
+    #[inline]
+    pub fn unix_ms(&self, at: Instant) -> u64 {
+        self.wall_clock.unix_ms(at, || (Instant::now(), system_clock()))
     }
 
     /// An empty exchange.

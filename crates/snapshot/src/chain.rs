@@ -8,11 +8,11 @@ use weir_plugin::{Condition, Filter, Identity, Phases};
 #[derive(Default)]
 pub struct Chain {
     /// The steps, in the order of request work.
-    pub steps: Vec<Step>,
+    pub steps: Box<[Step]>,
     /// Indexes of the steps that may have response work, in the order of that work.
-    pub response_order: Vec<u16>,
+    pub response_order: Box<[u16]>,
     /// Indexes of the steps that may give an account of finished calls.
-    pub log_steps: Vec<u16>,
+    pub log_steps: Box<[u16]>,
     /// Whether any step may have request work, or needs the body.
     pub has_request_work: bool,
     /// Whether a step reads variables that are in the request's body.

@@ -26,7 +26,7 @@ pub use chain::{Chain, Instance, RefusalBody, Step};
 pub use compile::{CompileCache, compile, hash, recompile};
 pub use health::{AddressHealth, Checks, TargetHealth};
 pub use persistent_state::PersistentState;
-pub use route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
+pub use route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route, RouteRules};
 pub use settings::{Charset, DialectSettings, RealIp};
 pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
 pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};

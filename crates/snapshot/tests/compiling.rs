@@ -36,7 +36,7 @@ fn services_lead_to_upstreams() {
             {"name": "r3", "match": [{}], "to": {"service": "s3"}, "timeouts": {"read_ms": 9}},
         ],
     }));
-    let forwards = snapshot.routes.iter().map(|route| match &route.action {
+    let forwards = snapshot.routes.iter().map(|route| match &route.rules.action {
         Action::Forward(it) => (
             it.upstream,
             it.path.base.as_deref(),
@@ -80,9 +80,38 @@ fn services_lead_to_upstreams() {
         ("s1", "r1")
     );
     assert!(Arc::ptr_eq(
-        &snapshot.routes[0].forwarded,
-        &snapshot.routes[2].forwarded
+        &snapshot.routes[0].rules.forwarded,
+        &snapshot.routes[2].rules.forwarded
     ));
+}
+
+#[test]
+fn routes_share_rules_if_these_are_equal() {
+    let route = |name: &str, more: Value| {
+        let mut route =
+            json!({"name": name, "match": [{"path": format!("/{name}")}], "to": {"service": "s"}});
+        let fields = more.as_object().expect("fields").clone();
+        route.as_object_mut().expect("a route").extend(fields);
+        route
+    };
+    let snapshot = snapshot(json!({
+        "services": [{"name": "s", "url": "http://b.com:81"}, {"name": "t", "url": "http://c.com:81"}],
+        "routes": [
+            route("a", json!({})),
+            route("b", json!({})),
+            route("c", json!({"max_body_bytes": 5})),
+            route("d", json!({"plugins": [phased(true, true)]})),
+            route("e", json!({"to": {"service": "t"}})),
+            route("f", json!({"priority": "low"})),
+            route("g", json!({})),
+        ],
+    }));
+    let rules = |place: usize| &snapshot.routes[place].rules;
+    let shares: Vec<bool> = (0..7).map(|place| Arc::ptr_eq(rules(0), rules(place))).collect();
+    assert_eq!(shares, [true, true, false, true, false, false, true]);
+    assert_eq!(rules(2).max_body_bytes, Some(5));
+    let address = std::ptr::from_ref(&*snapshot.routes[1]).addr();
+    assert_eq!(address % 64, 0, "a route begins with a line of the cache");
 }
 
 #[test]
@@ -166,7 +195,7 @@ fn chains_know_their_work() {
         let snapshot = snapshot(json!({"routes": [route_with(plugins.clone())]}));
         let chain = &snapshot.routes[0].chain;
         assert_eq!(chain.steps.len(), count, "{plugins}");
-        assert_eq!(chain.response_order, response_order, "{plugins}");
+        assert_eq!(chain.response_order.to_vec(), response_order, "{plugins}");
         assert_eq!(chain.has_request_work, has_request_work, "{plugins}");
     }
 }
@@ -236,7 +265,7 @@ fn tables_replace_instances_for_consumers() {
         let found = step.instance(identity.as_ref()).map(|it| it.id.as_str());
         assert_eq!(found, wanted, "{route} {consumer:?}");
     }
-    let shared = [0, 1].map(|route: usize| snapshot.routes[route].dialect);
+    let shared = [0, 1].map(|route: usize| snapshot.routes[route].rules.dialect);
     assert_eq!(shared, [DialectName::NATIVE, DialectName::new("kong")]);
 }
 

@@ -27,7 +27,7 @@ fn shared_with(before: &Model, text: &Value) -> Model {
 /// All that a route is, in words.
 fn told(snapshot: &Snapshot) -> Vec<String> {
     let routes = snapshot.routes.iter().map(|route| {
-        let action = match &route.action {
+        let action = match &route.rules.action {
             Action::Forward(it) => {
                 let upstream = &snapshot.upstreams[it.upstream as usize];
                 let targets: Vec<_> = upstream.targets.iter().map(|it| &it.host).collect();

@@ -17,6 +17,8 @@ pub use syntax::{is_name, is_token, is_value, name_len, token_len, value_len};
 pub struct Headers {
     arena: Vec<u8>,
     entries: Vec<Entry>,
+    /// The bits of the names of all entries, removed ones included: most names that are asked for are in no list.
+    names: u64,
     /// Whether a line that was named has a name with other characters than letters, digits, `-` and `_`.
     has_odd_names: bool,
 }
@@ -50,6 +52,14 @@ impl Tag {
         (self.0 >> 8) as usize
     }
 
+    /// One bit for length and first letter, so that few names have that of another. The factors keep the names of fields that
+    /// frame a message apart from those that most messages have.
+    #[inline]
+    const fn name_bit(self) -> u64 {
+        let (length, initial) = (self.0 >> 8, self.0 & 0xff);
+        1 << (length.wrapping_mul(1).wrapping_add(initial * 13) & 63)
+    }
+
     /// One bit for the length: names without a common bit are different.
     #[inline]
     fn length_bit(self) -> u64 {
@@ -78,13 +88,27 @@ impl Headers {
     pub fn clear(&mut self) {
         self.arena.clear();
         self.entries.clear();
+        self.names = 0;
         self.has_odd_names = false;
+    }
+
+    /// Whether a header may have a name of this tag.
+    #[inline]
+    fn may_have(&self, tag: Tag) -> bool {
+        self.names & tag.name_bit() != 0
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry) {
+        self.names |= entry.tag.name_bit();
+        self.entries.push(entry);
     }
 
     /// Makes this list like another one, in the memory that it has.
     pub fn copy_from(&mut self, other: &Self) {
         self.arena.clone_from(&other.arena);
         self.entries.clone_from(&other.entries);
+        self.names = other.names;
         self.has_odd_names = other.has_odd_names;
     }
 
@@ -120,7 +144,7 @@ impl Headers {
         self.arena.extend_from_slice(value);
         self.arena.extend_from_slice(b"\r\n");
         let value_start = start + name.len() + 2;
-        self.entries.push(Entry {
+        self.push(Entry {
             name: start as u32,
             value: value_start as u32,
             value_end: (value_start + value.len()) as u32,
@@ -132,6 +156,7 @@ impl Headers {
     /// Adds all headers of another list at the end, none of whose names may be in this one yet.
     fn append_new(&mut self, other: &Self) {
         let offset = self.arena.len() as u32;
+        self.names |= other.names;
         self.arena.extend_from_slice(&other.arena);
         let present = other.entries.iter().filter(|entry| !entry.is_removed());
         self.entries.extend(present.map(|entry| Entry {
@@ -146,6 +171,10 @@ impl Headers {
     /// Adds all headers of another list at the end of this one. For a name that both have, the other's come first.
     pub fn prepend_all(&mut self, other: &Self) {
         if other.entries.is_empty() {
+            return;
+        }
+        if self.names & other.names == 0 {
+            self.append_new(other);
             return;
         }
         // Hardly ever any, and then no memory is taken.
@@ -197,7 +226,7 @@ impl Headers {
     #[inline]
     pub fn index_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
         debug_assert!(at + name.len() <= value.start && value.start <= value.end && value.end <= line_end);
-        self.entries.push(Entry {
+        self.push(Entry {
             name: at as u32,
             value: value.start as u32,
             value_end: value.end as u32,
@@ -277,6 +306,9 @@ impl Headers {
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let (tag, arena) = (Tag::of(name), &self.arena);
         let mut found = false;
+        if !self.may_have(tag) {
+            return found;
+        }
         for entry in &mut self.entries {
             if entry.tag == tag && is_same_name(Self::header(arena, entry).name, name) {
                 entry.tag = Tag::REMOVED;
@@ -290,6 +322,9 @@ impl Headers {
     #[inline]
     pub fn remove_any<const N: usize>(&mut self, names: [&'static [u8]; N]) {
         let tags = names.map(Tag::of);
+        if !tags.iter().any(|tag| self.may_have(*tag)) {
+            return;
+        }
         let Self { arena, entries, .. } = self;
         for entry in entries {
             // Without a branch for each name: hardly any header is one of them.
@@ -325,6 +360,9 @@ impl Headers {
     #[inline]
     fn position(&self, name: &[u8]) -> Option<usize> {
         let tag = Tag::of(name);
+        if !self.may_have(tag) {
+            return None;
+        }
         self.entries
             .iter()
             .position(|entry| entry.tag == tag && is_same_name(Self::header(&self.arena, entry).name, name))
@@ -333,7 +371,11 @@ impl Headers {
     /// Every value of this name, in order.
     pub fn get_all<'h>(&'h self, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
         let tag = Tag::of(name);
-        self.entries
+        let entries = match self.may_have(tag) {
+            true => self.entries.as_slice(),
+            false => &[],
+        };
+        entries
             .iter()
             .filter(move |entry| {
                 entry.tag == tag && is_same_name(Self::header(&self.arena, entry).name, name)
@@ -344,6 +386,17 @@ impl Headers {
     /// Whether there is a header of this name.
     pub fn contains(&self, name: &[u8]) -> bool {
         self.get(name).is_some()
+    }
+
+    /// Whether `is_it` holds for the name of a header that begins with this letter, in lower case.
+    #[inline]
+    pub fn any_name(&self, initial: u8, is_it: impl Fn(&[u8]) -> bool) -> bool {
+        let is_it = |entry: &Entry| {
+            entry.tag.0 as u8 == initial
+                && !entry.is_removed()
+                && is_it(Self::header(&self.arena, entry).name)
+        };
+        self.entries.iter().any(is_it)
     }
 
     /// All headers, in order.
@@ -384,7 +437,32 @@ impl Headers {
 /// Compares two names of one length.
 fn is_same_name(own: &[u8], name: &[u8]) -> bool {
     // Most are asked for as they are written.
-    own == name || own.eq_ignore_ascii_case(name)
+    own == name || is_same_but_case(own, name)
+}
+
+/// The same in eights, which for names of usual length are two steps.
+fn is_same_but_case(own: &[u8], name: &[u8]) -> bool {
+    let ((own, own_rest), (name, name_rest)) = (own.as_chunks::<8>(), name.as_chunks::<8>());
+    let lower = |bytes: &[u8; 8]| lower_case(u64::from_le_bytes(*bytes));
+    own.len() == name.len()
+        && own_rest.len() == name_rest.len()
+        && own.iter().zip(name).all(|(own, name)| lower(own) == lower(name))
+        && (own_rest.iter().zip(name_rest)).all(|(own, name)| own.eq_ignore_ascii_case(name))
+}
+
+/// Eight bytes with their ASCII letters in lower case.
+#[inline]
+const fn lower_case(bytes: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let low = bytes & !HIGH;
+    // The highest bit of each byte: whether it is behind 'Z', and whether it is 'A' or behind it.
+    let (is_behind, is_from) = (
+        low + (0x7f - b'Z' as u64) * EACH,
+        low + (0x80 - b'A' as u64) * EACH,
+    );
+    let is_capital = (is_behind ^ is_from) & !bytes & HIGH;
+    bytes | is_capital >> 2
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Headers {
         let is_it = |entry: &Entry| {
             entry.tag == name.tag && is_same_name(Self::header(&self.arena, entry).name, text)
         };
-        match self.entries.iter().any(is_it) {
+        match self.may_have(name.tag) && self.entries.iter().any(is_it) {
             true => self.set(text, value),
             false => self.append_named(name, value),
         }
@@ -50,7 +50,7 @@ impl Headers {
         self.arena.extend_from_slice(value);
         let value_end = self.arena.len() as u32;
         self.arena.extend_from_slice(b"\r\n");
-        self.entries.push(Entry {
+        self.push(Entry {
             name: start as u32,
             value: (start + name.start.len()) as u32,
             value_end,

@@ -134,3 +134,56 @@ fn several_names_are_removed_at_once() {
     headers.remove_any([b"expect"]);
     assert_eq!(headers.len(), 3);
 }
+
+#[test]
+fn names_of_any_case_are_the_same() {
+    for own in 0..=u8::MAX {
+        for other in 0..=u8::MAX {
+            // In the first eight bytes, and behind them.
+            for at in [1, 9] {
+                let (mut name, mut asked) = (*b"Accept-Abc", *b"aCCEPT-aBC");
+                (name[at], asked[at]) = (own, other);
+                let is_same = name.eq_ignore_ascii_case(&asked);
+                assert_eq!(is_same_name(&name, &asked), is_same, "{own} {other} {at}");
+            }
+        }
+    }
+    assert!(!is_same_name(b"accept", b"accept-1"));
+}
+
+#[test]
+fn names_are_found_by_their_first_letter() {
+    let mut headers = Headers::default();
+    for name in ["X-B", "x-a", "Y-a"] {
+        headers.append(name.as_bytes(), b"1");
+    }
+    headers.remove(b"X-A");
+    for (initial, name, is_there) in [
+        (b'x', "X-B", true),
+        (b'x', "x-a", false),
+        (b'x', "Y-a", false),
+        (b'y', "Y-a", true),
+    ] {
+        let found = headers.any_name(initial, |it| it == name.as_bytes());
+        assert_eq!(found, is_there, "{initial} {name}");
+    }
+}
+
+#[test]
+fn lists_know_the_names_that_they_cannot_have() {
+    let mut headers = Headers::default();
+    assert!(!headers.may_have(Tag::of(b"a")));
+    headers.append(b"Accept", b"1");
+    let mut other = Headers::default();
+    other.append(b"Via", b"1");
+    headers.prepend_all(&other);
+    let mut copy = Headers::default();
+    copy.copy_from(&headers);
+    for list in [&headers, &copy] {
+        assert!(list.contains(b"accept") && list.contains(b"VIA"));
+        assert!(!list.may_have(Tag::of(b"Transfer-Encoding")));
+        assert_eq!(list.get_all(b"upgrade").count(), 0);
+    }
+    headers.clear();
+    assert!(!headers.may_have(Tag::of(b"accept")));
+}

@@ -288,7 +288,7 @@ impl RequestContext<'_> {
     /// Takes back what a pump was lent. Says whether the request has been sent whole.
     fn take_back(&mut self, pump: Option<Pump>, connection: &mut UpstreamConnection) -> bool {
         let Some(pump) = pump else { return true };
-        let pumped = pump.finish();
+        let pumped = *pump.finish();
         self.client.reader = pumped.reader;
         self.body = pumped.body;
         self.report.bytes_in += self.body.received;

@@ -63,13 +63,19 @@ impl RequestContext<'_> {
         self.exchange.request.headers.write_lines(out);
         if plan.tells_plainly {
             let lines = &self.client.forwarded_lines;
-            forwarded::write_plain(&plan.route.forwarded, plan.stripped, self.exchange, lines, out);
+            forwarded::write_plain(
+                &plan.route.rules.forwarded,
+                plan.stripped,
+                self.exchange,
+                lines,
+                out,
+            );
         }
-        if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !plan.has_via) {
+        if let Some(via) = plan.route.rules.forwarded.via.as_ref().filter(|_| !plan.has_via) {
             push_via(self.exchange.request.version, via, out);
         }
-        self.write_stamps(&plan.route.request_headers, out);
-        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.upgrade) {
+        self.write_stamps(&plan.route.rules.request_headers, out);
+        if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.rules.upgrade) {
             out.extend_from_slice(b"Connection: Upgrade\r\n");
             push_header(out, b"Upgrade", protocol);
         }
@@ -102,7 +108,8 @@ impl RequestContext<'_> {
             (None, UpstreamHost::Client) if request.host.is_empty() => (target.host_header.as_slice(), None),
             (None, UpstreamHost::Client) => (request.host.as_slice(), request.host_port),
         };
-        headers.remove(b"host");
+        // As most clients write it: such a name is found at once.
+        headers.remove(b"Host");
         out.extend_from_slice(b"Host: ");
         out.extend_from_slice(host);
         if let Some(port) = port.filter(|port| *port != 80) {

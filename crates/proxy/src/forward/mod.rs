@@ -167,16 +167,21 @@ impl RequestContext<'_> {
         }
         let tells_plainly = self.tells_plainly(route, forward);
         if !tells_plainly {
-            forwarded::apply(&route.forwarded, self.head.has_forwarded, stripped, self.exchange);
+            forwarded::apply(
+                &route.rules.forwarded,
+                self.head.has_forwarded,
+                stripped,
+                self.exchange,
+            );
         }
-        for stamp in route.request_headers.iter() {
+        for stamp in route.rules.request_headers.iter() {
             self.exchange.request.headers.remove(&stamp.name);
         }
-        let dialect = self.worker.shared.error_renderers.get(route.dialect);
+        let dialect = self.worker.shared.error_renderers.get(route.rules.dialect);
         let version = self.exchange.request.version;
         let may_have_via = self.head.has_via || route.chain.has_request_work;
         let headers = &mut self.exchange.request.headers;
-        let has_via = may_have_via && reply::extend_via(&route.forwarded, version, headers);
+        let has_via = may_have_via && reply::extend_via(&route.rules.forwarded, version, headers);
         let (hash, cookie) = self.hash(upstream);
         // A body that was read for a filter may have taken its time.
         let started = match self.report.forwarded_at {
@@ -203,7 +208,7 @@ impl RequestContext<'_> {
             timeouts,
             started,
             deadline: (call_ms > 0).then(|| later(started, Duration::from_millis(call_ms))),
-            slot: OverloadSlot::enter(upstream, route.priority)?,
+            slot: OverloadSlot::enter(upstream, route.rules.priority)?,
         };
         if let Some(budget) = &upstream.retry_budget {
             budget.left.note_call(budget.rules);
@@ -257,13 +262,13 @@ impl RequestContext<'_> {
 
     /// Whether the usual `X-Forwarded-*` can be written without a look at the header list.
     fn tells_plainly(&self, route: &Route, forward: &Forward) -> bool {
-        let forwarded = &route.forwarded;
+        let forwarded = &route.rules.forwarded;
         // The client's Host must still be in the list when it is repeated as written.
         let keeps_host = !forwarded.host_as_written || forward.upstream_host == UpstreamHost::Client;
-        let mut headers = self.exchange.request.headers.iter();
         let may_have_some = self.head.has_forwarded || route.chain.has_request_work;
-        let mut has_some = || {
-            self.exchange.request.overridden_headers != 0 || headers.any(|header| is_forwarded(header.name))
+        let has_some = || {
+            let request = &self.exchange.request;
+            request.overridden_headers != 0 || request.headers.any_name(b'x', is_forwarded)
         };
         let may_have_list = self.head.has_forwarded_list || route.chain.has_request_work;
         forwarded::is_plain(forwarded, may_have_list, self.exchange)
@@ -376,7 +381,7 @@ impl RequestContext<'_> {
     fn speaks(&self, plan: &ForwardPlan<'_>) -> UpstreamProtocol {
         match plan.scheme {
             scheme if !scheme.is_http2() => UpstreamProtocol::Http1,
-            Scheme::H2c | Scheme::H2 if plan.route.upgrade && self.head.upgrade.is_some() => {
+            Scheme::H2c | Scheme::H2 if plan.route.rules.upgrade && self.head.upgrade.is_some() => {
                 UpstreamProtocol::Http1
             }
             Scheme::H2 => UpstreamProtocol::Either,

@@ -107,7 +107,8 @@ struct Signals {
 pub struct Pump {
     sending: Pin<Box<dyn Future<Output = PumpResult>>>,
     signals: Rc<Signals>,
-    done: Option<PumpResult>,
+    /// In a place of its own: most calls have no pump, and leave room for one.
+    done: Option<Box<PumpResult>>,
     /// The stream that the body comes on, which tells by itself that its client has gone.
     client: Option<Rc<Stream>>,
 }
@@ -171,7 +172,7 @@ impl Pump {
         if self.done.is_none()
             && let Poll::Ready(pumped) = self.sending.as_mut().poll(context)
         {
-            self.done = Some(pumped);
+            self.done = Some(Box::new(pumped));
         }
     }
 
@@ -181,7 +182,7 @@ impl Pump {
     }
 
     /// What came of it. A body that is still on its way goes no further; what had been lent for it comes back.
-    pub fn finish(mut self) -> PumpResult {
+    pub fn finish(mut self) -> Box<PumpResult> {
         if self.done.is_none() {
             self.signals.is_cut.set(true);
             self.poll(&mut Context::from_waker(Waker::noop()));

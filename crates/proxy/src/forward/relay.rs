@@ -178,15 +178,15 @@ impl RequestContext<'_> {
         let version = plan.upstream_version();
         let response = &mut self.exchange.response;
         let may_have_via = head_has_via || !plan.route.chain.steps.is_empty();
-        let has_via = may_have_via && extend_via(&plan.route.forwarded, version, &mut response.headers);
+        let has_via = may_have_via && extend_via(&plan.route.rules.forwarded, version, &mut response.headers);
         response.headers.write_lines(out);
-        if let Some(via) = plan.route.forwarded.via.as_ref().filter(|_| !has_via) {
+        if let Some(via) = plan.route.rules.forwarded.via.as_ref().filter(|_| !has_via) {
             push_via(version, via, out);
         }
         // The end of a stream tells by itself that there is no body.
         let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
-        if !plan.route.response_headers.is_empty() {
-            self.write_stamps(&plan.route.response_headers, out);
+        if !plan.route.rules.response_headers.is_empty() {
+            self.write_stamps(&plan.route.rules.response_headers, out);
         }
         match framing {
             Framing::Length(_) if is_told => {}

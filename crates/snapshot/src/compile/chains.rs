@@ -141,7 +141,7 @@ impl<'m> Chains<'m> {
             return Chain::default();
         }
         let mut chain = Chain::default();
-        let mut response_work = Vec::new();
+        let (mut made, mut response_work, mut log_steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut uses: HashMap<&str, usize> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             let instance = match &step.plugin {
@@ -181,16 +181,17 @@ impl<'m> Chains<'m> {
             chain.has_request_work |= request || needs_body;
             chain.needs_body |= needs_body;
             if response {
-                response_work.push((step.response_order, chain.steps.len() as u16));
+                response_work.push((step.response_order, made.len() as u16));
             }
             if log {
-                chain.log_steps.push(chain.steps.len() as u16);
+                log_steps.push(made.len() as u16);
             }
-            chain.steps.push(step_made);
+            made.push(step_made);
         }
         response_work.sort_by_key(|(order, _)| *order);
         chain.response_order = response_work.into_iter().map(|(_, step)| step).collect();
-        chain.steps.shrink_to_fit();
+        chain.log_steps = log_steps.into();
+        chain.steps = made.into();
         chain
     }
 

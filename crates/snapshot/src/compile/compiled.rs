@@ -60,3 +60,13 @@ impl<K: PartialEq, V: Clone> Recent<K, V> {
         value
     }
 }
+
+impl<T: PartialEq + Clone> Recent<T, Arc<T>> {
+    /// The value, shared with an equal one if that is remembered.
+    pub(super) fn share(&mut self, value: T) -> Arc<T> {
+        match self.get(&value) {
+            Some(known) => known,
+            None => self.remember(value.clone(), Arc::new(value)),
+        }
+    }
+}

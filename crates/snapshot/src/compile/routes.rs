@@ -2,11 +2,11 @@
 
 use super::cache::{CachedItem, CompileCache};
 use super::chains::Chains;
-use super::compiled::{CompiledRoute, CompiledService};
+use super::compiled::{CompiledRoute, CompiledService, Recent};
 use super::services::Services;
 use super::traffic;
 use super::url::{check_host_header, check_path};
-use crate::route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route};
+use crate::route::{Action, Forward, ForwardedHeaderPolicy, GatewayHeader, Route, RouteRules};
 use std::sync::Arc;
 use weir_model::{
     self as model, Diagnostic, DocPath, GatewayHeaderValue, PathJoin, PathRewrite, RouteTarget, UpstreamHost,
@@ -19,6 +19,8 @@ pub(super) struct RouteCompiler<'c, 'm> {
     diagnostics: &'c mut Vec<Diagnostic>,
     pieces: &'c mut CompileCache,
     no_service: Arc<str>,
+    /// Not kept for the next compile: rules hold clients of TLS.
+    rules: Recent<RouteRules, Arc<RouteRules>>,
 }
 
 impl<'c, 'm> RouteCompiler<'c, 'm> {
@@ -32,6 +34,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             diagnostics,
             pieces,
             no_service: Arc::default(),
+            rules: Recent::default(),
         }
     }
 
@@ -85,18 +88,11 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         let chain = chains.chain(&route.plugins, route.dialect, &route.name, &|| {
             place().field("plugins")
         });
-        Route {
-            facts: Arc::new(RouteInfo {
-                name: route.name.clone(),
-                service: service.to_string(),
-                dialect: route.dialect,
-                labels: route.labels.clone(),
-            }),
-            dialect: route.dialect,
+        let rules = RouteRules {
             action,
+            dialect: route.dialect,
             https_only_status: route.https_only_status,
             grpc_only_status: route.grpc_only_status,
-            chain,
             request_headers: self.stamps(&route.request_headers, || place().field("request_headers")),
             response_headers: self.stamps(&route.response_headers, || place().field("response_headers")),
             forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
@@ -104,6 +100,16 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             max_body_bytes: route.max_body_bytes,
             priority: traffic::priority(route.priority),
             bandwidth: route.bandwidth.map(Box::new),
+        };
+        Route {
+            rules: self.rules.share(rules),
+            chain,
+            facts: Arc::new(RouteInfo {
+                name: route.name.clone(),
+                service: service.to_string(),
+                dialect: route.dialect,
+                labels: route.labels.clone(),
+            }),
             series_names: (service, route.name.as_str().into()),
         }
     }

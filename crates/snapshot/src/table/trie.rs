@@ -31,6 +31,19 @@ pub(super) struct Candidate {
     pub is_regex: bool,
 }
 
+impl Candidate {
+    /// Stands where there is none.
+    const NONE: Self = Self {
+        rank: NONE,
+        route: NONE,
+        conditions: NONE,
+        pattern: NONE,
+        methods: 0,
+        tail: Tail::End,
+        is_regex: false,
+    };
+}
+
 /// What may follow a key in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
@@ -72,12 +85,18 @@ pub(super) struct Entry<'m> {
 pub(super) trait Visitor {
     /// Branches without a rank below this are passed over.
     fn bound(&self) -> u32;
-    /// Looks at the candidates of one key, lowest rank first; the key covers `position` bytes of the path.
+    /// Looks at candidates of one key, lowest rank first; the key covers `position` bytes of the path. Those of one key
+    /// may come in several parts.
     fn visit(&mut self, candidates: &[Candidate], position: usize);
 }
 
+/// A node fills a line of the cache: of a large index hardly any is in a near cache, and a walk looks at one line for
+/// each node on its way.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 struct Node {
+    /// The first of this node's candidates; of no meaning if it has none.
+    first: Candidate,
     /// Start of the label in `labels`: text behind the byte (or parameter) that leads here.
     label: u32,
     /// The first child that a byte leads to; the others follow it, in the order of their bytes.
@@ -166,8 +185,11 @@ impl Trie {
                 position += label.len();
             }
             if node.candidate_count != 0 {
+                visitor.visit(std::slice::from_ref(&node.first), position);
+            }
+            if node.candidate_count > 1 {
                 let candidates = &self.candidates[node.candidates as usize..];
-                visitor.visit(&candidates[..node.candidate_count as usize], position);
+                visitor.visit(&candidates[1..node.candidate_count as usize], position);
             }
             let Some(&byte) = path.get(position) else {
                 return;
@@ -233,16 +255,15 @@ impl Builder<'_, '_> {
         let label_start = self.labels.len() as u32;
         self.labels.extend_from_slice(label);
         let here = entries.partition_point(|entry| entry.key.len() == depth);
+        let first = entries.first().filter(|_| here > 0).map(|it| it.candidate);
         let mut node = Node {
+            first: first.unwrap_or(Candidate::NONE),
             label: label_start,
             children: 0,
             parameter: NONE,
             candidates: start as u32,
             candidate_count: here as u32,
-            best: entries
-                .first()
-                .filter(|_| here > 0)
-                .map_or(NONE, |it| it.candidate.rank),
+            best: first.map_or(NONE, |it| it.rank),
             label_len: label.len() as u16,
             child_count: 0,
         };
@@ -345,6 +366,11 @@ mod tests {
             visitor.0.sort_unstable();
             assert_eq!(visitor.0, wanted, "{path}");
         }
+    }
+
+    #[test]
+    fn nodes_fill_a_line_of_the_cache() {
+        assert_eq!((size_of::<Node>(), align_of::<Node>()), (64, 64));
     }
 
     #[test]

@@ -69,9 +69,10 @@ impl Histogram {
     }
 }
 
-/// Two histograms with the bounds of requests, side by side: nearly always a call falls into the same bucket of both.
+/// Two histograms with the bounds of requests, side by side: nearly always a call falls into the same bucket of both. The
+/// lowest buckets and the sums are one line of the cache.
 #[derive(Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct HistogramPair {
     sums_micros: [Counter; 2],
     buckets: [[Counter; 2]; BUCKETS],

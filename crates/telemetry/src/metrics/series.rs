@@ -94,18 +94,20 @@ const TOTAL: usize = 0;
 const UPSTREAM: usize = 1;
 
 /// One worker's counters of one slot, some 700 bytes. A gateway with many routes has them in no near cache, so what most
-/// calls count lies in three lines of 64 bytes: the epoch, bytes and the gateway's shortest times; the shortest times of
-/// calls; status 200.
+/// calls count lies in two lines of 64 bytes: the epoch, bytes, status 200 and the gateway's shortest times; the shortest
+/// times of calls.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct SeriesCounters {
     epoch: AtomicU16,
     bytes_in: Counter,
     bytes_out: Counter,
+    /// Status 200, whose place in `statuses` is not used.
+    ok: Counter,
     gateway: Histogram,
+    statuses: [Counter; STATUSES],
     /// Of whole calls, and of their parts on upstreams.
     requests: HistogramPair,
-    statuses: [Counter; STATUSES],
 }
 
 impl SeriesCounters {
@@ -115,6 +117,7 @@ impl SeriesCounters {
             statuses: std::array::from_fn(|_| Counter::default()),
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
+            ok: Counter::default(),
             gateway: Histogram::default(),
             requests: HistogramPair::default(),
         }
@@ -136,6 +139,7 @@ impl SeriesCounters {
         self.statuses.iter().for_each(Counter::reset);
         self.bytes_in.reset();
         self.bytes_out.reset();
+        self.ok.reset();
         self.requests.reset();
         self.gateway.reset();
         // Pairs with the load in `SeriesTotals::add`: who sees the new epoch sees the zeros.
@@ -144,7 +148,10 @@ impl SeriesCounters {
 
     #[inline]
     pub(super) fn observe(&self, seen: &Observation) {
-        self.statuses[status_index(seen.status)].increment();
+        match seen.status {
+            200 => self.ok.increment(),
+            status => self.statuses[status_index(status)].increment(),
+        }
         self.bytes_in.add(seen.bytes_in);
         self.bytes_out.add(seen.bytes_out);
         self.requests.observe::<TOTAL>(seen.total_us);
@@ -190,6 +197,8 @@ impl SeriesTotals {
         for (total, status) in self.statuses.iter_mut().zip(&counters.statuses) {
             *total = total.wrapping_add(status.get());
         }
+        let ok = &mut self.statuses[status_index(200)];
+        *ok = ok.wrapping_add(counters.ok.get());
         self.bytes_in = self.bytes_in.wrapping_add(counters.bytes_in.get());
         self.bytes_out = self.bytes_out.wrapping_add(counters.bytes_out.get());
         self.total.add_of(&counters.requests, TOTAL);
@@ -253,24 +262,20 @@ mod tests {
     }
 
     #[test]
-    fn what_most_calls_count_lies_in_three_cache_lines() {
+    fn what_most_calls_count_lies_in_two_cache_lines() {
         let counters = SeriesCounters::new(FIRST_EPOCH);
         let line = |counter: &Counter| {
             (std::ptr::from_ref(counter).addr() - std::ptr::from_ref(&counters).addr()) / 64
         };
-        let mut lines: Vec<usize> = [
-            &counters.bytes_in,
-            &counters.bytes_out,
-            &counters.statuses[status_index(200)],
-        ]
-        .into_iter()
-        .chain(counters.gateway.shortest(4))
-        .chain(counters.requests.shortest(2))
-        .map(line)
-        .collect();
+        let mut lines: Vec<usize> = [&counters.bytes_in, &counters.bytes_out, &counters.ok]
+            .into_iter()
+            .chain(counters.gateway.shortest(3))
+            .chain(counters.requests.shortest(3))
+            .map(line)
+            .collect();
         lines.sort_unstable();
         lines.dedup();
-        assert_eq!((lines.len(), lines[0]), (3, 0), "{lines:?}");
+        assert_eq!((lines.len(), lines[0]), (2, 0), "{lines:?}");
     }
 
     #[test]

@@ -66,7 +66,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
         followed: followed.clone(),
         serve: Box::new(move |snapshot| {
             let routes = snapshot.routes.iter();
-            let names = routes.map(|it| format!("{} {}", it.dialect, it.series_names.1));
+            let names = routes.map(|it| format!("{} {}", it.rules.dialect, it.series_names.1));
             *noted.lock().expect("no panic") = names.collect();
         }),
         purge: Box::new(|_| {}),

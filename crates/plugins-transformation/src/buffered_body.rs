@@ -92,6 +92,11 @@ impl BufferedBody {
         self.excess
     }
 
+    /// How many bytes of it are held at most.
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
     /// Takes a piece in. What passes goes to `out`.
     pub(crate) fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
         match self.state {

@@ -20,4 +20,5 @@ pub mod remote_function;
 pub mod request_id;
 pub mod request_rewrite;
 pub mod response_rewrite;
+mod whole_body;
 // End of the modules.

@@ -21,8 +21,9 @@ mod render;
 mod template;
 mod xml;
 
+use crate::buffered_body::BufferedBody;
 pub use crate::buffered_body::Excess;
-use crate::buffered_body::{BufferedBody, hold_whole, refuse};
+use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use decode::decoded;
 use render::Facts;
 use schemars::JsonSchema;
@@ -32,9 +33,10 @@ use std::sync::Arc;
 use template::Template;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    BodyFilter, BuildContext, Exchange, Exhausted, Filter, Headers, Outcome, Phases, Plugin, Reply,
-    WorkBudget, parse_config,
+    BuildContext, Exchange, Exhausted, Filter, Outcome, Phases, Plugin, Reply, WorkBudget, parse_config,
 };
+
+const PLUGIN: &str = "body-transform";
 
 /// Configuration of `body-transform`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,7 +112,7 @@ pub struct BodyTransform;
 
 impl Plugin for BodyTransform {
     fn name(&self) -> &'static str {
-        "body-transform"
+        PLUGIN
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -278,28 +280,20 @@ impl Filter for TransformFilter {
 
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
-        let Some(gathered) = BufferedBody::begin(&mut exchange.response, work.max_bytes, self.excess) else {
+        let Some(buffered) = BufferedBody::begin(&mut exchange.response, work.max_bytes, self.excess) else {
             return;
         };
-        let excess = gathered.excess();
-        if excess == Excess::Refuse {
-            // Whether it can be changed is known when it is there, and the head has to tell.
-            hold_whole(&mut exchange.response, work.max_bytes);
-        }
         let facts = Facts::of(&work.template, exchange);
         let response = &mut exchange.response;
         let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
-        for name in [&b"ETag"[..], b"Last-Modified"] {
-            response.headers.remove(name);
-        }
-        response.body_filters.push(Gatherer {
+        let rewrite = ResponseWork {
             work: Arc::clone(work),
             input: work.input.or_else(|| told(&content_type)),
             content_type,
             facts,
-            gathered,
-            made: None,
-        });
+        };
+        remove_validators(&mut response.headers);
+        WholeBody::attach(response, buffered, rewrite);
     }
 }
 
@@ -308,59 +302,25 @@ fn failed(Failure(status, message): &Failure) -> Outcome {
     Outcome::Reply(Box::new(Reply::new(*status, "text/plain", body)))
 }
 
-/// Gathers a response's body, and makes the new one at its end.
-struct Gatherer {
+/// The work on one response's body.
+struct ResponseWork {
     work: Arc<Work>,
     input: Option<Input>,
     content_type: Vec<u8>,
     facts: Facts,
-    gathered: BufferedBody,
-    made: Option<Vec<u8>>,
 }
 
-impl Gatherer {
-    /// The new body; `None`: there is none, and `out` has what passes.
-    fn make(&mut self, out: &mut Vec<u8>) -> Option<Vec<u8>> {
-        let body = self.gathered.whole(out)?;
-        let content_type = &self.content_type;
-        let made = (self.work).make(
-            "response",
-            self.input,
-            content_type,
-            Some(&body),
-            &self.facts,
-            &WorkBudget::default(),
-        );
-        match (made, self.gathered.excess()) {
-            (Ok(made), _) => Some(made),
-            (Err(_), Excess::Cut) => Some(body),
-            (Err(_), Excess::Refuse) => {
-                self.gathered.give_up();
-                None
-            }
-        }
-    }
-}
-
-impl BodyFilter for Gatherer {
-    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        self.gathered.piece(data, out);
-    }
-
-    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
-        let is_left = self.gathered.head(status, headers);
-        if is_left && self.gathered.excess() == Excess::Refuse {
-            self.made = self.make(&mut Vec::new());
-            if self.made.is_none() {
-                refuse(status, headers);
-            }
-        }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        if let Some(mut made) = self.made.take().or_else(|| self.make(out)) {
-            out.append(&mut made);
-        }
+impl Rewrite for ResponseWork {
+    fn rewrite(&mut self, body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
+        let steps = WorkBudget::default();
+        let (input, content_type) = (self.input, &self.content_type);
+        let made = self
+            .work
+            .make("response", input, content_type, Some(&body), &self.facts, &steps);
+        made.map_err(|Failure(_, message)| {
+            tracing::info!(plugin = PLUGIN, "no new body of a response: {message}");
+            body
+        })
     }
 }
 

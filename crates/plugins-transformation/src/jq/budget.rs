@@ -1,4 +1,4 @@
-//! What a program may take: steps and a part of the stack. And why it stops. It runs nothing itself.
+//! What a program may take: steps, memory and a part of the stack. And why it stops. It runs nothing itself.
 
 use super::value::{TooDeep, Value};
 use std::cell::Cell;
@@ -41,16 +41,33 @@ fn stack() -> usize {
 /// What a program has left.
 pub struct Budget {
     left: Cell<u64>,
+    /// Bytes of values that it may still make.
+    memory: Cell<u64>,
     /// Where the stack was when the program began.
     stack: usize,
 }
 
 impl Budget {
-    /// A budget of so many steps.
-    pub fn new(steps: u64) -> Self {
+    /// A budget of so many steps and bytes.
+    pub fn new(steps: u64, bytes: u64) -> Self {
         Self {
             left: Cell::new(steps),
+            memory: Cell::new(bytes),
             stack: stack(),
+        }
+    }
+
+    /// Takes memory from the budget, which is not given back.
+    pub fn hold(&self, bytes: usize) -> Result<(), Stop> {
+        match self.memory.get().checked_sub(bytes as u64) {
+            Some(left) => {
+                self.memory.set(left);
+                Ok(())
+            }
+            None => {
+                self.memory.set(0);
+                Err(Stop::Exhausted)
+            }
         }
     }
 

@@ -3,13 +3,13 @@
 use super::budget::{Budget, Stop, described, fail, number};
 use super::paths::{delete_paths, index};
 use super::texts;
-use super::value::Value;
-use std::rc::Rc;
+use super::value::{Members, Value};
+use std::sync::Arc;
 
 type Made = Result<Value, Stop>;
 
 /// Functions of the input alone.
-const PLAIN: [&str; 48] = [
+const PLAIN: [&str; 50] = [
     "not",
     "length",
     "utf8bytelength",
@@ -58,6 +58,8 @@ const PLAIN: [&str; 48] = [
     "last",
     "ascii",
     "toarray",
+    "_joined",
+    "_object",
 ];
 /// Functions of the input and one value.
 const OF_ONE: [&str; 20] = [
@@ -83,7 +85,13 @@ const OF_ONE: [&str; 20] = [
     "_max_by",
 ];
 /// Functions of the input and several values.
-const OF_MORE: [(&str, usize); 4] = [("setpath", 2), ("pow", 2), ("_match", 3), ("_split", 2)];
+const OF_MORE: [(&str, usize); 5] = [
+    ("setpath", 2),
+    ("pow", 2),
+    ("_match", 3),
+    ("_split", 2),
+    ("_pieces", 2),
+];
 /// Functions of programs.
 pub const OF_PROGRAMS: [(&str, usize); 11] = [
     ("empty", 0),
@@ -147,8 +155,9 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
             Value::List(_) => Ok(value.clone()),
             other => Ok(Value::list(vec![other.clone()])?),
         },
-        "first" => index(value, &Value::count(0)),
-        "last" => index(value, &Value::number(-1.0)),
+        "first" => index(budget, value, &Value::count(0)),
+        "last" => index(budget, value, &Value::number(-1.0)),
+        "_object" => object_of(budget, value),
         "keys" | "keys_unsorted" => keys(value, name == "keys"),
         "add" | "sort" | "reverse" | "transpose" | "flatten" | "unique" | "min" | "max" | "any" | "all" => {
             of_list(budget, name, value)
@@ -166,12 +175,12 @@ fn keys(value: &Value, is_sorted: bool) -> Made {
                     .members
                     .sorted()
                     .into_iter()
-                    .map(|it| Value::Text(Rc::clone(&it.0)))
+                    .map(|it| Value::Text(Arc::clone(&it.0)))
                     .collect(),
                 false => object
                     .members
                     .iter()
-                    .map(|it| Value::Text(Rc::clone(&it.0)))
+                    .map(|it| Value::Text(Arc::clone(&it.0)))
                     .collect(),
             };
             Ok(Value::list(names)?)
@@ -199,9 +208,7 @@ fn of_list(budget: &Budget, name: &str, value: &Value) -> Made {
     }
     let all = items(value)?;
     match name {
-        "add" => all
-            .iter()
-            .try_fold(Value::Null, |sum, item| arithmetic(budget, '+', &sum, item)),
+        "add" => sum(budget, &all),
         "any" => Ok(Value::Bool(all.iter().any(Value::is_true))),
         "all" => Ok(Value::Bool(all.iter().all(Value::is_true))),
         "flatten" => flatten(budget, all, f64::MAX),
@@ -222,6 +229,56 @@ fn of_list(budget: &Budget, name: &str, value: &Value) -> Made {
             of_keyed(budget, name, keyed)
         }
     }
+}
+
+/// All items in one. What they have in common is copied once.
+fn sum(budget: &Budget, all: &[Value]) -> Made {
+    let rest: Vec<&Value> = all.iter().filter(|item| !matches!(item, Value::Null)).collect();
+    for item in &rest {
+        budget.spend(item.weight())?;
+    }
+    let Some(first) = rest.first() else {
+        return Ok(Value::Null);
+    };
+    let rank = |item: &Value| std::mem::discriminant(item);
+    let are_alike = rest.iter().all(|item| rank(item) == rank(first));
+    match first {
+        Value::Text(_) if are_alike => texts::joined(budget, rest.into_iter()),
+        Value::List(_) if are_alike => {
+            let lists = rest.into_iter().flat_map(|item| match item {
+                Value::List(list) => list.items.as_slice(),
+                _ => &[],
+            });
+            Ok(Value::list(lists.cloned().collect())?)
+        }
+        Value::Object(_) if are_alike => {
+            let mut members = Members::default();
+            for item in rest {
+                if let Value::Object(object) = item {
+                    for (name, value) in object.members.iter() {
+                        members.insert(Arc::clone(name), value.clone());
+                    }
+                }
+            }
+            Ok(Value::object(members)?)
+        }
+        _ => rest
+            .into_iter()
+            .try_fold(Value::Null, |sum, item| arithmetic(budget, '+', &sum, item)),
+    }
+}
+
+/// An object of pairs of a name and a value.
+fn object_of(budget: &Budget, value: &Value) -> Made {
+    let mut members = Members::default();
+    for pair in items(value)? {
+        budget.spend(1)?;
+        match items(&pair)?.as_slice() {
+            [Value::Text(name), value] => members.insert(Arc::clone(name), value.clone()),
+            _ => return fail("expected a name and a value"),
+        }
+    }
+    Ok(Value::object(members)?)
 }
 
 /// `sort`, `group`, `unique`, `min` and `max` of values by their keys.
@@ -287,7 +344,7 @@ pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
     budget.spend(value.weight() + one.weight())?;
     match name {
         "error" => Err(Stop::Error(one.clone())),
-        "nth" => index(value, one),
+        "nth" => index(budget, value, one),
         "has" => match (value, one) {
             (Value::Object(object), Value::Text(name)) => Ok(Value::Bool(object.members.get(name).is_some())),
             (Value::List(list), Value::Number(_)) => {
@@ -371,7 +428,7 @@ pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> M
         ('+', Value::Object(one), Value::Object(other)) => {
             let mut members = one.members.clone();
             for (name, value) in other.members.iter() {
-                members.insert(Rc::clone(name), value.clone());
+                members.insert(Arc::clone(name), value.clone());
             }
             Ok(Value::object(members)?)
         }
@@ -447,7 +504,7 @@ fn merge(budget: &Budget, left: &Value, right: &Value) -> Made {
                     Some(known) => merge(budget, known, value)?,
                     None => value.clone(),
                 };
-                members.insert(Rc::clone(name), merged);
+                members.insert(Arc::clone(name), merged);
             }
             Ok(Value::object(members)?)
         }

@@ -3,7 +3,7 @@
 use super::builtin::is_native;
 use super::parse::{Definition, Node, Pattern, TextPart};
 use super::texts::FORMATS;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A name that is known.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ enum Known {
 ///
 /// # Errors
 /// Which name stands for nothing.
-pub fn check(node: &Node, prelude: &[Rc<Definition>]) -> Result<(), String> {
+pub fn check(node: &Node, prelude: &[Arc<Definition>]) -> Result<(), String> {
     let functions = prelude.iter();
     let mut known: Vec<Known> = functions
         .map(|it| Known::Function(it.name.clone(), it.parameters.len()))
@@ -30,7 +30,7 @@ pub fn check(node: &Node, prelude: &[Rc<Definition>]) -> Result<(), String> {
 /// # Errors
 /// Which name stands for nothing.
 #[cfg(test)]
-pub fn check_definition(definition: &Definition, prelude: &[Rc<Definition>]) -> Result<(), String> {
+pub fn check_definition(definition: &Definition, prelude: &[Arc<Definition>]) -> Result<(), String> {
     let functions = prelude.iter();
     let mut known: Vec<Known> = functions
         .map(|it| Known::Function(it.name.clone(), it.parameters.len()))
@@ -119,9 +119,10 @@ fn visit(node: &Node, known: &mut Vec<Known>) -> Result<(), String> {
             visit(then, known)?;
             other.iter().try_for_each(|node| visit(node, known))
         }
-        Node::Object(members) => members
-            .iter()
-            .try_for_each(|(name, value)| visit(name, known).and_then(|()| visit(value, known))),
+        Node::Object(members) => members.iter().try_for_each(|(name, value)| {
+            visit(name, known)?;
+            value.iter().try_for_each(|value| visit(value, known))
+        }),
         Node::Reduce(source, pattern, first, update) => {
             visit(source, known)?;
             visit(first, known)?;

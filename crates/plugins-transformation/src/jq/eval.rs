@@ -5,9 +5,11 @@ use super::budget::{Budget, Stop, abridged, described, fail};
 use super::builtin;
 use super::parse::{Definition, Node, Pattern};
 use super::paths;
+use super::texts::Patterns;
 use super::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A value on its way, and where it is in the input, if that is asked for.
 #[derive(Clone)]
@@ -28,11 +30,11 @@ impl Item {
         }
     }
 
-    /// A part of the value.
-    fn part(&self, step: Value, value: Value) -> Self {
+    /// A part of the value. The step to it is made if a path is asked for.
+    fn part(&self, step: impl FnOnce() -> Value, value: Value) -> Self {
         let path = self.path.as_ref().map(|path| {
             let mut longer = (**path).clone();
-            longer.push(step);
+            longer.push(step());
             Rc::new(longer)
         });
         Self { value, path }
@@ -91,8 +93,9 @@ fn with<'p>(env: &Env<'p>, entry: Entry<'p>) -> Env<'p> {
 
 /// Runs programs of one call.
 pub struct Machine<'p> {
-    prelude: &'p [Rc<Definition>],
+    prelude: &'p [Arc<Definition>],
     pub(super) budget: Budget,
+    pub(super) patterns: Patterns,
     labels: Cell<usize>,
 }
 
@@ -100,11 +103,12 @@ pub struct Machine<'p> {
 pub type Done = Result<(), Stop>;
 
 impl<'p> Machine<'p> {
-    /// A machine that takes so many steps at most.
-    pub fn new(prelude: &'p [Rc<Definition>], steps: u64) -> Self {
+    /// A machine that takes no more than this.
+    pub fn new(prelude: &'p [Arc<Definition>], budget: Budget) -> Self {
         Self {
             prelude,
-            budget: Budget::new(steps),
+            budget,
+            patterns: Patterns::default(),
             labels: Cell::new(0),
         }
     }
@@ -159,6 +163,7 @@ impl<'p> Machine<'p> {
             ));
         }
         self.spend(value.weight())?;
+        self.budget.hold(value.bytes())?;
         out.push(Item::plain(value))
     }
 
@@ -168,6 +173,8 @@ impl<'p> Machine<'p> {
         self.budget.check_stack()?;
         match node {
             Node::Identity => out.push(input.clone()),
+            // It is not made: it stands in the program.
+            Node::Literal(value) if input.path.is_none() => out.push(Item::plain(value.clone())),
             Node::Literal(value) => self.made(input, value.clone(), out),
             Node::Pipe(left, right) => {
                 for item in self.partial(left, env, input, out, right)? {
@@ -252,10 +259,16 @@ impl<'p> Machine<'p> {
             }
             Node::Index(target, key) => {
                 for item in self.outputs(target, env, input)? {
-                    for key in self.values(key, env, input)? {
-                        let value = paths::index(&item.value, &key)?;
+                    if let Node::Literal(key) = &**key {
+                        let value = paths::index(&self.budget, &item.value, key)?;
                         self.spend(1)?;
-                        out.push(item.part(key, value))?;
+                        out.push(item.part(|| key.clone(), value))?;
+                        continue;
+                    }
+                    for key in self.values(key, env, input)? {
+                        let value = paths::index(&self.budget, &item.value, &key)?;
+                        self.spend(1)?;
+                        out.push(item.part(|| key, value))?;
                     }
                 }
                 Ok(())
@@ -269,9 +282,10 @@ impl<'p> Machine<'p> {
                     for to in bound(to)? {
                         for from in bound(from)? {
                             let key = paths::slice_key(from, to.clone())?;
-                            let value = paths::index(&item.value, &key)?;
+                            let value = paths::index(&self.budget, &item.value, &key)?;
                             self.spend(value.weight())?;
-                            out.push(item.part(key, value))?;
+                            self.budget.hold(value.bytes())?;
+                            out.push(item.part(|| key, value))?;
                         }
                     }
                 }
@@ -286,13 +300,13 @@ impl<'p> Machine<'p> {
             Value::List(list) => {
                 for (place, value) in list.items.iter().enumerate() {
                     self.spend(1)?;
-                    out.push(item.part(Value::count(place), value.clone()))?;
+                    out.push(item.part(|| Value::count(place), value.clone()))?;
                 }
             }
             Value::Object(object) => {
                 for (name, value) in object.members.iter() {
                     self.spend(1)?;
-                    out.push(item.part(Value::Text(Rc::clone(name)), value.clone()))?;
+                    out.push(item.part(|| Value::Text(Arc::clone(name)), value.clone()))?;
                 }
             }
             Value::Null if item.path.is_some() => {}
@@ -477,7 +491,7 @@ impl<'p> Machine<'p> {
             Pattern::List(items) => {
                 let mut envs = vec![env.clone()];
                 for (place, item) in items.iter().enumerate() {
-                    let part = paths::index(&value, &Value::count(place))?;
+                    let part = paths::index(&self.budget, &value, &Value::count(place))?;
                     let mut next = Vec::new();
                     for env in &envs {
                         next.extend(self.bound(item, part.clone(), env, input)?);
@@ -492,7 +506,7 @@ impl<'p> Machine<'p> {
                     let mut next = Vec::new();
                     for env in &envs {
                         for name in self.values(name, env, input)? {
-                            let part = paths::index(&value, &name)?;
+                            let part = paths::index(&self.budget, &value, &name)?;
                             let env = match own {
                                 Some(own) => with(env, Entry::Variable(own, part.clone())),
                                 None => env.clone(),

@@ -1,22 +1,23 @@
 //! The work of `jq` on a call: which bodies it takes, and what becomes of those that a program fails on. It runs no
 //! program itself.
 
-use super::{Config, Output, Program, Work};
-use crate::buffered_body::{BufferedBody, Excess, hold_whole, refuse as refuse_response};
+use super::{Output, Program, Work};
+use crate::buffered_body::{BufferedBody, Excess};
+use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use std::sync::Arc;
-use weir_plugin::{BodyFilter, Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
+use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
 
 const PLUGIN: &str = "jq";
 
 /// An instance of `jq`.
 pub struct JqFilter {
-    request: Option<Arc<Prepared>>,
-    response: Option<Arc<Prepared>>,
-    max_body_bytes: usize,
+    pub(super) request: Option<Arc<Prepared>>,
+    pub(super) response: Option<Arc<Prepared>>,
+    pub(super) max_body_bytes: usize,
 }
 
 /// A program with what it is for.
-struct Prepared {
+pub(super) struct Prepared {
     program: Program,
     media_types: Vec<Vec<u8>>,
     statuses: Vec<u16>,
@@ -24,9 +25,9 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn of(work: Work) -> Arc<Self> {
+    pub(super) fn of(program: Program, work: Work) -> Arc<Self> {
         Arc::new(Self {
-            program: Program(work.program.into()),
+            program,
             media_types: work.media_types.into_iter().map(String::into_bytes).collect(),
             statuses: work.statuses,
             output: work.output,
@@ -45,18 +46,11 @@ impl Prepared {
         headers.get_all(b"content-type").any(is_it)
     }
 
-    fn run(&self, body: &[u8]) -> Option<Vec<u8>> {
-        self.program.run(body, &self.output).ok()
-    }
-}
-
-impl JqFilter {
-    pub fn new(config: Config) -> Self {
-        Self {
-            request: config.request.map(Prepared::of),
-            response: config.response.map(Prepared::of),
-            max_body_bytes: config.max_body_bytes,
-        }
+    /// The new body. If there is none, the log says why.
+    fn run(&self, side: &'static str, body: &[u8]) -> Option<Vec<u8>> {
+        let made = self.program.run(body, &self.output);
+        made.inspect_err(|failure| tracing::info!(plugin = PLUGIN, "no new body of a {side}: {failure}"))
+            .ok()
     }
 }
 
@@ -99,7 +93,7 @@ impl Filter for JqFilter {
         if body.is_empty() {
             return Outcome::Continue;
         }
-        match work.run(body) {
+        match work.run("request", body) {
             Some(made) => {
                 crate::request_rewrite::set_body(&mut exchange.request, made);
                 Outcome::Continue
@@ -115,68 +109,21 @@ impl Filter for JqFilter {
         if !takes_status || !work.takes(&response.headers) {
             return;
         }
-        let Some(gathered) = BufferedBody::begin(response, self.max_body_bytes, Excess::Refuse) else {
-            return;
-        };
-        if gathered.excess() == Excess::Refuse {
-            // Whether it can be changed is known when it is there, and the head has to tell.
-            hold_whole(response, self.max_body_bytes);
-        }
-        for name in [&b"ETag"[..], b"Last-Modified"] {
-            response.headers.remove(name);
-        }
-        response.body_filters.push(Gatherer {
-            work: Arc::clone(work),
-            gathered,
-            made: None,
-        });
-    }
-}
-
-/// Gathers a response's body, and makes the new one at its end.
-struct Gatherer {
-    work: Arc<Prepared>,
-    gathered: BufferedBody,
-    made: Option<Vec<u8>>,
-}
-
-impl Gatherer {
-    /// The new body; `None`: there is none, and `out` has what passes.
-    fn make(&mut self, out: &mut Vec<u8>) -> Option<Vec<u8>> {
-        let body = self.gathered.whole(out)?;
-        if body.is_empty() {
-            return Some(body);
-        }
-        match (self.work.run(&body), self.gathered.excess()) {
-            (Some(made), _) => Some(made),
-            // What the gateway itself says is no secret.
-            (None, Excess::Cut) => Some(body),
-            (None, Excess::Refuse) => {
-                self.gathered.give_up();
-                None
-            }
+        if let Some(buffered) = BufferedBody::begin(response, self.max_body_bytes, Excess::Refuse) {
+            remove_validators(&mut response.headers);
+            WholeBody::attach(response, buffered, ResponseWork(Arc::clone(work)));
         }
     }
 }
 
-impl BodyFilter for Gatherer {
-    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        self.gathered.piece(data, out);
-    }
+/// The work on one response's body.
+struct ResponseWork(Arc<Prepared>);
 
-    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
-        let is_left = self.gathered.head(status, headers);
-        if is_left && self.gathered.excess() == Excess::Refuse {
-            self.made = self.make(&mut Vec::new());
-            if self.made.is_none() {
-                refuse_response(status, headers);
-            }
-        }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        if let Some(mut made) = self.made.take().or_else(|| self.make(out)) {
-            out.append(&mut made);
+impl Rewrite for ResponseWork {
+    fn rewrite(&mut self, body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
+        match self.0.run("response", &body) {
+            Some(made) => Ok(made),
+            None => Err(body),
         }
     }
 }

@@ -4,10 +4,10 @@ use super::budget::{Stop, fail};
 use super::builtin::arithmetic;
 use super::eval::{Done, Env, Item, Machine, Sink};
 use super::parse::{Node, TextPart};
-use super::paths::{delete_paths, get_path, set_path};
+use super::paths::{delete_paths, get_path, index, replace, set_path};
 use super::texts;
 use super::value::{Members, Value};
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl<'p> Machine<'p> {
     pub(super) fn construct(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
@@ -66,7 +66,7 @@ impl<'p> Machine<'p> {
 
     fn object(
         &self,
-        members: &'p [(Node, Node)],
+        members: &'p [(Node, Option<Node>)],
         made: Members,
         env: &Env<'p>,
         input: &Item,
@@ -79,10 +79,18 @@ impl<'p> Machine<'p> {
             let Value::Text(name) = name else {
                 return fail(format!("Object keys must be strings, not {}", name.kind()));
             };
-            for value in self.values(value, env, input)? {
+            let values = match value {
+                Some(value) => self.values(value, env, input)?,
+                None => vec![index(
+                    &self.budget,
+                    &input.value,
+                    &Value::Text(Arc::clone(&name)),
+                )?],
+            };
+            for value in values {
                 let mut longer = made.clone();
                 self.spend(1 + longer.len() / 4)?;
-                longer.insert(Rc::clone(&name), value);
+                longer.insert(Arc::clone(&name), value);
                 self.object(rest, longer, env, input, out)?;
             }
         }
@@ -93,7 +101,7 @@ impl<'p> Machine<'p> {
         let whole = &input.value;
         match node {
             Node::Update(left, right) => {
-                let mut value = whole.clone();
+                let (mut value, mut gone) = (whole.clone(), Vec::new());
                 for place in self.paths(left, env, whole)? {
                     let path = place.path.unwrap_or_default();
                     let old = get_path(&self.budget, &value, &path)?;
@@ -102,10 +110,14 @@ impl<'p> Machine<'p> {
                         Ok(()) | Err(Stop::Enough) => {}
                         stop => return stop,
                     }
-                    value = match first.items.pop() {
-                        Some(new) => set_path(&self.budget, &value, &path, new.value)?,
-                        None => delete_paths(&self.budget, &value, vec![(*path).clone()])?,
-                    };
+                    match first.items.pop() {
+                        Some(new) => value = set_path(&self.budget, value, &path, new.value)?,
+                        // Later places are those of the value with all its parts.
+                        None => gone.push((*path).clone()),
+                    }
+                }
+                if !gone.is_empty() {
+                    value = delete_paths(&self.budget, &value, gone)?;
                 }
                 self.made(input, value, out)
             }
@@ -114,7 +126,7 @@ impl<'p> Machine<'p> {
                     let mut value = whole.clone();
                     for place in self.paths(left, env, whole)? {
                         let path = place.path.unwrap_or_default();
-                        value = set_path(&self.budget, &value, &path, new.clone())?;
+                        value = set_path(&self.budget, value, &path, new.clone())?;
                     }
                     self.made(input, value, out)?;
                 }
@@ -125,16 +137,14 @@ impl<'p> Machine<'p> {
                     let mut value = whole.clone();
                     for place in self.paths(left, env, whole)? {
                         let path = place.path.unwrap_or_default();
-                        let old = get_path(&self.budget, &value, &path)?;
-                        let new = match *sign {
-                            "//=" if old.is_true() => old,
-                            "//=" => operand.clone(),
+                        value = replace(&self.budget, value, &path, &mut |old| match *sign {
+                            "//=" if old.is_true() => Ok(old),
+                            "//=" => Ok(operand.clone()),
                             sign => {
                                 let sign = sign.chars().next().unwrap_or('+');
-                                arithmetic(&self.budget, sign, &old, &operand)?
+                                arithmetic(&self.budget, sign, &old, &operand)
                             }
-                        };
-                        value = set_path(&self.budget, &value, &path, new)?;
+                        })?;
                     }
                     self.made(input, value, out)?;
                 }

@@ -22,15 +22,14 @@ mod programs;
 mod texts;
 mod value;
 
-use budget::Stop;
+use budget::{Budget, Stop};
 use eval::Machine;
-use filter::JqFilter;
+use filter::{JqFilter, Prepared};
 use parse::{Definition, Node, definitions, parse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use value::Value;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
@@ -38,8 +37,12 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 
 /// The most bytes of a body that a configuration can allow.
 const MOST_BYTES: usize = 16 << 20;
-/// Steps that a program takes at most; each byte of the body allows for two more.
+/// Steps that a program takes at most; each byte of the body allows for four more.
 const STEPS: u64 = 300_000;
+/// Bytes of values that a program makes at most, all together; each byte of the body allows for sixteen more.
+const MEMORY: u64 = 32 << 20;
+/// Characters of a program's own message that are told in the log.
+const MAX_REASON: usize = 100;
 
 /// Configuration of `jq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,55 +117,65 @@ impl Default for Output {
     }
 }
 
-/// A program that can be run.
-///
-/// It is read again for each body: what it is made of is not shared between threads.
-#[derive(Debug, Clone)]
-struct Program(Arc<str>);
+/// The functions that are written in the language itself.
+static PRELUDE: LazyLock<Vec<Arc<Definition>>> =
+    LazyLock::new(|| definitions(include_str!("prelude.jq")).expect("invariant: the prelude can be read"));
 
-/// What is wrong with a program; `None`: nothing.
-pub fn fault(program: &str) -> Option<String> {
-    prepare(program).err()
-}
-
-fn prepare(program: &str) -> Result<(Node, Vec<Rc<Definition>>), String> {
-    let prelude = definitions(include_str!("prelude.jq"))?;
-    let node = parse(program)?;
-    check::check(&node, &prelude)?;
-    Ok((node, prelude))
-}
+/// A program that can be run, by all workers.
+#[derive(Debug)]
+struct Program(Node);
 
 /// Why there is no new body.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Failure {
+    #[error("the body is no JSON")]
     NotJson,
+    #[error("the program fails: {0}")]
     Failed(String),
+    #[error("the program takes too many steps or too much memory")]
     TooMuch,
 }
 
 impl Program {
+    /// Reads a program.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(program: &str) -> Result<Self, String> {
+        let node = parse(program)?;
+        check::check(&node, &PRELUDE)?;
+        Ok(Self(node))
+    }
+
     /// The body that the program makes of another.
     fn run(&self, body: &[u8], output: &Output) -> Result<Vec<u8>, Failure> {
-        thread_local! {
-            static PRELUDE: Vec<Rc<Definition>> = definitions(include_str!("prelude.jq")).unwrap_or_default();
-        }
         let json: Json = serde_json::from_slice(body).map_err(|_| Failure::NotJson)?;
         let input = Value::of_json(json).map_err(|_| Failure::TooMuch)?;
-        let node = parse(&self.0).map_err(Failure::Failed)?;
-        let steps = STEPS + 2 * body.len() as u64;
-        let outputs = PRELUDE.with(|prelude| {
-            let machine = Machine::new(prelude, steps);
-            let outputs = machine.run(&node, input)?;
+        let bytes = body.len() as u64;
+        let machine = Machine::new(&PRELUDE, Budget::new(STEPS + 4 * bytes, MEMORY + 16 * bytes));
+        let outputs = machine.run(&self.0, input).and_then(|outputs| {
             // They are written out as a whole, however much of them is shared.
             let size = outputs.iter().map(Value::size).sum();
             machine.spend(size).map(|()| outputs)
         });
         match outputs {
             Ok(outputs) => Ok(write(&outputs, output)),
-            Err(Stop::Error(error)) => Err(Failure::Failed(error.shown())),
+            Err(Stop::Error(error)) => Err(Failure::Failed(reason(&error))),
             Err(Stop::Break(_) | Stop::Enough) => Err(Failure::Failed("break".to_owned())),
             Err(Stop::Exhausted) => Err(Failure::TooMuch),
         }
+    }
+}
+
+/// The beginning of what a program fails with: it may be a part of the body, and large.
+fn reason(error: &Value) -> String {
+    let text = match error {
+        Value::Text(text) => text.to_string(),
+        other => budget::abridged(other),
+    };
+    match text.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }
 
@@ -215,17 +228,28 @@ impl Plugin for Jq {
         if config.request.is_none() && config.response.is_none() {
             faults.add("request", "expected a program for requests or for responses");
         }
-        for (field, work) in [("request", &config.request), ("response", &config.response)] {
-            if let Some(message) = work.as_ref().and_then(|work| fault(&work.program)) {
-                let place = DocPath::root().field(field).field("program");
-                faults.extend(vec![Diagnostic::error(place, message)]);
+        let mut prepare = |field: &str, work: Option<Work>| {
+            let work = work?;
+            match Program::read(&work.program) {
+                Ok(program) => Some(Prepared::of(program, work)),
+                Err(message) => {
+                    let place = DocPath::root().field(field).field("program");
+                    faults.extend(vec![Diagnostic::error(place, message)]);
+                    None
+                }
             }
-        }
+        };
+        let request = prepare("request", config.request);
+        let response = prepare("response", config.response);
         if config.max_body_bytes > MOST_BYTES {
             faults.add("max_body_bytes", format!("expected at most {MOST_BYTES} bytes"));
         }
         faults.done()?;
-        Ok(Arc::new(JqFilter::new(config)))
+        Ok(Arc::new(JqFilter {
+            request,
+            response,
+            max_body_bytes: config.max_body_bytes,
+        }))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::lex::{Part, Token, lex};
 use super::value::Value;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A part of a program.
 #[derive(Debug)]
@@ -37,14 +37,15 @@ pub enum Node {
     If(Box<Node>, Box<Node>, Option<Box<Node>>),
     Reduce(Box<Node>, Pattern, Box<Node>, Box<Node>),
     Foreach(Box<Node>, Pattern, Box<Node>, Box<Node>, Option<Box<Node>>),
-    Define(Rc<Definition>, Box<Node>),
+    Define(Arc<Definition>, Box<Node>),
     Bind(Box<Node>, Pattern, Box<Node>),
     Label(String, Box<Node>),
     Break(String),
     Variable(String),
     Call(String, Vec<Node>),
     List(Option<Box<Node>>),
-    Object(Vec<(Node, Node)>),
+    /// Names with their values; without one, the member of this name of the input.
+    Object(Vec<(Node, Option<Node>)>),
 }
 
 /// A part of a text.
@@ -82,7 +83,7 @@ const MAX_TOKENS: usize = 800;
 /// What cannot be read.
 pub fn parse(program: &str) -> Result<Node, String> {
     let tokens = lex(program)?;
-    if tokens.len() > MAX_TOKENS {
+    if count(&tokens) > MAX_TOKENS {
         return Err(format!("expected at most {MAX_TOKENS} words and signs"));
     }
     if tokens.is_empty() {
@@ -91,11 +92,26 @@ pub fn parse(program: &str) -> Result<Node, String> {
     whole(tokens, 0)
 }
 
+/// The words and signs of a program, with those of programs in its texts.
+fn count(tokens: &[Token]) -> usize {
+    let inner = |token: &Token| match token {
+        Token::Text(parts) => parts
+            .iter()
+            .map(|part| match part {
+                Part::Plain(_) => 0,
+                Part::Program(tokens) => count(tokens),
+            })
+            .sum(),
+        _ => 0,
+    };
+    tokens.iter().map(|token| 1 + inner(token)).sum()
+}
+
 /// Reads definitions only.
 ///
 /// # Errors
 /// What cannot be read.
-pub fn definitions(text: &str) -> Result<Vec<Rc<Definition>>, String> {
+pub fn definitions(text: &str) -> Result<Vec<Arc<Definition>>, String> {
     let mut parser = Parser {
         tokens: lex(text)?,
         at: 0,
@@ -103,7 +119,7 @@ pub fn definitions(text: &str) -> Result<Vec<Rc<Definition>>, String> {
     };
     let mut found = Vec::new();
     while parser.word("def") {
-        found.push(Rc::new(parser.definition()?));
+        found.push(Arc::new(parser.definition()?));
     }
     match parser.at == parser.tokens.len() {
         true => Ok(found),
@@ -209,7 +225,7 @@ impl Parser {
     fn pipe(&mut self) -> Result<Node, String> {
         self.nested(|parser| {
             if parser.word("def") {
-                let definition = Rc::new(parser.definition()?);
+                let definition = Arc::new(parser.definition()?);
                 return Ok(Node::Define(definition, boxed(parser.pipe()?)));
             }
             if parser.word("label") {
@@ -437,7 +453,7 @@ impl Parser {
             }
             "reduce" | "foreach" => self.fold(word == "reduce"),
             "def" => {
-                let definition = Rc::new(self.definition()?);
+                let definition = Arc::new(self.definition()?);
                 Ok(Node::Define(definition, boxed(self.pipe()?)))
             }
             "break" => Ok(Node::Break(self.variable()?)),
@@ -582,33 +598,21 @@ impl Parser {
     fn object(&mut self) -> Result<Node, String> {
         let mut members = Vec::new();
         while !self.is_sign("}") {
-            let (name, own) = match self.peek().cloned() {
+            // Behind some names, the value may be left out.
+            let (name, own) = match self.peek() {
                 Some(Token::Variable(name)) => {
+                    let name = name.clone();
                     self.at += 1;
                     (
                         Node::Literal(Value::text(name.as_str())),
-                        Some(Node::Variable(name)),
+                        Some(Some(Node::Variable(name))),
                     )
                 }
-                Some(Token::Word(name)) => {
-                    let own = Node::Literal(Value::text(name.as_str()));
-                    (
-                        self.member_name()?,
-                        Some(Node::Index(boxed(Node::Identity), boxed(own))),
-                    )
-                }
-                Some(Token::Text(_)) => {
-                    let start = self.at;
-                    let name = self.member_name()?;
-                    let end = std::mem::replace(&mut self.at, start);
-                    let own = Node::Index(boxed(Node::Identity), boxed(self.member_name()?));
-                    self.at = end;
-                    (name, Some(own))
-                }
+                Some(Token::Word(_) | Token::Text(_) | Token::Format(_)) => (self.member_name()?, Some(None)),
                 _ => (self.member_name()?, None),
             };
             let value = match (self.sign(":"), own) {
-                (true, _) => self.member_value()?,
+                (true, _) => Some(self.member_value()?),
                 (false, Some(own)) => own,
                 (false, None) => return self.fault(":"),
             };

@@ -3,7 +3,8 @@
 use super::budget::{Budget, Stop, described, fail, number};
 use super::texts;
 use super::value::{MAX_DEPTH, Members, Value};
-use std::rc::Rc;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 type Made = Result<Value, Stop>;
 
@@ -31,22 +32,15 @@ fn slice_bounds(key: &Members, length: usize) -> Result<(usize, usize), Stop> {
 }
 
 /// A part of a value.
-pub fn index(value: &Value, key: &Value) -> Made {
+pub fn index(budget: &Budget, value: &Value, key: &Value) -> Made {
     match (value, key) {
         (Value::Object(object), Value::Text(name)) => {
             Ok(object.members.get(name).cloned().unwrap_or(Value::Null))
         }
         (Value::List(list), Value::Number(_)) => {
-            let place = number(key)?.floor();
-            let place = if place < 0.0 {
-                place + list.items.len() as f64
-            } else {
-                place
-            };
-            Ok(match place >= 0.0 {
-                true => list.items.get(place as usize).cloned().unwrap_or(Value::Null),
-                false => Value::Null,
-            })
+            let place = place_of(key, list.items.len())?;
+            let item = place.and_then(|place| list.items.get(place));
+            Ok(item.cloned().unwrap_or(Value::Null))
         }
         (Value::Null, Value::Text(_) | Value::Number(_) | Value::Object(_) | Value::Null) => Ok(Value::Null),
         (Value::List(list), Value::Object(key)) => {
@@ -54,13 +48,14 @@ pub fn index(value: &Value, key: &Value) -> Made {
             Ok(Value::list(list.items[start..end].to_vec())?)
         }
         (Value::Text(text), Value::Object(key)) => {
+            budget.spend(text.len() / 64)?;
             let (start, end) = slice_bounds(&key.members, text.chars().count())?;
             Ok(Value::text(
                 text.chars().skip(start).take(end - start).collect::<String>(),
             ))
         }
         (Value::List(list), Value::List(part)) => {
-            let places = texts::places(&list.items, &part.items);
+            let places = texts::places(budget, &list.items, &part.items)?;
             Ok(Value::list(places.into_iter().map(Value::count).collect())?)
         }
         (value, Value::Text(name)) => fail(format!("Cannot index {} with \"{name}\"", value.kind())),
@@ -76,68 +71,73 @@ pub fn get_path(budget: &Budget, value: &Value, path: &[Value]) -> Made {
         if matches!(value, Value::Null) {
             return Ok(Value::Null);
         }
-        value = index(&value, step)?;
+        value = index(budget, &value, step)?;
     }
     Ok(value)
 }
 
 pub fn set_path_value(budget: &Budget, value: &Value, path: &Value, new: Value) -> Made {
     match path {
-        Value::List(path) => set_path(budget, value, &path.items, new),
+        Value::List(path) => set_path(budget, value.clone(), &path.items, new),
         _ => fail("Path must be specified as an array"),
     }
 }
 
 /// The value with another part at a path.
-pub fn set_path(budget: &Budget, value: &Value, path: &[Value], new: Value) -> Made {
+pub fn set_path(budget: &Budget, value: Value, path: &[Value], new: Value) -> Made {
+    let mut new = Some(new);
+    replace(budget, value, path, &mut |_| {
+        Ok(new.take().unwrap_or(Value::Null))
+    })
+}
+
+/// The value with what `make` makes of the part at a path. What is not shared is changed in place.
+pub fn replace(budget: &Budget, value: Value, path: &[Value], make: &mut dyn FnMut(Value) -> Made) -> Made {
     let Some((step, rest)) = path.split_first() else {
-        return Ok(new);
+        return make(value);
     };
     if path.len() > usize::from(MAX_DEPTH) {
         return Err(Stop::Exhausted);
     }
-    budget.spend(value.weight())?;
     match (value, step) {
-        (Value::Object(_) | Value::Null, Value::Text(name)) => {
-            let mut members = match value {
-                Value::Object(object) => object.members.clone(),
-                _ => Members::default(),
+        (value @ (Value::Object(_) | Value::Null), Value::Text(name)) => {
+            let mut object = match value {
+                Value::Object(object) => object,
+                _ => Arc::default(),
             };
-            let old = members.get(name).cloned().unwrap_or(Value::Null);
-            members.insert(Rc::clone(name), set_path(budget, &old, rest, new)?);
-            Ok(Value::object(members)?)
+            pay_for_copy(budget, Arc::strong_count(&object), object.members.len())?;
+            let members = Arc::make_mut(&mut object);
+            let old = members.take(name);
+            members.put(name, replace(budget, old, rest, make)?)?;
+            Ok(Value::Object(object))
         }
-        (Value::List(_) | Value::Null, Value::Number(_)) => {
-            let mut items = match value {
-                Value::List(list) => list.items.clone(),
-                _ => Vec::new(),
+        (value @ (Value::List(_) | Value::Null), Value::Number(_)) => {
+            let mut list = match value {
+                Value::List(list) => list,
+                _ => Arc::default(),
             };
-            let place = number(step)?.floor();
-            let place = if place < 0.0 {
-                place + items.len() as f64
-            } else {
-                place
-            };
-            if place < 0.0 {
+            let Some(place) = place_of(step, list.items.len())? else {
                 return fail("Out of bounds negative array index");
-            }
-            let place = place as usize;
-            if place >= items.len() {
-                budget.spend(place.saturating_sub(items.len()))?;
-                items.resize(place + 1, Value::Null);
-            }
-            let old = std::mem::replace(&mut items[place], Value::Null);
-            items[place] = set_path(budget, &old, rest, new)?;
-            Ok(Value::list(items)?)
-        }
-        (Value::List(_) | Value::Null, Value::Object(key)) => {
-            let items = match value {
-                Value::List(list) => list.items.clone(),
-                _ => Vec::new(),
             };
+            pay_for_copy(budget, Arc::strong_count(&list), list.items.len())?;
+            // The items between are made, too.
+            let gap = place.saturating_sub(list.items.len());
+            budget.spend(gap)?;
+            budget.hold(gap.saturating_mul(32))?;
+            let items = Arc::make_mut(&mut list);
+            let old = items.take(place);
+            items.put(place, replace(budget, old, rest, make)?)?;
+            Ok(Value::List(list))
+        }
+        (value @ (Value::List(_) | Value::Null), Value::Object(key)) => {
+            let items = match &value {
+                Value::List(list) => list.items.as_slice(),
+                _ => &[],
+            };
+            pay_for_copy(budget, usize::MAX, items.len())?;
             let (start, end) = slice_bounds(&key.members, items.len())?;
             let old = Value::list(items[start..end].to_vec())?;
-            let Value::List(part) = set_path(budget, &old, rest, new)? else {
+            let Value::List(part) = replace(budget, old, rest, make)? else {
                 return fail("A slice of an array can only be assigned another array");
             };
             let (before, after) = (&items[..start], &items[end..]);
@@ -149,71 +149,124 @@ pub fn set_path(budget: &Budget, value: &Value, path: &[Value], new: Value) -> M
     }
 }
 
-/// The value without the parts at some paths.
-pub fn delete_paths(budget: &Budget, value: &Value, mut paths: Vec<Vec<Value>>) -> Made {
-    // The last first, so that the places of the others stay as they are.
-    let mut steps = 0;
-    let as_list = |path: &Vec<Value>| Value::list(path.clone());
-    let mut keyed = Vec::with_capacity(paths.len());
-    for path in paths.drain(..) {
-        budget.spend(1 + path.len())?;
-        keyed.push((as_list(&path)?, path));
-    }
-    keyed.sort_by(|one, other| other.0.order(&one.0, &mut steps));
-    budget.spend(steps)?;
-    let mut value = value.clone();
-    for (_, path) in keyed {
-        value = delete(budget, &value, &path)?;
-    }
-    Ok(value)
+/// Takes from the budget what a change of something with so many parts costs: if others share it, it is copied.
+fn pay_for_copy(budget: &Budget, shared_by: usize, parts: usize) -> Result<(), Stop> {
+    budget.spend(match shared_by {
+        1 => 1,
+        _ => 1 + parts / 2,
+    })
 }
 
-fn delete(budget: &Budget, value: &Value, path: &[Value]) -> Made {
-    let Some((step, rest)) = path.split_first() else {
+/// The place that a number stands for in a list of this length; `None`: before its beginning.
+fn place_of(step: &Value, length: usize) -> Result<Option<usize>, Stop> {
+    let place = number(step)?.floor();
+    let place = if place < 0.0 { place + length as f64 } else { place };
+    Ok((place >= 0.0).then_some(place as usize))
+}
+
+/// The value without the parts at some paths.
+pub fn delete_paths(budget: &Budget, value: &Value, paths: Vec<Vec<Value>>) -> Made {
+    let mut steps = 0;
+    let mut keyed = Vec::with_capacity(paths.len());
+    for path in paths {
+        budget.spend(1 + path.len())?;
+        keyed.push(Value::list(path)?);
+    }
+    keyed.sort_by(|one, other| one.order(other, &mut steps));
+    budget.spend(steps / 16)?;
+    let paths: Vec<&[Value]> = keyed
+        .iter()
+        .map(|path| match path {
+            Value::List(path) => path.items.as_slice(),
+            _ => &[],
+        })
+        .collect();
+    delete(budget, value.clone(), &paths, 0)
+}
+
+/// Deletes what is at sorted paths that have their first steps in common. All steps mean the value as it is before.
+fn delete(budget: &Budget, value: Value, paths: &[&[Value]], depth: usize) -> Made {
+    if paths.iter().any(|path| path.len() == depth) {
         return Ok(Value::Null);
-    };
+    }
+    if matches!(value, Value::Null) || paths.is_empty() {
+        return Ok(value);
+    }
+    let mut value = value;
+    let mut gone = Vec::new();
+    let mut from = 0;
+    while let Some(step) = paths.get(from).map(|path| &path[depth]) {
+        let mut to = from + 1;
+        while let Some(path) = paths.get(to)
+            && budget.order(&path[depth], step)?.is_eq()
+        {
+            to += 1;
+        }
+        budget.spend(to - from)?;
+        let group = &paths[from..to];
+        from = to;
+        if group.iter().any(|path| path.len() == depth + 1) {
+            gone.push(step);
+            continue;
+        }
+        if !matches!(index(budget, &value, step)?, Value::Null) {
+            let below = std::slice::from_ref(step);
+            value = replace(budget, value, below, &mut |old| {
+                delete(budget, old, group, depth + 1)
+            })?;
+        }
+    }
+    without(budget, value, &gone)
+}
+
+/// A value without its parts at these steps.
+fn without(budget: &Budget, value: Value, steps: &[&Value]) -> Made {
+    if steps.is_empty() {
+        return Ok(value);
+    }
     budget.spend(value.weight())?;
-    if matches!(value, Value::Null) {
-        return Ok(Value::Null);
-    }
-    if !rest.is_empty() {
-        let old = index(value, step)?;
-        return match old {
-            Value::Null => Ok(value.clone()),
-            old => {
-                let new = delete(budget, &old, rest)?;
-                set_path(budget, value, std::slice::from_ref(step), new)
-            }
-        };
-    }
-    match (value, step) {
-        (Value::Object(object), Value::Text(name)) => {
-            let mut members = object.members.clone();
-            members.remove(name);
-            Ok(Value::object(members)?)
-        }
-        (Value::List(list), Value::Number(_)) => {
-            let mut items = list.items.clone();
-            let place = number(step)?.floor();
-            let place = if place < 0.0 {
-                place + items.len() as f64
-            } else {
-                place
-            };
-            if place >= 0.0 && (place as usize) < items.len() {
-                items.remove(place as usize);
-            }
-            Ok(Value::list(items)?)
-        }
-        (Value::List(list), Value::Object(key)) => {
-            let (start, end) = slice_bounds(&key.members, list.items.len())?;
-            let (before, after) = (&list.items[..start], &list.items[end..]);
-            Ok(Value::list(before.iter().chain(after).cloned().collect())?)
-        }
-        (value, step) => fail(format!(
+    let misfit = |value: &Value, step: &Value| {
+        fail(format!(
             "Cannot delete field at {} of {}",
             described(step),
             value.kind()
-        )),
+        ))
+    };
+    match &value {
+        Value::Object(object) => {
+            let mut names = HashSet::new();
+            for step in steps {
+                match step {
+                    Value::Text(name) => names.insert(&**name),
+                    step => return misfit(&value, step),
+                };
+            }
+            let mut members = object.members.clone();
+            members.retain(|name| !names.contains(name));
+            Ok(Value::object(members)?)
+        }
+        Value::List(list) => {
+            let length = list.items.len();
+            let mut keeps = vec![true; length];
+            for step in steps {
+                let range = match step {
+                    Value::Number(_) => match place_of(step, length)? {
+                        Some(place) if place < length => place..place + 1,
+                        _ => 0..0,
+                    },
+                    Value::Object(key) => {
+                        let (start, end) = slice_bounds(&key.members, length)?;
+                        start..end
+                    }
+                    step => return misfit(&value, step),
+                };
+                budget.spend(range.len() / 16)?;
+                keeps[range].fill(false);
+            }
+            let kept = list.items.iter().zip(keeps).filter(|(_, keeps)| *keeps);
+            Ok(Value::list(kept.map(|(item, _)| item.clone()).collect())?)
+        }
+        Value::Null => Ok(value),
+        other => misfit(other, steps[0]),
     }
 }

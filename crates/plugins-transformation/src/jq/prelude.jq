@@ -15,10 +15,10 @@ def scalars: select(type != "array" and type != "object");
 def abs: if type == "number" and . < 0 then -. else . end;
 def add(f): reduce f as $x (null; . + $x);
 def to_entries: [keys_unsorted[] as $k | {key: $k, value: .[$k]}];
-def from_entries: reduce .[] as $x ({};
-  ($x | if type == "object" then (if has("key") then .key elif has("k") then .k elif has("name") then .name elif has("Name") then .Name elif has("K") then .K else .Key end) else . end) as $k
-  | . + {($k | if type == "string" then . elif . == null then "null" else tojson end):
-      ($x | if type == "object" then (if has("value") then .value elif has("v") then .v elif has("Value") then .Value else .V end) else null end)});
+def from_entries: [.[]
+  | [(if type == "object" then (if has("key") then .key elif has("k") then .k elif has("name") then .name elif has("Name") then .Name elif has("K") then .K else .Key end) else . end
+      | if type == "string" then . elif . == null then "null" else tojson end),
+     (if type == "object" then (if has("value") then .value elif has("v") then .v elif has("Value") then .Value else .V end) else null end)]] | _object;
 def with_entries(f): to_entries | map(f) | from_entries;
 def map_values(f): .[] |= f;
 def del(f): delpaths([path(f)]);
@@ -55,12 +55,7 @@ def split(re; flags): _split(re; flags);
 def splits(re): _split(re; null)[];
 def splits(re; flags): _split(re; flags)[];
 def sub(re; new): sub(re; new; "");
-def sub(re; new; flags): . as $in
-  | reduce match(re; flags) as $m ({at: 0, out: ""};
-      . as $so
-      | ([$m.captures[] | select(.name != null) | {key: .name, value: .string}] | from_entries | new) as $text
-      | {at: ($m.offset + $m.length), out: ($so.out + $in[$so.at:$m.offset] + $text)})
-  | .out + $in[.at:];
+def sub(re; new; flags): [_pieces(re; flags)[] | if type == "string" then . else ([new] | last) end] | _joined;
 def gsub(re; new): sub(re; new; "g");
 def gsub(re; new; flags): sub(re; new; flags + "g");
 def combinations: if length == 0 then [] else .[0][] as $x | (.[1:] | combinations) as $rest | [$x] + $rest end;

@@ -63,7 +63,14 @@ fn call<'p>(
                     let value = match name {
                         "setpath" => set_path_value(&machine.budget, &input.value, &one, other.clone())?,
                         "pow" => Value::number(number(&one)?.powf(number(&other)?)),
-                        _ => texts::split(&machine.budget, &input.value, &one, &other)?,
+                        "_split" => {
+                            let regex = machine.patterns.get(&machine.budget, &one, &other)?;
+                            texts::split(&machine.budget, &input.value, &regex)?
+                        }
+                        _ => {
+                            let regex = machine.patterns.get(&machine.budget, &one, &other)?;
+                            texts::pieces(&machine.budget, &input.value, &regex)?
+                        }
                     };
                     machine.made(input, value, out)?;
                 }
@@ -74,8 +81,8 @@ fn call<'p>(
             for tests in values(tests)? {
                 for flags in values(flags)? {
                     for pattern in values(pattern)? {
-                        let found =
-                            texts::matches(&machine.budget, &input.value, &pattern, &flags, tests.is_true())?;
+                        let regex = machine.patterns.get(&machine.budget, &pattern, &flags)?;
+                        let found = texts::matches(&machine.budget, &input.value, &regex, tests.is_true())?;
                         machine.made(input, found, out)?;
                     }
                 }

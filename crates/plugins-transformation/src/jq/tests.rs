@@ -1,13 +1,20 @@
 //! Programs with what jq makes of them, programs that would not end, and bodies on their way.
 
-use super::{Failure, Jq, Output, Program, check, definitions, fault};
+use super::budget::Budget;
+use super::{Failure, Jq, Output, Program, check, definitions};
 use serde_json::json;
 use weir_plugin::Outcome;
 use weir_plugins_testkit::*;
 
 fn made(program: &str, input: &str) -> Result<String, Failure> {
-    let body = Program(program.into()).run(input.as_bytes(), &Output::default())?;
+    let program = Program::read(program).expect("a program");
+    let body = program.run(input.as_bytes(), &Output::default())?;
     Ok(String::from_utf8(body).expect("text"))
+}
+
+/// What is wrong with a program.
+fn fault(program: &str) -> Option<String> {
+    Program::read(program).err()
 }
 
 /// Programs, inputs and outputs, as jq 1.7 prints them with `-c`.
@@ -233,6 +240,38 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "[1,2,3]",
         "1\n3\n2\n[2,3]\n3\n2",
     ),
+    ("(.[] | select(. >= 2)) |= empty", "[1,5,3,0,7]", "[1,0]"),
+    (
+        r#"{"a\(1, 2)"}, {@text "x"}"#,
+        r#"{"a1":1,"a2":2,"x":3}"#,
+        "{\"a1\":1}\n{\"a2\":2}\n{\"x\":3}",
+    ),
+    ("del(.[-1], .[0:2]), del(.[1], .[1:3])", "[1,2,3,4]", "[3]\n[1,4]"),
+    (
+        "del(.a.b, .a.c, .d[1].e)",
+        r#"{"a":{"b":1,"c":2,"f":3},"d":[0,{"e":1}]}"#,
+        r#"{"a":{"f":3},"d":[0,{}]}"#,
+    ),
+    (
+        ".[0:2][0] = 9, (.[1:] |= map(. + 1))",
+        "[1,2,3]",
+        "[9,2,3]\n[1,3,4]",
+    ),
+    (
+        "setpath([\"a\", 2]; 1), (.a[1] |= 5)",
+        "null",
+        "{\"a\":[null,null,1]}\n{\"a\":[null,5]}",
+    ),
+    (
+        "add, (map([.]) | add), (map({(tostring): .}) | add), ([] | add), ([null, 1] | add)",
+        "[1,2]",
+        "3\n[1,2]\n{\"1\":1,\"2\":2}\nnull\n1",
+    ),
+    (
+        "[.[] | gsub(\"(?<a>.)b?\"; \"\\(.a)-\")], (.[0] | sub(\"z\"; 1))",
+        r#"["abc","b"]"#,
+        "[\"a-c-\",\"b-\"]\n\"abc\"",
+    ),
     ("# a comment\n.a # another", r#"{"a":1}"#, "1"),
     ("\"\\u00e9\\ud83d\\ude00\\n\"", "null", "\"é😀\\n\""),
     ("9007199254740993, 1e3, .5", "null", "9007199254740992\n1000\n0.5"),
@@ -313,11 +352,77 @@ fn programs_that_would_not_end_do() {
         assert_eq!(fault(program), None, "{program}");
         assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
     }
+    // Searches in texts and lists that match nearly everywhere, and values whose parts are large.
+    let numbers = format!("{{\"a\":[{0}1],\"b\":[{0}2]}}", "1,".repeat(20_000));
+    let letters = format!("\"{}\"", "a".repeat(300_000));
+    for (program, input) in [
+        (".a[.b[10000:]]", &numbers),
+        (". as {$a, $b} | $a | indices($b[10000:])", &numbers),
+        ("gsub(\"a*b|a\"; \"x\")", &letters),
+        ("[match(\"a*b|a\"; \"g\")] | length", &letters),
+        ("[range(100000) as $i | .[$i:$i + 1]] | length", &letters),
+        ("[range(400) as $i | . + \"\\($i)\"] | length", &letters),
+        (".[5e8] = 1", &"null".to_owned()),
+    ] {
+        assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
+    }
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     assert!(made(".", &deep).is_err());
     // A text that is compared and split many times still is one that ends.
     let text = format!("\"{}\"", "ab".repeat(10_000));
     assert!(made("[range(10000) as $i | split(\"a\")] | length", &text).is_err());
+}
+
+#[test]
+fn simple_programs_take_large_bodies() {
+    let object = |number: u32| format!("\"k{number}\":{{\"id\":{number},\"name\":\"n\"}}");
+    let members: Vec<String> = (0..5_000).map(object).collect();
+    let body = format!("{{{}}}", members.join(","));
+    for program in [
+        "map_values(.id += 1)",
+        ".[].name |= ascii_upcase",
+        "[.[].id] | map(. * 2) | add",
+        "del(.[] | select(.id % 2 == 0))",
+        "with_entries(.value |= .id)",
+        "[.[] | {(.name + (.id | tostring)): .id}] | add | length",
+        "[.[] | [.id]] | add | length",
+        "[.[] | select(.name | test(\"^N$\"; \"i\"))] | length",
+        "[.[].name] | join(\",\") | gsub(\"n,\"; \"m\") | length",
+        "del(.[].name) | (.[] | select(.id > 5)) |= empty",
+        "[.[]] | .[1000:] |= map(.id) | del(.[1:]) | length",
+        "walk(if type == \"number\" then . + 1 else . end) | length",
+    ] {
+        assert_ne!(
+            made(program, &body).as_deref().map(str::is_empty),
+            Ok(true),
+            "{program}"
+        );
+        assert!(
+            made(program, &body).is_ok(),
+            "{program}: {:?}",
+            made(program, &body)
+        );
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    let budget = Budget::new(10, 100);
+    assert!(budget.hold(60).is_ok() && budget.hold(41).is_err() && budget.hold(1).is_err());
+}
+
+#[test]
+fn reasons_are_short() {
+    for (program, input) in [
+        ("error(.)", format!("\"{}\"", "é".repeat(5_000))),
+        ("error([.])", format!("\"{}\"", "é".repeat(5_000))),
+        (".[0].a", "[1]".to_owned()),
+    ] {
+        let Err(failure) = made(program, &input) else {
+            panic!("{program}");
+        };
+        assert!(failure.to_string().chars().count() < 140, "{failure}");
+    }
 }
 
 #[test]
@@ -348,6 +453,13 @@ fn programs_are_checked() {
         fault(&long).as_deref(),
         Some("expected at most 800 words and signs")
     );
+    // Programs in texts are parts of the program, and names of members are read once.
+    assert_eq!(
+        fault(&format!("\"\\({})\"", "1,".repeat(50_000) + "1")).as_deref(),
+        Some("expected at most 800 words and signs")
+    );
+    let (open, close) = ("{\"\\(".repeat(15), ")\"}".repeat(15));
+    assert_eq!(fault(&format!("{open}1{close}")), None);
     let nested = format!("{}1{}", "(".repeat(300), ")".repeat(300));
     assert_eq!(fault(&nested).as_deref(), Some("the program is nested too deep"));
 }
@@ -399,7 +511,9 @@ fn the_prelude_is_complete() {
 fn outputs_are_written_as_asked() {
     let run = |output: Value2| {
         let output: Output = serde_json::from_value(output).expect("options");
-        let body = Program(".[]".into()).run(r#"["é", {"b": 1, "a": 2}]"#.as_bytes(), &output);
+        let body = Program::read(".[]")
+            .expect("a program")
+            .run(r#"["é", {"b": 1, "a": 2}]"#.as_bytes(), &output);
         String::from_utf8(body.expect("outputs")).expect("text")
     };
     for (output, wanted) in [

@@ -4,8 +4,10 @@ use super::budget::{Budget, Stop, described, fail, number};
 use super::value::{Members, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 type Made = Result<Value, Stop>;
 
@@ -13,8 +15,12 @@ type Made = Result<Value, Stop>;
 const MAX_REGEX: usize = 1 << 18;
 /// Steps for making one.
 const REGEX_STEPS: usize = 500;
+/// How many of them a run keeps.
+const MAX_PATTERNS: usize = 16;
+/// Bytes that a search for a further match may go through for one step.
+const SEARCHED_PER_STEP: usize = 1024;
 
-fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Rc<str>, Stop> {
+fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Arc<str>, Stop> {
     match value {
         Value::Text(text) => Ok(text),
         other => fail(format!("{} {what}", described(other))),
@@ -59,6 +65,10 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
             Ok(Value::list(points.collect())?)
         }
         "implode" => implode(value),
+        "_joined" => match value {
+            Value::List(list) => joined(budget, list.items.iter()),
+            other => fail(format!("Cannot iterate over {}", described(other))),
+        },
         "ascii_downcase" => Ok(Value::text(
             text(value, "explode input must be a string")?.to_ascii_lowercase(),
         )),
@@ -140,6 +150,27 @@ pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
     }
 }
 
+/// Texts, one behind the other.
+pub fn joined<'v>(budget: &Budget, items: impl Iterator<Item = &'v Value>) -> Made {
+    let mut joined = String::new();
+    for item in items {
+        budget.spend(item.weight())?;
+        match item {
+            Value::Null => {}
+            Value::Text(text) => joined.push_str(text),
+            other => {
+                let first = Value::text(abridged(&joined));
+                return fail(format!(
+                    "{} and {} cannot be added",
+                    described(&first),
+                    described(other)
+                ));
+            }
+        }
+    }
+    Ok(Value::text(joined))
+}
+
 fn join(budget: &Budget, items: &[Value], between: &str) -> Made {
     let mut joined = String::new();
     for (place, item) in items.iter().enumerate() {
@@ -185,14 +216,8 @@ fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Sto
             Ok(places)
         }
         (Value::Text(_), Value::Text(_)) => Ok(Vec::new()),
-        (Value::List(list), Value::List(part)) => {
-            budget.spend(list.items.len() * part.items.len().max(1))?;
-            Ok(places(&list.items, &part.items))
-        }
-        (Value::List(list), one) => {
-            budget.spend(list.items.len())?;
-            Ok(places(&list.items, std::slice::from_ref(one)))
-        }
+        (Value::List(list), Value::List(part)) => places(budget, &list.items, &part.items),
+        (Value::List(list), one) => places(budget, &list.items, std::slice::from_ref(one)),
         (value, part) => fail(format!(
             "Cannot determine indices of {} in {}",
             described(part),
@@ -202,42 +227,79 @@ fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Sto
 }
 
 /// Where a list stands in another one.
-pub fn places(items: &[Value], part: &[Value]) -> Vec<usize> {
+pub fn places(budget: &Budget, items: &[Value], part: &[Value]) -> Result<Vec<usize>, Stop> {
+    let mut places = Vec::new();
     if part.is_empty() || part.len() > items.len() {
-        return Vec::new();
+        return Ok(places);
     }
-    let mut steps = 0;
-    let windows = items.windows(part.len()).enumerate();
-    windows
-        .filter(|(_, window)| {
-            window
-                .iter()
-                .zip(part)
-                .all(|(one, other)| one.order(other, &mut steps).is_eq())
-        })
-        .map(|(place, _)| place)
-        .collect()
+    for (place, window) in items.windows(part.len()).enumerate() {
+        budget.spend(1)?;
+        let mut is_it = true;
+        for (one, other) in window.iter().zip(part) {
+            is_it = is_it && budget.order(one, other)?.is_eq();
+            if !is_it {
+                break;
+            }
+        }
+        if is_it {
+            places.push(place);
+        }
+    }
+    Ok(places)
 }
 
-fn regex(budget: &Budget, pattern: &Value, flags: &Value) -> Result<(Regex, bool, bool), Stop> {
-    let (pattern, flags) = match (pattern, flags) {
-        (Value::List(both), _) => {
-            let part = |place: usize| both.items.get(place).cloned().unwrap_or(Value::Null);
-            (part(0), part(1))
+/// A regular expression with its flags.
+pub struct Pattern {
+    regex: Regex,
+    is_global: bool,
+    skips_empty: bool,
+}
+
+/// The regular expressions of a run: a program uses the same one for many texts.
+#[derive(Default)]
+pub struct Patterns(RefCell<Vec<Known>>);
+
+/// An expression with its flags, and what is made of them.
+type Known = (Arc<str>, Arc<str>, Rc<Pattern>);
+
+impl Patterns {
+    /// The expression, which is compiled if it is not known.
+    pub fn get(&self, budget: &Budget, pattern: &Value, flags: &Value) -> Result<Rc<Pattern>, Stop> {
+        let (pattern, flags) = match (pattern, flags) {
+            (Value::List(both), _) => {
+                let part = |place: usize| both.items.get(place).cloned().unwrap_or(Value::Null);
+                (part(0), part(1))
+            }
+            (pattern, flags) => (pattern.clone(), flags.clone()),
+        };
+        let pattern = Arc::clone(text(&pattern, "cannot be matched, as it is not a string")?);
+        let flags = match &flags {
+            Value::Null => Arc::from(""),
+            flags => Arc::clone(text(flags, "is not a string")?),
+        };
+        budget.spend(1 + (pattern.len() + flags.len()) / 64)?;
+        let known =
+            |(known, with, _): &&(Arc<str>, Arc<str>, Rc<Pattern>)| *known == pattern && *with == flags;
+        if let Some((_, _, compiled)) = self.0.borrow().iter().find(known) {
+            return Ok(Rc::clone(compiled));
         }
-        (pattern, flags) => (pattern.clone(), flags.clone()),
-    };
-    let pattern = text(&pattern, "cannot be matched, as it is not a string")?.to_string();
-    let flags = match &flags {
-        Value::Null => String::new(),
-        flags => text(flags, "is not a string")?.to_string(),
-    };
+        let compiled = Rc::new(compile(budget, &pattern, &flags)?);
+        let mut patterns = self.0.borrow_mut();
+        if patterns.len() >= MAX_PATTERNS {
+            patterns.remove(0);
+        }
+        patterns.push((pattern, flags, Rc::clone(&compiled)));
+        Ok(compiled)
+    }
+}
+
+fn compile(budget: &Budget, pattern: &str, flags: &str) -> Result<Pattern, Stop> {
     if let Some(other) = flags.chars().find(|flag| !"gimnsxl".contains(*flag)) {
         return fail(format!("{other} is not a valid modifier string"));
     }
     budget.spend(REGEX_STEPS + pattern.len() * 4)?;
     let has = |flag: char| flags.contains(flag);
-    let built = RegexBuilder::new(&pattern)
+    let built = RegexBuilder::new(pattern)
         .case_insensitive(has('i'))
         .ignore_whitespace(has('x'))
         .dot_matches_new_line(has('s'))
@@ -245,35 +307,63 @@ fn regex(budget: &Budget, pattern: &Value, flags: &Value) -> Result<(Regex, bool
         .dfa_size_limit(MAX_REGEX)
         .build();
     match built {
-        Ok(regex) => Ok((regex, has('g'), has('n'))),
+        Ok(regex) => Ok(Pattern {
+            regex,
+            is_global: has('g'),
+            skips_empty: has('n'),
+        }),
         Err(_) => fail(format!(
             "{} (at offset 0) is not a valid regex",
-            abridged(&pattern)
+            abridged(pattern)
         )),
     }
 }
 
-/// What an expression finds in the input, or whether it finds anything.
-pub fn matches(budget: &Budget, value: &Value, pattern: &Value, flags: &Value, tests: bool) -> Made {
-    let input = text(value, "cannot be matched, as it is not a string")?;
-    let (regex, is_global, skips_empty) = regex(budget, pattern, flags)?;
+/// What an expression finds in a text. Each search may go through all that is left of it, and is paid for so: otherwise
+/// a text of many matches would take time by the square of its length.
+fn each_match<'t>(
+    budget: &Budget,
+    input: &'t str,
+    pattern: &Pattern,
+    mut take: impl FnMut(&Captures<'t>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
     budget.spend(input.len() / 4)?;
+    let mut at = 0;
+    for found in pattern.regex.captures_iter(input) {
+        budget.spend(4 * found.len() + (input.len() - at) / SEARCHED_PER_STEP)?;
+        let Some(whole) = found.get(0) else { continue };
+        at = whole.end();
+        if pattern.skips_empty && whole.is_empty() {
+            continue;
+        }
+        take(&found)?;
+        if !pattern.is_global {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What an expression finds in the input, or whether it finds anything.
+pub fn matches(budget: &Budget, value: &Value, pattern: &Pattern, tests: bool) -> Made {
+    let input = text(value, "cannot be matched, as it is not a string")?;
     if tests {
-        return Ok(Value::Bool(regex.is_match(input)));
+        budget.spend(input.len() / 4)?;
+        return Ok(Value::Bool(pattern.regex.is_match(input)));
     }
     let mut all = Vec::new();
     // Characters before a byte, counted once from match to match.
     let (mut bytes, mut characters) = (0, 0);
-    for found in regex.captures_iter(input) {
-        let Some(whole) = found.get(0) else { continue };
-        if skips_empty && whole.is_empty() {
-            continue;
-        }
+    each_match(budget, input, pattern, |found| {
+        let Some(whole) = found.get(0) else {
+            return Ok(());
+        };
         characters += input[bytes..whole.start()].chars().count();
         bytes = whole.start();
-        budget.spend(4 * found.len() + whole.len() / 64)?;
+        budget.spend(whole.len() / 64)?;
+        budget.hold(512 * found.len() + 2 * whole.len())?;
         let mut captures = Vec::new();
-        for (place, name) in regex.capture_names().enumerate().skip(1) {
+        for (place, name) in pattern.regex.capture_names().enumerate().skip(1) {
             let offset = |start: usize| characters + input[bytes.min(start)..start].chars().count();
             let mut members = match found.get(place) {
                 Some(part) => described_match(offset(part.start()), part.as_str()),
@@ -291,10 +381,35 @@ pub fn matches(budget: &Budget, value: &Value, pattern: &Value, flags: &Value, t
         let mut members = described_match(characters, whole.as_str());
         members.insert("captures".into(), Value::list(captures)?);
         all.push(Value::object(members)?);
-        if !is_global {
-            break;
+        Ok(())
+    })?;
+    Ok(Value::list(all)?)
+}
+
+/// What stands between what an expression finds, and for each of these the named groups: a text, an object, a text and
+/// so on.
+pub fn pieces(budget: &Budget, value: &Value, pattern: &Pattern) -> Made {
+    let input = text(value, "cannot be matched, as it is not a string")?;
+    let (mut all, mut from) = (Vec::new(), 0);
+    budget.hold(input.len())?;
+    each_match(budget, input, pattern, |found| {
+        let Some(whole) = found.get(0) else {
+            return Ok(());
+        };
+        all.push(Value::text(&input[from..whole.start()]));
+        from = whole.end();
+        budget.hold(256 * found.len() + 2 * whole.len())?;
+        let mut members = Members::default();
+        for (place, name) in pattern.regex.capture_names().enumerate() {
+            if let Some(name) = name {
+                let group = found.get(place).map(|part| Value::text(part.as_str()));
+                members.insert(name.into(), group.unwrap_or(Value::Null));
+            }
         }
-    }
+        all.push(Value::object(members)?);
+        Ok(())
+    })?;
+    all.push(Value::text(&input[from..]));
     Ok(Value::list(all)?)
 }
 
@@ -307,12 +422,24 @@ fn described_match(offset: usize, text: &str) -> Members {
 }
 
 /// The parts of the input between what an expression finds.
-pub fn split(budget: &Budget, value: &Value, pattern: &Value, flags: &Value) -> Made {
+pub fn split(budget: &Budget, value: &Value, pattern: &Pattern) -> Made {
     let input = text(value, "cannot be matched, as it is not a string")?;
-    let (regex, ..) = regex(budget, pattern, flags)?;
-    budget.spend(input.len() / 4)?;
-    let parts: Vec<Value> = regex.split(input).map(Value::text).collect();
-    budget.spend(parts.len())?;
+    let everywhere = Pattern {
+        regex: pattern.regex.clone(),
+        is_global: true,
+        skips_empty: false,
+    };
+    let (mut parts, mut from) = (Vec::new(), 0);
+    budget.hold(input.len())?;
+    each_match(budget, input, &everywhere, |found| {
+        if let Some(whole) = found.get(0) {
+            parts.push(Value::text(&input[from..whole.start()]));
+            from = whole.end();
+            budget.hold(64)?;
+        }
+        Ok(())
+    })?;
+    parts.push(Value::text(&input[from..]));
     Ok(Value::list(parts)?)
 }
 

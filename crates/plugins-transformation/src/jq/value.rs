@@ -1,9 +1,10 @@
 //! Values of programs. A copy of one shares what it holds, so that programs can pass values on without cost. How deep a
-//! value is nested, and how much it would be if it were written out, is known of each and has bounds.
+//! value is nested, and how much it would be if it were written out, is known of each and has bounds. They are shared
+//! between threads, as those that stand in a program are.
 
 use serde_json::{Map, Number, Value as Json};
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Values that are nested deeper are refused, wherever they come from.
 pub const MAX_DEPTH: u16 = 256;
@@ -16,20 +17,20 @@ pub enum Value {
     Null,
     Bool(bool),
     Number(Number),
-    Text(Rc<str>),
-    List(Rc<List>),
-    Object(Rc<Object>),
+    Text(Arc<str>),
+    List(Arc<List>),
+    Object(Arc<Object>),
 }
 
 /// A list, and how deep and how large it is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct List {
     pub items: Vec<Value>,
     extent: Extent,
 }
 
 /// An object in the order of its members, and how deep and how large it is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Object {
     pub members: indexed::Members,
     extent: Extent,
@@ -42,7 +43,30 @@ struct Extent {
     size: usize,
 }
 
+impl Default for Extent {
+    /// That of something empty.
+    fn default() -> Self {
+        Self { depth: 1, size: 1 }
+    }
+}
+
 impl Extent {
+    fn check(self) -> Result<Self, TooDeep> {
+        match self.depth > MAX_DEPTH || self.size > MAX_SIZE {
+            true => Err(TooDeep),
+            false => Ok(self),
+        }
+    }
+
+    /// With another part in place of one of this size. How deep it was may be more than how deep it is now.
+    fn exchange(self, old: usize, new: Self) -> Result<Self, TooDeep> {
+        let whole = Self {
+            depth: self.depth.max(new.depth + 1),
+            size: self.size.saturating_sub(old).saturating_add(new.size),
+        };
+        whole.check()
+    }
+
     /// That of what holds these parts.
     fn around(parts: impl Iterator<Item = Self>) -> Result<Self, TooDeep> {
         let mut whole = Self { depth: 1, size: 1 };
@@ -50,10 +74,58 @@ impl Extent {
             whole.depth = whole.depth.max(part.depth + 1);
             whole.size = whole.size.saturating_add(part.size);
         }
-        match whole.depth > MAX_DEPTH || whole.size > MAX_SIZE {
-            true => Err(TooDeep),
-            false => Ok(whole),
+        whole.check()
+    }
+}
+
+impl List {
+    /// Takes an item out, which leaves null.
+    pub fn take(&mut self, place: usize) -> Value {
+        let Some(item) = self.items.get_mut(place) else {
+            return Value::Null;
+        };
+        let old = std::mem::replace(item, Value::Null);
+        self.extent.size = self.extent.size.saturating_sub(old.size()) + 1;
+        old
+    }
+
+    /// Puts an item in. Between it and the others stands null.
+    pub fn put(&mut self, place: usize, new: Value) -> Result<(), TooDeep> {
+        if place >= self.items.len() {
+            self.extent.size = self.extent.size.saturating_add(place + 1 - self.items.len());
+            self.extent.check()?;
+            self.items.resize(place + 1, Value::Null);
         }
+        self.extent = self.extent.exchange(self.items[place].size(), new.extent())?;
+        self.items[place] = new;
+        Ok(())
+    }
+}
+
+impl Object {
+    /// Takes the value of a member out, which leaves null.
+    pub fn take(&mut self, name: &str) -> Value {
+        let Some(value) = self.members.get_mut(name) else {
+            return Value::Null;
+        };
+        let old = std::mem::replace(value, Value::Null);
+        self.extent.size = self.extent.size.saturating_sub(old.size()) + 1;
+        old
+    }
+
+    /// Puts the value of a member in.
+    pub fn put(&mut self, name: &Arc<str>, new: Value) -> Result<(), TooDeep> {
+        let old = match self.members.get(name) {
+            Some(old) => old.size(),
+            None => {
+                let size = text_extent(name).size;
+                self.extent.size = self.extent.size.saturating_add(size);
+                0
+            }
+        };
+        self.extent = self.extent.exchange(old, new.extent())?;
+        self.members.insert(Arc::clone(name), new);
+        Ok(())
     }
 }
 
@@ -61,38 +133,60 @@ impl Extent {
 pub mod indexed {
     use super::Value;
     use std::collections::HashMap;
-    use std::rc::Rc;
+    use std::sync::Arc;
+
+    /// So many members are looked through one by one.
+    const FEW: usize = 8;
 
     /// Members in their order, found by name.
     #[derive(Debug, Clone, Default)]
     pub struct Members {
-        list: Vec<(Rc<str>, Value)>,
-        places: HashMap<Rc<str>, usize>,
+        list: Vec<(Arc<str>, Value)>,
+        /// Where each is, if they are more than a few.
+        places: HashMap<Arc<str>, usize>,
     }
 
     impl Members {
-        pub fn get(&self, name: &str) -> Option<&Value> {
-            let place = self.places.get(name)?;
-            self.list.get(*place).map(|(_, value)| value)
+        fn place(&self, name: &str) -> Option<usize> {
+            match self.list.len() <= FEW {
+                true => self.list.iter().position(|(known, _)| &**known == name),
+                false => self.places.get(name).copied(),
+            }
         }
 
-        pub fn insert(&mut self, name: Rc<str>, value: Value) {
-            match self.places.get(&*name) {
-                Some(place) => self.list[*place].1 = value,
+        fn index(&mut self) {
+            let places = self.list.iter().zip(0..).skip(self.places.len());
+            self.places
+                .extend(places.map(|((name, _), place)| (Arc::clone(name), place)));
+        }
+
+        pub fn get(&self, name: &str) -> Option<&Value> {
+            self.list.get(self.place(name)?).map(|(_, value)| value)
+        }
+
+        pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+            let place = self.place(name)?;
+            self.list.get_mut(place).map(|(_, value)| value)
+        }
+
+        pub fn insert(&mut self, name: Arc<str>, value: Value) {
+            match self.place(&name) {
+                Some(place) => self.list[place].1 = value,
                 None => {
-                    self.places.insert(Rc::clone(&name), self.list.len());
                     self.list.push((name, value));
+                    if self.list.len() > FEW {
+                        self.index();
+                    }
                 }
             }
         }
 
-        pub fn remove(&mut self, name: &str) {
-            if self.places.contains_key(name) {
-                self.list.retain(|(known, _)| &**known != name);
-                let places = self.list.iter().zip(0..);
-                self.places = places
-                    .map(|((name, _), place)| (Rc::clone(name), place))
-                    .collect();
+        /// Keeps those that are to be kept.
+        pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+            self.list.retain(|(name, _)| keeps(name));
+            self.places.clear();
+            if self.list.len() > FEW {
+                self.index();
             }
         }
 
@@ -100,12 +194,12 @@ pub mod indexed {
             self.list.len()
         }
 
-        pub fn iter(&self) -> impl Iterator<Item = &(Rc<str>, Value)> {
+        pub fn iter(&self) -> impl Iterator<Item = &(Arc<str>, Value)> {
             self.list.iter()
         }
 
         /// The members in the order of their names.
-        pub fn sorted(&self) -> Vec<&(Rc<str>, Value)> {
+        pub fn sorted(&self) -> Vec<&(Arc<str>, Value)> {
             let mut sorted: Vec<_> = self.list.iter().collect();
             sorted.sort_by(|one, other| one.0.cmp(&other.0));
             sorted
@@ -120,7 +214,7 @@ pub use indexed::Members;
 pub struct TooDeep;
 
 impl Value {
-    pub fn text(text: impl Into<Rc<str>>) -> Self {
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
     }
 
@@ -143,14 +237,14 @@ impl Value {
 
     pub fn list(items: Vec<Self>) -> Result<Self, TooDeep> {
         let extent = Extent::around(items.iter().map(Self::extent))?;
-        Ok(Self::List(Rc::new(List { items, extent })))
+        Ok(Self::List(Arc::new(List { items, extent })))
     }
 
     pub fn object(members: Members) -> Result<Self, TooDeep> {
         let names = members.iter().map(|(name, _)| text_extent(name));
         let values = members.iter().map(|(_, value)| value.extent());
         let extent = Extent::around(names.chain(values))?;
-        Ok(Self::Object(Rc::new(Object { members, extent })))
+        Ok(Self::Object(Arc::new(Object { members, extent })))
     }
 
     fn extent(&self) -> Extent {
@@ -194,7 +288,7 @@ impl Value {
             Self::Text(text) => Json::String(text.to_string()),
             Self::List(list) => Json::Array(list.items.iter().map(|item| item.to_json(sorts)).collect()),
             Self::Object(object) => {
-                let member = |(name, value): &(Rc<str>, Self)| (name.to_string(), value.to_json(sorts));
+                let member = |(name, value): &(Arc<str>, Self)| (name.to_string(), value.to_json(sorts));
                 let map: Map<String, Json> = match sorts {
                     true => object.members.sorted().into_iter().map(member).collect(),
                     false => object.members.iter().map(member).collect(),
@@ -232,6 +326,16 @@ impl Value {
         match self {
             Self::Number(number) => number.as_f64(),
             _ => None,
+        }
+    }
+
+    /// About how many bytes a value itself takes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => 16 + text.len(),
+            Self::List(list) => 64 + 32 * list.items.len(),
+            Self::Object(object) => 128 + 112 * object.members.len(),
+            _ => 0,
         }
     }
 

@@ -2,11 +2,12 @@
 
 use super::Replacement;
 use crate::buffered_body::{BufferedBody, Excess};
+use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BodyFilter, Exchange, Headers, Response, system_clock};
+use weir_plugin::{BodyFilter, Exchange, Response, system_clock};
 use weir_plugins_shared::field_edits::{FieldEdit, FieldEdits};
 use weir_plugins_shared::path_captures::{CaptureTemplate, Found};
 use weir_plugins_shared::text_template::TemplateSyntax;
@@ -128,10 +129,9 @@ impl Change {
     }
 }
 
-/// Gathers a body, and changes it at its end.
+/// The changes of one response's body.
 pub(super) struct Whole {
     change: Arc<Change>,
-    gathered: BufferedBody,
     is_json: bool,
 }
 
@@ -139,46 +139,30 @@ impl Whole {
     /// Lets the response's body be changed, if it can be.
     pub(super) fn begin(change: &Arc<Change>, response: &mut Response) {
         let is_json = !change.json.is_empty() && response.headers.get(b"content-type").is_some_and(is_json);
-        let filters = !change.replacements.is_empty();
-        if !(filters || is_json) {
+        if change.replacements.is_empty() && !is_json {
             return;
         }
-        let Some(gathered) = BufferedBody::begin(response, change.max_bytes, change.excess) else {
-            return;
-        };
-        if filters {
-            for name in [&b"ETag"[..], b"Last-Modified"] {
-                response.headers.remove(name);
+        let change = Arc::clone(change);
+        if let Some(buffered) = BufferedBody::begin(response, change.max_bytes, change.excess) {
+            if !change.replacements.is_empty() {
+                remove_validators(&mut response.headers);
             }
+            WholeBody::attach(response, buffered, Self { change, is_json });
         }
-        response.body_filters.push(Self {
-            change: Arc::clone(change),
-            gathered,
-            is_json,
-        });
     }
 }
 
-impl BodyFilter for Whole {
-    fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        self.gathered.piece(data, out);
-    }
+impl Rewrite for Whole {
+    const MAY_FAIL: bool = false;
 
-    fn head(&mut self, status: &mut u16, headers: &mut Headers) {
-        self.gathered.head(status, headers);
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        let Some(mut body) = self.gathered.whole(out) else {
-            return;
-        };
+    fn rewrite(&mut self, mut body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
         if self.is_json {
             body = self.change.change_json(body);
         }
         if !self.change.replacements.is_empty() {
             body = self.change.replace(body);
         }
-        out.append(&mut body);
+        Ok(body)
     }
 }
 

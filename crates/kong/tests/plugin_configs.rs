@@ -235,3 +235,32 @@ fn times_for_upstreams_are_times_of_the_catalogue() {
         "{found:?}"
     );
 }
+
+#[test]
+fn caches_of_the_paid_edition_are_kept_in_memory() {
+    for plugin in ["proxy-cache-advanced", "graphql-proxy-cache-advanced"] {
+        let config = json!({
+            "strategy": "memory", "cache_ttl": 60, "vary_headers": ["accept"], "bypass_on_err": true,
+        });
+        let told = translated(plugin, &config);
+        assert_eq!(told["ttl_seconds"], json!(60), "{plugin}: {told}");
+        let found = read(plugin, &json!({"strategy": "redis"})).expect_err("a fault");
+        assert!(
+            found
+                .iter()
+                .any(|it| it.contains("a cache of responses in a Redis")),
+            "{plugin}: {found:?}"
+        );
+        let found = read(plugin, &json!({"strategy": "disk"})).expect_err("a fault");
+        assert!(
+            found
+                .iter()
+                .any(|it| it.contains("expected one of: memory, redis")),
+            "{plugin}: {found:?}"
+        );
+    }
+    // The two have the same work, and their own options.
+    let config = json!({"strategy": "memory", "response_code": [200], "request_method": ["POST"], "content_type": ["a/b"]});
+    let (free, paid) = ("proxy-cache", "proxy-cache-advanced");
+    assert_eq!(translated(paid, &config), translated(free, &config));
+}

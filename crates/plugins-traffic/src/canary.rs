@@ -11,6 +11,7 @@
 //! A caller that is in the share stays in it while the share grows. **What it is not**: a balancer; `traffic-split` shares
 //! single calls out among services.
 
+use crate::upstream_address::host_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -169,6 +170,13 @@ fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
     }
     if config.path.as_ref().is_some_and(|path| !path.starts_with('/')) {
         faults.add("path", "expected a path that begins with /");
+    }
+    if config
+        .host
+        .as_deref()
+        .is_some_and(|host| host_of(host.as_bytes()).is_none())
+    {
+        faults.add("host", "expected a name or an address");
     }
     if let CallerKey::Header(name) = &config.by {
         faults.check_name("by", name);
@@ -357,6 +365,7 @@ mod tests {
                 json!({"percent": 1, "host": "h", "by": {"header": "a b"}, "decided_by_header": ""}),
                 vec!["by", "decided_by_header"],
             ),
+            (json!({"percent": 1, "host": "a b:1"}), vec!["host"]),
         ] {
             assert_eq!(refused_at(&Canary, &config), places, "{config}");
         }

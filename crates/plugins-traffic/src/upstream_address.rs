@@ -6,8 +6,8 @@
 //! path: /v2$(query_params.path)
 //! ```
 //!
-//! `$(…)` is an expression over `headers`, `query_params` and `uri_captures`. A call for which one cannot be evaluated, or
-//! which leads to no host, is refused.
+//! `$(…)` is an expression over `headers`, `query_params` and `uri_captures`. A call for which one cannot be evaluated,
+//! which leads to no host, or whose path would lead up to another one (`..`), is refused.
 //!
 //! Security: a caller chooses what the expressions tell. Put no header into `host` as a whole unless callers may reach all
 //! that the gateway reaches.
@@ -87,7 +87,7 @@ struct AddressFilter {
 }
 
 /// A host that can be looked up or connected to.
-fn host_of(text: &[u8]) -> Option<String> {
+pub(crate) fn host_of(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let inner = text
         .strip_prefix('[')
@@ -119,6 +119,31 @@ fn path_of(text: &[u8], escapes: bool) -> Vec<u8> {
     path
 }
 
+/// Whether servers may find another path in this one: by segments that lead up, by backslashes, or by escapes of these.
+fn leads_elsewhere(path: &[u8]) -> bool {
+    let mut form = Vec::with_capacity(path.len());
+    for segment in path.split(|byte| *byte == b'/' || *byte == b'\\') {
+        form.clear();
+        let mut rest = segment;
+        while let Some((first, behind)) = rest.split_first() {
+            rest = behind;
+            match (first, behind.get(..2).map(<[u8]>::to_ascii_lowercase).as_deref()) {
+                (b'%', Some(b"2e")) => {
+                    form.push(b'.');
+                    rest = &behind[2..];
+                }
+                (b'%', Some(b"2f" | b"5c")) => return true,
+                (byte, _) => form.push(*byte),
+            }
+        }
+        let name = form.split(|byte| *byte == b';').next();
+        if matches!(name, Some(b"." | b"..")) {
+            return true;
+        }
+    }
+    false
+}
+
 impl AddressFilter {
     /// Where the call goes; `None`: nowhere.
     fn place(&self, exchange: &Exchange) -> Option<(Elsewhere, Option<Vec<u8>>)> {
@@ -138,7 +163,13 @@ impl AddressFilter {
             None => None,
             Some(text) => Some(port_of(&text)?),
         };
-        let path = value(&self.path)?.map(|text| path_of(&text, self.escape_path));
+        let path = match value(&self.path)? {
+            None => None,
+            Some(text) => Some(path_of(&text, self.escape_path)).filter(|path| !leads_elsewhere(path)),
+        };
+        if self.path.is_some() && path.is_none() {
+            return None;
+        }
         let elsewhere = Elsewhere {
             host,
             port,
@@ -216,7 +247,14 @@ mod tests {
             (port.clone(), "GET /?p=0", "", "plugin_failed 500"),
             (port, "GET /?p=70000", "", "plugin_failed 500"),
             (path.clone(), "GET /", "b c", "-:- /a/b%20c"),
-            (path.clone(), "GET /", "b%2Fc", "-:- /a/b%2Fc"),
+            (path.clone(), "GET /", "..", "plugin_failed 500"),
+            (path.clone(), "GET /", "../../admin", "plugin_failed 500"),
+            (path.clone(), "GET /", "b/./c", "plugin_failed 500"),
+            (path.clone(), "GET /", "%2E%2e/c", "plugin_failed 500"),
+            (path.clone(), "GET /", "b%2Fc", "plugin_failed 500"),
+            (path.clone(), "GET /", "..;x/c", "plugin_failed 500"),
+            (path.clone(), "GET /", "..a", "-:- /a/..a"),
+            (path.clone(), "GET /", "b%2Dc", "-:- /a/b%2Dc"),
             (path, "GET /", "?x=1 HTTP/1.1", "-:- /a/%3Fx=1%20HTTP/1.1"),
             (escaped, "GET /", "b%2Fc", "-:- /a/b%252Fc"),
         ] {

@@ -40,6 +40,13 @@ impl MediaType {
             && (!with_parameters || self.parameters == given.parameters)
     }
 
+    /// The value of a parameter, in lower case.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let mut parameters = self.parameters.iter();
+        let found = parameters.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
     /// Whether such bodies are JSON.
     pub fn is_json(&self) -> bool {
         self.sub == "json" || self.sub.ends_with("+json")

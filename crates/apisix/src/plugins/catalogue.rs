@@ -4,7 +4,7 @@ use super::PluginAdapter;
 use super::unserved::unserved;
 
 /// The plugins that Weir has.
-static BUILT: &[&dyn PluginAdapter] = &[
+pub(super) static BUILT: &[&dyn PluginAdapter] = &[
     &super::acl::Acl,
     &super::api_breaker::ApiBreaker,
     &super::attach_consumer_label::AttachConsumerLabel,

@@ -5,9 +5,10 @@ use serde_json::Value;
 
 /// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
 /// calls, save work, or do nothing to a call by themselves.
-const SKIPPABLE: [&str; 34] = [
+const SKIPPABLE: [&str; 39] = [
     "ai",
     "api-breaker",
+    "batch-requests",
     "brotli",
     "clickhouse-logger",
     "datadog",
@@ -15,6 +16,7 @@ const SKIPPABLE: [&str; 34] = [
     "error-log-logger",
     "file-logger",
     "gm",
+    "google-cloud-logging",
     "graphql-proxy-cache",
     "gzip",
     "http-logger",
@@ -24,6 +26,7 @@ const SKIPPABLE: [&str; 34] = [
     "log-rotate",
     "loggly",
     "loki-logger",
+    "node-status",
     "ocsp-stapling",
     "opentelemetry",
     "prometheus",
@@ -33,11 +36,13 @@ const SKIPPABLE: [&str; 34] = [
     "proxy-mirror",
     "rocketmq-logger",
     "server-info",
+    "skywalking",
     "skywalking-logger",
     "sls-logger",
     "splunk-hec-logging",
     "syslog",
     "tcp-logger",
+    "tencent-cloud-cls",
     "udp-logger",
     "zipkin",
 ];
@@ -56,4 +61,18 @@ pub fn serves_without(plugin: &str, config: &Value) -> bool {
 fn does_nothing(plugin: &str, config: &Value) -> bool {
     let is_plain = || config.get("ip").is_none() && Meta::of(config).pre_function.is_none();
     plugin == "example-plugin" && is_plain()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plugins::catalogue::BUILT;
+
+    #[test]
+    fn plugins_without_work_take_no_route_away() {
+        for adapter in BUILT.iter().filter(|adapter| adapter.plugin().is_empty()) {
+            assert!(is_harmless(adapter.name()), "{}", adapter.name());
+        }
+        assert!(SKIPPABLE.is_sorted());
+    }
 }

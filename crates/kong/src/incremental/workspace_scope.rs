@@ -110,3 +110,45 @@ pub fn tell_steps_apart(steps: &mut [ChainStep], workspace: &Arc<str>) {
 fn prefix(name: &mut String, workspace: &str) {
     *name = name_in(workspace, name);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn plugins_lead_to_upstreams_of_their_workspace() {
+        let own = |name: &str| name_in("team", name);
+        for (plugin, config, wanted) in [
+            (
+                "route-by-header",
+                json!({"rules": [
+                    {"headers": {"x": "1"}, "upstream": "north", "host": "north"},
+                    {"headers": {"x": "2"}, "upstream": "south"},
+                ]}),
+                // The host is meant if there is no such upstream: it is no name of the workspace.
+                json!({"rules": [
+                    {"headers": {"x": "1"}, "upstream": own("north"), "host": "north"},
+                    {"headers": {"x": "2"}, "upstream": own("south")},
+                ]}),
+            ),
+            (
+                "canary",
+                json!({"percent": 1, "upstream": "u", "host": "h"}),
+                json!({"percent": 1, "upstream": own("u"), "host": "h"}),
+            ),
+            (
+                "canary",
+                json!({"percent": 1, "host": "h"}),
+                json!({"percent": 1, "host": "h"}),
+            ),
+            ("mirror", json!({"upstream": "u"}), json!({"upstream": "u"})),
+        ] {
+            let instance = json!({"id": "p", "name": plugin, "config": config});
+            let mut found: PluginInstance = serde_json::from_value(instance).expect("a plugin");
+            tell_plugin_apart(&mut found, &Arc::from("team"));
+            assert_eq!(found.config, wanted, "{plugin}");
+            assert_eq!(found.id, own("p"));
+        }
+    }
+}

@@ -102,6 +102,8 @@ impl LogAuthorizer for TencentCls {
 
 /// Seconds before its end when a token is fetched again.
 const EARLY_S: u64 = 60;
+/// Seconds for which a token is kept at most, whatever its server says.
+const MAX_LIFE_S: u64 = 86_400;
 
 /// Tokens of an account.
 struct Tokens {
@@ -194,7 +196,7 @@ impl LogAuthorizer for Tokens {
     fn take(&self, status: u16, body: &[u8], now_ms: u64) {
         let answer: Value = serde_json::from_slice(body).unwrap_or_default();
         let token = answer["access_token"].as_str().filter(|_| status == 200);
-        let lives_s = answer["expires_in"].as_u64().unwrap_or(0);
+        let lives_s = answer["expires_in"].as_u64().unwrap_or(0).min(MAX_LIFE_S);
         let kind = answer["token_type"].as_str().unwrap_or("Bearer");
         let header = token.map(|token| format!("{kind} {token}"));
         let is_good = |header: &String| weir_plugin::headers::is_value(header.as_bytes());
@@ -281,6 +283,10 @@ mod tests {
         tokens.take(200, answer, 1_000_000);
         assert_eq!(header(tokens.authorize(1_039_000)), "Bearer t");
         assert_eq!(header(tokens.authorize(1_040_000)), "ask");
+        let endless = br#"{"access_token": "t", "expires_in": 18446744073709551615}"#;
+        tokens.take(200, endless, 1_000_000);
+        assert_eq!(header(tokens.authorize(80_000_000)), "Bearer t");
+        assert_eq!(header(tokens.authorize(90_000_000)), "ask");
     }
 
     #[test]

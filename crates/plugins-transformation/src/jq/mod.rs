@@ -125,6 +125,11 @@ static PRELUDE: LazyLock<Vec<Arc<Definition>>> =
 #[derive(Debug)]
 struct Program(Node);
 
+/// What is wrong with a program; `None`: nothing.
+pub fn fault(program: &str) -> Option<String> {
+    Program::read(program).err()
+}
+
 /// Why there is no new body.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Failure {

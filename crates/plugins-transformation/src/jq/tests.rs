@@ -1,7 +1,7 @@
 //! Programs with what jq makes of them, programs that would not end, and bodies on their way.
 
 use super::budget::Budget;
-use super::{Failure, Jq, Output, Program, check, definitions};
+use super::{Failure, Jq, Output, Program, check, definitions, fault};
 use serde_json::json;
 use weir_plugin::Outcome;
 use weir_plugins_testkit::*;
@@ -10,11 +10,6 @@ fn made(program: &str, input: &str) -> Result<String, Failure> {
     let program = Program::read(program).expect("a program");
     let body = program.run(input.as_bytes(), &Output::default())?;
     Ok(String::from_utf8(body).expect("text"))
-}
-
-/// What is wrong with a program.
-fn fault(program: &str) -> Option<String> {
-    Program::read(program).err()
 }
 
 /// Programs, inputs and outputs, as jq 1.7 prints them with `-c`.

@@ -8,14 +8,15 @@
 //! allowed_types: [application/json]
 //! ```
 //!
-//! Entities are measured and never expanded, and nothing is fetched. Security: bodies of types that are in neither list
+//! Entities are measured and never expanded, and nothing is fetched. One that stands for elements cannot be used, and
+//! attributes have no default values: what they add to a document is not counted. Security: bodies of types that are in neither list
 //! are refused; those in `allowed_types` are not looked at.
 
 mod scan;
 
 use crate::media_types::MediaType;
 use crate::refuse::refuse;
-use scan::{Limits, scan};
+use scan::{Limits, is_utf8, scan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -253,6 +254,17 @@ impl Filter for XmlFilter {
         };
         if body.len() > max_bytes {
             return self.refuse("the body is too large");
+        }
+        // What is said here goes before what the document says (RFC 7303, 3.2).
+        let codings = request
+            .headers
+            .get_all(b"content-type")
+            .filter_map(MediaType::parse);
+        if codings
+            .filter_map(|media| media.parameter("charset").map(str::to_owned))
+            .any(|coding| !is_utf8(coding.as_bytes()))
+        {
+            return self.refuse("the body is not in UTF-8");
         }
         match scan(body, &self.limits) {
             Ok(()) => Outcome::Continue,

@@ -32,6 +32,7 @@ pub struct Limits {
 pub type Fault = &'static str;
 
 const BAD: Fault = "the body is no XML";
+const OTHER_CODING: Fault = "the body is not in UTF-8";
 /// Entities that are kept at most.
 const MAX_ENTITIES: usize = 1000;
 
@@ -48,7 +49,7 @@ struct Open<'d> {
 pub fn scan(document: &[u8], limits: &Limits) -> Result<(), Fault> {
     let document = document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document);
     if std::str::from_utf8(document).is_err() {
-        return Err("the body is not in UTF-8");
+        return Err(OTHER_CODING);
     }
     let mut scanner = Scanner {
         document,
@@ -71,13 +72,18 @@ pub fn scan(document: &[u8], limits: &Limits) -> Result<(), Fault> {
     }
 }
 
+/// Whether the name of a coding is that of UTF-8 or of a part of it.
+pub fn is_utf8(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"us-ascii")
+}
+
 struct Scanner<'d, 'l> {
     document: &'d [u8],
     at: usize,
     limits: &'l Limits,
     open: Vec<Open<'d>>,
-    /// Entities by name, with the length of what they stand for.
-    entities: HashMap<&'d [u8], usize>,
+    /// Entities by name, with the length of what they stand for; `None`: it may be more than text.
+    entities: HashMap<&'d [u8], Option<usize>>,
     /// The length of the text so far, since the last tag.
     text: usize,
     /// The length of all that entities have stood for.
@@ -178,30 +184,32 @@ impl<'d> Scanner<'d, '_> {
         self.until(&[quote], most, fault)
     }
 
-    /// `<?xml … ?>`. Other codings than UTF-8 would be read in another way by the upstream.
+    /// `<?xml … ?>`. Other codings than UTF-8 would be read in another way by the upstream, and so might be what stands
+    /// here in another order than it should.
     fn declaration(&mut self) -> Result<(), Fault> {
         if !(self.rest().starts_with(b"<?xml") && self.rest().get(5).copied().is_some_and(is_space)) {
             return Ok(());
         }
+        let start = self.at;
         self.at += 5;
-        let text = self.until(b"?>", self.limits.token, "a token is too long")?;
-        let text = String::from_utf8_lossy(text).to_ascii_lowercase();
-        let Some((_, rest)) = text.split_once("encoding") else {
-            return Ok(());
-        };
-        let coding = rest
-            .trim_start()
-            .strip_prefix('=')
-            .unwrap_or_default()
-            .trim_start();
-        let known = ["utf-8", "us-ascii"];
-        let is_known = known.iter().any(|known| {
-            let inner = coding.get(1..=known.len());
-            inner == Some(*known)
-        });
-        match is_known {
+        let mut parts = [&b"version"[..], b"encoding", b"standalone"].into_iter();
+        while self.skip_spaces() && self.peek() != Some(b'?') {
+            let name = self.name()?;
+            parts.find(|part| *part == name).ok_or(BAD)?;
+            self.skip_spaces();
+            if !self.take(b"=") {
+                return Err(BAD);
+            }
+            self.skip_spaces();
+            let value = self.quoted(self.limits.token, "a token is too long")?;
+            if name == b"encoding" && !is_utf8(value) {
+                return Err(OTHER_CODING);
+            }
+        }
+        at_most(self.at - start, self.limits.token, "a token is too long")?;
+        match self.take(b"?>") {
             true => Ok(()),
-            false => Err("the body is not in UTF-8"),
+            false => Err(BAD),
         }
     }
 
@@ -297,10 +305,9 @@ impl<'d> Scanner<'d, '_> {
                     self.limits.entity_name,
                     "a name of an entity is too long",
                 )?;
-                self.entities
-                    .get(name)
-                    .copied()
-                    .ok_or("an entity is not declared")
+                let length = self.entities.get(name).ok_or("an entity is not declared")?;
+                // What it stands for would be read as elements that were not counted.
+                length.ok_or("an entity is more than text")
             }
         }
     }
@@ -498,15 +505,19 @@ impl<'d> Scanner<'d, '_> {
             return Ok(());
         }
         let value = self.quoted(self.limits.entity, "an entity is too long")?;
-        // Only entities declared before can be referred to, so that none refers to itself.
+        // Only entities declared before can be referred to, so that none refers to itself. A number of a letter may
+        // stand for `<`, which begins an element once the entity is used.
+        let mut is_text = memchr::memchr2(b'<', b'%', value).is_none();
         let mut length = value.len();
         let mut rest = value;
         while let Some(start) = memchr::memchr(b'&', rest) {
             let behind = &rest[start + 1..];
             let end = memchr::memchr(b';', behind).ok_or(BAD)?;
+            is_text = is_text && behind.first() != Some(&b'#');
             length = length.saturating_add(self.reference(&behind[..end])?);
             rest = &behind[end + 1..];
         }
+        let length = is_text.then_some(length);
         if !is_parameter && self.entities.len() < MAX_ENTITIES {
             self.entities.entry(name).or_insert(length);
         } else if !is_parameter {
@@ -521,14 +532,20 @@ impl<'d> Scanner<'d, '_> {
 
     /// A declaration of an element, of attributes or of a notation.
     fn other_declaration(&mut self) -> Result<(), Fault> {
+        const NOT_ALLOWED: Fault = "a document type uses what is not allowed";
         let start = self.at;
+        let has_values = self.rest().starts_with(b"<!NOTATION");
+        if !has_values && !self.rest().starts_with(b"<!ELEMENT") && !self.rest().starts_with(b"<!ATTLIST") {
+            return Err(NOT_ALLOWED);
+        }
         loop {
             match self.peek().ok_or(BAD)? {
                 b'>' => break,
-                b'"' | b'\'' => {
+                b'"' | b'\'' if has_values => {
                     self.quoted(self.limits.token, "a token is too long")?;
                 }
-                b'%' => return Err("a document type uses what is not allowed"),
+                // The value of an attribute that every element of the name would have, however many there are.
+                b'"' | b'\'' | b'%' => return Err(NOT_ALLOWED),
                 _ => self.at += 1,
             }
         }

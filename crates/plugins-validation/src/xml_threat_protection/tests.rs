@@ -32,6 +32,17 @@ fn documents_are_well_formed() {
             "<?xml version='1.0' encoding='iso-8859-1'?><a/>",
             "the body is not in UTF-8",
         ),
+        (
+            "<?xml version=\"encoding='utf-8'\" encoding='utf-7'?><a/>",
+            "the body is not in UTF-8",
+        ),
+        (
+            "<?xml version='1.0' encoding='utf-8x'?><a/>",
+            "the body is not in UTF-8",
+        ),
+        ("<?xml encoding='utf-8' version='1.0'?><a/>", BAD),
+        ("<?xml version='1.0' encoding='utf-8' encoding='utf-7'?><a/>", BAD),
+        ("<?xml version='1.0' standalone='yes' ?><a/>", ""),
         ("", BAD),
         ("text", BAD),
         ("<a>", BAD),
@@ -194,7 +205,7 @@ fn entities_cannot_blow_up() {
             "<!DOCTYPE a [<!ENTITY % b 'c'> %b;]><a/>",
             "a document type uses what is not allowed",
         ),
-        ("<!DOCTYPE a [<!ELEMENT a ANY><!ATTLIST a b CDATA '>'>]><a/>", ""),
+        ("<!DOCTYPE a [<!ELEMENT a ANY><!NOTATION b SYSTEM '>'>]><a/>", ""),
         ("<!DOCTYPE a [<!ENTITY b 'x'>", BAD),
         ("<a/><!DOCTYPE a>", BAD),
     ] {
@@ -274,5 +285,51 @@ fn configurations_are_checked() {
         (json!({"checked_types": ["xml"]}), vec!["checked_types[0]"]),
     ] {
         assert_eq!(refused_at(&XmlThreatProtection, &config), places, "{config}");
+    }
+}
+
+#[test]
+fn entities_and_declarations_add_nothing_that_is_not_counted() {
+    const NOT_ALLOWED: &str = "a document type uses what is not allowed";
+    const NO_TEXT: &str = "an entity is more than text";
+    let nested = format!("<!ENTITY b \"{}\">", "<c>".repeat(300));
+    for (subset, content, fault) in [
+        ("<!ENTITY b 'text'>", "&b;", ""),
+        ("<!ENTITY b 'x'><!ENTITY c '&b;&b;'>", "&c;", ""),
+        // Elements, and letters that begin elements or references where the entity is used.
+        (nested.as_str(), "&b;", NO_TEXT),
+        (nested.as_str(), "", ""),
+        ("<!ENTITY b '&#60;c/>'>", "&b;", NO_TEXT),
+        ("<!ENTITY b '&#x26;c;'>", "&b;", NO_TEXT),
+        ("<!ENTITY b '&#60;c/>'><!ENTITY d '&b;'>", "", NO_TEXT),
+        ("<!ENTITY b '%c;'>", "&b;", NO_TEXT),
+        // What every element would have.
+        ("<!ATTLIST a b CDATA #IMPLIED><!ELEMENT a ANY>", "", ""),
+        ("<!ATTLIST a b CDATA 'much'>", "", NOT_ALLOWED),
+        ("<!ATTLIST a b CDATA #FIXED \"much\">", "", NOT_ALLOWED),
+        ("<!NOTATION a SYSTEM 'b'>", "", ""),
+        ("<![INCLUDE[<!ENTITY b 'c'>]]>", "", NOT_ALLOWED),
+        ("<!OTHER>", "", NOT_ALLOWED),
+    ] {
+        let document = format!("<!DOCTYPE a [{subset}]><a>{content}</a>");
+        assert_eq!(told(&document, &json!({"allow_dtd": true})), fault, "{document}");
+    }
+}
+
+#[test]
+fn a_charset_of_the_call_is_that_of_the_document() {
+    let filter = build(&XmlThreatProtection, &json!({"checked_types": ["text/xml"]})).expect("valid");
+    for (media, wanted) in [
+        ("text/xml", "continue"),
+        ("text/xml; charset=UTF-8", "continue"),
+        ("text/xml; charset=\"us-ascii\"", "continue"),
+        ("text/xml; charset=utf-7", "unacceptable 400"),
+        ("text/xml; Charset=utf-16", "unacceptable 400"),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "POST /", &[("Content-Type", media)]);
+        exchange.request.has_body = true;
+        exchange.request.body = Some(b"<a>+ADw-b/+AD4-</a>".to_vec());
+        assert_eq!(word(&filter.on_request(&mut exchange)), wanted, "{media}");
     }
 }

@@ -1,12 +1,10 @@
 //! `google-cloud-logging`: writes entries to Google's Cloud Logging with the account of a service.
 
 use super::{BatchOptions, base, common};
-use crate::plugins::{PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::authorization::{Authorization, ServiceAccount};
 use weir_plugins::logger::form::{Form, GoogleForm};
@@ -15,7 +13,6 @@ use weir_plugins::logger::target::{HttpTarget, Target};
 /// The plugin.
 pub struct GoogleCloudLogging;
 
-const SCHEMAS: &str = include_str!("../schemas/google-cloud-logging.json");
 /// Where entries are written, where the configuration says nothing else.
 const ENTRIES: &str = "https://logging.googleapis.com/v2/entries:write";
 
@@ -39,12 +36,7 @@ struct Account {
 }
 
 impl PluginAdapter for GoogleCloudLogging {
-    common!("google-cloud-logging", 407);
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> = LazyLock::new(|| printed_shape(SCHEMAS, "schema"));
-        &SHAPE
-    }
+    common!("google-cloud-logging", 407, printed);
 
     fn translate(
         &self,

@@ -1,11 +1,9 @@
 //! `tencent-cloud-cls`: sends entries to Tencent's Cloud Log Service.
 
 use super::{BatchOptions, base, common};
-use crate::plugins::{PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::authorization::{Authorization, TencentCls};
 use weir_plugins::logger::form::Form;
@@ -13,8 +11,6 @@ use weir_plugins::logger::target::{HttpTarget, Target};
 
 /// The plugin.
 pub struct TencentCloudCls;
-
-const SCHEMAS: &str = include_str!("../schemas/tencent-cloud-cls.json");
 
 #[derive(Deserialize)]
 struct Options {
@@ -29,12 +25,7 @@ struct Options {
 }
 
 impl PluginAdapter for TencentCloudCls {
-    common!("tencent-cloud-cls", 397);
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> = LazyLock::new(|| printed_shape(SCHEMAS, "schema"));
-        &SHAPE
-    }
+    common!("tencent-cloud-cls", 397, printed);
 
     fn translate(
         &self,

@@ -231,7 +231,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("route-by-header").paid(),
     PluginName::differs(
         "route-transformer-advanced",
-        &["a call that leads to no name, address or port is answered 500"],
+        &["a call that leads to no name, address or port, or whose path leads up (`..`), is answered 500"],
     )
     .paid(),
     PluginName::differs(

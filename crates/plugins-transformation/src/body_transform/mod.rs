@@ -112,7 +112,7 @@ pub struct BodyTransform;
 
 impl Plugin for BodyTransform {
     fn name(&self) -> &'static str {
-        PLUGIN
+        "body-transform"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -106,7 +106,7 @@ const kinds: Kind[] = [
     name: 'id',
     type: 'ConsumerTable',
     first: ['id'],
-    example: { id: 'limits' },
+    example: { id: 'limits', instances: {} },
   },
   {
     path: 'route_tables',

@@ -34,6 +34,8 @@ async function backend() {
 
 export class Company {
   readonly weir = new Weir()
+  /** That the application `shop` shows. */
+  private key = ''
   private close = async () => undefined as unknown
 
   async open(): Promise<this> {
@@ -117,13 +119,28 @@ export class Company {
   }
 
   private async calls(key: string) {
-    const { proxy } = this.weir
-    const ask = (path: string, headers: Record<string, string> = {}) => fetch(`${proxy}${path}`, { headers }).then((it) => it.status)
-    await expect.poll(() => ask('/v1/pets', { apikey: key }), { timeout: 30_000 }).toBe(200)
-    for (let index = 0; index < 24; index += 1) {
-      const paths = ['/hello', '/hello/a', '/hello/b', '/v1/pets/7', '/shop/orders', '/slow']
-      await Promise.all(paths.map((path) => ask(path, path.startsWith('/v1') ? { apikey: key } : {})))
-      if (index % 4 === 0) await Promise.all([ask('/broken'), ask('/gone'), ask('/nothing'), ask('/v1/pets')])
+    this.key = key
+    await expect.poll(() => this.ask('/v1/pets'), { timeout: 30_000 }).toBe(200)
+    for (let index = 0; index < 24; index += 1) await this.round(index)
+  }
+
+  private async ask(path: string, isKnown = true): Promise<number> {
+    const answer = await fetch(`${this.weir.proxy}${path}`, { headers: path.startsWith('/v1') && isKnown ? { apikey: this.key } : {} })
+    return answer.status
+  }
+
+  /** Calls of each kind; every fourth time some that fail. */
+  private async round(index: number) {
+    await Promise.all(['/hello', '/hello/a', '/hello/b', '/v1/pets/7', '/shop/orders', '/slow'].map((path) => this.ask(path)))
+    if (index % 4 === 0) await Promise.all([this.ask('/broken'), this.ask('/gone'), this.ask('/nothing'), this.ask('/v1/pets', false)])
+  }
+
+  /** Goes on calling for a while, more and less. */
+  async traffic(milliseconds: number) {
+    const end = Date.now() + milliseconds
+    for (let index = 0; Date.now() < end; index += 1) {
+      await this.round(index)
+      await new Promise((resolve) => setTimeout(resolve, 120 + 100 * Math.sin(index / 40)))
     }
   }
 }

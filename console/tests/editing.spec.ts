@@ -21,6 +21,29 @@ test('from a fresh start to a protected route that answers', async ({ page, weir
   await backend.close()
 })
 
+test('41: from a fresh start in one form and one press to a protected route that answers', async ({ page, weir }) => {
+  const backend = await upstream('hello from behind')
+  await open(page, weir, '/')
+  const form = page.getByRole('form', { name: 'Quick start' })
+  await form.getByLabel('Address of your API').fill('nonsense')
+  await form.getByLabel('Path that callers use').fill('greet')
+  await form.getByRole('button', { name: 'Serve it' }).click()
+  await expect(form.getByRole('alert')).toContainText('422')
+  expect(await weir.revision()).toBe(0)
+  await form.getByLabel('Address of your API').fill(backend.url)
+  await form.getByRole('button', { name: 'Serve it' }).click()
+  const line = await page.getByLabel('Call', { exact: true }).innerText()
+  const [, key = '', url = ''] = /apikey: (\w+)' (http\S+)/.exec(line) ?? []
+  expect(key).toMatch(/^[0-9a-f]{32}$/)
+  expect(url).toBe(`${weir.proxy}/greet`)
+  expect((await weir.good<{ items: unknown[] }>('GET', '/api/v1/history')).items).toHaveLength(1)
+  await expect.poll(async () => (await fetch(url)).status).toBe(401)
+  await expect.poll(async () => (await fetch(url, { headers: { apikey: key } })).text()).toBe('hello from behind')
+  await page.getByRole('link', { name: 'Open the service' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('greet')
+  await backend.close()
+})
+
 test('opening without a change makes no commit, and every field stays', async ({ page, filled }) => {
   const before = await filled.read('routes', 'orders')
   const revision = await filled.revision()

@@ -44,6 +44,7 @@ export const PAGES = [
   '/products',
   '/live',
   '/alerts',
+  '/alerts/new',
   '/nowhere',
 ]
 

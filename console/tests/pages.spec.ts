@@ -1,5 +1,6 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
+import type { Locator, Page } from '@playwright/test'
 import { API_PAGES, PAGES } from './list'
 import { expect, findings, open, settled, test } from './weir'
 
@@ -110,6 +111,40 @@ test('everything is reached by keyboard', async ({ page, filled }) => {
   await expect(page.getByRole('dialog', { name: 'Keys' })).toBeVisible()
   await page.keyboard.press('Escape')
   await expect(page.getByRole('dialog', { name: 'Keys' })).toHaveCount(0)
+})
+
+/** Presses Tab until an element has the focus. */
+async function tabTo(page: Page, wanted: Locator) {
+  await expect(wanted).toBeVisible()
+  for (let presses = 0; presses < 120; presses += 1) {
+    if (await wanted.evaluate((it) => it === document.activeElement)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error('Tab does not reach it')
+}
+
+test('a rollback and a selection by keyboard alone', async ({ page, filled }) => {
+  await open(page, filled, '/routes')
+  await tabTo(page, page.getByRole('checkbox', { name: 'Select orders' }))
+  await page.keyboard.press('Space')
+  await tabTo(page, page.getByRole('button', { name: 'Disable' }))
+  await page.keyboard.press('Enter')
+  const disable = page.getByRole('dialog', { name: 'Disable 1 route?' })
+  await expect(disable.getByRole('button', { name: 'Disable' })).not.toHaveAttribute('aria-disabled', 'true')
+  await tabTo(page, disable.getByRole('button', { name: 'Disable' }))
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('row', { name: /orders/ })).toContainText('disabled')
+  const revision = await filled.revision()
+  await open(page, filled, `/history/${revision - 1}`)
+  await tabTo(page, page.getByRole('button', { name: 'Roll back to this' }))
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: `Roll back to revision ${revision - 1}` })
+  await tabTo(page, dialog.getByRole('button', { name: 'Preview' }))
+  await page.keyboard.press('Enter')
+  await tabTo(page, dialog.getByRole('button', { name: 'Roll back' }))
+  await page.keyboard.press('Enter')
+  await expect(page.getByText(`Everything is what it was at revision ${revision - 1}`)).toBeVisible()
+  expect(await filled.read('routes', 'orders')).not.toHaveProperty('disabled')
 })
 
 test('each page says its calls', async ({ page, filled }) => {

@@ -1,36 +1,45 @@
-// The pictures of the documentation: `PICTURES=1 npx playwright test pictures` writes them to docs/pictures.
-import { PETS, expect, open, test, upstream } from './weir'
+// The pictures of the documentation, in both themes: `PICTURES=1 npx playwright test pictures` writes them to docs/pictures.
+import { Company } from './company'
+import { logIn, open, settled, test } from './weir'
+import { pagesFromDist } from './weir'
 
 const FOLDER = '../docs/pictures'
+/** Charts show minutes: there are a few of them. */
+const TRAFFIC_MS = 200_000
 
 test.skip(process.env.PICTURES !== '1', 'written on demand')
 
-test('pictures', async ({ page, managed }) => {
-  test.setTimeout(180_000)
-  const backend = await upstream('hello')
-  await managed.fill()
-  await managed.put('services', 'hello', { name: 'hello', url: backend.url, routes: [{ name: 'hello', paths: ['/hello'], plugins: [{ cors: {} }] }] })
-  await managed.put('routes', 'legacy', { name: 'legacy', paths: ['/v1/orders'], methods: ['DELETE'], service: 'orders' })
-  await managed.good('POST', '/api/v1/publications/pets/1.0.0/prod', { runtime: { base_path: '/v1', backends: { main: { url: backend.url } } } })
-  const newer = `${PETS}  /toys:\n    get: {operationId: listToys, summary: All toys, responses: {"200": {description: Toys}}}\n`
-  await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0', { spec: newer })
-  await managed.good('POST', '/api/v1/publications/pets/1.0.0/test', {})
-  await expect.poll(async () => (await fetch(`${managed.proxy}/hello`)).status).toBe(200)
-  for (let count = 0; count < 60; count += 1) await fetch(`${managed.proxy}/${count % 9 === 0 ? 'nothing' : 'hello'}`)
-  await page.setViewportSize({ width: 1200, height: 750 })
-  const views: [string, string, 'light' | 'dark'][] = [
-    ['overview', '/', 'light'],
-    ['routes', '/routes', 'dark'],
-    ['explain', '/explain?url=http://api.example.com/orders', 'light'],
-    ['apis', '/apis/pets', 'light'],
-    ['design', '/apis/pets/1.0.0', 'dark'],
-    ['publish', '/apis/pets/1.0.0/publish?to=prod', 'light'],
+test('pictures', async ({ page }) => {
+  test.setTimeout(600_000)
+  const company = await new Company().open()
+  const { weir } = company
+  await weir.put('routes', 'legacy', { name: 'legacy', paths: ['/v1/orders'], methods: ['DELETE'], service: 'orders' })
+  await company.traffic(TRAFFIC_MS)
+  await pagesFromDist(page)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.goto(`${weir.url}/ui/`)
+  await logIn(page, 'root')
+  const { items } = await weir.good<{ items: { id: string; name: string }[] }>('GET', '/api/v1/alerts')
+  const alert = items.find((it) => it.name === 'Slow answers')?.id ?? ''
+  const views: [string, string][] = [
+    ['overview', '/'],
+    ['routes', '/routes'],
+    ['explain', '/explain?url=http://api.example.com/orders'],
+    ['analytics', '/analytics?range=-15m'],
+    ['alert', `/alerts/${alert}`],
+    ['apis', '/apis/pets'],
+    ['design', '/apis/pets/1.0.0'],
+    ['publish', '/apis/pets/1.0.0/publish?to=prod'],
+    ['portal', '/portals/main'],
   ]
-  for (const [name, path, colorScheme] of views) {
+  for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await open(page, managed, path)
-    await page.waitForTimeout(1500)
-    await page.screenshot({ path: `${FOLDER}/console-${name}.jpg`, type: 'jpeg', quality: 80 })
+    for (const [name, path] of views) {
+      await open(page, weir, path)
+      await settled(page)
+      await page.waitForTimeout(1500)
+      await page.screenshot({ path: `${FOLDER}/console-${name}${colorScheme === 'dark' ? '-dark' : ''}.jpg`, type: 'jpeg', quality: 72 })
+    }
   }
-  await backend.close()
+  await company.end()
 })

@@ -92,6 +92,9 @@ export interface Rule {
   alerts: { group: Record<string, string>; state: string; since: number; last_value: number | null }[]
 }
 
+export const rulePath = (id: string) => `/api/v1/alerts/${encodeURIComponent(id)}`
+export const toRule = (id: string) => `/alerts/${encodeURIComponent(id)}`
+
 const REFRESH_MS = 15_000
 
 export function useDefinition() {
@@ -168,6 +171,10 @@ const METRICS: Record<string, string> = {
 
 /** A metric as people read it: `latency_p95` is "Latency p95". */
 export const metricTitle = (name: string): string => METRICS[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
+
+/** When a rule fires, in words and in the unit of its metric. */
+export const conditionText = (rule: Pick<Rule, 'metric' | 'operator' | 'threshold' | 'period'>, unit: string | undefined): string =>
+  `${metricTitle(rule.metric)} ${rule.operator} ${shown(rule.threshold, unit)} over ${rule.period}`
 
 /** A value on an axis: without a part that says nothing. */
 export const tick = (value: number, unit: string | undefined): string => shown(value, unit).replace(/\.0+(?=\s)/, '')

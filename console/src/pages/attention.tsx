@@ -39,7 +39,16 @@ export default function Attention() {
     })
   if (open > 0) items.push({ key: 'approvals', tone: 'accent', to: '/approvals', text: countText(open, 'approval is asked for', 'approvals are asked for'), about: '' })
   if (waiting.length > 0) items.push({ key: 'subscriptions', tone: 'accent', to: '/subscriptions?q=state%3Apending', text: countText(waiting.length, 'subscription waits', 'subscriptions wait'), about: [...new Set(waiting.map((it) => it.application))].slice(0, 5).join(', ') })
-  if (items.length === 0) return null
+  if ([approvals, subscriptions, alerts, health].some((it) => it.isLoading)) return <div className="skeleton notice" />
+  if (items.length === 0) {
+    return (
+      <section className="card" aria-label="To look at">
+        <p className="row muted">
+          <span className="dot good" /> No alert, no unhealthy target, no certificate that ends soon, and no request that waits.
+        </p>
+      </section>
+    )
+  }
   return (
     <section className="card" aria-label="To look at">
       <h2>To look at</h2>

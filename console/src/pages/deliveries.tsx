@@ -18,7 +18,7 @@ const key = (it: Delivery) => it.id
 const last = (it: Delivery) => it.attempts.at(-1)
 
 const columns: Column<Delivery>[] = [
-  { id: 'kind', title: 'About', text: (it) => it.kind },
+  { id: 'kind', title: 'About', text: (it) => it.kind, width: 'minmax(8rem, 1.4fr)' },
   { id: 'state', title: 'State', text: (it) => it.state, render: (it) => <span className={`badge ${tones[it.state] ?? ''}`}>{it.state}</span>, width: '6.5rem' },
   { id: 'channel', title: 'As', text: (it) => it.channel, from: 2, width: '5.5rem' },
   { id: 'to', title: 'To', text: (it) => it.to, from: 2 },

@@ -1,5 +1,5 @@
 // The first page: what there is, what serves it, what changed, and on the first day what to do next.
-import { Suspense, lazy } from 'react'
+import { Suspense, lazy, useState } from 'react'
 import { Link } from 'wouter'
 import { useApis, usePublications } from '../api/apis'
 import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
@@ -8,8 +8,10 @@ import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { Count, countText } from '../ui/time'
 import { CommitList } from './commit-list'
+import { TrafficComing } from './traffic-coming'
 
 const Attention = lazy(() => import('./attention'))
+const QuickStart = lazy(() => import('./quick-start'))
 const Traffic = lazy(() => import('./traffic'))
 
 const DAY_S = 86_400
@@ -26,6 +28,8 @@ export default function Overview() {
   const users = useUsers()
   const failed = routes.error ?? services.error ?? history.error
   const isLoaded = routes.data !== undefined && services.data !== undefined && consumers.data !== undefined
+  // What stands above is known before what stands below is drawn: nothing moves.
+  const hasAll = isLoaded && !users.isLoading
   const recent = (history.data ?? []).filter((it) => it.time > Date.now() / 1000 - DAY_S).length
   return (
     <Page
@@ -36,11 +40,15 @@ export default function Overview() {
       ]}
     >
       {failed && <Failure error={failed} onRetry={() => void Promise.all([routes.refetch(), services.refetch(), history.refetch()])} />}
-      {isLoaded && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
-      <Suspense fallback={null}>
-        <Attention />
-        <Traffic />
-      </Suspense>
+      {hasAll && <Checklist services={services.data ?? 0} routes={routes.data ?? 0} consumers={consumers.data ?? 0} users={users.data?.length ?? null} />}
+      {hasAll ? (
+        <Suspense fallback={<Coming />}>
+          <Attention />
+          <Traffic />
+        </Suspense>
+      ) : (
+        !failed && <Coming />
+      )}
       <dl className="figures">
         <Figure title="APIs" to="/apis" value={apis.data?.length ?? 0} about={apis.data ? `${countText(published, 'version', 'versions')} published` : ''} isLoaded={isLoaded} />
         <Figure title="Routes" to="/routes" value={routes.data ?? 0} about="" isLoaded={isLoaded} />
@@ -65,6 +73,16 @@ export default function Overview() {
         </section>
       </div>
     </Page>
+  )
+}
+
+/** The place of what is loaded last: the rest does not move. */
+function Coming() {
+  return (
+    <>
+      <div className="skeleton notice" />
+      <TrafficComing />
+    </>
   )
 }
 
@@ -119,15 +137,22 @@ function Checklist({ services, routes, consumers, users }: { services: number; r
     { done: consumers > 0, title: 'Say who may call', about: 'A consumer has a key; the plugin key-auth asks for it.', to: '/consumers/new', action: 'New consumer' },
     { done: users === null || users > 0, title: 'Add an administrator', about: 'Until then everybody on this machine may do everything here.', to: '/users', action: 'New user' },
   ]
-  if (steps.every((it) => it.done)) return null
+  // What was made here stays until the page is left: it shows the key.
+  const [isFresh] = useState(services === 0 && routes === 0)
+  if (!isFresh && steps.every((it) => it.done)) return null
   return (
     <section className="card" aria-label="First steps">
       <div className="head2">
         <h2>First steps</h2>
         <ButtonLink small to="/import">
-          Or import an OpenAPI document
+          Import an OpenAPI document
         </ButtonLink>
       </div>
+      {isFresh && (
+        <Suspense fallback={<div className="skeleton notice" />}>
+          <QuickStart />
+        </Suspense>
+      )}
       <ol className="checklist">
         {steps.map((it, index) => (
           <li key={it.title}>

@@ -2,15 +2,22 @@
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ApiError, call } from '../api/client'
-import type { Json, Schema } from '../api/types'
+import { documentPath, useView } from '../api/hooks'
+import { useRight } from '../api/rights'
+import type { Fields, Json, Schema } from '../api/types'
+import { type Begun, type Draft, fresh } from '../form/draft'
 import { Form, ObjectFields } from '../form/fields'
+import { keep, kept } from '../form/kept'
 import { isMap, parsePath, pathText } from '../form/path'
 import { blank } from '../form/schema'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
+import { TextField } from '../ui/field'
 import { Prose } from '../ui/prose'
 import { copy } from '../ui/files'
+import { Failure } from '../shell/page'
 import { stringify } from '../yaml'
+import { ownDocument } from './list'
 
 const PAUSE_MS = 400
 /** The name under which the configuration is checked; nothing is stored. */
@@ -66,6 +73,7 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
         </>
       }
     >
+      <AddTo name={name} value={value} isGood={said === 'good'} />
       <p className="muted"><Prose text={schema.$defs?.[name]?.description ?? ''} /></p>
       <div className="halves">
         <section className="stack" aria-label={`Form of ${name}`}>
@@ -82,5 +90,45 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
         </section>
       </div>
     </Dialog>
+  )
+}
+
+/** Puts the plugin into the draft of a route, where it is looked at and saved. */
+function AddTo({ name, value, isGood }: { name: string; value: Json; isGood: boolean }) {
+  const routes = useView('routes', '', '')
+  const own = (routes.data?.pages[0]?.items ?? []).flatMap((it) => {
+    const document = ownDocument(it)
+    return document?.kind === 'routes' ? [document.name] : []
+  })
+  const [route, setRoute] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const [, go] = useLocation()
+  const right = useRight('configuration:write')
+  const refused = right ?? (isGood ? (own.includes(route) ? null : 'Choose a route.') : 'Weir does not accept this configuration yet.')
+  if (own.length === 0) return null
+  const add = async () => {
+    try {
+      const key = `routes/${route}`
+      // An edit that is not saved yet goes on.
+      const edit = kept(key) as { draft: Draft; begun: Begun } | null
+      const { data, tag } = await call<Fields>('GET', documentPath('routes', route))
+      const before = edit !== null && edit.draft.error === null ? edit.draft.value : data
+      const plugins = Array.isArray(before['plugins']) ? before['plugins'] : []
+      keep(key, { draft: fresh({ ...before, plugins: [...plugins, { [name]: value }] }), begun: edit?.begun ?? { data, tag } })
+      go(`/routes/${encodeURIComponent(route)}?view=both`)
+    } catch (wrong) {
+      setError(wrong)
+    }
+  }
+  return (
+    <>
+      <div className="row end">
+        <TextField label="Add it to the route" value={route} onChange={setRoute} offered={own} placeholder={own[0] ?? ''} />
+        <Button refused={refused} onPress={() => void add()}>
+          Add and review
+        </Button>
+      </div>
+      {error !== null && <Failure error={error} />}
+    </>
   )
 }

@@ -43,6 +43,7 @@ const EditReport = lazy(() => import('../pages/reports/edit'))
 const ProductPage = lazy(() => import('../pages/products/product'))
 const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
 const ApplicationPage = lazy(() => import('../pages/apis/application'))
+const EditAlert = lazy(() => import('../pages/alerts/edit'))
 const EditHook = lazy(() => import('../pages/hooks/edit'))
 const EditPortal = lazy(() => import('../pages/portals/portal'))
 const EditPage = lazy(() => import('../pages/portals/page'))
@@ -71,6 +72,7 @@ const inner: [string, ComponentType][] = [
   ['/reports/:id', EditReport],
   ['/subscriptions/:id', SubscriptionPage],
   ['/applications/:name', ApplicationPage],
+  ['/alerts/:id', EditAlert],
   ['/hooks/:hook', EditHook],
   ['/portals/:portal', EditPortal],
   ['/portals/:portal/pages/:page', EditPage],

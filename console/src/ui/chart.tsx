@@ -34,7 +34,7 @@ const AREA = 0.14
 const NO_MARKS: Mark[] = []
 const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-strong']
 /** Classes of answers have the colours that they have everywhere. */
-const CLASSES: Record<string, string> = { '2xx': '--good', '3xx': '--accent', '4xx': '--warn', '5xx': '--bad' }
+const CLASSES: Record<string, string> = { '2xx': '--good', '3xx': '--accent', '4xx': '--warn', '5xx': '--bad', threshold: '--bad' }
 /** Patterns beside colours, so that lines differ without them. */
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
 /** Of a label on an axis, about: the widest letters are digits. */

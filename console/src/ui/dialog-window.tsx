@@ -1,7 +1,8 @@
-// The window of a dialog. Escape closes it, and focus returns to what opened it.
-import type { ReactNode } from 'react'
+// The window of a dialog. Escape closes it, and focus returns to what opened it. What was typed into a form of it is not lost
+// by a stray click: it asks first.
+import { type ReactNode, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
-import { IconButton } from './button'
+import { Button, IconButton } from './button'
 
 export interface Props {
   title: string
@@ -14,17 +15,35 @@ export interface Props {
 }
 
 export default function DialogWindow({ title, isOpen, onClose, children, wide, actions }: Props) {
+  const [isTyped, setTyped] = useState(false)
+  const [isAsking, setAsking] = useState(false)
+  const leave = () => (isTyped && !isAsking ? setAsking(true) : onClose())
   return (
-    <ModalOverlay className="veil" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && onClose()}>
+    <ModalOverlay className="veil" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && leave()}>
       <Modal className={wide ? 'modal wide2' : 'modal'}>
         <AriaDialog className="dialog">
           <div className="row between">
             <Heading slot="title" level={2}>
               {title}
             </Heading>
-            <IconButton icon="close" label="Close" onPress={onClose} />
+            <IconButton icon="close" label="Close" onPress={leave} />
           </div>
-          {children}
+          <div className="stack" onInput={(event) => (event.target as HTMLElement).closest('form') !== null && setTyped(true)}>
+            {children}
+          </div>
+          {isAsking && (
+            <div className="note warn" role="alert">
+              <strong>What you typed is not stored</strong>
+              <div className="row">
+                <Button small look="primary" onPress={() => setAsking(false)}>
+                  Go on with it
+                </Button>
+                <Button small onPress={onClose}>
+                  Throw it away
+                </Button>
+              </div>
+            </div>
+          )}
           {actions && <div className="actions">{actions}</div>}
         </AriaDialog>
       </Modal>

@@ -1,10 +1,12 @@
 // One API: its versions by environment, what it is, and who subscribes.
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { type ApiEntity, apiPath, compact, partsOf, useAllVersions, useApi, useEnvironments, usePublications, useSubscriptions } from '../../api/apis'
-import { call } from '../../api/client'
+import { type Query, useNumbers } from '../../api/analytics'
+import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
+import { useMerged } from '../../form/put'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -12,6 +14,7 @@ import { Button, ButtonLink } from '../../ui/button'
 import { AreaField, ChoiceField, TextField, lines } from '../../ui/field'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
+import { Panel } from '../panel'
 import { Matrix } from './matrix'
 import { Pairs, State, Waiting } from './shared'
 
@@ -70,6 +73,7 @@ export default function ApiPage() {
           <Matrix api={name} versions={own} environments={environments.data} publications={here} refused={publishing} />
         )}
       </section>
+      <Calls api={name} />
       <div className="halves">
         <section className="card" aria-label="About it">
           <h2>About it</h2>
@@ -111,6 +115,14 @@ export default function ApiPage() {
   )
 }
 
+/** Calls of a day, by version and environment; nothing without analytics. */
+function Calls({ api }: { api: string }) {
+  const query = useMemo((): Query => ({ metrics: ['calls', 'share_5xx', 'latency_avg'], from: '-24h', step: 'auto', group_by: ['version', 'environment'], filter: { api }, limit: 6 }), [api])
+  const numbers = useNumbers(query)
+  if (numbers.error !== null && numbers.data === undefined) return null
+  return <Panel title="Calls in 24 hours" query={query} kind="area" />
+}
+
 /** Only addresses of the web are links. */
 function LinkTo({ title, to }: { title: string; to: string }) {
   return /^https?:\/\//.test(to) ? (
@@ -130,6 +142,7 @@ const visibilityText = (api: ApiEntity): string =>
 function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
   const [fields, setFields] = useState(api)
   const client = useQueryClient()
+  const merged = useMerged(compact(api), async () => compact(await get<ApiEntity>(apiPath(api.name))))
   const set = <K extends keyof ApiEntity>(name: K, value: ApiEntity[K]) => setFields({ ...fields, [name]: value })
   const groups = typeof fields.visibility === 'object' ? fields.visibility.groups : null
   const kind = groups === null ? (fields.visibility as string) : 'groups'
@@ -139,7 +152,7 @@ function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
       action="Save"
       onClose={onClose}
       run={async () => {
-        await call('PUT', apiPath(api.name), { body: compact(fields) })
+        await call('PUT', apiPath(api.name), { body: await merged(compact(fields)) })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${api.name} is saved`)
         onClose()

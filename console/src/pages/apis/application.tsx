@@ -3,8 +3,9 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { type Application, type Credential, type Subscription, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
+import { useMerged } from '../../form/put'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -189,13 +190,14 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
 function EditApplication({ application, onClose }: { application: Application; onClose: () => void }) {
   const [fields, setFields] = useState(application)
   const client = useQueryClient()
+  const merged = useMerged(compact(application), async () => compact(await get<Application>(applicationPath(application.name))))
   return (
     <Act
       title={`Edit ${application.name}`}
       action="Save"
       onClose={onClose}
       run={async () => {
-        await call('PUT', applicationPath(application.name), { body: compact(fields) })
+        await call('PUT', applicationPath(application.name), { body: await merged(compact(fields)) })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${application.name} is saved`)
         onClose()

@@ -3,8 +3,9 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { type Environment, type Publication, compact, toPublication, toPublish, useEnvironments, usePublications } from '../../api/apis'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
+import { useMerged } from '../../form/put'
 import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
@@ -175,11 +176,14 @@ function variablesIn(text: string): Record<string, string> {
   )
 }
 
+const bodyOf = (it: Environment) => ({ ...compact(it), variables: it.variables ?? {} })
+
 function EditEnvironment({ environment, known, onClose }: { environment: Environment; known: Environment[]; onClose: () => void }) {
   const isNew = environment.name === ''
   const [fields, setFields] = useState(environment)
   const [variables, setVariables] = useState(variablesText(environment.variables))
   const client = useQueryClient()
+  const merged = useMerged(isNew ? null : bodyOf(environment), async () => bodyOf(await get<Environment>(pathOf(environment.name))))
   const set = <K extends keyof Environment>(name: K, value: Environment[K]) => setFields({ ...fields, [name]: value })
   return (
     <Act
@@ -188,7 +192,7 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
       refused={fields.name === '' ? 'It needs a name.' : isNew && known.some((it) => it.name === fields.name) ? 'An environment of this name exists.' : null}
       onClose={onClose}
       run={async () => {
-        const body = { ...compact(fields), variables: variablesIn(variables) }
+        const body = await merged({ ...compact(fields), variables: variablesIn(variables) })
         await (isNew ? call('POST', '/api/v1/environments', { body }) : call('PUT', pathOf(fields.name), { body }))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${fields.name} is saved`)

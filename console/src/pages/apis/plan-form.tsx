@@ -2,7 +2,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Operation, type Plan, type PlanSecurity, compact } from '../../api/apis'
-import { call } from '../../api/client'
+import { call, get } from '../../api/client'
+import { useMerged } from '../../form/put'
 import { Act } from '../../ui/act'
 import { Button, IconButton } from '../../ui/button'
 import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
@@ -29,11 +30,17 @@ const SECURITIES: Record<PlanSecurity, { text: string; about: string }> = {
   keyless: { text: 'Nothing', about: 'Everybody may call.' },
 }
 
+/** The revision of the conditions is counted by the server. */
+function bodyOf({ conditions_revision: _, ...rest }: Plan) {
+  return compact(rest)
+}
+
 export function EditPlan({ pathOf, operations, securities, plan, known, onClose }: Props) {
   const [fields, setFields] = useState<Plan>(
     plan ?? { name: '', security: 'key', validation: 'auto', order: known.length, limits: [{ count: 1000, per: 'day' }], state: 'staging' },
   )
   const client = useQueryClient()
+  const merged = useMerged(plan === null ? null : bodyOf(plan), async () => bodyOf((await get<{ items: Plan[] }>(pathOf('').replace(/\/$/, ''))).items.find((it) => it.name === plan?.name) ?? (plan as Plan)))
   const set = <K extends keyof Plan>(name: K, value: Plan[K]) => setFields({ ...fields, [name]: value })
   const limits = fields.limits ?? []
   const setLimit = (index: number, more: Partial<(typeof limits)[number]>) => set('limits', limits.map((it, at) => (at === index ? { ...it, ...more } : it)))
@@ -47,9 +54,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
       refused={fields.name === '' ? 'It needs a name.' : isTaken ? 'A plan of this name exists.' : null}
       onClose={onClose}
       run={async () => {
-        // The revision of the conditions is counted by the server.
-        const { conditions_revision: _, ...rest } = fields
-        await call('PUT', pathOf(fields.name), { body: compact(rest) })
+        await call('PUT', pathOf(fields.name), { body: await merged(bodyOf(fields)) })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${fields.name} is saved`)
         onClose()

@@ -12,7 +12,7 @@ const columns: Column<Hook>[] = [
   { id: 'events', title: 'Events', text: (it) => (it.events ?? []).join(', ') || 'all events', from: 2, width: 'minmax(7rem, 1.2fr)' },
   { id: 'apis', title: 'Of the APIs', text: (it) => (it.apis ?? []).join(', ') || 'all', from: 3 },
   { id: 'state', title: 'State', text: (it) => (it.disabled ? 'off' : 'on'), render: (it) => <span className={it.disabled ? 'badge' : 'badge good'}>{it.disabled ? 'off' : 'on'}</span>, from: 2, width: '5rem' },
-  { id: 'deliveries', title: 'Deliveries', text: hostOf, render: (it) => <Link href={`/deliveries?q=${encodeURIComponent(`to:${hostOf(it)}`)}`} aria-label={`Deliveries to ${hostOf(it)}`}>Show</Link>, from: 3, width: '6rem' },
+  { id: 'deliveries', title: 'Deliveries', text: hostOf, render: (it) => <Link href={`/deliveries?q=${encodeURIComponent(`to:${hostOf(it)}`)}`}>Show<span className="sr"> deliveries to {hostOf(it)}</span></Link>, from: 3, width: '6rem' },
 ]
 
 const key = (it: Hook) => it.name

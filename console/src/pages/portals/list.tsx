@@ -14,7 +14,7 @@ const columns: Column<Portal>[] = [
   { id: 'where', title: 'Where', text: (it) => it.url || (it.hosts ?? []).join(', ') || 'every host', width: 'minmax(9rem, 1.5fr)' },
   { id: 'environments', title: 'Shows', text: (it) => `${(it.apis ?? []).join(', ') || 'all APIs'} in ${(it.environments ?? []).join(', ') || 'all environments'}`, from: 2, width: 'minmax(8rem, 1.4fr)' },
   { id: 'sign-up', title: 'May sign up', text: (it) => `${SIGN_UP[it.sign_up?.mode ?? 'open'] ?? it.sign_up?.mode}${it.sign_up?.approval ? ', after approval' : ''}`, from: 3, width: 'minmax(7rem, 1fr)' },
-  { id: 'developers', title: 'Developers', text: () => '', render: (it) => <Link href={`/developers?portal=${encodeURIComponent(it.name)}`} aria-label={`Developers of ${it.name}`}>Show</Link>, from: 3, width: '7rem' },
+  { id: 'developers', title: 'Developers', text: () => '', render: (it) => <Link href={`/developers?portal=${encodeURIComponent(it.name)}`}>Show<span className="sr"> developers of {it.name}</span></Link>, from: 3, width: '7rem' },
 ]
 
 const key = (it: Portal) => it.name

@@ -1,0 +1,169 @@
+// An alert rule that is made or changed, above the numbers that it would have watched.
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, lazy, useMemo } from 'react'
+import { useLocation } from 'wouter'
+import { type Query, type Rule, conditionText, groupName, metricTitle, rulePath, useAlerts, useDefinition, useNumbers } from '../../api/analytics'
+import { call, get } from '../../api/client'
+import { useRight } from '../../api/rights'
+import type { Fields, Json } from '../../api/types'
+import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import { Failure, Page } from '../../shell/page'
+import { useSegments } from '../../shell/segments'
+import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { toast } from '../../ui/toast'
+
+const Chart = lazy(() => import('../../ui/chart'))
+
+const ALL = '/api/v1/alerts'
+const CRUMBS = [{ to: '/alerts', text: 'Alerts' }]
+const FRESH: Fields = { name: '', metric: 'share_5xx', operator: '>', threshold: 0.05, period: '5m', group_by: ['service'], min_calls: 20, severity: 'warning', channels: [{ kind: 'log' }] }
+const DIMENSIONS = ['service', 'route', 'consumer', 'api', 'gateway', 'upstream']
+/** Lines of the chart beside that of the threshold. */
+const SHOWN_GROUPS = 4
+
+/** What of a rule is edited: not how it stands. */
+function editable({ alerts: _, muted_until, ...rest }: Rule): Fields {
+  return { ...rest, ...(muted_until === null || muted_until === undefined ? {} : { muted_until }) } as unknown as Fields
+}
+
+export default function EditAlert() {
+  const [, id = 'new'] = useSegments()
+  const isNew = id === 'new'
+  const rules = useAlerts()
+  const known = isNew ? undefined : rules.data?.find((it) => it.id === id)
+  const refused = useRight('alerts:write')
+  const client = useQueryClient()
+  const [, go] = useLocation()
+  const base = useMemo(() => (isNew ? FRESH : known ? editable(known) : null), [isNew, known])
+  const send = async (value: Fields, { isDry, signal }: SendOptions): Promise<Fields> => {
+    const options = { body: value, headers: isDry ? { 'weir-dry-run': 'true' } : {}, ...(signal ? { signal } : {}) }
+    return editable((await (isNew ? call<Rule>('POST', ALL, options) : call<Rule>('PUT', rulePath(id), options))).data)
+  }
+  return (
+    <Page
+      title={isNew ? 'New rule' : (known?.name ?? id)}
+      about="A rule is evaluated every 30 seconds, for each group by itself. It says when it fires, and when that is over."
+      crumbs={CRUMBS}
+      calls={[isNew ? { about: 'Make it', method: 'POST', path: ALL, body: base } : { about: 'Save it', method: 'PUT', path: rulePath(id), body: base }]}
+    >
+      {rules.error && rules.data === undefined ? (
+        <Failure error={rules.error} onRetry={() => void rules.refetch()} />
+      ) : !isNew && rules.isLoading ? (
+        <div className="skeleton tall" aria-busy="true" />
+      ) : base === null ? (
+        <p className="note warn">There is no such rule any more.</p>
+      ) : (
+        <EntityEditor
+          key={id}
+          kept={`alert/${id}`}
+          title={isNew ? 'the new rule' : (known?.name ?? id)}
+          base={base}
+          isNew={isNew}
+          refused={refused}
+          missing={(value) => (String(value['name'] ?? '').trim() === '' ? 'It needs a name.' : null)}
+          form={(value, onChange) => <RuleForm value={value} onChange={onChange} />}
+          send={send}
+          read={async () => editable(await get<Rule>(rulePath(id)))}
+          hasNote={false}
+          onSaved={async (stored) => {
+            await client.invalidateQueries({ queryKey: ['alerts'] })
+            toast(`${String(stored['name'])} is saved`)
+            if (isNew) go('/alerts')
+          }}
+          back="/alerts"
+        />
+      )}
+    </Page>
+  )
+}
+
+/** A threshold as people write it: shares in percent, times in milliseconds. */
+const SCALES: Record<string, [number, string]> = { share: [100, 'percent'], ratio: [100, 'percent'], microseconds: [0.001, 'milliseconds'] }
+
+function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields) => void }) {
+  const definition = useDefinition()
+  const rule = value as unknown as Rule & { min_calls?: number; no_data?: string; channels?: { kind: string; to?: string; url?: string }[] }
+  const set = (name: string, next: Json) => onChange({ ...value, [name]: next })
+  const metrics = definition.data?.metrics ?? []
+  const unit = metrics.find((it) => it.name === rule.metric)?.unit
+  const [scale, word] = SCALES[unit ?? ''] ?? [1, unit === undefined || unit === 'count' ? '' : unit]
+  const channels = rule.channels ?? []
+  const of = (kind: string) => channels.filter((it) => it.kind === kind)
+  const setOf = (kind: string, next: { kind: string; to?: string; url?: string }[]) => set('channels', [...channels.filter((it) => it.kind !== kind), ...next] as unknown as Json)
+  return (
+    <>
+      <section className="card" aria-label="Condition">
+        <div className="grid">
+          <TextField label="Name" value={rule.name ?? ''} onChange={(text) => set('name', text)} placeholder="Errors" isRequired />
+          <SelectField label="Metric" value={rule.metric} onChange={(metric) => set('metric', metric)} options={(metrics.length > 0 ? metrics.map((it) => it.name) : [rule.metric]).map((it) => [it, metricTitle(it)] as const)} />
+          <SelectField label="Is" value={rule.operator} onChange={(operator) => set('operator', operator)} options={[['>', 'above'], ['>=', 'at least'], ['<', 'below'], ['<=', 'at most']]} />
+          <Threshold label={word === '' ? 'Threshold' : `Threshold, ${word}`} value={rule.threshold} scale={scale} onChange={(threshold) => set('threshold', threshold)} />
+          <SelectField label="Over" value={String(rule.period)} onChange={(period) => set('period', period)} options={[...new Set(['2m', '5m', '15m', '1h', '6h', '24h', String(rule.period)])].map((it) => [it, it] as const)} />
+          <SelectField
+            label="For each"
+            value={(rule.group_by ?? []).join(', ')}
+            onChange={(text) => set('group_by', text === '' ? [] : text.split(', '))}
+            options={[['', 'nothing: one alert for all'], ...[...new Set([...DIMENSIONS, (rule.group_by ?? []).join(', ')])].filter((it) => it !== '').map((it) => [it, it] as const)]}
+          />
+          <TextField label="With calls of at least" type="number" value={String(rule.min_calls ?? 0)} onChange={(text) => set('min_calls', Math.max(0, Math.trunc(Number(text)) || 0))} about="Groups with fewer in that time have no value." />
+          <SelectField label="Without calls" value={rule.no_data ?? 'no_data'} onChange={(next) => set('no_data', next)} options={[['no_data', 'it has no data'], ['keep', 'the state stays'], ['zero', 'the value is 0']]} />
+        </div>
+        <Preview rule={rule} unit={unit} />
+      </section>
+      <section className="card" aria-label="Who is told">
+        <ChoiceField
+          label="Severity"
+          value={rule.severity ?? 'warning'}
+          onChange={(severity) => set('severity', severity)}
+          options={[
+            { value: 'info', text: 'Info' },
+            { value: 'warning', text: 'Warning' },
+            { value: 'critical', text: 'Critical' },
+          ]}
+        />
+        <div className="grid">
+          <AreaField label="Mails to" rows={2} value={of('mail').map((it) => it.to ?? '').join('\n')} onChange={(text) => setOf('mail', text === '' ? [] : text.split('\n').map((to) => ({ kind: 'mail', to: to.trim() })))} placeholder="team@example.com" about="One on each line. Mails need --smtp." />
+          <AreaField label="Webhooks" rows={2} isMono value={of('webhook').map((it) => it.url ?? '').join('\n')} onChange={(text) => setOf('webhook', text === '' ? [] : text.split('\n').map((url) => ({ kind: 'webhook', url: url.trim() })))} placeholder="https://chat.example.com/hook" about="URLs, one on each line." />
+        </div>
+        <div className="row">
+          <CheckField label="Weir's own log" value={of('log').length > 0} onChange={(isOn) => setOf('log', isOn ? [{ kind: 'log' }] : [])} />
+          <CheckField label="It is evaluated" value={rule.enabled !== false} onChange={(isOn) => set('enabled', isOn)} />
+        </div>
+      </section>
+    </>
+  )
+}
+
+function Threshold({ label, value, scale, onChange }: { label: string; value: number; scale: number; onChange: (value: number) => void }) {
+  // Twelve digits: what a factor adds behind them is none of the number's own.
+  const text = String(Number((value * scale).toPrecision(12)))
+  return <TextField label={label} type="number" value={text} onChange={(typed) => onChange(Number((Number(typed) / scale).toPrecision(12)) || 0)} />
+}
+
+/** The last day of the metric, with the threshold. */
+function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
+  const query = useMemo((): Query => ({ metrics: [rule.metric], from: '-24h', step: 'auto', group_by: rule.group_by ?? [], limit: SHOWN_GROUPS, marks: false }), [rule.metric, rule.group_by])
+  const numbers = useNumbers(query)
+  const lines = useMemo(() => {
+    const times = numbers.data?.times ?? []
+    const groups = (numbers.data?.frames ?? []).filter((it) => !Object.values(it.group).includes('_other')).map((it) => ({ name: groupName(it.group), values: it.values?.[rule.metric] ?? [] }))
+    return [...groups, { name: 'threshold', values: times.map(() => rule.threshold) }]
+  }, [numbers.data, rule.metric, rule.threshold])
+  const title = `${conditionText(rule, unit)}, in the last 24 hours`
+  return (
+    <section className="stack tight" aria-label="Preview">
+      <h3>{title}</h3>
+      {numbers.error ? (
+        <p className="muted small">There are no numbers of this metric by this group.</p>
+      ) : numbers.data === undefined ? (
+        <div className="skeleton chart" aria-busy="true" />
+      ) : numbers.data.frames.length === 0 ? (
+        <p className="muted small">No calls in this time.</p>
+      ) : (
+        <Suspense fallback={<div className="skeleton chart" />}>
+          <Chart label={title} times={numbers.data.times ?? []} lines={lines} unit={unit} />
+        </Suspense>
+      )}
+    </section>
+  )
+}

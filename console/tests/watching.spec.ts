@@ -1,0 +1,106 @@
+// Alert rules in their form, plugins of the catalogue on their way into a route, and pages that stay where they are while
+// they load.
+import type { Page } from '@playwright/test'
+import { kindOf, nameOf } from '../src/kinds'
+import { expect, open, settled, test } from './weir'
+
+test('an alert rule: made above its numbers in the units of people, changed, muted, and deleted after a question', async ({ page, weir }) => {
+  for (let index = 0; index < 5; index += 1) await fetch(`${weir.proxy}/nothing`)
+  await open(page, weir, '/alerts')
+  await page.getByRole('link', { name: 'New rule' }).first().click()
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Slow')
+  await page.getByLabel('Metric').selectOption('latency_p95')
+  await page.getByRole('spinbutton', { name: 'Threshold, milliseconds' }).fill('250')
+  await page.getByLabel('For each').selectOption('route')
+  await expect(page.getByRole('heading', { name: 'Latency p95 > 250.0 ms over 5m, in the last 24 hours' })).toBeVisible()
+  await page.getByRole('textbox', { name: 'Mails to' }).fill('team@example.com')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('dialog', { name: 'Create the new rule?' }).getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByRole('row', { name: /Slow/ })).toContainText('Latency p95 > 250.0 ms over 5m')
+  const rules = await weir.good<{ items: { id: string; threshold: number; group_by: string[]; channels: unknown[] }[] }>('GET', '/api/v1/alerts')
+  expect(rules.items).toMatchObject([{ threshold: 250_000, group_by: ['route'], channels: [{ kind: 'log' }, { kind: 'mail', to: 'team@example.com' }] }])
+  await page.getByRole('link', { name: 'Slow' }).click()
+  await expect(page.getByRole('button', { name: 'Review and save' })).toHaveAttribute('aria-disabled', 'true')
+  await page.getByLabel('Metric').selectOption('share_5xx')
+  await page.getByRole('spinbutton', { name: 'Threshold, percent' }).fill('2.5')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const save = page.getByRole('dialog', { name: 'Save Slow?' })
+  await expect(save).toContainText('0.025')
+  await save.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('Slow is saved')).toBeVisible()
+  await open(page, weir, '/alerts')
+  const row = page.getByRole('row', { name: /Slow/ })
+  await expect(row).toContainText('5xx share > 2.5 % over 5m')
+  await row.getByRole('checkbox').check()
+  await page.getByRole('button', { name: 'Mute for an hour' }).click()
+  await expect(row).toContainText('muted')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete Slow?' }).getByRole('button', { name: 'Cancel' }).click()
+  await expect(row).toBeVisible()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete Slow?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('heading', { name: 'No rules yet' })).toBeVisible()
+})
+
+test('a plugin of the catalogue goes into a draft of a route, beside what is edited there already', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  await page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox').fill('/edited')
+  const revision = await filled.revision()
+  await open(page, filled, '/plugins?plugin=cors')
+  const dialog = page.getByRole('dialog', { name: 'cors' })
+  await expect(dialog.getByText('Weir accepts this configuration.')).toBeVisible()
+  await dialog.getByLabel('Add it to the route').fill('orders')
+  await dialog.getByRole('button', { name: 'Add and review' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('orders')
+  expect(await filled.revision()).toBe(revision)
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('dialog', { name: 'Save orders?' }).getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/edited'], plugins: [{ 'key-auth': {} }, {}, { cors: {} }] })
+})
+
+/** How much of a page moves while it loads, as browsers measure it: below 0.1 is good. */
+async function shift(page: Page): Promise<number> {
+  return page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        let sum = 0
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) if (!entry.hadRecentInput) sum += entry.value
+        }).observe({ type: 'layout-shift', buffered: true })
+        setTimeout(() => resolve(sum), 300)
+      }),
+  )
+}
+
+test('nothing jumps while pages load', async ({ page, managed }) => {
+  await managed.fill()
+  // With numbers that are drawn.
+  const count = async () => (await managed.good<{ frames: { total: { calls: number } }[] }>('POST', '/api/v1/analytics/query', { metrics: ['calls'], from: '-1h' })).frames[0]?.total.calls ?? 0
+  await expect
+    .poll(async () => {
+      await fetch(`${managed.proxy}/nothing`)
+      return count()
+    }, { timeout: 60_000 })
+    .toBeGreaterThan(0)
+  const moved: string[] = []
+  for (const path of ['/', '/routes', '/routes/orders?view=both', '/upstreams', '/apis', '/apis/pets', '/apis/pets/1.0.0', '/analytics', '/portals/main', '/hooks/ci', '/alerts/new', '/history', '/settings']) {
+    await open(page, managed, path)
+    await settled(page)
+    const found = await shift(page)
+    if (found >= 0.1) moved.push(`${path}: ${found.toFixed(3)}`)
+  }
+  expect(moved).toEqual([])
+})
+
+test('each document that an empty list teaches with can be stored', async ({ weir }) => {
+  await weir.put('upstreams', 'orders', { name: 'orders', targets: [{ host: '127.0.0.1', port: 1980 }] })
+  await weir.put('services', 'orders', { name: 'orders', upstream: 'orders' })
+  await weir.put('services', 'postgres', { name: 'postgres', url: 'tcp://127.0.0.1:5432' })
+  // A certificate is no example without its texts.
+  for (const path of ['routes', 'services', 'upstreams', 'consumers', 'plugins', 'stream_routes', 'acme', 'consumer_tables']) {
+    const kind = kindOf(path)
+    const answer = await weir.call('PUT', `/api/v1/resources/${path}/${kind ? nameOf(kind, kind.example) : ''}`, kind?.example, { 'weir-dry-run': 'true' })
+    expect(answer.status, `${path}: ${await answer.text()}`).toBeLessThan(300)
+  }
+})

@@ -106,7 +106,7 @@ export class Company {
     const { weir } = this
     const alert = { metric: 'share_5xx', operator: '>', period: '2m', group_by: ['service'], channels: [{ kind: 'log' }] }
     await weir.good('POST', '/api/v1/alerts', { ...alert, name: 'Errors', threshold: 0.05, severity: 'critical' })
-    await weir.good('POST', '/api/v1/alerts', { ...alert, name: 'Slow answers', metric: 'latency_p95', threshold: 500, severity: 'warning', period: '10m' })
+    await weir.good('POST', '/api/v1/alerts', { ...alert, name: 'Slow answers', metric: 'latency_p95', threshold: 100_000, severity: 'warning', period: '10m' })
     await weir.good('PUT', '/api/v1/hooks/chat', { url: 'https://chat.example.com/hooks/weir', description: 'What the shop team reads.' })
   }
 

@@ -11,13 +11,16 @@ CONSOLE_ARGS ?=
 # What `make deps` installs for: build, console, browser, test, clients, bench, fuzz, dist.
 FOR ?= build test browser
 
-.PHONY: help deps run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro bench-analytics fuzz dist release generate
+.PHONY: help deps opa run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro bench-analytics fuzz dist release generate
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 deps: ## Install what is missing (Debian packages, test programs); FOR="bench fuzz" to choose
 	@scripts/deps install $(FOR)
+
+opa: ## Build the policy agent of the tests from the Go module proxy; it takes some minutes
+	@scripts/deps install opa
 
 run: ## Build Weir quickly, start it with the quickstart configuration and a demo upstream, print calls to try
 	@scripts/deps check build

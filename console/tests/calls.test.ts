@@ -159,6 +159,7 @@ const NOT_USED: Record<string, string> = {
   getTest: 'the list of tests holds the same',
   getPlugin: 'the list of plugins and the schema hold the same',
   reportGateway: 'gateways make it',
+  settleLimits: 'gateways make it',
   followConfiguration: 'gateways make it',
   deliverAnalytics: 'gateways make it',
   lintVersion: 'the dry run of a draft lints, too',

@@ -149,19 +149,10 @@ impl Call {
     pub async fn make(self) -> Result<(StatusCode, Bytes), HttpError> {
         let (host, timeout, max_body) = (host_of(&self.url)?, self.timeout, self.max_body);
         let answer = self.open().await?;
-        let status = answer.status();
-        let body = http_body_util::Limited::new(answer.into_body(), max_body);
-        match tokio::time::timeout(timeout, body.collect()).await {
-            Ok(Ok(body)) => Ok((status, body.to_bytes())),
-            Ok(Err(error)) => Err(HttpError::Connection {
-                host,
-                reason: error.to_string(),
-            }),
-            Err(_) => Err(HttpError::Late(host)),
-        }
+        whole(answer, host, timeout, max_body).await
     }
 
-    async fn send(self, host: &str) -> Result<Response<Incoming>, HttpError> {
+    async fn connect(&self, host: &str) -> Result<Sender, HttpError> {
         let broken = |error: &dyn std::fmt::Display| HttpError::Connection {
             host: host.to_owned(),
             reason: error.to_string(),
@@ -202,9 +193,23 @@ impl Call {
             }
         };
         let connection = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-        let (mut sender, connection) = connection.map_err(|it| broken(&it))?;
+        let (sender, connection) = connection.map_err(|it| broken(&it))?;
         // It ends with the last that is read, or with what reads.
         tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    async fn send(self, host: &str) -> Result<Response<Incoming>, HttpError> {
+        let mut sender = self.connect(host).await?;
+        self.send_over(&mut sender, host).await
+    }
+
+    async fn send_over(self, sender: &mut Sender, host: &str) -> Result<Response<Incoming>, HttpError> {
+        let wrong = |error: &dyn std::fmt::Display| HttpError::Call(error.to_string());
+        let url: Uri = self
+            .url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| wrong(&error))?;
         let target = url.path_and_query().map_or("/", |it| it.as_str());
         let mut request = Request::builder()
             .method(self.method)
@@ -216,7 +221,65 @@ impl Call {
         let request = request
             .body(Full::new(Bytes::from(self.body)))
             .map_err(|it| wrong(&it))?;
-        sender.send_request(request).await.map_err(|it| broken(&it))
+        let sent = sender.send_request(request).await;
+        sent.map_err(|error| HttpError::Connection {
+            host: host.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// What requests are sent to.
+type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
+
+/// Reads a whole answer.
+async fn whole(
+    answer: Response<Incoming>,
+    host: String,
+    timeout: Duration,
+    max_body: usize,
+) -> Result<(StatusCode, Bytes), HttpError> {
+    let status = answer.status();
+    let body = http_body_util::Limited::new(answer.into_body(), max_body);
+    match tokio::time::timeout(timeout, body.collect()).await {
+        Ok(Ok(body)) => Ok((status, body.to_bytes())),
+        Ok(Err(error)) => Err(HttpError::Connection {
+            host,
+            reason: error.to_string(),
+        }),
+        Err(_) => Err(HttpError::Late(host)),
+    }
+}
+
+/// A connection that goes on from call to call, for calls that may be made twice.
+#[derive(Default)]
+pub struct KeptConnection(Option<Sender>);
+
+impl KeptConnection {
+    /// Makes a call, and reads the whole answer. A connection that has ended meanwhile is replaced.
+    ///
+    /// # Errors
+    /// As for [`Call::make`].
+    pub async fn make(&mut self, call: Call) -> Result<(StatusCode, Bytes), HttpError> {
+        let (host, timeout, max_body) = (host_of(&call.url)?, call.timeout, call.max_body);
+        let made = tokio::time::timeout(timeout, self.send(call, &host)).await;
+        let answer = made.unwrap_or_else(|_| Err(HttpError::Late(host.clone())))?;
+        let (sender, answer) = answer;
+        let answer = whole(answer, host, timeout, max_body).await?;
+        self.0 = Some(sender);
+        Ok(answer)
+    }
+
+    async fn send(&mut self, call: Call, host: &str) -> Result<(Sender, Response<Incoming>), HttpError> {
+        if let Some(mut kept) = self.0.take()
+            && kept.ready().await.is_ok()
+            && let Ok(answer) = call.clone().send_over(&mut kept, host).await
+        {
+            return Ok((kept, answer));
+        }
+        let mut sender = call.connect(host).await?;
+        let answer = call.send_over(&mut sender, host).await?;
+        Ok((sender, answer))
     }
 }
 

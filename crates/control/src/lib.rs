@@ -21,6 +21,7 @@ pub mod outbox;
 mod reach;
 pub mod report;
 pub mod secrets;
+pub mod shared_limits;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]

@@ -8,6 +8,7 @@ use crate::log::{CallRecord, LogEntry};
 use crate::redis::RedisCommand;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
+use crate::shared_counts::SharedCounts;
 use crate::subrequest::Subrequest;
 use crate::suspend::Suspend;
 use serde::de::DeserializeOwned;
@@ -66,6 +67,11 @@ pub trait Plugin: Send + Sync {
 
     /// Counts that outlive a restart, where the operator names a file for them; `None`: it has none.
     fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
+        None
+    }
+
+    /// Counts that gateways share through their control plane; `None`: it has none.
+    fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
         None
     }
 
@@ -369,6 +375,11 @@ impl Registry {
     pub fn kept_counts(&self) -> impl Iterator<Item = (&'static str, Arc<dyn KeptCounts>)> {
         self.iter()
             .filter_map(|plugin| Some((plugin.name(), plugin.kept_counts()?)))
+    }
+
+    /// The counts of plugins that gateways share.
+    pub fn shared_counts(&self) -> impl Iterator<Item = Arc<dyn SharedCounts>> {
+        self.iter().filter_map(Plugin::shared_counts)
     }
 
     /// All plugins, by name.

@@ -8,6 +8,7 @@ use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::NoAudit;
 use crate::events::Commits;
+use crate::shared_limits::{LimitExchange, LimitReport, MAX_COUNTS};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -87,7 +88,10 @@ impl Report {
 
 /// What is known of gateways. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct Gateways(Arc<Mutex<Known>>);
+pub struct Gateways {
+    known: Arc<Mutex<Known>>,
+    limits: LimitExchange,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -97,9 +101,14 @@ struct Known {
 }
 
 impl Gateways {
+    /// Where they settle limits that are for all of them.
+    pub fn limits(&self) -> &LimitExchange {
+        &self.limits
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         // Every change leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over a report. One that is too long is passed over.
@@ -266,6 +275,27 @@ pub async fn report(
     api.options.gateways.note(&name, report, SystemTime::now());
     // Each report in the record would be a revision that gateways report in turn.
     Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
+}
+
+/// Takes what a gateway has counted, and tells what the others have.
+pub async fn limits(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    Json(report): Json<LimitReport>,
+) -> Result<Response, Problem> {
+    if name.len() > MAX_TEXT {
+        let detail = format!("the name is longer than {MAX_TEXT} bytes");
+        return Err(Problem::bad(detail));
+    }
+    let exchange = &api.options.gateways.limits;
+    let answer = exchange.settle(&name, &report, weir_plugin::system_clock());
+    let answer = answer.ok_or_else(|| {
+        Problem::bad(format!(
+            "expected at most {MAX_COUNTS} counts with names of hexadecimal digits"
+        ))
+    })?;
+    // Each report in the record would be a line four times in a second.
+    Ok((Extension(NoAudit), Json(answer)).into_response())
 }
 
 #[cfg(test)]

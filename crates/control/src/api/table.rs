@@ -12,6 +12,7 @@ use super::{
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
+use crate::shared_limits::{LimitAnswer, LimitReport};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::Value;
@@ -231,6 +232,19 @@ fn of_gateways() -> Vec<Operation> {
         .headers(DRY_RUN)
         .body::<gateways::Report>()
         .status(StatusCode::NO_CONTENT),
+        Operation::post(
+            "/api/v1/gateways/{name}/limits",
+            "settleLimits",
+            follow,
+            gateways::limits,
+        )
+        .about(
+            "Gateways",
+            "Takes what a gateway has counted for limits over all gateways, and tells what the others have",
+        )
+        .partial()
+        .body::<LimitReport>()
+        .answers::<LimitAnswer>(),
         Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)
             .about(
                 "Gateways",

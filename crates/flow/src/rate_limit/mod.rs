@@ -6,6 +6,7 @@
 //! It keeps numbers only: who a caller is (see [`key`]), what a refusal says and which headers announce the limits
 //! belong to the plugins.
 
+pub mod across;
 mod kept;
 mod key;
 mod shard;
@@ -183,6 +184,24 @@ impl Counters {
             is_exhausted: used >= limit.limit,
         };
         let mut shard = self.0.shard(key);
+        write(&mut shard, key, std::iter::once(limit.window), &[counter], now_ms);
+    }
+
+    /// How many calls have been counted in the window that ends then; of a sliding one, in that window of the clock.
+    pub(crate) fn used_until(&self, key: u128, window: Window, end_ms: u64, now_ms: u64) -> u64 {
+        let counter = shard::read_until(&self.0.shard(key), key, window, end_ms, now_ms);
+        counter.map_or(0, |counter| counter.used)
+    }
+
+    /// Changes what is counted in the window that ends then (of a sliding one, in that window of the clock), if that is
+    /// still worth something.
+    pub(crate) fn adjust(&self, key: u128, limit: WindowLimit, end_ms: u64, by: i64, now_ms: u64) {
+        let mut shard = self.0.shard(key);
+        let Some(mut counter) = shard::read_until(&shard, key, limit.window, end_ms, now_ms) else {
+            return;
+        };
+        counter.used = counter.used.saturating_add_signed(by);
+        counter.is_exhausted = counter.used >= limit.limit;
         write(&mut shard, key, std::iter::once(limit.window), &[counter], now_ms);
     }
 

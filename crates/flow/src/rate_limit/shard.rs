@@ -119,6 +119,30 @@ pub(super) fn read_sliding(
     (counter(end_ms), carried)
 }
 
+/// The counter of the window that ends then (of a sliding one, of that window of the clock); `None`: it is worth nothing
+/// any more.
+pub(super) fn read_until(
+    shard: &Shard<'_, Stored>,
+    key: u128,
+    window: Window,
+    end_ms: u64,
+    now_ms: u64,
+) -> Option<Counter> {
+    if let Window::Sliding { length_ms } = window {
+        let length = length_ms.max(1);
+        let kept_ms = end_ms.saturating_add(length);
+        let known = shard
+            .get(sliding_place(key, length, kept_ms))
+            .map(|it| Counter::from(*it));
+        let fresh = Counter {
+            end_ms: kept_ms,
+            ..Counter::default()
+        };
+        return (kept_ms > now_ms).then(|| known.filter(|it| it.end_ms == kept_ms).unwrap_or(fresh));
+    }
+    Some(read(shard, key, window, now_ms)).filter(|it| it.end_ms == end_ms && end_ms > now_ms)
+}
+
 /// Sets the counters of a key, one for each of `windows` (at most [`MAX_LIMITS`]), after making room for new ones. All
 /// windows of a key are in one shard.
 pub(super) fn write(

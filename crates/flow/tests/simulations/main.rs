@@ -6,6 +6,7 @@
 mod adaptive_concurrency;
 mod chart;
 mod hedging;
+mod limits;
 mod queue;
 mod random;
 mod slow_start;

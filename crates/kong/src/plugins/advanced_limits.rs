@@ -6,7 +6,7 @@ use super::redis::Settings;
 use crate::schema::{Check, Default, Field, Fields, Kind};
 use serde::Deserialize;
 use weir_plugins::rate_limit::{
-    Config, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Across, Config, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
 use weir_plugins::redis::{OnUnavailable, WindowStore};
 
@@ -126,6 +126,10 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
     Ok(Config {
         limits,
         scope: config.namespace,
+        across: match config.strategy.as_str() {
+            "cluster" => Across::Gateways,
+            _ => Across::Gateway,
+        },
         store: is_shared.then(|| WindowStore {
             on_unavailable: OnUnavailable::Pass,
             sync_interval_seconds: rate.map(|rate| rate.clamp(0.02, 3600.0)),

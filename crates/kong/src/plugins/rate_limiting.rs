@@ -1,5 +1,5 @@
-//! `rate-limiting`: limits per second to year, counted in this process or in a Redis. `cluster` counts in this process,
-//! too: no store is written to for a call.
+//! `rate-limiting`: limits per second to year, counted in this process or in a Redis. `cluster` counts over
+//! all gateways, which settle their counts through the control plane.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, on_unavailable};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
@@ -7,7 +7,7 @@ use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind,
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
-    Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Across, Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
 use weir_plugins::redis::WindowStore;
 
@@ -173,6 +173,10 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         limits,
         by,
         store,
+        across: match config.policy.as_str() {
+            "cluster" => Across::Gateways,
+            _ => Across::Gateway,
+        },
         when_key_missing: MissingKey::Ip,
         status,
         message: Some(config.error_message),

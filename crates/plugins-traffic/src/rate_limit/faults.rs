@@ -1,6 +1,6 @@
 //! What can be wrong with a configuration of `rate-limit`.
 
-use super::{Config, LimitValue, Per};
+use super::{Across, Config, LimitValue, Per};
 use weir_flow::rate_limit::MAX_LIMITS;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
@@ -34,8 +34,22 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
         .flatten()
         .map(|name| (root.field("headers"), name))
         .collect();
+    if config.across == Across::Gateways && config.store.is_some() {
+        fault(
+            root.field("across"),
+            "expected no `across` beside a `store`: gateways share what is in the store".to_owned(),
+        );
+    }
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
+        if config.across == Across::Gateways && matches!(limit.per, Per::Seconds(_)) {
+            fault(
+                path.field("per"),
+                "expected a window of the clock or a sliding one with `across: gateways`: `seconds` begin at \
+                 each gateway with its first call; use `clock-seconds`"
+                    .to_owned(),
+            );
+        }
         if let Per::Seconds(LimitValue::Number(0))
         | Per::SlidingSeconds(LimitValue::Number(0))
         | Per::ClockSeconds(LimitValue::Number(0)) = limit.per

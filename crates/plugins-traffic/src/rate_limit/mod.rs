@@ -10,11 +10,12 @@
 //! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
 //! belong to the process, outlive reloads, and are held for about a million callers. Beyond that, a limit that has more
 //! than its share forgets counters of its own, those at their limit last. With a `store` several gateways share them:
-//! see `docs/redis.md`.
+//! see `docs/redis.md`. With `across: gateways` they settle them through their control plane.
 //!
 //! Security: callers that can choose what is counted escape the limit. Count by a header only where something in front of
 //! the gateway sets it, and by address only where the gateway knows the client's.
 
+mod across;
 mod compiled;
 mod engine;
 mod faults;
@@ -23,6 +24,7 @@ mod shared;
 use crate::kept_counts::KeptLimiter;
 pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
 use crate::redis::{Accumulator, WindowStore};
+use across::{LimitsAcross, SharedLimits};
 use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::Limiter;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Filter, KeptCounts, Plugin, parse_config};
+use weir_plugin::{BuildContext, Filter, KeptCounts, Plugin, SharedCounts, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
 /// Counters that are held at most, for all instances together.
@@ -40,11 +42,24 @@ const MAX_COUNTERS: usize = 1 << 20;
 
 /// The plugin; it owns the counters.
 #[derive(Clone)]
-pub struct RateLimit(Arc<Limiter>);
+pub struct RateLimit {
+    limiter: Arc<Limiter>,
+    shared: Arc<SharedLimits>,
+}
 
 impl Default for RateLimit {
     fn default() -> Self {
-        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+        Self::of(MAX_COUNTERS)
+    }
+}
+
+impl RateLimit {
+    /// One that holds so many counters at most.
+    fn of(counters: usize) -> Self {
+        Self {
+            limiter: Arc::new(Limiter::new(counters)),
+            shared: Arc::default(),
+        }
     }
 }
 
@@ -58,21 +73,30 @@ impl Plugin for RateLimit {
     }
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
-        Some(self.0.evictions())
+        Some(self.limiter.evictions())
     }
 
     fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::over(&self.0))
+        Some(KeptLimiter::over(&self.limiter))
+    }
+
+    fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
+        Some(Arc::clone(&self.shared) as Arc<dyn SharedCounts>)
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         faults.extend(faults::faults(&config));
+        let is_shared = config.across == Across::Gateways;
         let store = config.store.take();
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
-        let limits = Limits::build(config, context.instance_id, &self.0);
+        let limits = Limits::build(config, context.instance_id, &self.limiter);
+        if is_shared {
+            let shared = Arc::clone(&self.shared);
+            return Ok(Arc::new(LimitsAcross { limits, shared }));
+        }
         let Some(shared) = shared else {
             return Ok(Arc::new(limits));
         };
@@ -127,6 +151,11 @@ pub struct Config {
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
+    /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the
+    /// same control plane. Those settle their counts several times in a second; what passes beyond a limit is what comes
+    /// to the others in half a second. The windows must be of the clock or slide.
+    #[serde(default, skip_serializing_if = "Across::is_gateway")]
+    pub across: Across,
     /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
     /// something to count by. Such a call is answered with status 500, or let through.
     #[serde(default)]
@@ -148,6 +177,7 @@ impl Default for Config {
             retry_after_jitter_seconds: 0,
             fractional_reset: false,
             store: None,
+            across: Across::default(),
             on_failure: OnFailure::default(),
         }
     }
@@ -155,6 +185,24 @@ impl Default for Config {
 
 fn too_many_requests() -> u16 {
     429
+}
+
+/// Which calls are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Across {
+    /// Those of one gateway.
+    #[default]
+    Gateway,
+    /// Those of all gateways.
+    Gateways,
+}
+
+impl Across {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    fn is_gateway(&self) -> bool {
+        *self == Self::Gateway
+    }
 }
 
 /// One limit: so many calls in a window.

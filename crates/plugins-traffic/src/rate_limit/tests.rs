@@ -296,7 +296,7 @@ fn headers_of_several_limits_are_told_once() {
 /// The defect: keys made up for one limit reset the counts of another.
 #[test]
 fn a_flood_of_keys_leaves_the_counts_of_other_limits() {
-    let plugin = RateLimit(Arc::new(Limiter::new(4_096)));
+    let plugin = RateLimit::of(4_096);
     let quiet = build(&plugin, &json!({"limits": [{"count": 1, "per": "second"}]})).expect("valid");
     let flooded =
         json!({"limits": [{"count": 9, "per": "year"}], "by": {"header": "x-tenant"}, "scope": "f"});
@@ -472,4 +472,57 @@ fn windows_of_the_clock_have_any_length_and_retries_are_spread() {
         ),
         ["limits[0].per"]
     );
+}
+
+#[test]
+fn gateways_share_windows_that_begin_for_all_at_once() {
+    let redis = json!({"redis": {"host": "h"}});
+    for (config, faults) in [
+        (
+            json!({"limits": [{"count": 1, "per": "minute"}], "across": "gateways"}),
+            vec![],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": {"sliding-seconds": 5}}], "across": "gateways"}),
+            vec![],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": "day"}, {"count": 1, "per": {"seconds": 5}}], "across": "gateways"}),
+            vec!["limits[1].per"],
+        ),
+        (
+            json!({"limits": [{"count": 1, "per": "day"}], "across": "gateways", "store": redis}),
+            vec!["across"],
+        ),
+    ] {
+        let plugin = RateLimit::default();
+        match build(&plugin, &config) {
+            Ok(_) => assert!(faults.is_empty(), "{config}"),
+            Err(_) => assert_eq!(refused_at(&plugin, &config), faults, "{config}"),
+        }
+    }
+}
+
+#[test]
+fn what_others_have_counted_counts_here() {
+    let plugin = RateLimit::default();
+    let config = json!({"limits": [{"count": 5, "per": "hour"}], "by": "ip", "across": "gateways"});
+    let filter = build(&plugin, &config).expect("valid");
+    let shared = plugin.shared_counts().expect("it shares");
+    assert!(!shared.has_counted());
+    let call = || word(&filter.on_request(&mut exchange()));
+    assert_eq!(call(), "continue");
+    assert!(shared.has_counted() && shared.is_open());
+    let now_ms = exchange().unix_ms();
+    let count = shared.report(false, now_ms)[0];
+    assert_eq!(count.count, 1);
+    shared.learn(count.name, count.end_ms, 3, now_ms);
+    assert_eq!(call(), "continue");
+    assert_ne!(call(), "continue");
+    // Another gateway calls the counter the same.
+    let other = RateLimit::default();
+    let filter = build(&other, &config).expect("valid");
+    filter.on_request(&mut exchange());
+    let shared = other.shared_counts().expect("it shares");
+    assert_eq!(shared.report(true, now_ms)[0].name, count.name);
 }

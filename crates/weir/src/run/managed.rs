@@ -25,6 +25,7 @@ use weir_control::operational::{self, OperationalStore};
 use weir_control::outbox::Outbox;
 use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
+use weir_control::shared_limits::{LimitTarget, settle_limits};
 use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
 use weir_model::Model;
 use weir_plugin::Registry;
@@ -158,6 +159,7 @@ pub async fn serve(
     if is_gateway {
         starter.counts.keep(&parts.0);
     }
+    let counts: Vec<_> = parts.0.shared_counts().collect();
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     control
         .status
@@ -205,6 +207,8 @@ pub async fn serve(
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
         };
+        let limits = limit_target(management, &gateways);
+        tokio::spawn(settle_limits(speaker.name.clone(), limits, counts));
         let sink = sink(management, &store, gateways);
         tokio::spawn(report(speaker, followed.clone(), sink));
     }
@@ -380,6 +384,18 @@ fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Repor
         },
         Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways),
         Origin::Store(_) => ReportTarget::Store(store.clone()),
+    }
+}
+
+/// With whom this gateway settles limits that are for all gateways.
+fn limit_target(management: &Management, gateways: &Gateways) -> LimitTarget {
+    match &management.origin {
+        Origin::Control { url, token } => LimitTarget::Control {
+            url: url.clone(),
+            token: token.clone(),
+        },
+        Origin::Store(_) if is_local(&management.origin) => LimitTarget::Here(gateways.limits().clone()),
+        Origin::Store(_) => LimitTarget::Nowhere,
     }
 }
 

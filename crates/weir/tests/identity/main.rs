@@ -3,6 +3,7 @@
 
 mod browser;
 mod directory;
+mod opa;
 mod openid;
 mod provider;
 mod saml;

@@ -10,6 +10,7 @@ mod console;
 mod crashes;
 mod dialects;
 mod files;
+mod limits;
 mod log_files;
 mod native;
 mod partition;

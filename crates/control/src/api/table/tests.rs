@@ -86,6 +86,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rollback", ADMIN),
     ("listGateways", READERS),
     ("reportGateway", &["gateway", "admin"]),
+    ("settleLimits", &["gateway", "admin"]),
     ("followConfiguration", &["gateway", "admin"]),
     ("listUsers", ADMIN),
     ("addUser", ADMIN),

@@ -4,7 +4,7 @@ use crate::support::{free_port, until};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The name of the key for accounts that exist already, and the key.
@@ -34,7 +34,10 @@ pub struct Pebble {
 impl Pebble {
     /// Starts it in a folder; `None`: it is not installed.
     pub fn start(folder: &Path, authority: &Authority) -> Option<Self> {
-        let (pebble, names) = (program("pebble")?, program("pebble-challtestsrv")?);
+        let (pebble, names) = (
+            crate::tools::program("pebble")?,
+            crate::tools::program("pebble-challtestsrv")?,
+        );
         let (port, management, dns, dns_management) = (free_port(), free_port(), free_port(), free_port());
         let local = |port: u16| format!("127.0.0.1:{port}");
         let authorities = certificate(folder);
@@ -111,20 +114,6 @@ impl Drop for Pebble {
             let _ended = program.wait();
         }
     }
-}
-
-/// Where `make deps` puts it, or where the system has it.
-fn program(name: &str) -> Option<PathBuf> {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-tools/bin");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::iter::once(tools)
-        .chain(std::env::split_paths(&path))
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file());
-    if found.is_none() {
-        crate::tools::report_missing(name);
-    }
-    found
 }
 
 /// Writes the certificate of the authority's own server, and gives who has signed it.

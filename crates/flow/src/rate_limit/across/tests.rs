@@ -1,0 +1,202 @@
+//! What gateways learn of each other, and how many calls pass.
+
+use super::*;
+use crate::rate_limit::{Limiter, Verdict, WindowState};
+
+/// 2026-11-20 15:31:00, the start of a minute.
+const NOW: u64 = 1_795_188_660_000;
+const MINUTE: WindowLimit = WindowLimit {
+    window: Window::Minute,
+    limit: 10,
+};
+
+struct Gateway {
+    counters: Counters,
+    shared: SharedCounts,
+    name: &'static str,
+}
+
+impl Gateway {
+    fn new(name: &'static str) -> Self {
+        Self {
+            counters: Limiter::new(1_000).counters("limit"),
+            shared: SharedCounts::default(),
+            name,
+        }
+    }
+
+    fn call(&self, key: u128, limit: WindowLimit, now_ms: u64) -> bool {
+        let verdict = self.counters.take(key, &[limit], now_ms, &mut []);
+        if verdict == Verdict::Allowed {
+            self.shared.note(&self.counters, key, &[limit], now_ms, || key);
+        }
+        verdict == Verdict::Allowed
+    }
+
+    /// How many of so many calls pass.
+    fn calls(&self, count: usize, now_ms: u64) -> usize {
+        (0..count).filter(|_| self.call(7, MINUTE, now_ms)).count()
+    }
+
+    fn settle(&self, exchange: &CountExchange, all: bool, now_ms: u64) -> u64 {
+        let counts = self.shared.report(all, now_ms);
+        let settlement = exchange.settle(self.name, all, &counts, now_ms);
+        for (window, others) in settlement.others {
+            self.shared.learn(window, others, now_ms);
+        }
+        settlement.gateways
+    }
+}
+
+#[test]
+fn what_one_has_counted_the_others_learn() {
+    let exchange = CountExchange::new(1);
+    let (one, other) = (Gateway::new("one"), Gateway::new("other"));
+    assert_eq!(one.calls(4, NOW), 4);
+    assert_eq!(other.calls(3, NOW), 3);
+    assert_eq!(one.settle(&exchange, true, NOW), 1);
+    assert_eq!(other.settle(&exchange, true, NOW), 2);
+    assert_eq!(other.calls(9, NOW + 1), 3, "10 with the 4 of the other one");
+    one.settle(&exchange, false, NOW + 2);
+    assert_eq!(one.calls(9, NOW + 3), 3, "it has not heard of those yet");
+    other.settle(&exchange, false, NOW + 4);
+    one.settle(&exchange, false, NOW + 5);
+    assert_eq!((one.calls(9, NOW + 6), other.calls(9, NOW + 6)), (0, 0));
+    // A new window is one for all.
+    let next = NOW + 60_000;
+    assert_eq!(one.calls(10, next), 10);
+    one.settle(&exchange, false, next);
+    assert_eq!(other.calls(1, next), 1);
+    other.settle(&exchange, false, next);
+    assert_eq!(other.calls(5, next), 0);
+}
+
+#[test]
+fn reports_that_are_lost_or_come_twice_change_nothing() {
+    let exchange = CountExchange::new(1);
+    let (one, other) = (Gateway::new("one"), Gateway::new("other"));
+    one.calls(4, NOW);
+    let lost = one.shared.report(false, NOW);
+    assert_eq!(lost[0].count, 4);
+    assert!(one.shared.report(false, NOW).is_empty());
+    for _ in 0..3 {
+        exchange.settle("one", true, &one.shared.report(true, NOW), NOW);
+        exchange.settle("one", false, &lost, NOW);
+    }
+    other.calls(1, NOW);
+    other.settle(&exchange, true, NOW);
+    assert_eq!(other.calls(9, NOW), 5);
+    // An exchange that has forgotten everything makes no gateway forget.
+    let exchange = CountExchange::new(2);
+    other.settle(&exchange, true, NOW);
+    assert_eq!(other.calls(9, NOW), 0);
+    one.settle(&exchange, true, NOW);
+    assert_eq!(one.calls(9, NOW), 0);
+}
+
+#[test]
+fn sliding_windows_carry_what_others_have_counted() {
+    let exchange = CountExchange::new(1);
+    let (one, other) = (Gateway::new("one"), Gateway::new("other"));
+    let sliding = WindowLimit {
+        window: Window::Sliding { length_ms: 60_000 },
+        limit: 10,
+    };
+    for gateway in [&one, &other] {
+        assert_eq!((0..5).filter(|_| gateway.call(7, sliding, NOW)).count(), 5);
+        gateway.settle(&exchange, true, NOW);
+    }
+    one.settle(&exchange, false, NOW);
+    assert!(!one.call(7, sliding, NOW + 1) && !other.call(7, sliding, NOW + 1));
+    // Half of the window before counts in the middle of the next one.
+    let mut state = [WindowState::default()];
+    let middle = NOW + 90_000;
+    assert_eq!(
+        one.counters.peek(7, &[sliding], middle, &mut state),
+        Verdict::Allowed
+    );
+    assert_eq!(state[0].remaining, 5);
+}
+
+#[test]
+fn gateways_without_contact_have_shares() {
+    let exchange = CountExchange::new(1);
+    let (one, other) = (Gateway::new("one"), Gateway::new("other"));
+    one.calls(2, NOW);
+    for gateway in [&one, &other, &one] {
+        gateway.settle(&exchange, true, NOW);
+    }
+    one.shared.set_contact(Some(3));
+    assert_eq!(one.calls(20, NOW), 8, "it goes on with what it knows");
+    let next = NOW + 60_000;
+    assert_eq!(one.calls(20, next), 4, "a third, rounded up");
+    other.calls(3, next);
+    other.settle(&exchange, false, next);
+    // It was silent for so long that it was forgotten; what it has counted was not.
+    let later = next + 55_000;
+    exchange.settle("third", true, &[], NOW + 90_000);
+    // There is contact again: what was assumed gives way to what is known.
+    one.shared.set_contact(None);
+    one.settle(&exchange, true, later);
+    assert_eq!(one.calls(20, later), 3);
+}
+
+#[test]
+fn counts_of_before_a_restart_are_not_counted_twice() {
+    let exchange = CountExchange::new(1);
+    let old = Gateway::new("old");
+    old.calls(6, NOW);
+    old.settle(&exchange, true, NOW);
+    let mut new = Gateway::new("new");
+    new.counters = old.counters.clone();
+    assert_eq!(new.calls(1, NOW + 10), 1);
+    new.settle(&exchange, true, NOW + 11);
+    assert_eq!(new.calls(9, NOW + 12), 3);
+}
+
+#[test]
+fn windows_that_are_over_are_forgotten() {
+    let exchange = CountExchange::new(1);
+    let one = Gateway::new("one");
+    for key in 0..100 {
+        one.call(key, MINUTE, NOW);
+    }
+    one.settle(&exchange, true, NOW);
+    assert_eq!(exchange.windows(), 100);
+    assert!(one.shared.is_open());
+    assert!(one.shared.report(true, NOW + 60_000).is_empty());
+    assert!(!one.shared.is_open() && one.shared.has_counted());
+    exchange.settle("one", false, &[], NOW + 121_000);
+    assert_eq!(exchange.windows(), 0);
+    let settlement = exchange.settle("other", true, &[], NOW + 130_000);
+    assert_eq!(settlement.gateways, 1, "the first one is silent");
+}
+
+#[test]
+fn windows_of_one_key_and_those_that_begin_with_a_call() {
+    let one = Gateway::new("one");
+    let limits = [
+        MINUTE,
+        WindowLimit {
+            window: Window::Hour,
+            limit: 100,
+        },
+        WindowLimit {
+            window: Window::FromFirst { length_ms: 1_000 },
+            limit: 100,
+        },
+    ];
+    let mut named = 0;
+    for _ in 0..2 {
+        one.shared.note(&one.counters, 7, &limits, NOW, || {
+            named += 1;
+            7
+        });
+    }
+    assert_eq!(named, 1);
+    let mut counts = one.shared.report(false, NOW);
+    counts.sort_by_key(|it| it.until_ms);
+    assert_eq!(counts.len(), 2);
+    assert_ne!(counts[0].window.0, counts[1].window.0);
+    assert!(counts.iter().all(|it| it.count == 2));
+}

@@ -11,6 +11,8 @@ import { stringify } from '../src/yaml'
 import { contrast } from '../src/api/portals'
 import { EVENTS } from '../src/api/webhooks'
 import { placeOf } from '../src/documents'
+import { overlapText } from '../src/form/put'
+import { nameFor } from '../src/pages/quick-start'
 import type { Json, Schema } from '../src/api/types'
 
 const schema = JSON.parse(readFileSync('../docs/schema/weir.schema.json', 'utf8')) as Schema
@@ -139,4 +141,12 @@ test('the contrast of colours is that of the guidelines', () => {
   expect(contrast('#000000', '#ffffff')).toBeCloseTo(21)
   expect(contrast('#777777', '#ffffff')).toBeCloseTo(4.48, 2)
   expect(contrast('red', '#ffffff')).toBeNull()
+})
+
+test('what answers at a path is named by it', () => {
+  for (const [path, name] of [['/orders', 'orders'], ['/Orders/v1/', 'orders-v1'], ['/', 'first'], ['/ä%20', '20']]) expect(nameFor(path ?? '')).toBe(name)
+})
+
+test('what two people have changed is named with its value', () => {
+  expect(overlapText([{ path: 'price', theirs: '1 €' }, { path: 'labels', theirs: undefined }])).toContain('price (now "1 €"), labels (now left out)')
 })

@@ -43,8 +43,9 @@ export default function Attention() {
   if (items.length === 0) {
     return (
       <section className="card" aria-label="To look at">
-        <p className="row muted">
-          <span className="dot good" /> No alert, no unhealthy target, no certificate that ends soon, and no request that waits.
+        <p className="row nowrap muted">
+          <span className="dot good" />
+          <span>No alert, no unhealthy target, no certificate that ends soon, and no request that waits.</span>
         </p>
       </section>
     )

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, lazy, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { type Query, type Rule, conditionText, groupName, metricTitle, rulePath, useAlerts, useDefinition, useNumbers } from '../../api/analytics'
-import { call, get } from '../../api/client'
+import { ApiError, call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import { EntityEditor, type SendOptions } from '../../form/entity-editor'
@@ -46,7 +46,9 @@ export default function EditAlert() {
       crumbs={CRUMBS}
       calls={[isNew ? { about: 'Make it', method: 'POST', path: ALL, body: base } : { about: 'Save it', method: 'PUT', path: rulePath(id), body: base }]}
     >
-      {rules.error && rules.data === undefined ? (
+      {rules.error instanceof ApiError && rules.error.status === 404 ? (
+        <p className="note">Analytics are off. Alerts are rules over them: start Weir with a folder, as in weir run --data /var/lib/weir.</p>
+      ) : rules.error && rules.data === undefined ? (
         <Failure error={rules.error} onRetry={() => void rules.refetch()} />
       ) : !isNew && rules.isLoading ? (
         <div className="skeleton tall" aria-busy="true" />

@@ -61,7 +61,9 @@ export default function Alerts() {
   const definition = useDefinition()
   const [doomed, setDoomed] = useState<Rule[] | null>(null)
   const shownColumns = useMemo(() => columns(Object.fromEntries((definition.data?.metrics ?? []).map((it) => [it.name, it.unit]))), [definition.data])
-  const refused = useRight('alerts:write')
+  const isOff = alerts.error instanceof ApiError && alerts.error.status === 404
+  const right = useRight('alerts:write')
+  const refused = isOff ? 'Analytics are off: start Weir with a folder for them.' : right
   const change = async (rules: Rule[], done: string, send: (rule: Rule) => Promise<unknown>) => {
     try {
       for (const rule of rules) await send(rule)
@@ -75,7 +77,6 @@ export default function Alerts() {
     const { alerts: _, id: __, ...body } = rule
     return call('PUT', rulePath(rule.id), { body: { ...body, ...more } })
   }
-  const isOff = alerts.error instanceof ApiError && alerts.error.status === 404
   return (
     <Page
       title="Alerts"

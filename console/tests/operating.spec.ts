@@ -70,6 +70,27 @@ test('an OpenAPI document is previewed and imported', async ({ page, weir }) => 
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('pet-shop')
 })
 
+test('a weir.yaml is previewed and imported in one commit; what is wrong with it is named', async ({ page, filled }) => {
+  await open(page, filled, '/import')
+  const text = page.getByRole('textbox', { name: 'OpenAPI document, as YAML or JSON' })
+  await text.fill('weir: 1\nservices:\n  - {url: "http://127.0.0.1:9"}\n')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await expect(page.getByRole('alert')).toContainText('services[0].name')
+  await text.fill('weir: 1\nservices:\n  - {name: new, url: "http://127.0.0.1:9", routes: [{name: new, paths: [/new]}]}\nconsumers:\n  - {name: alice, group: partners}\n')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  const preview = page.getByRole('status', { name: 'Preview' })
+  await expect(preview).toContainText('2 documents in one commit')
+  await expect(preview).toContainText('services/new')
+  await expect(preview).toContainText('consumers/alice')
+  const commits = async () => (await filled.good<{ items: unknown[] }>('GET', '/api/v1/history')).items.length
+  const before = await commits()
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await expect(page.getByText('2 documents are imported')).toBeVisible()
+  await expect(page).toHaveURL(/\/history\/\d+$/)
+  expect(await commits()).toBe(before + 1)
+  expect(await filled.read('consumers', 'alice')).toMatchObject({ group: 'partners' })
+})
+
 test('twenty thousand routes: usable in a second, searched as you type', async ({ page }) => {
   test.setTimeout(300_000)
   const weir = new Weir()

@@ -4,10 +4,21 @@ import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { call } from '../api/client'
 import { useRight } from '../api/rights'
+import type { Json } from '../api/types'
+import { isSame } from '../form/path'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { countText } from '../ui/time'
 import { toast } from '../ui/toast'
+
+/** Told by its first field; the library that reads it is loaded when it is needed. */
+const isWeirFile = (text: string): boolean => /^\s*["']?weir["']?\s*:/m.test(text)
+
+/** What a `weir.yaml` would make of the documents. */
+interface WeirReport {
+  revision: number | null
+  changes: { kind: string; name: string; before?: Json; after?: Json }[]
+}
 
 interface Report {
   service: string
@@ -31,6 +42,8 @@ export default function Import() {
   const [name, setName] = useState('')
   const [url, setUrl] = useState('')
   const [report, setReport] = useState<Report | null>(null)
+  const [documents, setDocuments] = useState<WeirReport | null>(null)
+  const isWeir = isWeirFile(text)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const [, go] = useLocation()
@@ -41,7 +54,29 @@ export default function Import() {
     edition.current += 1
     change()
     setReport(null)
+    setDocuments(null)
     setError(null)
+  }
+  const sendWeir = async (isDry: boolean) => {
+    setBusy(true)
+    setError(null)
+    const asked = edition.current
+    try {
+      const { changesOf } = await import('./import-weir')
+      const changes = changesOf(text)
+      const answer = await call<WeirReport>('POST', '/api/v1/changes', { body: { changes }, headers: { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': isDry ? undefined : encodeURIComponent('Import of a weir.yaml') } })
+      if (isDry) {
+        if (asked === edition.current) setDocuments(answer.data)
+      } else {
+        toast(`${countText(changes.length, 'document is', 'documents are')} imported`)
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        go(answer.data.revision === null ? '/history' : `/history/${answer.data.revision}`)
+      }
+    } catch (wrong) {
+      setDocuments(null)
+      setError(wrong)
+    }
+    setBusy(false)
   }
   const send = async (isDry: boolean) => {
     setBusy(true)
@@ -69,7 +104,7 @@ export default function Import() {
   return (
     <Page
       title="Import"
-      about="An OpenAPI document becomes a service with a route for each operation. Imported again, it changes what has changed; plugins that you added stay."
+      about="An OpenAPI document becomes a service with a route for each operation; imported again, it changes what has changed, and plugins that you added stay. The documents of a weir.yaml are stored in one commit."
       calls={[
         {
           about: 'Import an OpenAPI document',
@@ -78,13 +113,14 @@ export default function Import() {
           headers: { 'Weir-Dry-Run': 'true' },
           command: 'weir import openapi.yaml',
         },
+        { about: 'Store several documents in one commit', method: 'POST', path: '/api/v1/changes', headers: { 'Weir-Dry-Run': 'true' }, body: { changes: [{ kind: 'services', name: 'orders', value: { name: 'orders', url: 'http://127.0.0.1:1980' } }] } },
       ]}
       actions={
         <>
-          <Button refused={text.trim() === '' ? 'There is no document yet.' : null} isBusy={isBusy} onPress={() => void send(true)}>
+          <Button refused={text.trim() === '' ? 'There is no document yet.' : null} isBusy={isBusy} onPress={() => void (isWeir ? sendWeir(true) : send(true))}>
             Preview
           </Button>
-          <Button look="primary" refused={refused ?? (report === null ? 'Look at the preview first.' : null)} isBusy={isBusy} onPress={() => void send(false)}>
+          <Button look="primary" refused={refused ?? (report === null && documents === null ? 'Look at the preview first.' : null)} isBusy={isBusy} onPress={() => void (isWeir ? sendWeir(false) : send(false))}>
             Import
           </Button>
         </>
@@ -92,6 +128,7 @@ export default function Import() {
     >
       {error !== null && <Failure error={error} />}
       {report !== null && <ReportCard report={report} />}
+      {documents !== null && <Documents report={documents} />}
       <div className="two-columns">
         <section className="card" aria-label="Document">
           <div className="head2">
@@ -118,13 +155,14 @@ export default function Import() {
             className="input mono"
             rows={22}
             aria-label="OpenAPI document, as YAML or JSON"
-            placeholder="Paste an OpenAPI document here: 3.x or 2.0, YAML or JSON"
+            placeholder="Paste an OpenAPI document (3.x or 2.0) or a weir.yaml here, as YAML or JSON"
             spellCheck={false}
             value={text}
             onChange={(event) => edit(() => setText(event.target.value))}
           />
         </section>
-        <section className="card" aria-label="Options">
+        {!isWeir && (
+          <section className="card" aria-label="Options">
           <h2>Where it goes</h2>
           <div className="field">
             <label htmlFor="import-name">Service name</label>
@@ -135,6 +173,7 @@ export default function Import() {
             <input id="import-url" className="input" value={url} placeholder="from the first server" onChange={(event) => edit(() => setUrl(event.target.value))} />
           </div>
         </section>
+        )}
       </div>
     </Page>
   )
@@ -156,6 +195,33 @@ function ReportCard({ report }: { report: Report }) {
           <span className={`badge ${tone}`}>{change}</span>
           <span>{countText(names.length, 'route', 'routes')}</span>
           <span className="muted clip">{names.slice(0, 8).join(', ')}</span>
+        </div>
+      ))}
+    </section>
+  )
+}
+
+/** The documents of a file, by what would become of each. */
+function Documents({ report }: { report: WeirReport }) {
+  const isNone = (it: Json | undefined) => it === undefined || it === null
+  const parts: [string, WeirReport['changes'], string][] = [
+    ['created', report.changes.filter((it) => isNone(it.before)), 'good'],
+    ['changed', report.changes.filter((it) => !isNone(it.before) && !isSame(it.before, it.after)), 'accent'],
+    ['as it is', report.changes.filter((it) => !isNone(it.before) && isSame(it.before, it.after)), ''],
+  ]
+  return (
+    <section className="card" aria-label="Preview" role="status">
+      <h2>{countText(report.changes.length, 'document', 'documents')} in one commit</h2>
+      {parts.map(([change, found, tone]) => (
+        <div key={change} className="row">
+          <span className={`badge ${tone}`}>{change}</span>
+          <span>{countText(found.length, 'document', 'documents')}</span>
+          <span className="muted clip">
+            {found
+              .slice(0, 8)
+              .map((it) => `${it.kind}/${it.name}`)
+              .join(', ')}
+          </span>
         </div>
       ))}
     </section>

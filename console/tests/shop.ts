@@ -83,7 +83,7 @@ export const portalTest = base.extend<{ shop: Shop }>({
   shop: async ({ weir }, use) => {
     await weir.stop()
     const mail = await mailbox()
-    await weir.start(['--data', `${weir.folder}/portal`, '--analytics-interval', '1', '--portal', '127.0.0.1:0', '--smtp', mail.url, '--mail-from', 'portal@example.com'])
+    await weir.start(['--data', `${weir.folder}/portal`, '--analytics-interval', '1', '--portal', '127.0.0.1:0', '--smtp', mail.url, '--mail-from', 'portal@example.com', '--portal-webhook-allow', '127.0.0.0/8'])
     const backend = await upstream('{"orders":[]}')
     const shop = new Shop(weir, backend.url)
     shop.mail = mail

@@ -5,6 +5,7 @@ import { Link, Route, Switch, useLocation } from 'wouter'
 import { isDark, setTheme, useTheme } from '../shell/theme'
 import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
+import { Bell } from './bell'
 import { queries, useMe, usePortal } from './data'
 import { Loading, Page } from './frame'
 
@@ -19,10 +20,11 @@ const Confirm = lazy(() => import('./pages/entry').then((it) => ({ default: it.C
 const Reset = lazy(() => import('./pages/entry').then((it) => ({ default: it.Reset })))
 const Invitation = lazy(() => import('./pages/entry').then((it) => ({ default: it.Invitation })))
 const Apps = lazy(() => import('./pages/apps'))
-const AppPage = lazy(() => import('./pages/apps').then((it) => ({ default: it.AppPage })))
+const AppPage = lazy(() => import('./pages/app'))
+const Notices = lazy(() => import('./pages/notices'))
 const Subscribe = lazy(() => import('./pages/subscribe'))
 const Account = lazy(() => import('./pages/account'))
-const Teams = lazy(() => import('./pages/account').then((it) => ({ default: it.Teams })))
+const Teams = lazy(() => import('./pages/teams'))
 
 export function App() {
   return (
@@ -53,6 +55,7 @@ function Frame() {
           <Route path="/invitation" component={Invitation} />
           <Route path="/account" component={Account} />
           <Route path="/teams" component={Teams} />
+          <Route path="/notices" component={Notices} />
           <Route path="/apps" component={Apps} />
           <Route path="/apps/:app">{({ app }) => <AppPage name={app} tab="" />}</Route>
           <Route path="/apps/:app/:tab">{({ app, tab }) => <AppPage name={app} tab={tab} />}</Route>
@@ -62,7 +65,7 @@ function Frame() {
           <Route path="/apis/:api/:version/*">{(params) => <Api api={params.api} version={params.version} rest={params['*'] ?? ''} />}</Route>
           <Route path="/pages/:page">{({ page }) => <TextPage name={page} />}</Route>
           <Route>
-            <Page title="Nothing here">
+            <Page title="Nothing here" isSlim>
               <p>
                 There is no such page. <Link href="/apis">All APIs</Link>
               </p>
@@ -86,7 +89,7 @@ function Top() {
   return (
     <header className="top">
       <Link href="/" className="brand">
-        <img src="/ui/icon.svg" alt="" /> {portal.data?.title ?? 'Developer portal'}
+        <img src={portal.data?.logo ?? '/ui/icon.svg'} alt="" /> <span className="clip">{portal.data?.title ?? 'Developer portal'}</span>
       </Link>
       <nav aria-label="Portal" className="row menu">
         <Link href="/apis" className="item" aria-current={isAt('/apis')}>
@@ -108,23 +111,30 @@ function Top() {
           </Link>
         ))}
       </nav>
-      <form
-        role="search"
-        className="search"
-        onSubmit={(event) => {
-          event.preventDefault()
-          go(`/search?q=${encodeURIComponent(words)}`)
-        }}
-      >
-        <Icon name="search" />
-        <input className="input" type="search" aria-label="Search APIs and operations" placeholder="Search" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
-      </form>
-      <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
-      {me.data && (
-        <Link href={me.data.id ? '/account' : '/login'} className="button small">
-          {me.data.id ? me.data.name : 'Sign in'}
+      <div className="row tail">
+        <form
+          role="search"
+          className="search"
+          onSubmit={(event) => {
+            event.preventDefault()
+            go(`/search?q=${encodeURIComponent(words)}`)
+          }}
+        >
+          <Icon name="search" />
+          <input className="input" type="search" aria-label="Search APIs and operations" placeholder="Search" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
+        </form>
+        <Link href="/search" className="button icon quiet to-search" aria-label="Search">
+          <Icon name="search" />
         </Link>
-      )}
+        <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
+        {me.data?.id && <Bell />}
+        {me.data && (
+          <Link href={me.data.id ? '/account' : '/login'} className="button small who" aria-label={me.data.id ? me.data.name : 'Sign in'}>
+            <Icon name="person" />
+            <span className="clip">{me.data.id ? me.data.name : 'Sign in'}</span>
+          </Link>
+        )}
+      </div>
     </header>
   )
 }
@@ -135,17 +145,19 @@ function Bottom() {
   if (links.length === 0) return null
   return (
     <footer className="bottom">
-      {links.map((it) =>
-        it.to.startsWith('/') ? (
-          <Link key={it.to} href={it.to}>
-            {it.title}
-          </Link>
-        ) : (
-          <a key={it.to} href={it.to} rel="noopener noreferrer">
-            {it.title}
-          </a>
-        ),
-      )}
+      <div>
+        {links.map((it) =>
+          it.to.startsWith('/') ? (
+            <Link key={it.to} href={it.to}>
+              {it.title}
+            </Link>
+          ) : (
+            <a key={it.to} href={it.to} rel="noopener noreferrer">
+              {it.title}
+            </a>
+          ),
+        )}
+      </div>
     </footer>
   )
 }

@@ -28,6 +28,9 @@ export type Calls = Schemas['CallList']
 export type Team = Schemas['TeamLine']
 export type TeamList = Schemas['TeamList']
 export type Sessions = Schemas['SessionList']
+export type Notices = Schemas['NoticeList']
+export type Webhook = Schemas['WebhookLine']
+export type Deliveries = Schemas['DeliveryList']
 
 export const BASE = '/portal/v1'
 

@@ -6,21 +6,37 @@ import { Failure } from '../shell/page'
 import { ButtonLink } from '../ui/button'
 import { usePortal } from './data'
 
-export function Page({ title, about, actions, children }: { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+interface Props {
+  title: string
+  about?: ReactNode
+  /** Stands before the title. */
+  mark?: ReactNode
+  actions?: ReactNode
+  /** A form or a few words: a narrow column in the middle. */
+  isSlim?: boolean
+  /** What stands in place of the title, if the page has a head of its own. */
+  head?: ReactNode
+  children: ReactNode
+}
+
+export function Page({ title, about, mark, actions, isSlim = false, head, children }: Props) {
   const portal = usePortal()
   const name = portal.data?.title
   useEffect(() => {
     document.title = name === undefined || name === title ? title : `${title} · ${name}`
   }, [title, name])
   return (
-    <main id="page" className="page" tabIndex={-1}>
-      <div className="head">
-        <div className="titles">
-          <h1>{title}</h1>
-          {about && <div className="muted">{about}</div>}
+    <main id="page" className={isSlim ? 'page slim' : 'page'} tabIndex={-1}>
+      {head ?? (
+        <div className="head">
+          {mark}
+          <div className="titles">
+            <h1>{title}</h1>
+            {about && <div className="muted">{about}</div>}
+          </div>
+          {actions && <div className="row">{actions}</div>}
         </div>
-        {actions && <div className="row">{actions}</div>}
-      </div>
+      )}
       {children}
     </main>
   )
@@ -32,7 +48,7 @@ export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => vo
   if (!(error instanceof ApiError) || error.status !== 401) return <Broken error={error} onRetry={onRetry} />
   const to = `/login?to=${encodeURIComponent(location + window.location.search)}`
   return (
-    <Page title="Sign in first">
+    <Page title="Sign in first" isSlim>
       <p>This page is for those who have an account here.</p>
       <div className="row">
         <ButtonLink to={to} look="primary">
@@ -48,13 +64,13 @@ export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => vo
 export function Broken({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (error instanceof ApiError && error.status === 404) {
     return (
-      <Page title="Nothing here">
+      <Page title="Nothing here" isSlim>
         <p>This page does not exist, or it is not shown to you. Sign in if you have an account.</p>
       </Page>
     )
   }
   return (
-    <Page title="This page cannot be shown">
+    <Page title="This page cannot be shown" isSlim>
       <Failure error={error} onRetry={onRetry} />
     </Page>
   )

@@ -9,12 +9,12 @@ export const limitText = (limit: { count: number; per: string }) => `${countText
 
 export function Plans({ version }: { version: VersionDetail }) {
   return (
-    <ul className="cards" aria-label="Plans">
+    <ul className="cards plans" aria-label="Plans">
       {version.plans.map((plan) => (
         <li key={plan.name} className="card">
           <PlanFacts plan={plan} />
           {plan.refused === null && (
-            <div>
+            <div className="act">
               <ButtonLink look="primary" to={`/apis/${encodeURIComponent(version.api)}/${encodeURIComponent(version.version)}/subscribe?plan=${encodeURIComponent(plan.name)}`}>
                 Subscribe to {plan.title}
               </ButtonLink>
@@ -29,9 +29,9 @@ export function Plans({ version }: { version: VersionDetail }) {
 export function PlanFacts({ plan }: { plan: Plan }) {
   return (
     <>
-      <div className="row between">
+      <div>
         <h2>{plan.title}</h2>
-        {plan.price && <span className="badge accent">{plan.price}</span>}
+        {plan.price && <p className="price">{plan.price}</p>}
       </div>
       {plan.description.length > 0 && <Text nodes={plan.description} />}
       <ul className="stack tight facts">

@@ -9,7 +9,7 @@ export function Text({ nodes }: { nodes: TextNode[] }) {
 
 const Children = ({ node }: { node: TextNode }) => <>{node.children?.map((it, index) => <Block key={index} node={it} />)}</>
 
-function slug(node: TextNode): string {
+export function slug(node: TextNode): string {
   const words = (it: TextNode): string => (it.text ?? '') + (it.children?.map(words).join('') ?? '')
   return words(node).toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-')
 }

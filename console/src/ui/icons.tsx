@@ -14,6 +14,7 @@ const shapes = {
   code: <path d="m8 7-5 5 5 5m8-10 5 5-5 5" />,
   columns: <path d="M4 5h16v14H4zM10 5v14M15 5v14" />,
   person: <path d="M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8ZM4 20c0-4 3.500-6 8-6s8 2 8 6" />,
+  bell: <path d="M6 16V11a6 6 0 1 1 12 0v5l2 2H4l2-2Zm4 5h4" />,
   trash: <path d="M4 7h16M9 7V4h6v3m-8 0 1 13h8l1-13" />,
   chevron: <path d="m9 6 6 6-6 6" />,
   download: <path d="M12 4v11m-4-4 4 4 4-4M4 20h16" />,

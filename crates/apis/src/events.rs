@@ -230,6 +230,57 @@ fn of_plan(before: Option<&Plan>, after: Option<&Plan>) -> Vec<Event> {
     vec![event]
 }
 
+/// What developers may know of an event that concerns an application of theirs; `None`: it is not for them. Who of the
+/// provider has done it, and hashes of the inside, are left out.
+pub fn for_application(event: &Event) -> Option<Event> {
+    const ABOUT: [&str; 14] = [
+        "publication",
+        "api",
+        "version",
+        "environment",
+        "product",
+        "plan",
+        "application",
+        "subscription",
+        "credential",
+        "prefix",
+        "days",
+        "ends",
+        "sunset",
+        "webhook",
+    ];
+    let is_theirs = event.kind.starts_with("subscription.") || event.kind.starts_with("credential.");
+    let is_of_api = matches!(
+        event.kind.as_str(),
+        "publication.published"
+            | "publication.deprecated"
+            | "publication.undeprecated"
+            | "publication.retired"
+    );
+    let about = event.about.iter().filter(|(name, _)| ABOUT.contains(name));
+    (is_theirs || is_of_api).then(|| Event {
+        kind: event.kind.clone(),
+        about: about.map(|(name, value)| (*name, value.clone())).collect(),
+        note: match is_theirs {
+            true => event.note.clone(),
+            false => String::new(),
+        },
+    })
+}
+
+/// What the people behind an application read of an event in their portal: a title and a text; `None`: nothing.
+pub fn notice_to_application(event: &Event) -> Option<(String, String)> {
+    let told = match event.kind.as_str() {
+        "credential.created" => ("A key was made", "is good from now on"),
+        "credential.rotated" => ("A key was replaced", "takes the place of another one"),
+        "credential.revoked" => ("A key was revoked", "is good no longer"),
+        _ => return mail_to_application(event),
+    };
+    let (title, what) = told;
+    let text = format!("The key {}… for {} {what}.", event.get("prefix"), target(event));
+    Some((title.to_owned(), text))
+}
+
 /// A mail to the people behind an application: its subject and its text; `None`: they get no mail about this.
 pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
     let api = target(event);
@@ -487,6 +538,46 @@ mod tests {
         ] {
             assert_eq!(kinds(key, before, after), expected, "{key}");
         }
+    }
+
+    /// Approvals, canaries and the names of operators are none of the developers' business.
+    #[test]
+    fn developers_hear_of_what_concerns_them() {
+        for (kind, is_told, note) in [
+            ("subscription.rejected", true, "why"),
+            ("credential.revoked", true, "why"),
+            ("publication.deprecated", true, ""),
+            ("publication.canary-started", false, ""),
+            ("publication.rolled-back", false, ""),
+            ("approval.requested", false, ""),
+            ("plan.published", false, ""),
+            ("developer.registered", false, ""),
+        ] {
+            let event = Event {
+                note: "why".to_owned(),
+                ..Event::new(kind)
+                    .of_publication("pets/1/test")
+                    .with("by", "root")
+                    .with("hash", "abc")
+            };
+            let found = for_application(&event);
+            assert_eq!(found.is_some(), is_told, "{kind}");
+            if let Some(found) = found {
+                assert_eq!(
+                    (found.get("by"), found.get("hash"), found.get("api")),
+                    ("", "", "pets")
+                );
+                assert_eq!(found.note, note, "{kind}");
+            }
+        }
+        let revoked = Event::new("credential.revoked")
+            .of_publication("pets/1/test")
+            .with("prefix", "abcd");
+        let (title, text) = notice_to_application(&revoked).expect("a notice");
+        assert_eq!(
+            (title.as_str(), text.as_str()),
+            ("A key was revoked", "The key abcd… for pets 1 is good no longer.")
+        );
     }
 
     #[test]

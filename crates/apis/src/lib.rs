@@ -30,6 +30,7 @@ pub mod export;
 pub mod hash;
 pub mod import;
 pub mod lint;
+pub mod logo;
 pub mod naming;
 pub mod portal;
 pub mod postman;

@@ -1,7 +1,7 @@
 //! Whether a portal and its pages are good: names, hosts, links, and colours that people can read.
 
 use crate::entities::{Colours, Link, Page, Portal, Theme};
-use crate::naming;
+use crate::{logo, naming};
 
 /// The least contrast between text and what is behind it (WCAG 2.2, 1.4.3).
 pub const LEAST_CONTRAST: f64 = 4.5;
@@ -145,6 +145,7 @@ fn link_fault(place: String, link: &Link) -> Option<Fault> {
 /// What is wrong with a portal. `others` are those that are there beside it.
 pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<Fault> {
     let mut faults = theme_faults(&portal.theme);
+    faults.extend(logo::fault(&portal.logo).map(|message| ("logo".to_owned(), message)));
     let is_url = |it: &str| it.starts_with("https://") || it.starts_with("http://");
     if !portal.url.is_empty() && !is_url(&portal.url) {
         let message = format!(

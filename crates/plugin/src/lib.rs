@@ -68,8 +68,8 @@ pub use log::{
     LogGrpc, LogHttp, LogKafka, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
 pub use plugin::{
-    BuildContext, CredentialIndexes, CredentialKind, Destinations, Filter, IndexSlot, KeptCounts, Outcome,
-    Phases, Plugin, Registry, parse_config,
+    BuildContext, ConsumerCount, CountWindow, Counted, CredentialIndexes, CredentialKind, Destinations,
+    Filter, IndexSlot, KeptCounts, Outcome, Phases, Plugin, Registry, parse_config,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisAnswer, RedisCall, RedisCommand, RedisPublisher, RedisScript,

@@ -32,6 +32,49 @@ pub trait KeptCounts: Send + Sync {
     /// # Errors
     /// Why that cannot be read.
     fn import(&self, bytes: &[u8], now_ms: u64) -> Result<(), &'static str>;
+
+    /// What a limit that counts by consumers has counted of one of them in a window; `None`: it does not count so.
+    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<Counted> {
+        let _ = (of, now_ms);
+        None
+    }
+}
+
+/// How a count stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Calls in the window that is open.
+    pub used: u64,
+    /// Milliseconds until it ends.
+    pub reset_ms: u64,
+}
+
+/// A count of the calls of a consumer.
+#[derive(Debug, Clone, Copy)]
+pub struct ConsumerCount<'c> {
+    /// The name of the limit: its scope, or the id of its instance.
+    pub limit: &'c str,
+    /// The consumer's id.
+    pub consumer: &'c str,
+    /// The window.
+    pub window: CountWindow,
+}
+
+/// A window in which calls are counted, as a limit's `per` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountWindow {
+    /// A second.
+    Second,
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+    /// A day in UTC.
+    Day,
+    /// A month in UTC.
+    Month,
+    /// So many seconds from the first call on.
+    Seconds(u64),
 }
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.

@@ -1,8 +1,9 @@
 //! Counts of limits that outlive a restart: those of windows that go on for a minute and more.
 
+use crate::rate_key::{CountBy, RateKey};
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_flow::rate_limit::{Counters, Limiter};
-use weir_plugin::KeptCounts;
+use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
+use weir_plugin::{ConsumerCount, CountWindow, Counted, KeptCounts};
 
 /// Windows that go on for less are not worth it: they are over before the gateway is back.
 const LEAST_MS: u64 = 60_000;
@@ -47,5 +48,35 @@ impl KeptCounts for KeptLimiter {
             _counters: counters,
         });
         Ok(())
+    }
+
+    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<Counted> {
+        let window = window(of.window);
+        // The limits without a key of their own are the first group of a configuration.
+        let key = RateKey::new(of.limit, 0, CountBy::Consumer).key_of_consumer(of.consumer);
+        let counters = self.limiter.counters(of.limit);
+        let limit = WindowLimit {
+            limit: u64::MAX,
+            window,
+        };
+        let mut state = [WindowState::default()];
+        let _passes = counters.peek(key, &[limit], now_ms, &mut state);
+        Some(Counted {
+            used: counters.used(key, window, now_ms),
+            reset_ms: state[0].reset_ms,
+        })
+    }
+}
+
+fn window(of: CountWindow) -> Window {
+    match of {
+        CountWindow::Second => Window::Second,
+        CountWindow::Minute => Window::Minute,
+        CountWindow::Hour => Window::Hour,
+        CountWindow::Day => Window::Day,
+        CountWindow::Month => Window::Month,
+        CountWindow::Seconds(seconds) => Window::FromFirst {
+            length_ms: seconds.saturating_mul(1_000),
+        },
     }
 }

@@ -297,6 +297,11 @@ impl RateKey {
         self.by.with_value(exchange, make)
     }
 
+    /// The key of the counters of a consumer, by its id.
+    pub(crate) fn key_of_consumer(&self, id: &str) -> u128 {
+        self.key_of(b'c', id.as_bytes())
+    }
+
     /// The key of the counters of an address.
     pub(crate) fn key_of_address(&self, address: IpAddr) -> u128 {
         with_address(address, |kind, value| self.key_of(kind, value))

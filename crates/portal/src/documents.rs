@@ -16,7 +16,8 @@ const PREFIX: &str = "apis/";
 /// For how long an answer waits until what was just written is known.
 const CATCH_UP: Duration = Duration::from_secs(2);
 /// Kinds that change often and of which no catalogue is made.
-const BUSY: [&str; 4] = [
+const BUSY: [&str; 5] = [
+    "apis/webhooks/",
     "apis/subscriptions/",
     "apis/credentials/",
     "apis/applications/",

@@ -28,11 +28,12 @@ mod shell;
 mod state;
 mod turns;
 mod viewer;
-mod yaml;
+pub mod yaml;
 
 use weir_control::developers as people;
 
 pub use catalogue::GatewayOf;
 pub use entry::router;
+pub use state::CountedIn;
 pub use state::{Listening, Mail, Options, Portals, Post};
 pub use viewer::Viewer;

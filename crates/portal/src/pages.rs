@@ -34,6 +34,8 @@ const HEADERS: [(HeaderName, &str); 3] = [
 pub fn router(portals: &Arc<Portals>) -> Router {
     Router::new()
         .route("/theme.css", get(theme))
+        .route("/logos/portal", get(portal_logo))
+        .route("/logos/apis/{api}", get(api_logo))
         .route("/ui/{*path}", get(file))
         .route("/.well-known/api-catalog", get(api_catalog))
         .route("/sitemap.xml", get(sitemap))
@@ -218,6 +220,38 @@ async fn theme(Extension(visit): Extension<Visit>) -> Response {
         (header::CACHE_CONTROL, "no-cache"),
     ];
     (HEADERS, kind, css).into_response()
+}
+
+async fn portal_logo(Extension(visit): Extension<Visit>) -> Response {
+    logo_answer(&visit.portal.logo)
+}
+
+async fn api_logo(
+    State(portals): State<Arc<Portals>>,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+) -> Response {
+    let catalogue = portals.catalogue().await;
+    let api = catalogue.api(&visit.portal, &visit.viewer, &name);
+    logo_answer(api.as_ref().map_or("", |it| &it.api.logo))
+}
+
+/// A logo was checked when it was written, and is checked again: documents may come from elsewhere. Opened by itself, it
+/// may do nothing.
+fn logo_answer(text: &str) -> Response {
+    let Ok(Some(logo)) = weir_apis::logo::read(text) else {
+        return (StatusCode::NOT_FOUND, HEADERS, "there is no logo\n").into_response();
+    };
+    let kind = [
+        (header::CONTENT_TYPE, logo.media),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "private, max-age=300"),
+    ];
+    (kind, logo.bytes).into_response()
 }
 
 /// The public APIs for machines (RFC 9727), for every caller.

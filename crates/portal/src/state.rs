@@ -22,7 +22,11 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_control::operational::{OperationalError, OperationalStore};
 use weir_control::outbox::Outbox;
+use weir_plugin::{ConsumerCount, Counted};
 use weir_store::{Store, StoreError};
+
+/// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
+pub type CountedIn = Arc<dyn Fn(&str, &ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
 
 /// What portals work with.
 pub struct Options {
@@ -36,6 +40,8 @@ pub struct Options {
     pub assets: Archive,
     /// The URL of the gateway of this process that serves an environment, for publications that name no other.
     pub gateway: GatewayOf,
+    /// What limits have counted.
+    pub counted: CountedIn,
     /// Whether browsers come over TLS.
     pub is_tls: bool,
     /// What is not configuration: developers, teams, sessions.
@@ -83,6 +89,7 @@ pub struct Portals {
     pub(crate) delegate: Delegate,
     pub(crate) analytics: Option<Analytics>,
     pub(crate) gateway: GatewayOf,
+    pub(crate) counted: CountedIn,
     pub(crate) shell: Shell,
     pub(crate) tries: Turns,
     pub(crate) people: People,
@@ -152,6 +159,7 @@ impl Portals {
             delegate: options.delegate,
             analytics: options.analytics,
             gateway: options.gateway,
+            counted: options.counted,
             shell: Shell::new(options.assets),
             tries: Turns::default(),
             people: People::new(options.operational, Passwords::default()),
@@ -219,6 +227,11 @@ impl Portals {
             hooks: self.documents.list("apis/hooks/"),
             portal,
         }
+    }
+
+    /// Where messages wait.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// Messages were written.

@@ -1,12 +1,21 @@
 //! How often somebody may do something in a minute.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 /// Seconds of a window.
 const WINDOW: u64 = 60;
 /// How many are counted at once. With more, the counts of earlier windows go, and then all.
 const MAX_COUNTED: usize = 20_000;
+
+/// Whom an address counts as: of IPv6 the network, because a client with one address has 2^64 of them.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(it) => IpAddr::V6((it.to_bits() >> 64 << 64).into()),
+        it => it,
+    }
+}
 
 /// Counts by who it is.
 #[derive(Debug, Default)]
@@ -42,6 +51,18 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_is_one_client() {
+        for (address, expected) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ] {
+            let found = network(address.parse().expect("an address"));
+            assert_eq!(found.to_string(), expected, "{address}");
+        }
+    }
 
     #[test]
     fn turns_come_back_with_the_next_minute() {

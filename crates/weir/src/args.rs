@@ -10,6 +10,7 @@ mod look;
 mod management;
 mod manual;
 mod outbox;
+mod portal;
 mod remote;
 mod streams;
 mod upstreams;
@@ -25,6 +26,7 @@ pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
 pub use outbox::OutboxArgs;
+pub use portal::{PortalArgs, PortalCommand};
 pub use remote::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand};
 pub use streams::StreamArgs;
 pub use upstreams::UpstreamArgs;
@@ -91,6 +93,9 @@ pub enum Command {
     /// Define, lint, compare, publish, promote, roll back and deprecate an API of a running Weir.
     #[command(after_help = api::API_EXAMPLES)]
     Api(ApiArgs),
+    /// Carry a developer portal with its pages and logo from one Weir to another, as files.
+    #[command(after_help = portal::PORTAL_EXAMPLES)]
+    Portal(PortalArgs),
     /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Rollback(args) => remote::rollback(&args),
         Command::Import(args) => remote::import(&args),
         Command::Api(args) => remote::api(&args),
+        Command::Portal(args) => remote::portal(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

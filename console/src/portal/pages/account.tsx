@@ -1,11 +1,11 @@
-// One's account and teams.
+// One's account: name, password, sessions, data.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { Time } from '../../ui/time'
-import { type Me, type Sessions, type Team, type TeamList, useMe, useRead, useWrite } from '../data'
+import { type Me, type Sessions, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
 import { Field, Form, Said } from './entry'
 
@@ -28,6 +28,7 @@ export default function Account() {
   const leave = () => void client.invalidateQueries().then(() => go('/'))
   return (
     <Page title="Account" about={`${me.data.name}, ${me.data.mail}`} actions={<Button onPress={() => out.mutate(undefined, { onSuccess: leave })}>Sign out</Button>}>
+      <div className="halves">
       <Form label="Name" onSubmit={() => rename.mutate({ name: name ?? me.data?.name ?? '' })} submit="Change the name" isBusy={rename.isPending}>
         <h2>Name</h2>
         <Field label="Your name" name="name" autoComplete="name" value={name ?? me.data.name} onChange={typeName} error={rename.error} />
@@ -45,14 +46,18 @@ export default function Account() {
       ) : (
         <p className="note">You sign in through an identity provider. To have a password as well, ask for one at the page to sign in, under “I forgot my password”.</p>
       )}
+      </div>
       <section className="stack" aria-label="Sessions">
         <h2>Sessions</h2>
         <ul className="stack tight">
-          {sessions.data.items.map((it) => (
+          {sessions.data.items.toReversed().map((it) => (
             <li key={it.id} className="card">
               <div className="row between">
-                <span>
-                  {it.address}, since <Time at={it.created} /> <span className="muted small">{it.agent.slice(0, 60)}</span>
+                <span className="grow">
+                  <strong>{browserText(it.agent)}</strong> {it.is_current && <span className="badge good">this browser</span>}
+                  <span className="muted small block" title={it.agent}>
+                    {it.address}, since <Time at={it.created} />
+                  </span>
                 </span>
                 <Button small onPress={() => end.mutate(it.id)}>
                   End
@@ -94,99 +99,14 @@ export default function Account() {
   )
 }
 
-export function Teams() {
-  const teams = useRead<TeamList>('/teams')
-  const [name, type] = useState('')
-  const make = useWrite<Team, { name: string }>('POST', () => '/teams')
-  if (teams.error) return <SignedIn error={teams.error} onRetry={() => void teams.refetch()} />
-  if (teams.data === undefined) return <Loading />
-  return (
-    <Page title="Teams" about="Applications of a team belong to all of its members. They stay when somebody leaves.">
-      {teams.data.items.map((it) => (
-        <TeamCard key={it.id} team={it} />
-      ))}
-      <Form label="New team" onSubmit={() => make.mutate({ name }, { onSuccess: () => type('') })} submit="Make a team" isBusy={make.isPending}>
-        <h2>New team</h2>
-        <Field label="Name" name="name" value={name} onChange={type} error={make.error} />
-        <Said error={make.error} fields={['name']} />
-      </Form>
-    </Page>
-  )
-}
+const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari', 'curl'] as const
+const TITLES: Record<string, string> = { Edg: 'Edge', OPR: 'Opera' }
+const SYSTEMS = [['iPhone', 'iPhone'], ['iPad', 'iPad'], ['Android', 'Android'], ['Windows', 'Windows'], ['Mac OS', 'macOS'], ['Linux', 'Linux']] as const
 
-function TeamCard({ team }: { team: Team }) {
-  const me = useMe()
-  const [mail, type] = useState('')
-  const [role, setRole] = useState('member')
-  const invite = useWrite<{ message: string }, { mail: string; role: string }>('POST', () => `/teams/${team.id}/invitations`)
-  const remove = useWrite<null, string>('DELETE', (id) => `/teams/${team.id}/members/${id}`)
-  const isOwner = team.role === 'owner'
-  return (
-    <section className="card" aria-label={team.name}>
-      <h2>{team.name}</h2>
-      <ul className="stack tight">
-        {team.members.map((it) => (
-          <li key={it.id} className="row between">
-            <span>
-              {it.name} <span className="muted small">{it.mail}</span>
-            </span>
-            <span className="row">
-              {isOwner && it.id !== me.data?.id ? (
-                <RoleOf team={team.id} member={it} />
-              ) : (
-                <span className="badge">{it.role}</span>
-              )}
-              {it.id === me.data?.id ? (
-                <Button small onPress={() => remove.mutate(it.id)}>
-                  Leave
-                </Button>
-              ) : (
-                isOwner && (
-                  <Button small look="quiet" onPress={() => remove.mutate(it.id)}>
-                    Remove {it.name}
-                  </Button>
-                )
-              )}
-            </span>
-          </li>
-        ))}
-      </ul>
-      <Said error={remove.error} />
-      {isOwner && (
-        <Form label={`Invite into ${team.name}`} onSubmit={() => invite.mutate({ mail, role }, { onSuccess: () => type('') })} submit="Invite" isBusy={invite.isPending}>
-          <Field label="Invite by mail" name="mail" type="email" value={mail} onChange={type} error={invite.error} />
-          <label className="field">
-            <span className="label">Role</span>
-            <select className="select" value={role} onChange={(event) => setRole(event.target.value)}>
-              <Roles />
-            </select>
-          </label>
-          {invite.data && <p role="status">{invite.data.message}</p>}
-          <Said error={invite.error} fields={['mail']} />
-        </Form>
-      )}
-    </section>
-  )
-}
-
-function Roles() {
-  return (
-    <>
-      <option value="viewer">viewer: sees applications</option>
-      <option value="member">member: changes them, too</option>
-      <option value="owner">owner: invites and removes, too</option>
-    </>
-  )
-}
-
-function RoleOf({ team, member }: { team: string; member: Team['members'][number] }) {
-  const change = useWrite<unknown, { role: string }>('PUT', () => `/teams/${team}/members/${member.id}`)
-  return (
-    <>
-      <select className="select narrow" aria-label={`Role of ${member.name}`} value={member.role} onChange={(event) => change.mutate({ role: event.target.value })}>
-        <Roles />
-      </select>
-      <Said error={change.error} />
-    </>
-  )
+/** What a browser calls itself, in two words. */
+export function browserText(agent: string): string {
+  const browser = BROWSERS.find((it) => agent.includes(`${it}/`))
+  const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1]
+  if (browser === undefined) return agent.slice(0, 40) || 'Unknown browser'
+  return `${TITLES[browser] ?? browser}${system === undefined ? '' : ` on ${system}`}`
 }

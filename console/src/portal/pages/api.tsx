@@ -5,7 +5,8 @@ import { Failure } from '../../shell/page'
 import { exactTime } from '../../ui/time'
 import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
 import { Broken, Loading, Page } from '../frame'
-import { Plans } from '../plans'
+import { Logo } from '../cards'
+import { Plans, limitText } from '../plans'
 import { Text } from '../text'
 
 const Operation = lazy(() => import('../reference/operation'))
@@ -41,6 +42,7 @@ function Shown({ api, version, rest }: { api: ApiDetail; version: VersionDetail;
   return (
     <Page
       title={api.title}
+      mark={<Logo title={api.title} image={api.logo} isLarge />}
       about={version.title !== api.title ? version.title : undefined}
       actions={
         <>
@@ -109,50 +111,75 @@ function Notices({ version }: { version: VersionDetail }) {
 
 function Overview({ api, version }: { api: ApiDetail; version: VersionDetail }) {
   const about = version.description.length > 0 ? version.description : api.description
+  const base = `/apis/${encodeURIComponent(api.name)}/${encodeURIComponent(version.version)}`
   return (
-    <div className="stack loose">
-      <section className="stack" aria-label="Where to call">
-        <h2>Where to call</h2>
-        <ul className="stack tight">
-          {version.places.map((it) => (
-            <li key={it.publication} className="row">
-              <span className={it.is_production ? 'badge good' : 'badge'}>{it.title}</span>
-              {it.base_url ? <code className="path">{it.base_url}</code> : <span className="muted">No address is given.</span>}
-            </li>
-          ))}
-        </ul>
-      </section>
-      {about.length > 0 && <Text nodes={about} />}
-      {version.news.length > 0 && (
-        <section className="stack" aria-label="What is new">
-          <h2>What is new</h2>
-          <Text nodes={version.news} />
-        </section>
-      )}
-      {(api.pages.length > 0 || api.links.length > 0 || api.contacts.length > 0) && (
-        <section className="stack" aria-label="More">
-          <h2>More</h2>
-          <ul className="stack tight">
-            {api.pages.map((it) => (
-              <li key={it.to}>
-                <Link href={it.to}>{it.title}</Link>
-              </li>
-            ))}
-            {api.links.map((it) => (
-              <li key={it.to}>
-                <a href={it.to} rel="noopener noreferrer">
-                  {it.title}
-                </a>
-              </li>
-            ))}
-            {api.contacts.map((it) => (
-              <li key={it} className="muted">
-                {it}
+    <div className="two">
+      <div className="stack loose">
+        {about.length > 0 ? <Text nodes={about} /> : <p className="muted">This API has no description yet. Choose an operation at the side.</p>}
+        {version.news.length > 0 && (
+          <section className="stack" aria-label="What is new">
+            <h2>What is new</h2>
+            <Text nodes={version.news} />
+          </section>
+        )}
+      </div>
+      <aside className="stack" aria-label="At a glance">
+        <section className="card" aria-label="Where to call">
+          <h2>Where to call</h2>
+          <ul className="stack">
+            {version.places.map((it) => (
+              <li key={it.publication} className="stack tight">
+                <span className="row">
+                  <span className={it.is_production ? 'badge good' : 'badge'}>{it.title}</span>
+                </span>
+                {it.base_url ? <code className="path">{it.base_url}</code> : <span className="muted">No address is given.</span>}
               </li>
             ))}
           </ul>
         </section>
-      )}
+        {version.plans.length > 0 && (
+          <section className="card" aria-label="Plans of this version">
+            <h2>Plans</h2>
+            <ul className="stack tight">
+              {version.plans.map((it) => (
+                <li key={it.name}>
+                  <strong>{it.title}</strong>
+                  <div className="muted small">{[it.price, it.limits.map(limitText).join(', ')].filter((part) => part !== '').join(' · ')}</div>
+                </li>
+              ))}
+            </ul>
+            <div>
+              <Link className="button primary" href={`${base}/plans`}>
+                Get access
+              </Link>
+            </div>
+          </section>
+        )}
+        {(api.pages.length > 0 || api.links.length > 0 || api.contacts.length > 0) && (
+          <section className="card" aria-label="More">
+            <h2>More</h2>
+            <ul className="stack tight">
+              {api.pages.map((it) => (
+                <li key={it.to}>
+                  <Link href={it.to}>{it.title}</Link>
+                </li>
+              ))}
+              {api.links.map((it) => (
+                <li key={it.to}>
+                  <a href={it.to} rel="noopener noreferrer">
+                    {it.title}
+                  </a>
+                </li>
+              ))}
+              {api.contacts.map((it) => (
+                <li key={it} className="muted">
+                  {it}
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
+      </aside>
     </div>
   )
 }
@@ -190,7 +217,9 @@ function Operations({ base, version, chosen }: { base: string; version: VersionD
   }
   return (
     <nav className="operations" aria-label="Operations" onClick={follow}>
-      <input className="input" type="search" aria-label="Filter operations" placeholder={`Filter ${version.operations.length} operations`} value={words} onChange={(event) => type(event.target.value)} />
+      <div className="seek">
+        <input className="input" type="search" aria-label="Filter operations" placeholder={`Filter ${version.operations.length} operations`} value={words} onChange={(event) => type(event.target.value)} />
+      </div>
       <a href={base} className="item" aria-current={chosen === null ? 'page' : undefined}>
         Overview
       </a>

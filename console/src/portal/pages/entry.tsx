@@ -38,13 +38,13 @@ export function Field({ label, name, value, onChange, type = 'text', about, erro
   )
 }
 
-export function Form({ label, onSubmit, children, submit, isBusy }: { label: string; onSubmit: () => void; children: ReactNode; submit: string; isBusy: boolean }) {
+export function Form({ label, onSubmit, children, submit, isBusy, isInline = false }: { label: string; onSubmit: () => void; children: ReactNode; submit: string; isBusy: boolean; isInline?: boolean }) {
   const send = (event: FormEvent) => {
     event.preventDefault()
     if (!isBusy) onSubmit()
   }
   return (
-    <form className="card narrow-form" aria-label={label} onSubmit={send}>
+    <form className={isInline ? 'inline-form' : 'card narrow-form'} aria-label={label} onSubmit={send}>
       {children}
       <div className="row">
         <button type="submit" className="button primary" aria-disabled={isBusy}>
@@ -84,7 +84,7 @@ export function Login() {
   const submit = () =>
     signIn.mutate({ mail, password }, { onSuccess: () => void client.invalidateQueries().then(() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')) })
   return (
-    <Page title="Sign in">
+    <Page title="Sign in" isSlim>
       {refused !== null && (
         <p className="note bad" role="alert">
           {REFUSED[refused] ?? 'The login has failed.'}
@@ -126,7 +126,7 @@ export function SignUp() {
   const invitation = secret()
   const signUp = useWrite<{ message: string }, { mail: string; name: string; password: string; invitation: string | null }>('POST', () => '/sign-up', true)
   return (
-    <Page title="Make an account">
+    <Page title="Make an account" isSlim>
       {signUp.data ? (
         <p className="note" role="status">
           {signUp.data.message}
@@ -151,7 +151,7 @@ export function Confirm() {
   const [token] = useState(secret)
   const confirm = useWrite<{ message: string }, { token: string }>('POST', () => '/confirm', true)
   return (
-    <Page title="Confirm your mail address">
+    <Page title="Confirm your mail address" isSlim>
       {confirm.data ? (
         <p className="note" role="status">
           {confirm.data.message} <Link href="/login">Sign in</Link>
@@ -174,7 +174,7 @@ export function Reset() {
   const set = useWrite<{ message: string }, { token: string; password: string }>('POST', () => '/reset/password', true)
   const said = ask.data ?? set.data
   return (
-    <Page title="A new password">
+    <Page title="A new password" isSlim>
       {said ? (
         <p className="note" role="status">
           {said.message} {set.data && <Link href="/login">Sign in</Link>}
@@ -200,7 +200,7 @@ export function Invitation() {
   const [, go] = useLocation()
   const accept = useWrite<unknown, { token: string }>('POST', () => '/invitations')
   return (
-    <Page title="Join a team">
+    <Page title="Join a team" isSlim>
       {me.data?.id ? (
         <Form label="Join" onSubmit={() => accept.mutate({ token }, { onSuccess: () => go('/teams') })} submit="Join the team" isBusy={accept.isPending}>
           <p>You join as {me.data.mail}.</p>

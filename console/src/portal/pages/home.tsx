@@ -15,8 +15,10 @@ export default function Home() {
   if (portal.error) return <Broken error={portal.error} onRetry={() => void portal.refetch()} />
   if (portal.data === undefined) return <Loading />
   const featured = portal.data.featured.length > 0 ? portal.data.featured : (all.data?.items.slice(0, 6) ?? [])
-  return (
-    <Page title={portal.data.title} about={portal.data.description || 'Find an API, read how it works, get a key, and make your first call.'} actions={<ButtonLink to="/apis" look="primary">All APIs</ButtonLink>}>
+  const head = (
+    <div className="welcome">
+      <h1>{portal.data.title}</h1>
+      <p>{portal.data.description || 'Find an API, read how it works, get a key, and make your first call.'}</p>
       <form
         role="search"
         aria-label="Catalogue"
@@ -26,14 +28,28 @@ export default function Home() {
           go(`/search?q=${encodeURIComponent(words)}`)
         }}
       >
-        <input className="input" type="search" aria-label="What do you want to do?" placeholder="What do you want to do? Refund an order, list customers…" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
+        <input className="input" type="search" aria-label="What do you want to do?" placeholder="Refund an order, list customers…" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
         <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(words)}`)}>
           Search
         </Button>
       </form>
+      <div className="row">
+        <ButtonLink to="/apis" look="primary">
+          All APIs
+        </ButtonLink>
+        {all.data?.categories.slice(0, 5).map((it) => (
+          <Link key={it} href={`/apis?category=${encodeURIComponent(it)}`} className="chip-choice">
+            {it}
+          </Link>
+        ))}
+      </div>
+    </div>
+  )
+  return (
+    <Page title={portal.data.title} head={head}>
       {portal.data.home.length > 0 && <Text nodes={portal.data.home} />}
       <section className="stack" aria-label="APIs to begin with">
-        <h2>{portal.data.featured.length > 0 ? 'Begin here' : 'New here'}</h2>
+        <h2 className="section">{portal.data.featured.length > 0 ? 'Begin here' : 'New here'}</h2>
         {all.data?.items.length === 0 ? (
           <p className="muted">
             Nothing is published here yet. APIs appear as soon as a version is published to an environment that this portal shows.
@@ -43,7 +59,7 @@ export default function Home() {
         )}
       </section>
       <section className="stack" aria-label="Your first call">
-        <h2>Your first call</h2>
+        <h2 className="section">Your first call</h2>
         <ol className="first-steps">
           <li>
             <strong>Choose an API</strong>

@@ -3,7 +3,7 @@ import { Link, useSearchParams } from 'wouter'
 import { type Hit, useRead } from '../data'
 import { Broken, Page } from '../frame'
 
-const KINDS = { api: 'API', operation: 'Operation', page: 'Page' } as const
+const KINDS = { api: 'API', page: 'Page' } as const
 
 function pathOf(hit: Hit): string {
   if (hit.kind === 'page') return `/pages/${encodeURIComponent(hit.name)}`
@@ -34,19 +34,26 @@ export default function Search() {
       <ul className="hits" aria-label="Found">
         {items.map((it) => (
           <li key={`${it.kind}${it.api}${it.version}${it.name}`} className="card">
-            <div className="row">
-              <span className="badge">{KINDS[it.kind]}</span>
-              <Link href={pathOf(it)}>{it.title}</Link>
-              {it.kind === 'operation' && (
-                <span className="muted small">
-                  {it.api} {it.version}
-                </span>
-              )}
+            <div className="row between">
+              <Link href={pathOf(it)}>
+                {it.kind === 'operation' ? <Operation title={it.title} /> : it.title}
+              </Link>
+              <span className="muted small">{it.kind === 'operation' ? `${it.api} ${it.version}` : KINDS[it.kind]}</span>
             </div>
             {it.about && <p className="muted">{it.about}</p>}
           </li>
         ))}
       </ul>
     </Page>
+  )
+}
+
+/** `METHOD path`, the method as it looks everywhere. */
+function Operation({ title }: { title: string }) {
+  const [method = '', ...path] = title.split(' ')
+  return (
+    <>
+      <span className={`method ${method.toLowerCase()}`}>{method}</span> <code>{path.join(' ')}</code>
+    </>
   )
 }

@@ -6,7 +6,8 @@ import { type App, type ShownKey, type Subscription, useRead, useVersion, useWri
 import { Broken, Loading, Page, SignedIn } from '../frame'
 import { PlanFacts } from '../plans'
 import { Text } from '../text'
-import { KeyShown, NewApp } from './apps'
+import { KeyShown } from './app-keys'
+import { NewApp } from './apps'
 import { Form, Said } from './entry'
 
 interface Wanted {

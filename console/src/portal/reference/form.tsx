@@ -13,7 +13,7 @@ interface Props {
 export function CallForm({ parameters, typed, onType, content, form }: Props) {
   if (parameters.length === 0 && content === undefined) return null
   return (
-    <section className="card" aria-label="Values">
+    <section aria-label="Values">
       <h3>Values</h3>
       {parameters.map((it) => (
         <ParameterField key={keyOf(it)} parameter={it} value={typed.parameters[keyOf(it)] ?? ''} onChange={(value) => onType({ ...typed, parameters: { ...typed.parameters, [keyOf(it)]: value } })} />

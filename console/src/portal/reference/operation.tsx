@@ -53,9 +53,12 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
     <article className="operation" aria-label={operation.summary || operation.id}>
       <header className="stack tight">
         <h2>{operation.summary || operation.id}</h2>
-        <div className="row">
+        <div className="endpoint">
           <Method method={operation.method} />
-          <code className="path">{operation.path}</code>
+          <code className="path">
+            <span className="muted">{place?.base_url}</span>
+            {operation.path}
+          </code>
           {operation.is_deprecated && <span className="badge bad">deprecated</span>}
         </div>
       </header>
@@ -106,13 +109,15 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
               </select>
             </label>
           )}
-          <CallForm parameters={parameters} typed={typed} onType={type} content={content} form={form} />
           <Samples wire={wire} />
-          {place && (
-            <Suspense fallback={null}>
-              <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} />
-            </Suspense>
-          )}
+          <div className="card try">
+            <CallForm parameters={parameters} typed={typed} onType={type} content={content} form={form} />
+            {place && (
+              <Suspense fallback={<div className="loading" aria-busy="true" />}>
+                <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} />
+              </Suspense>
+            )}
+          </div>
         </aside>
       </div>
     </article>
@@ -254,7 +259,7 @@ function Samples({ wire }: { wire: Parameters<typeof sample>[1] }) {
     return () => clearTimeout(timer)
   }, [copied])
   return (
-    <section className="card" aria-label="Code samples">
+    <section className="card samples" aria-label="Code samples">
       <div className="row between">
         <div className="row" role="group" aria-label="Language">
           {LANGUAGES.map((it) => (

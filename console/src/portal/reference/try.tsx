@@ -60,7 +60,7 @@ export default function Try({ publication, operation, parameters, typed, schemas
     setBusy(false)
   }
   return (
-    <section className="card" aria-label="Try it">
+    <section aria-label="Try it">
       <h3>Try it</h3>
       {needsKey && (
         <label className="field">

@@ -30,6 +30,9 @@ pub struct Api {
     /// What it is for.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
+    /// Its logo in portals: the text of an SVG, or a PNG as `data:image/png;base64,…`, at most 64 KiB.
+    #[serde(skip_serializing_if = "is_default")]
+    pub logo: String,
     /// Free labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,

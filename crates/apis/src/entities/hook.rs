@@ -1,4 +1,5 @@
-//! Hooks: servers that get events by a POST with JSON, chosen by kind and by API.
+//! Hooks: servers that get events by a POST with JSON, chosen by kind and by API. Those of operators hear of everything;
+//! those of an application are its developers' own and hear of what concerns the application.
 
 use super::is_default;
 use crate::events::Event;
@@ -27,6 +28,9 @@ pub struct Hook {
     /// It gets nothing for the time being.
     #[serde(skip_serializing_if = "is_default")]
     pub disabled: bool,
+    /// The application that it belongs to; empty: it is the operators'.
+    #[serde(skip_serializing_if = "is_default")]
+    pub application: String,
 }
 
 /// URLs and secrets are not shown.

@@ -16,6 +16,9 @@ pub struct Portal {
     /// What it is for, in one sentence.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
+    /// Its logo: the text of an SVG, or a PNG as `data:image/png;base64,…`, at most 64 KiB.
+    #[serde(skip_serializing_if = "is_default")]
+    pub logo: String,
     /// The hosts that it answers; empty: all that no other portal answers.
     #[serde(skip_serializing_if = "is_default")]
     pub hosts: Vec<String>,

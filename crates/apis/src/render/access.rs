@@ -48,6 +48,16 @@ pub fn consumer_of(subscription: &Subscription) -> String {
     format!("sub.{}", subscription.id)
 }
 
+/// The limit that counts the calls of a subscription to a publication: the id of its plugin.
+pub fn limit_of(subscription: &Subscription) -> Option<String> {
+    let parts: Vec<&str> = subscription.publication.split('/').collect();
+    let [api, version, environment] = parts[..] else {
+        return None;
+    };
+    let name = crate::naming::publication(environment, api, version);
+    Some(format!("{name}.plan.{}", subscription.plan))
+}
+
 impl Renderer<'_> {
     /// What stands in front of every route's own plugins, and the documents that it needs.
     pub fn head(&mut self) -> Head {

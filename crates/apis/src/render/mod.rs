@@ -12,7 +12,7 @@ mod backends;
 mod products;
 mod routes;
 
-pub use access::consumer_of;
+pub use access::{consumer_of, limit_of};
 pub use products::{Offer, as_of_publication, product};
 
 use crate::entities::{

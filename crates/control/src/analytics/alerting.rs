@@ -93,6 +93,7 @@ async fn tell(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Opti
             url,
             secret: String::new(),
             body: body(&events, link),
+            of_application: None,
         })
     });
     let mails = mails

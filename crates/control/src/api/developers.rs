@@ -301,7 +301,7 @@ impl<'a> Desk<'a> {
 }
 
 /// The portal that there is without any document.
-const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 
 async fn list(
     State(api): State<Arc<Api>>,

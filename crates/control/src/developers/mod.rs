@@ -5,6 +5,7 @@
 
 mod accounts;
 mod decision;
+mod inbox;
 mod links;
 mod notices;
 mod store;
@@ -12,6 +13,7 @@ mod teams;
 
 pub use accounts::{Account, mark_of};
 pub use decision::Decision;
+pub use inbox::{Inbox, Notice, has_read, read_until};
 pub use links::{Link, Purpose, Vouched};
 pub use notices::Notices;
 pub use store::{

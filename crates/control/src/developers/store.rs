@@ -251,6 +251,7 @@ impl People {
         let keys = [
             key(portal, &format!("mails/{}", hash(&developer.mail)))?,
             key(portal, &format!("developers/{}", developer.id))?,
+            key(portal, &format!("read/{}", developer.id))?,
         ];
         self.store.remove(keys, now).await.map_err(failed)
     }

@@ -3,6 +3,7 @@
 
 use super::message::{Mail, Message, Webhook};
 use super::{LEASE, Outbox, seconds};
+use crate::developers::{Inbox, Notice};
 use crate::lease;
 use crate::operational::{OperationalError, Write};
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
             return Ok(());
         }
         let receivers = Receivers::of(&documents);
+        let mut inboxes = Inboxes::default();
         for entry in since(store, Revision(known.value.revision), head).await? {
             for (number, event) in receivers.events(&entry).into_iter().enumerate() {
                 let id = format!(
@@ -95,8 +97,10 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
                     let id = format!("{id}-{place}");
                     writes.push(outbox.entry(Some(&id), (&event.kind, message), now)?);
                 }
+                inboxes.take(&receivers, &event, seconds(entry.time));
             }
         }
+        writes.extend(inboxes.writes(outbox, now).await?);
     }
     let is_new = !writes.is_empty();
     writes.push(Write::put(key, &Cursor { revision: head.0 }, None)?);
@@ -147,13 +151,67 @@ pub fn webhooks<'h>(
             url: hook.url.clone(),
             secret: hook.secret.clone(),
             body: body.clone(),
+            of_application: None,
         })
     })
+}
+
+/// The webhook of an application about an event. Names of the provider's people are left out.
+pub fn webhook_of_application(hook: &Hook, event: &Event, (by, at): (&str, u64)) -> Option<Message> {
+    let told = events::for_application(event).filter(|it| hook.wants(it))?;
+    let by = if by.starts_with("developer ") {
+        by
+    } else {
+        "provider"
+    };
+    let body = json!({ "type": told.kind, "timestamp": at, "by": by, "data": told });
+    Some(Message::Webhook(Webhook {
+        url: hook.url.clone(),
+        secret: hook.secret.clone(),
+        body: body.to_string(),
+        of_application: Some((hook.application.clone(), hook.name.clone())),
+    }))
+}
+
+/// What developers read in their portal, gathered from the commits that are read at once.
+#[derive(Default)]
+struct Inboxes(BTreeMap<String, Vec<Notice>>);
+
+impl Inboxes {
+    fn take(&mut self, receivers: &Receivers, event: &Event, at: u64) {
+        let told = events::for_application(event).and_then(|event| {
+            let (title, text) = events::notice_to_application(&event)?;
+            Some(Notice {
+                at,
+                kind: event.kind.clone(),
+                title,
+                text,
+            })
+        });
+        let Some(notice) = told else { return };
+        for name in receivers.concerned(event) {
+            let owner = receivers.applications.get(&name).map_or("", |it| &it.owner);
+            // Applications of no portal have nobody who reads it.
+            if owner.starts_with("developer/") || owner.starts_with("team/") {
+                self.0.entry(name).or_default().push(notice.clone());
+            }
+        }
+    }
+
+    async fn writes(self, outbox: &Outbox, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
+        let mut writes = Vec::new();
+        for (application, notices) in self.0 {
+            writes.push(Inbox::with(&outbox.0.store, &application, notices, now).await?);
+        }
+        Ok(writes)
+    }
 }
 
 /// Who is told.
 struct Receivers {
     hooks: Vec<Hook>,
+    /// Those of applications.
+    own_hooks: Vec<Hook>,
     apis: BTreeMap<String, Api>,
     applications: BTreeMap<String, Application>,
     subscriptions: BTreeMap<String, Subscription>,
@@ -172,6 +230,7 @@ impl Receivers {
     fn of(documents: &[Document]) -> Self {
         Self {
             hooks: entities(documents, "hooks").into_values().collect(),
+            own_hooks: entities(documents, "webhooks").into_values().collect(),
             apis: entities(documents, "apis"),
             applications: entities(documents, "applications"),
             subscriptions: entities(documents, "subscriptions"),
@@ -198,6 +257,14 @@ impl Receivers {
         let about = (entry.author.as_str(), seconds(entry.time));
         let mut messages: Vec<Message> =
             webhooks(&self.hooks, event, about, Some(entry.revision.0)).collect();
+        if !self.own_hooks.is_empty() {
+            let concerned = self.concerned(event);
+            let own = self
+                .own_hooks
+                .iter()
+                .filter(|it| concerned.contains(&it.application));
+            messages.extend(own.filter_map(|it| webhook_of_application(it, event, about)));
+        }
         if !outbox.can_mail() {
             return messages;
         }
@@ -216,15 +283,21 @@ impl Receivers {
         messages
     }
 
-    /// The addresses of the applications that an event concerns.
-    fn addresses(&self, event: &Event) -> BTreeSet<String> {
+    /// The applications that an event concerns: the one that it names, or those that are subscribed.
+    fn concerned(&self, event: &Event) -> BTreeSet<String> {
         let named = Some(event.get("application").to_owned()).filter(|it| !it.is_empty());
         let subscribed = self
             .subscriptions
             .values()
-            .filter(|it| named.is_none() && it.publication == event.get("publication"))
+            .filter(|it| named.is_none() && !it.publication.is_empty())
+            .filter(|it| it.publication == event.get("publication"))
             .map(|it| it.application.clone());
-        let names: BTreeSet<String> = named.iter().cloned().chain(subscribed).collect();
+        named.iter().cloned().chain(subscribed).collect()
+    }
+
+    /// The addresses of the applications that an event concerns.
+    fn addresses(&self, event: &Event) -> BTreeSet<String> {
+        let names = self.concerned(event);
         let applications = names.iter().filter_map(|it| self.applications.get(it));
         applications.flat_map(|it| it.mails.iter().cloned()).collect()
     }

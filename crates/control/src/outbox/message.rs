@@ -43,6 +43,9 @@ pub struct Webhook {
     pub secret: String,
     /// The body, JSON.
     pub body: String,
+    /// The application whose developers have named the URL, and the name of their webhook; absent: operators have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_application: Option<(String, String)>,
 }
 
 /// Secrets and URLs, which may hold some, are not shown.

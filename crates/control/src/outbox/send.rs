@@ -36,7 +36,10 @@ pub trait Transport: Send + Sync {
 /// Sends for real.
 pub struct Network {
     mail: Option<Smtp>,
+    /// Where webhooks of operators may go.
     reach: Arc<Reach>,
+    /// Where webhooks of developers may go: what operators opened for their own is not open to everybody who signs up.
+    of_developers: Arc<Reach>,
 }
 
 impl Network {
@@ -45,6 +48,21 @@ impl Network {
         Self {
             mail,
             reach: Arc::new(reach),
+            of_developers: Arc::default(),
+        }
+    }
+
+    /// Lets webhooks of developers go to further networks.
+    #[must_use]
+    pub fn with_developers(mut self, reach: Reach) -> Self {
+        self.of_developers = Arc::new(reach);
+        self
+    }
+
+    fn reach_of(&self, hook: &Webhook) -> &Arc<Reach> {
+        match hook.of_application {
+            Some(_) => &self.of_developers,
+            None => &self.reach,
         }
     }
 
@@ -55,7 +73,7 @@ impl Network {
             body: hook.body.clone().into_bytes(),
             timeout: TIMEOUT,
             max_body: MAX_ANSWER,
-            reach: Some(Arc::clone(&self.reach)),
+            reach: Some(Arc::clone(self.reach_of(hook))),
             ..Call::get(hook.url.clone())
         }
         .header("content-type", "application/json")
@@ -95,5 +113,50 @@ impl Transport for Network {
 
     fn can_mail(&self) -> bool {
         self.mail.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A developer's webhook is no way into the operator's network, even if the operator's own webhooks go there.
+    #[tokio::test]
+    async fn webhooks_of_developers_have_their_own_reach() {
+        let local = |_: ()| Reach {
+            allowed: vec!["127.0.0.0/8".parse().expect("a network")],
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
+        // Nothing answers: who is let through learns that, who is not is refused before.
+        drop(listener);
+        let hook = |of_application: Option<(String, String)>| {
+            Message::Webhook(Webhook {
+                url: url.clone(),
+                secret: String::new(),
+                body: "{}".to_owned(),
+                of_application,
+            })
+        };
+        let own = Some(("till".to_owned(), "ci".to_owned()));
+        for (network, of_application, is_let) in [
+            (Network::new(None, local(())), None, true),
+            (Network::new(None, local(())), own.clone(), false),
+            (
+                Network::new(None, Reach::default()).with_developers(local(())),
+                own,
+                true,
+            ),
+            (
+                Network::new(None, Reach::default()).with_developers(local(())),
+                None,
+                false,
+            ),
+        ] {
+            let message = hook(of_application.clone());
+            let failure = network.send("id", &message, SystemTime::UNIX_EPOCH).await;
+            let reason = failure.expect_err("nothing answers").reason;
+            assert_eq!(!reason.contains("public"), is_let, "{of_application:?}: {reason}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Confirming mail addresses: the mails with links, and what a confirmed address makes of an account.
 //!
-//! **What it is not**: it decides nothing about who may have an account ([`super::account::may_join`]).
+//! **What it is not**: it decides nothing about who may have an account ([`super::sign_up::may_join`]).
 
-use super::account::gone;
+use super::account_common::gone;
 use crate::people::{Account, Developer, DeveloperState, Purpose, Vouched};
 use crate::state::{Mail, Portals, Visit};
 use std::time::SystemTime;

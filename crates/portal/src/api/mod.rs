@@ -2,19 +2,31 @@
 //! list of its group; the router, the check and the OpenAPI document follow.
 
 mod account;
+mod account_common;
+mod account_shapes;
+mod app_shapes;
 mod apps;
+mod asker;
+mod cards;
 mod catalogue;
 mod confirming;
 mod describe;
+mod keys;
+mod notices;
 mod openid;
 mod operation;
 mod own_data;
 mod reference;
+mod reset;
+mod session;
 mod shapes;
+mod sign_up;
 mod signed_in;
 mod teams;
 mod try_it;
 mod usage;
+mod versions;
+mod webhooks;
 
 use crate::state::Portals;
 use axum::Json;
@@ -35,12 +47,19 @@ static DESCRIPTION: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(describe::d
 fn all() -> Vec<Operation> {
     let groups = [
         catalogue::operations(),
+        versions::operations(),
         try_it::operations(),
         account::operations(),
+        sign_up::operations(),
+        session::operations(),
+        reset::operations(),
         openid::operations(),
         own_data::operations(),
         teams::operations(),
         apps::operations(),
+        keys::operations(),
+        webhooks::operations(),
+        notices::operations(),
         usage::operations(),
         of_itself(),
     ];

@@ -1,9 +1,11 @@
 //! Signing in through an identity provider: the authorization code flow with PKCE of the console's login, which decides
 //! ([`weir_control::access::openid`]). Groups of the provider decide what is shown, and give teams.
 
-use super::account::{begin_session, may_join, take_turn};
+use super::account_common::take_turn;
 use super::confirming::{confirm_step, send_confirm};
 use super::operation::{Operation, Shared};
+use super::session::begin_session;
+use super::sign_up::may_join;
 use crate::cookie;
 use crate::people::{Account, Developer, DeveloperState, Vouched, mail_of, mark_of, random_id, seconds};
 use crate::state::{Portals, Visit};

@@ -1,8 +1,12 @@
 //! What a portal keeps about a developer, for the developer: account, teams, sessions, applications and subscriptions.
 //! Secrets are in none of it.
 
-use super::account::{Me, SessionLine, session_lines, shown};
-use super::apps::{Asker, OwnApp, own_apps};
+use super::account::session_lines;
+use super::account_common::shown;
+use super::account_shapes::{Me, SessionLine};
+use super::app_shapes::OwnApp;
+use super::apps::own_apps;
+use super::asker::Asker;
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, seconds};
 use crate::state::Visit;

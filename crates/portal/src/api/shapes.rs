@@ -33,6 +33,8 @@ pub struct PortalInfo {
     pub title: String,
     /// What it is for.
     pub description: String,
+    /// Where its logo is.
+    pub logo: Option<String>,
     /// Its URL.
     pub url: String,
     /// The text of its first page.
@@ -67,6 +69,8 @@ pub struct Card {
     pub title: String,
     /// A line about it.
     pub summary: String,
+    /// Where its logo is.
+    pub logo: Option<String>,
     /// Its newest version.
     pub version: String,
     /// How many versions there are.
@@ -112,6 +116,8 @@ pub struct ApiDetail {
     pub title: String,
     /// What it is for.
     pub description: Vec<Node>,
+    /// Where its logo is.
+    pub logo: Option<String>,
     /// Its category.
     pub category: String,
     /// Its labels.

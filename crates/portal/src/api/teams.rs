@@ -1,6 +1,7 @@
 //! Teams: made, joined by invitation, left. What belongs to a team stays with it.
 
-use super::account::{Said, UsedLink};
+use super::account_common::checked_name;
+use super::account_shapes::{Said, UsedLink};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id, seconds};
@@ -172,11 +173,8 @@ async fn create(
 ) -> Result<(StatusCode, Json<TeamLine>), Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let me = developer(&portals, &visit, now).await?;
-    let name = wanted.name.trim().to_owned();
-    if !(1..=80).contains(&name.chars().count()) || name.contains(char::is_control) {
-        let message = "expected 1 to 80 characters".to_owned();
-        return Err(Problem::step("check", vec![("name".to_owned(), message)]));
-    }
+    // It stands in the mails of invitations.
+    let name = checked_name(&wanted.name)?;
     if portals.people.memberships(portal, &me.id, now).await?.len() >= MAX_TEAMS {
         let detail = format!("you are in {MAX_TEAMS} teams, which is the most there may be");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -346,7 +344,7 @@ async fn remove(
     if member != me.id {
         owners_only(&membership)?;
     }
-    let has_apps = super::apps::team_has_apps(&portals, &team);
+    let has_apps = super::asker::team_has_apps(&portals, &team);
     let step = |team: &mut Team| {
         // The last one may go with the team, if nothing belongs to it.
         let is_last = team.members.len() == 1 && !has_apps;

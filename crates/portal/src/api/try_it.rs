@@ -1,8 +1,8 @@
 //! Trying a call. The portal's server sends it, so that no API needs CORS. Where it goes follows from the publication and
 //! its operation alone: a browser says only what stands in place of the path's parameters, and query, headers and body.
 
-use super::catalogue::find_version;
 use super::operation::{Operation, Shared};
+use super::versions::find_version;
 use crate::state::Visit;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -33,7 +33,8 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 /// Headers that are the connection's, or that say who calls.
-const REFUSED: [&str; 18] = [
+const REFUSED: [&str; 19] = [
+    "weir-portal-try",
     "host",
     "connection",
     "content-length",
@@ -260,7 +261,7 @@ async fn try_it(
         .duration_since(UNIX_EPOCH)
         .map_or(0, |it| it.as_secs());
     let who = visit.viewer.developer.clone();
-    let who = who.unwrap_or_else(|| visit.address.to_canonical().to_string());
+    let who = who.unwrap_or_else(|| crate::turns::network(visit.address).to_string());
     if let Err(wait) = portals.tries.take(&who, MOST, now) {
         let detail = format!("{MOST} calls a minute can be tried; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));

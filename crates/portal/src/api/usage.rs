@@ -1,7 +1,8 @@
 //! What an application has called: counts and times from analytics, what is left of each plan's limits, and the calls
 //! that were refused, with the reason in words.
 
-use super::apps::{Asker, plan_of, subscriptions};
+use super::asker::Asker;
+use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
 use crate::state::{Portals, Visit};
@@ -17,7 +18,9 @@ use weir_analytics::calls::{CallLine, Search};
 use weir_analytics::query::{Answer, Length, OneOrMany, Query as Analysis};
 use weir_apis::entities::{Period, Subscription, SubscriptionState};
 use weir_apis::naming;
+use weir_apis::render::{consumer_of, limit_of};
 use weir_control::api::Problem;
+use weir_plugin::{ConsumerCount, CountWindow, Counted};
 
 const DAY: u64 = 86_400;
 /// The longest time that is shown, in days.
@@ -129,6 +132,8 @@ pub struct Quota {
     left: u64,
     /// When the next window begins, in seconds since 1970.
     resets: u64,
+    /// Whether the number is the limiter's own. `false`: it is made of the calls that gateways have reported.
+    is_exact: bool,
 }
 
 /// Calls.
@@ -258,7 +263,8 @@ fn by_api(answer: &Answer) -> Vec<ApiUsage> {
     found.into_iter().map(one).collect()
 }
 
-/// The window of the clock that a time is in: its begin and its end. The gateways count in the same.
+/// The window of the clock that a time is in: its begin and its end. Gateways count in the same, but for the week, which
+/// begins with the first call there.
 fn window(per: Period, now: u64) -> (u64, u64) {
     let of = |length: u64| (now - now % length, now - now % length + length);
     match per {
@@ -291,7 +297,8 @@ fn month(now: u64) -> (u64, u64) {
     (begin, begin + length * DAY)
 }
 
-/// What is left of the limits of all subscriptions that are good. Calls that the gateway refused did not count.
+/// What is left of the limits of all subscriptions that are good: by the limiter's own counter if it is here, else by the
+/// calls that were reported. Calls that the gateway refused did not count.
 async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Problem> {
     let mut quotas = Vec::new();
     for subscription in subscriptions(portals, app) {
@@ -301,14 +308,21 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
         let limits = plan_of(portals, &subscription).map_or_else(Vec::new, |it| it.limits);
         // A second is over before it is shown.
         for limit in limits.into_iter().filter(|it| it.per != Period::Second) {
-            let (begin, end) = window(limit.per, now);
-            let used = used(portals, app, &subscription, (begin, now)).await?;
+            let (used, end, is_exact) = match counted(portals, &subscription, limit.per) {
+                Some(counted) => (counted.used, now + counted.reset_ms.div_ceil(1_000), true),
+                None => {
+                    let (begin, end) = window(limit.per, now);
+                    let reported = used(portals, app, &subscription, (begin, now)).await?;
+                    (reported, end, false)
+                }
+            };
             quotas.push(Quota {
+                is_exact,
                 subscription: subscription.id.clone(),
                 publication: subscription.publication.clone(),
                 plan: subscription.plan.clone(),
                 limit: limit.count,
-                per: super::catalogue::word(&limit.per),
+                per: super::cards::word(&limit.per),
                 used,
                 left: limit.count.saturating_sub(used),
                 resets: end,
@@ -316,6 +330,24 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
         }
     }
     Ok(quotas)
+}
+
+/// What the limiter itself has counted, if a gateway of this process serves the environment.
+fn counted(portals: &Portals, subscription: &Subscription, per: Period) -> Option<Counted> {
+    let environment = subscription.publication.rsplit('/').next()?;
+    let of = ConsumerCount {
+        limit: &limit_of(subscription)?,
+        consumer: &consumer_of(subscription),
+        window: match per {
+            Period::Second => CountWindow::Second,
+            Period::Minute => CountWindow::Minute,
+            Period::Hour => CountWindow::Hour,
+            Period::Day => CountWindow::Day,
+            Period::Week => CountWindow::Seconds(7 * DAY),
+            Period::Month => CountWindow::Month,
+        },
+    };
+    (portals.counted)(environment, &of)
 }
 
 async fn used(

@@ -28,6 +28,15 @@ pub struct OutboxArgs {
     /// in the variable with spaces between.
     #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]
     pub webhook_allow: Vec<IpNet>,
+    /// A network that webhooks of developers, who name them in the portal, may be sent to beside public addresses; may be
+    /// given several times. Everybody who may sign up reaches it.
+    #[arg(
+        long,
+        value_name = "CIDR",
+        env = "WEIR_PORTAL_WEBHOOK_ALLOW",
+        value_delimiter = ' '
+    )]
+    pub portal_webhook_allow: Vec<IpNet>,
 }
 
 /// URLs of mail servers hold passwords.
@@ -36,6 +45,7 @@ impl std::fmt::Debug for OutboxArgs {
         formatter
             .debug_struct("OutboxArgs")
             .field("webhook_allow", &self.webhook_allow)
+            .field("portal_webhook_allow", &self.portal_webhook_allow)
             .finish_non_exhaustive()
     }
 }

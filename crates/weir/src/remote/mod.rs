@@ -1,10 +1,13 @@
-//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`, `api`.
+//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`, `api`,
+//! `portal`.
 
 mod api;
+mod portal;
 mod text;
 mod users;
 
 pub use api::api;
+pub use portal::portal;
 pub use users::user;
 
 use crate::args::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs};

@@ -7,12 +7,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_flow::hash_bytes;
 use weir_flow::rate_limit::{secret, use_secret};
-use weir_plugin::{KeptCounts, Registry, system_clock};
+use weir_plugin::{ConsumerCount, Counted, KeptCounts, Registry, system_clock};
 
 /// What the file begins with: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"weircnt1";
@@ -25,6 +25,9 @@ const REST: u32 = 50;
 /// No file is larger: two million counters and their names.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
+/// The plugin that keeps the limits of plans.
+const LIMITS: &str = "rate-limit";
+
 /// Counts of a plugin, as they are in the file.
 type Section = (String, Vec<u8>);
 
@@ -34,6 +37,8 @@ pub struct LimitCounts {
     /// What was in the file, until there are plugins to take it.
     found: Mutex<Vec<Section>>,
     writer: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    /// The counts of `rate-limit`, once this process serves calls.
+    limits: Arc<OnceLock<Arc<dyn KeptCounts>>>,
 }
 
 impl LimitCounts {
@@ -51,13 +56,24 @@ impl LimitCounts {
             file,
             found: Mutex::new(found),
             writer: Mutex::default(),
+            limits: Arc::default(),
         }
+    }
+
+    /// What asks the limits of this process for what they have counted of a consumer.
+    pub fn asked(&self) -> Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync> {
+        let limits = Arc::clone(&self.limits);
+        Arc::new(move |of| limits.get()?.counted(of, system_clock()))
     }
 
     /// Goes on with the counts of these plugins, and keeps them from now on.
     pub fn keep(&self, registry: &Registry) {
-        let Some(file) = self.file.clone() else { return };
         let kept: Vec<(&'static str, Arc<dyn KeptCounts>)> = registry.kept_counts().collect();
+        if let Some((_, limits)) = kept.iter().find(|(name, _)| *name == LIMITS) {
+            // The registry of a process is made once.
+            let _is_first = self.limits.set(Arc::clone(limits));
+        }
+        let Some(file) = self.file.clone() else { return };
         let found = std::mem::take(&mut *lock(&self.found));
         for (name, bytes) in found {
             let Some((_, counts)) = kept.iter().find(|(known, _)| *known == name) else {

@@ -197,7 +197,9 @@ pub async fn serve(
         api: Arc::default(),
     };
     let environments = starter.args.management.environment.clone();
-    let portal = opened.portal.serve(control, environments)?;
+    let portal = opened
+        .portal
+        .serve(control, (environments, starter.counts.asked()))?;
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() || portal.is_some() {
         control.status.await_admin();

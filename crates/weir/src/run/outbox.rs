@@ -16,7 +16,11 @@ pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox
     let reach = Reach {
         allowed: args.webhook_allow.clone(),
     };
-    let outbox = Outbox::new(store, Network::new(mail, reach));
+    let of_developers = Reach {
+        allowed: args.portal_webhook_allow.clone(),
+    };
+    let network = Network::new(mail, reach).with_developers(of_developers);
+    let outbox = Outbox::new(store, network);
     tokio::spawn(outbox.clone().run());
     Ok(outbox)
 }

@@ -17,8 +17,12 @@ use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
 use weir_control::outbox;
-use weir_portal::{GatewayOf, Listening, Mail, Options, Portals, Post};
+use weir_plugin::{ConsumerCount, Counted};
+use weir_portal::{CountedIn, GatewayOf, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
+
+/// What the limits of a process have counted of a consumer.
+type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
 
 /// The listeners, bound.
 pub struct Listeners(Vec<(TcpListener, Option<Arc<Tls>>)>);
@@ -52,7 +56,7 @@ impl Listeners {
     pub fn serve(
         self,
         control: &mut Control,
-        environments: Vec<String>,
+        (environments, counted): (Vec<String>, CountedOf),
     ) -> std::io::Result<Option<OpenPortal>> {
         if self.0.is_empty() {
             return Ok(None);
@@ -73,6 +77,7 @@ impl Listeners {
             control.listen(listen::Listener::new(listener, tls), router);
         }
         Ok(Some(OpenPortal {
+            counted,
             routers,
             environments,
             status: Arc::clone(&control.status),
@@ -100,6 +105,8 @@ fn tls(management: &Management) -> anyhow::Result<Tls> {
 
 /// The portal, once it is opened.
 pub struct OpenPortal {
+    /// What the limits of this process have counted.
+    counted: CountedOf,
     /// What answers over cleartext, and over TLS.
     routers: Vec<(Late, bool)>,
     /// The environments that the gateway of this process serves.
@@ -129,6 +136,7 @@ impl OpenPortal {
                 analytics: shared.analytics.clone(),
                 assets,
                 gateway: self.gateway(),
+                counted: self.counted(),
                 is_tls: *is_tls,
                 operational: shared.operational.clone(),
                 post: post(shared),
@@ -141,6 +149,15 @@ impl OpenPortal {
             let _is_first = late.set(weir_portal::router(&portals));
         }
         Ok(())
+    }
+
+    /// What has been counted in an environment that this process serves.
+    fn counted(&self) -> CountedIn {
+        let (counted, environments) = (Arc::clone(&self.counted), self.environments.clone());
+        Arc::new(move |environment, of| {
+            let is_served = environments.iter().any(|it| it == environment);
+            is_served.then(|| counted(of))?
+        })
     }
 
     /// Where this process takes calls of an environment.

@@ -4,6 +4,8 @@
 mod login;
 mod openid;
 mod plane;
+mod portal;
+mod portal_hostile;
 mod portal_openid;
 mod readers;
 mod views;

@@ -35,7 +35,9 @@ pub fn operations() -> Vec<Operation> {
         of_subscribers(),
         of_approvals(),
         of_hooks(),
+        super::webhooks::operations(),
         super::portals::operations(),
+        super::portal_files::operations(),
     ];
     groups.into_iter().flatten().collect()
 }

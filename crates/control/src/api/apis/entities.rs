@@ -64,7 +64,7 @@ pub fn answered(is_new: bool, entity: &impl Serialize) -> Response {
 }
 
 macro_rules! documents {
-    ($module:ident, $kind:literal, $entity:ty, $check:expr, $gone:expr) => {
+    ($module:ident, $kind:literal, $entity:ty, $check:expr, $gone:expr, $below:expr) => {
         pub mod $module {
             use super::*;
 
@@ -151,6 +151,9 @@ macro_rules! documents {
                         return Err(Problem::new(StatusCode::CONFLICT, detail));
                     }
                     library.remove(&key);
+                    for below in library.keys(&$below(&name)) {
+                        library.remove(below.as_str());
+                    }
                     Ok(Done::quiet(format!("DELETE {} {name}", $kind), ()))
                 })
                 .await?;
@@ -167,20 +170,30 @@ fn first_below(library: &Library, prefix: &str, holds: impl Fn(&str) -> bool) ->
         .find(|key| holds(key))
 }
 
+/// Where nothing is removed with something: no key begins so.
+fn nothing_below(_name: &str) -> String {
+    format!("{PREFIX}-/")
+}
+
 documents!(
     environments,
     "environments",
     Environment,
     |library, entity| library.publications(|it| it.environment == entity.name),
     |library, name| first_below(library, &format!("{PREFIX}publications/"), |it| it
-        .ends_with(&format!("/{name}")))
+        .ends_with(&format!("/{name}"))),
+    nothing_below
 );
 documents!(
     definitions,
     "apis",
     ApiEntity,
-    |_, _| Ok(BTreeSet::new()),
-    |library, name| first_below(library, &format!("{PREFIX}versions/{name}/"), |_| true)
+    |_, entity| match weir_apis::logo::fault(&entity.logo) {
+        None => Ok(BTreeSet::new()),
+        Some(message) => Err(Problem::step("check", vec![("logo".to_owned(), message)])),
+    },
+    |library, name| first_below(library, &format!("{PREFIX}versions/{name}/"), |_| true),
+    nothing_below
 );
 documents!(
     applications,
@@ -193,7 +206,8 @@ documents!(
             .into_iter()
             .find(|it| it.application == name)
             .map(|it| format!("subscriptions/{}", it.id))
-    }
+    },
+    crate::api::apis::webhooks::below
 );
 
 /// Plans of a version.

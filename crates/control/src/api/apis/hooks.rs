@@ -28,7 +28,7 @@ fn hook_key(name: &str) -> String {
 }
 
 /// A hook as it is shown: without its secret.
-fn shown(hook: &Hook) -> Value {
+pub fn shown(hook: &Hook) -> Value {
     let mut value = json!(hook);
     value["secret"] = (!hook.secret.is_empty()).into();
     value
@@ -102,7 +102,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn secret() -> Result<String, Problem> {
+pub fn secret() -> Result<String, Problem> {
     let mut bits = [0; 24];
     rand::fill(&mut bits).map_err(|_| Problem::unreadable("the system yields no random bits"))?;
     Ok(format!("{SECRET_PREFIX}{}", BASE64.encode(&bits)))

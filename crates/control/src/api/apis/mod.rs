@@ -19,6 +19,7 @@ mod hooks;
 mod library;
 mod lifecycle;
 mod owned;
+mod portal_files;
 mod portals;
 mod products;
 mod publish;
@@ -29,6 +30,7 @@ mod subscriptions;
 mod ticker;
 mod trial;
 mod versions;
+mod webhooks;
 
 pub use calls::operations;
 pub use explaining::{CallerOf, PlanDiagnosis, diagnose_plans, documents_of_draft};

@@ -5,6 +5,7 @@ use super::commit::Done;
 use super::entities::{answered, body_of, listed, parse, shown};
 use super::library::{Library, PREFIX};
 use crate::access::{Action, Caller};
+use crate::api::developers::DEFAULT;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
 use crate::api::{Api, Problem};
@@ -14,6 +15,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::SystemTime;
 use weir_apis::entities::{Api as ApiEntity, Environment, Page, Portal};
 use weir_apis::naming;
 use weir_apis::portal::{Fault, page_faults, portal_faults};
@@ -60,15 +62,15 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-fn portal_key(name: &str) -> String {
+pub fn portal_key(name: &str) -> String {
     format!("{PREFIX}portals/{name}")
 }
 
-fn page_key(portal: &str, page: &str) -> String {
+pub fn page_key(portal: &str, page: &str) -> String {
     format!("{PREFIX}pages/{portal}/{page}")
 }
 
-fn refused(faults: Vec<Fault>) -> Result<(), Problem> {
+pub fn refused(faults: Vec<Fault>) -> Result<(), Problem> {
     match faults.is_empty() {
         true => Ok(()),
         false => Err(Problem::step("check", faults)),
@@ -116,6 +118,34 @@ fn unknown_providers(api: &Api, portal: &Portal) -> Vec<Fault> {
         .collect()
 }
 
+/// Checks a portal against what there is.
+pub fn check(
+    api: &Api,
+    library: &Library,
+    portal: &Portal,
+    has_first_developers: bool,
+) -> Result<(), Problem> {
+    let others: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
+    let mut faults = portal_faults(portal, &others);
+    faults.extend(unknown_providers(api, portal));
+    faults.extend(missing(library, portal));
+    refused(faults)?;
+    // Without any document the portal is called `default`. Who signed up there would be gone under another name.
+    if others.is_empty() && portal.name != DEFAULT && has_first_developers {
+        let detail = format!(
+            "developers have signed up at the portal '{DEFAULT}', which there is until one is made: make '{DEFAULT}' first, then others beside it"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    Ok(())
+}
+
+/// Whether there are developers of the portal that there is without any document.
+pub async fn has_first_developers(api: &Api) -> Result<bool, Problem> {
+    let known = api.developers.all(DEFAULT, SystemTime::now()).await?;
+    Ok(!known.is_empty())
+}
+
 async fn put(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -131,13 +161,10 @@ async fn put(
     body["name"] = name.as_str().into();
     let portal: Portal = parse(&body)?;
     let key = portal_key(&name);
+    let has_first = has_first_developers(&api).await?;
     let written = api
         .manage(&caller, &headers, |library| {
-            let others: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
-            let mut faults = portal_faults(&portal, &others);
-            faults.extend(unknown_providers(&api, &portal));
-            faults.extend(missing(library, &portal));
-            refused(faults)?;
+            check(&api, library, &portal, has_first)?;
             let is_new = library.bytes(&key).is_none();
             library.put(&key, &portal)?;
             Ok(Done::quiet(format!("PUT portals {name}"), is_new))

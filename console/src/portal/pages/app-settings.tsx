@@ -1,0 +1,82 @@
+// The settings of an application: what it is called, whom it belongs to, and its end.
+import { useState } from 'react'
+import { useLocation } from 'wouter'
+import { Button } from '../../ui/button'
+import { Dialog } from '../../ui/dialog'
+import { type App, type TeamList, useRead, useWrite } from '../data'
+import { Webhooks } from './app-webhooks'
+import { Field, Form, Said } from './entry'
+
+const part = encodeURIComponent
+
+export function Settings({ app }: { app: App }) {
+  const [title, typeTitle] = useState(app.title)
+  const [description, typeDescription] = useState(app.description)
+  const [team, choose] = useState(app.team ?? '')
+  const teams = useRead<TeamList>('/teams')
+  const change = useWrite<App, { title: string; description: string; team: string | null }>('PUT', () => `/apps/${part(app.name)}`)
+  if (app.role === 'viewer') return <p className="note">You see this application as a viewer of the team {app.team_name}. Its members change it.</p>
+  return (
+    <div className="stack">
+    <div className="halves">
+      <Form label="Application" onSubmit={() => change.mutate({ title, description, team: team || null })} submit="Save" isBusy={change.isPending}>
+        <h2>Application</h2>
+        <Field label="Title" name="title" value={title} onChange={typeTitle} error={change.error} />
+        <label className="field">
+          <span className="label">What it does</span>
+          <textarea className="input" rows={3} value={description} onChange={(event) => typeDescription(event.target.value)} />
+        </label>
+        <label className="field">
+          <span className="label">Belongs to</span>
+          <select className="select" value={team} onChange={(event) => choose(event.target.value)}>
+            <option value="">Me</option>
+            {teams.data?.items.map((it) => (
+              <option key={it.id} value={it.id}>
+                Team {it.name}
+              </option>
+            ))}
+          </select>
+          <span className="about">All members of a team see its applications and keep them when somebody leaves.</span>
+        </label>
+        <Said error={change.error} fields={['title']} />
+        {change.isSuccess && <p role="status">Saved.</p>}
+      </Form>
+      <Removal app={app} />
+    </div>
+      <Webhooks app={app.name} />
+    </div>
+  )
+}
+
+function Removal({ app }: { app: App }) {
+  const [isOpen, open] = useState(false)
+  const [, go] = useLocation()
+  const remove = useWrite<null>('DELETE', () => `/apps/${part(app.name)}`)
+  return (
+    <section className="card" aria-label="Removal">
+      <h2>Remove the application</h2>
+      <p className="muted">An application that has had subscriptions stays for the record: close its subscriptions instead. No key is good after that.</p>
+      <div>
+        <Button look="danger" refused={app.subscriptions > 0 ? 'It has subscriptions. They stay for the record.' : null} onPress={() => open(true)}>
+          Remove
+        </Button>
+      </div>
+      <Dialog
+        title={`Remove ${app.title}?`}
+        isOpen={isOpen}
+        onClose={() => open(false)}
+        actions={
+          <>
+            <Button onPress={() => open(false)}>Cancel</Button>
+            <Button look="danger" isBusy={remove.isPending} onPress={() => remove.mutate(undefined, { onSuccess: () => go('/apps') })}>
+              Remove it
+            </Button>
+          </>
+        }
+      >
+        <p>It is gone for good.</p>
+        <Said error={remove.error} />
+      </Dialog>
+    </section>
+  )
+}

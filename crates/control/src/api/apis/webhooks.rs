@@ -1,0 +1,123 @@
+//! Webhooks of applications: what their developers name in a portal. They hear of what concerns the application only, and
+//! go where operators let those of developers go.
+//!
+//! **What it is not**: hooks of operators are in [`super::hooks`].
+
+use super::commit::Done;
+use super::entities::{answered, body_of, check_name, parse};
+use super::hooks::{secret, shown};
+use super::library::PREFIX;
+use crate::access::{Action, Caller};
+use crate::api::operation::Operation;
+use crate::api::shapes::{List, Resource};
+use crate::api::{Api, Problem};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use weir_apis::entities::{Application, Hook};
+
+/// Webhooks of an application.
+const MOST: usize = 5;
+const ALL: &str = "/api/v1/applications/{name}/webhooks";
+const ONE: &str = "/api/v1/applications/{name}/webhooks/{webhook}";
+
+/// The calls, for the table of all calls.
+pub fn operations() -> Vec<Operation> {
+    let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
+    vec![
+        Operation::get(ALL, "listWebhooks", see, list)
+            .about(
+                "Subscriptions",
+                "Lists the webhooks of an application, without their secrets",
+            )
+            .answers::<List<Resource>>(),
+        Operation::put(ONE, "putWebhook", write, put)
+            .about("Subscriptions", "Makes or changes a webhook of an application")
+            .description("The secret of a new one is in the answer, and nowhere else.")
+            .headers(&["Weir-Dry-Run"])
+            .body::<Resource>()
+            .answers::<Resource>(),
+        Operation::delete(ONE, "deleteWebhook", write, delete)
+            .about("Subscriptions", "Removes a webhook of an application")
+            .headers(&["Weir-Dry-Run"]),
+    ]
+}
+
+/// Where the webhooks of an application are.
+pub fn below(application: &str) -> String {
+    format!("{PREFIX}webhooks/{application}/")
+}
+
+async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let _there: Application = library.get(&format!("{PREFIX}applications/{name}"))?;
+    let hooks: Vec<Hook> = library.list(&below(&name))?;
+    let items: Vec<Value> = hooks.iter().map(shown).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((application, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    check_name(&name)?;
+    let mut body = body_of(&body)?;
+    body["name"] = name.as_str().into();
+    body["application"] = application.as_str().into();
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("secret");
+    }
+    let wanted: Hook = parse(&body)?;
+    if let Err(error) = crate::http::host_of(&wanted.url) {
+        return Err(Problem::step("read", vec![("url".to_owned(), error.to_string())]));
+    }
+    let (secret, key) = (secret()?, format!("{}{name}", below(&application)));
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let _there: Application = library.get(&format!("{PREFIX}applications/{application}"))?;
+            let known: Option<Hook> = library.find(&key)?;
+            if known.is_none() && library.keys(&below(&application)).len() >= MOST {
+                let detail = format!("the application has {MOST} webhooks, which is the most there may be");
+                return Err(Problem::new(StatusCode::CONFLICT, detail));
+            }
+            let hook = Hook {
+                secret: known
+                    .as_ref()
+                    .map_or_else(|| secret.clone(), |it| it.secret.clone()),
+                ..wanted.clone()
+            };
+            library.put(&key, &hook)?;
+            let mut answer = shown(&hook);
+            if known.is_none() {
+                answer["secret"] = hook.secret.as_str().into();
+            }
+            Ok(Done::quiet(
+                format!("PUT webhooks {application} {name}"),
+                (known.is_none(), answer),
+            ))
+        })
+        .await?;
+    Ok(answered(written.answer.0, &written.answer.1))
+}
+
+async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((application, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let key = format!("{}{name}", below(&application));
+    api.manage(&caller, &headers, |library| {
+        let _there: Hook = library.get(&key)?;
+        library.remove(&key);
+        Ok(Done::quiet(format!("DELETE webhooks {application} {name}"), ()))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,93 @@
+//! Who asks, with their teams, and what they may do with an application. Every call about applications begins here.
+
+use super::signed_in::developer;
+use crate::people::{Developer, Membership, TeamRole, owner_name};
+use crate::state::{Portals, Visit};
+use std::time::SystemTime;
+use weir_apis::entities::Application;
+use weir_control::api::Problem;
+
+pub fn of_team(team: &str) -> String {
+    format!("team/{team}")
+}
+
+/// Whether a developer has applications that belong to no team.
+pub fn has_own(portals: &Portals, developer: &str) -> bool {
+    owned_by(portals, &owner_name(developer)) > 0
+}
+
+/// Whether applications belong to a team.
+pub fn team_has_apps(portals: &Portals, team: &str) -> bool {
+    owned_by(portals, &of_team(team)) > 0
+}
+
+pub fn owned_by(portals: &Portals, owner: &str) -> usize {
+    let all: Vec<Application> = portals.documents.list("apis/applications/");
+    all.iter().filter(|it| it.owner == owner).count()
+}
+
+/// Who asks, with their teams.
+pub struct Asker {
+    pub developer: Developer,
+    pub memberships: Vec<Membership>,
+}
+
+impl Asker {
+    pub async fn of(portals: &Portals, visit: &Visit) -> Result<Self, Problem> {
+        let now = SystemTime::now();
+        let developer = developer(portals, visit, now).await?;
+        let memberships = portals
+            .people
+            .memberships(&visit.portal.name, &developer.id, now)
+            .await?;
+        Ok(Self {
+            developer,
+            memberships,
+        })
+    }
+
+    /// The name for the history.
+    pub fn name(&self) -> String {
+        format!("developer {}", self.developer.mail)
+    }
+
+    pub fn membership(&self, owner: &str) -> Option<&Membership> {
+        self.memberships.iter().find(|it| of_team(&it.team.id) == owner)
+    }
+
+    /// What the asker may do with an application; `None`: it does not exist for them.
+    pub fn role(&self, application: &Application) -> Option<TeamRole> {
+        match application.owner == owner_name(&self.developer.id) {
+            true => Some(TeamRole::Owner),
+            false => self.membership(&application.owner).map(|it| it.role),
+        }
+    }
+
+    /// An application that the asker may see, or change.
+    pub fn app(&self, portals: &Portals, name: &str, least: TeamRole) -> Result<Application, Problem> {
+        let found: Option<Application> = portals.documents.get(&format!("apis/applications/{name}"));
+        let found = found.and_then(|it| Some((self.role(&it)?, it)));
+        match found {
+            None => Err(Problem::not_found(format_args!("the application '{name}'"))),
+            Some((role, _)) if role < least => Err(Problem::forbidden(
+                "viewers of the team may not change its applications",
+            )),
+            Some((_, application)) => Ok(application),
+        }
+    }
+
+    /// The owner of something in a team, if the asker may give it there.
+    pub fn owner(&self, team: Option<&str>) -> Result<String, Problem> {
+        let Some(team) = team else {
+            return Ok(owner_name(&self.developer.id));
+        };
+        let membership = self.membership(&of_team(team));
+        match membership.map(|it| it.role) {
+            Some(TeamRole::Member | TeamRole::Owner) => Ok(of_team(team)),
+            Some(TeamRole::Viewer) => Err(Problem::forbidden(
+                "viewers of the team may not change its applications",
+            )),
+            None => Err(Problem::not_found("this team")),
+        }
+    }
+}

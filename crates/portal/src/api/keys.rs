@@ -1,0 +1,256 @@
+//! Subscriptions of applications and their keys. What changes is a call of Weir's own API, made for the developer from
+//! inside. A key is in the answer that makes it, and nowhere else.
+
+use super::app_shapes::{KeyLine, NewKey, NewState, NewSubscription, ShownKey, SubscriptionLine};
+use super::asker::Asker;
+use super::cards::{refusal, word};
+use super::operation::{Operation, Shared};
+use super::versions::find_version;
+use crate::people::TeamRole;
+use crate::state::{Portals, Visit};
+use axum::extract::{Path, State};
+use axum::http::{Method, StatusCode};
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+use std::time::SystemTime;
+use weir_apis::entities::{Credential, Plan, Subscription};
+use weir_control::api::Problem;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::post(
+            "/portal/v1/apps/{app}/subscriptions",
+            (
+                "subscribe",
+                "Subscribes an application to a plan; a key is in the answer, and nowhere else",
+            ),
+            subscribe,
+        )
+        .personal()
+        .body::<NewSubscription>()
+        .status(StatusCode::CREATED)
+        .answers::<SubscriptionLine>(),
+        Operation::post(
+            "/portal/v1/apps/{app}/subscriptions/{subscription}/state",
+            ("setSubscriptionState", "Stops, starts or closes a subscription"),
+            set_state,
+        )
+        .personal()
+        .body::<NewState>()
+        .answers::<SubscriptionLine>(),
+        Operation::post(
+            "/portal/v1/apps/{app}/subscriptions/{subscription}/keys",
+            (
+                "addKey",
+                "Makes a further key, or one that replaces another; it is shown this once",
+            ),
+            add_key,
+        )
+        .personal()
+        .body::<NewKey>()
+        .status(StatusCode::CREATED)
+        .answers::<ShownKey>(),
+        Operation::delete(
+            "/portal/v1/apps/{app}/subscriptions/{subscription}/keys/{key}",
+            ("revokeKey", "Revokes a key at once"),
+            revoke_key,
+        )
+        .personal(),
+    ];
+    Operation::tagged("Applications", operations)
+}
+
+const MAX_SUBSCRIPTIONS: usize = 100;
+
+/// Keys of a subscription that are good.
+const MAX_KEYS: usize = 20;
+
+/// The longest overlap of a rotation, in seconds.
+const MAX_OVERLAP: u64 = 30 * 86_400;
+
+/// The subscriptions of an application, the latest first.
+pub fn subscriptions(portals: &Portals, application: &str) -> Vec<Subscription> {
+    let mut all: Vec<Subscription> = portals.documents.list("apis/subscriptions/");
+    all.retain(|it| it.application == application);
+    all.sort_by_key(|it| std::cmp::Reverse(it.created));
+    all
+}
+
+/// The plan of a subscription.
+pub fn plan_of(portals: &Portals, subscription: &Subscription) -> Option<Plan> {
+    let (version, _) = subscription.publication.rsplit_once('/')?;
+    portals
+        .documents
+        .get(&format!("apis/plans/{version}/{}", subscription.plan))
+}
+
+pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> SubscriptionLine {
+    let mut keys: Vec<Credential> = portals.documents.list("apis/credentials/");
+    keys.retain(|it| it.subscription == subscription.id);
+    keys.sort_by_key(|it| std::cmp::Reverse(it.created));
+    let plan = plan_of(portals, subscription);
+    SubscriptionLine {
+        id: subscription.id.clone(),
+        publication: subscription.publication.clone(),
+        plan: subscription.plan.clone(),
+        plan_title: plan
+            .map(|it| it.display_name)
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| subscription.plan.clone()),
+        state: word(&subscription.state),
+        reason: subscription.reason.clone(),
+        created: subscription.created,
+        ends: subscription.ends,
+        keys: keys
+            .into_iter()
+            .map(|it| KeyLine {
+                id: it.id,
+                prefix: it.prefix,
+                created: it.created,
+                expires: it.expires,
+                revoked: it.revoked,
+            })
+            .collect(),
+        key: None,
+    }
+}
+
+async fn subscribe(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(name): Path<String>,
+    Json(wanted): Json<NewSubscription>,
+) -> Result<(StatusCode, Json<SubscriptionLine>), Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Member)?;
+    let parts: Vec<&str> = wanted.publication.split('/').collect();
+    let [api, version, environment] = parts[..] else {
+        return Err(Problem::bad("expected a publication as API/VERSION/ENVIRONMENT"));
+    };
+    let catalogue = portals.catalogue().await;
+    let (_, found) = find_version(&catalogue, &visit, (api, version))?;
+    let is_shown = found.places.iter().any(|it| it.environment.name == environment);
+    let plan = found.plans.iter().find(|it| it.name == wanted.plan);
+    let plan = plan
+        .filter(|_| is_shown)
+        .ok_or_else(|| Problem::not_found(format_args!("the plan '{}'", wanted.plan)))?;
+    if let Some(reason) = refusal(plan, &visit) {
+        return Err(Problem::forbidden(reason));
+    }
+    if subscriptions(&portals, &name).len() >= MAX_SUBSCRIPTIONS {
+        let detail =
+            format!("the application has {MAX_SUBSCRIPTIONS} subscriptions, which is the most there may be");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let body = json!({
+        "application": name,
+        "publication": wanted.publication,
+        "plan": wanted.plan,
+        "request": wanted.request.chars().take(2_000).collect::<String>(),
+        "conditions_revision": wanted.conditions_revision,
+    });
+    let made = portals
+        .delegate
+        .call(&asker.name(), Method::POST, "/api/v1/subscriptions", Some(&body))
+        .await?;
+    portals.documents.catch_up().await?;
+    let id = made["id"].as_str().unwrap_or_default();
+    let known = find(&portals, &name, id)?;
+    let mut line = subscription_line(&portals, &known);
+    let text = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    line.key = text("/credential/id")
+        .zip(text("/credential/key"))
+        .map(|(id, key)| ShownKey { id, key });
+    Ok((StatusCode::CREATED, Json(line)))
+}
+
+/// A subscription of an application.
+fn find(portals: &Portals, application: &str, id: &str) -> Result<Subscription, Problem> {
+    let found: Option<Subscription> = portals.documents.get(&format!("apis/subscriptions/{id}"));
+    let found = found.filter(|it| it.application == application);
+    found.ok_or_else(|| Problem::not_found("this subscription"))
+}
+
+async fn set_state(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path((name, id)): Path<(String, String)>,
+    Json(wanted): Json<NewState>,
+) -> Result<Json<SubscriptionLine>, Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Member)?;
+    find(&portals, &name, &id)?;
+    let body = json!({ "state": wanted.state, "side": "consumer" });
+    let path = format!("/api/v1/subscriptions/{id}/state");
+    portals
+        .delegate
+        .call(&asker.name(), Method::POST, &path, Some(&body))
+        .await?;
+    portals.documents.catch_up().await?;
+    Ok(Json(subscription_line(&portals, &find(&portals, &name, &id)?)))
+}
+
+async fn add_key(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path((name, id)): Path<(String, String)>,
+    Json(wanted): Json<NewKey>,
+) -> Result<(StatusCode, Json<ShownKey>), Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Member)?;
+    let known = find(&portals, &name, &id)?;
+    if wanted.overlap.is_some_and(|it| it > MAX_OVERLAP) {
+        let message = format!("expected at most {MAX_OVERLAP} seconds (30 days)");
+        return Err(Problem::step("check", vec![("overlap".to_owned(), message)]));
+    }
+    let now = crate::people::seconds(SystemTime::now());
+    let is_good = |it: &&KeyLine| it.revoked.is_none() && it.expires.is_none_or(|end| now < end);
+    let good = subscription_line(&portals, &known)
+        .keys
+        .iter()
+        .filter(is_good)
+        .count();
+    if good >= MAX_KEYS {
+        let detail =
+            format!("there are {MAX_KEYS} good keys, which is the most there may be: revoke one first");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap });
+    let path = format!("/api/v1/subscriptions/{id}/credentials");
+    let made = portals
+        .delegate
+        .call(&asker.name(), Method::POST, &path, Some(&body))
+        .await?;
+    portals.documents.catch_up().await?;
+    let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
+    let shown = ShownKey {
+        id: text("id"),
+        key: text("key"),
+    };
+    Ok((StatusCode::CREATED, Json(shown)))
+}
+
+async fn revoke_key(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path((name, id, key)): Path<(String, String, String)>,
+) -> Result<StatusCode, Problem> {
+    let asker = Asker::of(&portals, &visit).await?;
+    asker.app(&portals, &name, TeamRole::Member)?;
+    let known = find(&portals, &name, &id)?;
+    if !subscription_line(&portals, &known)
+        .keys
+        .iter()
+        .any(|it| it.id == key)
+    {
+        return Err(Problem::not_found("this key"));
+    }
+    let path = format!("/api/v1/subscriptions/{id}/credentials/{key}");
+    portals
+        .delegate
+        .call(&asker.name(), Method::DELETE, &path, None)
+        .await?;
+    portals.documents.catch_up().await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,130 @@
+//! A new password by the link of a mail.
+
+use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
+use super::account_shapes::{Address, NewPassword, Said};
+use super::confirming::confirm_step;
+use super::operation::{Operation, Shared};
+use crate::people::{Developer, DeveloperState, Purpose, mail_of};
+use crate::state::{Mail, Portals, Visit};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use std::time::SystemTime;
+use weir_control::access::password::fault_of;
+use weir_control::api::Problem;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::post(
+            "/portal/v1/reset",
+            ("askReset", "Sends a mail with a link for a new password"),
+            ask_reset,
+        )
+        .body::<Address>()
+        .status(StatusCode::ACCEPTED)
+        .answers::<Said>(),
+        Operation::post(
+            "/portal/v1/reset/password",
+            ("resetPassword", "Sets a new password by the link of a mail"),
+            reset,
+        )
+        .body::<NewPassword>()
+        .answers::<Said>(),
+    ];
+    Operation::tagged("Account", operations)
+}
+
+async fn ask_reset(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(given): Json<Address>,
+) -> Result<Response, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let mail = mail_of(&given.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
+    portals.need_mail()?;
+    let url = visit.link_url()?;
+    take_turn(&portals, &visit, now)?;
+    if may_mail(&portals, &mail, now) {
+        let of = (portal.clone(), url.to_owned());
+        // The answer does not wait: how long it takes would tell whether there is an account.
+        tokio::spawn(async move {
+            if let Err(problem) = send_reset(&portals, of, &mail, now).await {
+                tracing::warn!(?problem, "a mail with a link for a new password is not sent");
+            }
+        });
+    }
+    Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+}
+
+/// Sends the link. Without an account nothing is sent: a stranger's mailbox gets no mail from here.
+async fn send_reset(
+    portals: &Portals,
+    (portal, url): (String, String),
+    mail: &str,
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let known = portals.people.by_mail(&portal, mail, now).await?;
+    let is_barred = |it: &Developer| matches!(it.state, DeveloperState::Suspended | DeveloperState::Refused);
+    let Some(developer) = known.filter(|it| !is_barred(it)) else {
+        return Ok(());
+    };
+    let purpose = Purpose::Reset {
+        developer: developer.id,
+    };
+    let link = portals.people.link(&portal, &purpose, now).await?;
+    let text = format!(
+        "Hello {},\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
+        developer.name, link.token
+    );
+    portals.send(Mail::new(mail, "Set a new password", text)).await
+}
+
+async fn reset(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(given): Json<NewPassword>,
+) -> Result<Json<Said>, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let found = portals.people.look(portal, &given.token, now).await?;
+    let Some(Purpose::Reset { developer } | Purpose::Welcome { developer }) = found else {
+        return Err(gone());
+    };
+    let Some(developer) = portals.people.developer(portal, &developer, now).await? else {
+        return Err(gone());
+    };
+    if let Some(fault) = fault_of(&given.password, &developer.mail) {
+        return Err(wrong("password", fault));
+    }
+    let password = portals.people.passwords.hash(given.password).await;
+    let password = password.map_err(|error| busy(&error))?;
+    if portals.people.take(portal, &given.token, now).await?.is_none() {
+        return Err(gone());
+    }
+    let set = |it: &mut Developer| {
+        it.password = Some(password.clone());
+        match it.state {
+            // Who reads the mailbox has confirmed it.
+            DeveloperState::Registered => confirm_step(&portals, &visit, it, now),
+            _ => Ok(Vec::new()),
+        }
+    };
+    let developer = portals.people.change(portal, &developer.id, now, set).await?;
+    portals.notify();
+    // Somebody else may have got in: a provider that says whose address it is may be joined again.
+    portals
+        .people
+        .remove_accounts(portal, &developer.id, |_| true, now)
+        .await?;
+    portals
+        .people
+        .end_sessions(portal, &developer.id, |_| true, now)
+        .await?;
+    Ok(said(match developer.state {
+        DeveloperState::Confirmed => {
+            "Your password is set. You can sign in as soon as somebody has approved your account."
+        }
+        _ => "Your password is changed, and all sessions are ended. You can sign in now.",
+    }))
+}

@@ -1,0 +1,229 @@
+//! `weir portal`: a developer portal as a folder. `portal.yaml` is its document, `logo.svg` or `logo.png` its logo, and
+//! `pages/NAME.md` a page: its Markdown, with what else is said of it as YAML between two lines `---`.
+
+use super::{address, encoded, make};
+use crate::args::{PortalArgs, PortalCommand, RemoteArgs};
+use crate::outcome::CommandOutput;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use weir_apis::logo;
+use weir_control::http::{Call, Method};
+use weir_model::document;
+use weir_portal::yaml;
+
+const PORTAL: &str = "portal.yaml";
+const PAGES: &str = "pages";
+const LOGOS: [&str; 2] = ["logo.svg", "logo.png"];
+/// What stands before and behind what is said of a page.
+const FENCE: &str = "---\n";
+
+type Outcome<T> = Result<T, CommandOutput>;
+
+/// Runs a command.
+pub fn portal(args: &PortalArgs) -> CommandOutput {
+    let done = match &args.command {
+        PortalCommand::Export { name, folder, remote } => export(name, folder, remote),
+        PortalCommand::Apply {
+            name,
+            folder,
+            dry_run,
+            remote,
+        } => apply((name, folder), *dry_run, remote),
+    };
+    match done {
+        Ok(text) => CommandOutput::succeeded(text),
+        Err(failed) => failed,
+    }
+}
+
+fn wrong(file: &Path, what: impl std::fmt::Display) -> CommandOutput {
+    CommandOutput::failed(2, format!("{}: {what}\n", file.display()))
+}
+
+fn path_of(remote: &RemoteArgs, name: &str) -> String {
+    address(remote, &format!("/api/v1/portals/{}/files", encoded(name)))
+}
+
+fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> Outcome<String> {
+    let body = make(remote, Call::get(path_of(remote, name)))?;
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let files = files_of(&answer).map_err(|what| wrong(folder, what))?;
+    let pages = folder.join(PAGES);
+    fs::create_dir_all(&pages).map_err(|error| wrong(&pages, error))?;
+    // What is no longer there would come back with the next `apply`.
+    let known = page_files(&pages)?
+        .into_iter()
+        .map(|page| format!("{PAGES}/{page}.md"));
+    let logos = LOGOS
+        .map(str::to_owned)
+        .into_iter()
+        .filter(|it| folder.join(it).exists());
+    for gone in known.chain(logos).filter(|it| !files.contains_key(it)) {
+        let file = folder.join(&gone);
+        fs::remove_file(&file).map_err(|error| wrong(&file, error))?;
+    }
+    for (file, bytes) in &files {
+        let file = folder.join(file);
+        fs::write(&file, bytes).map_err(|error| wrong(&file, error))?;
+    }
+    Ok(format!(
+        "{}: {} files of the portal {name}\n",
+        folder.display(),
+        files.len()
+    ))
+}
+
+/// The files of a portal, by their names in the folder.
+fn files_of(answer: &Value) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let mut files = BTreeMap::new();
+    let mut portal = answer["portal"].clone();
+    let logo = portal.as_object_mut().and_then(|it| it.remove("logo"));
+    let logo = logo::read(logo.as_ref().and_then(Value::as_str).unwrap_or_default())?;
+    if let Some(logo) = logo {
+        let name = LOGOS[usize::from(logo.media == "image/png")];
+        files.insert(name.to_owned(), logo.bytes);
+    }
+    files.insert(PORTAL.to_owned(), yaml::of(&portal).into_bytes());
+    for (name, page) in answer["pages"].as_object().into_iter().flatten() {
+        if !weir_apis::naming::is_name(name) {
+            return Err(format!("'{name}' is no name of a page"));
+        }
+        let mut about = page.clone();
+        let body = about.as_object_mut().and_then(|it| it.remove("body"));
+        let body = body.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let text = format!("{FENCE}{}{FENCE}{body}", yaml::of(&about));
+        files.insert(format!("{PAGES}/{name}.md"), text.into_bytes());
+    }
+    Ok(files)
+}
+
+fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> Outcome<String> {
+    let body = read(folder)?;
+    let mut call = Call::json(Method::PUT, path_of(remote, name), &body);
+    if dry_run {
+        call = call.header("weir-dry-run", "true");
+    }
+    let answer = make(remote, call)?;
+    Ok(told(
+        name,
+        &serde_json::from_slice(&answer).unwrap_or_default(),
+        dry_run,
+    ))
+}
+
+/// What was changed, in words.
+fn told(name: &str, answer: &Value, dry_run: bool) -> String {
+    let mut text = format!(
+        "portal {name}: {}\n",
+        answer["portal"].as_str().unwrap_or_default()
+    );
+    for what in ["made", "changed", "removed"] {
+        for page in answer[what].as_array().into_iter().flatten() {
+            text += &format!("page {}: {what}\n", page.as_str().unwrap_or_default());
+        }
+    }
+    if dry_run {
+        text += "nothing was written\n";
+    }
+    text
+}
+
+/// The names of the pages in a folder; none if it is not there.
+fn page_files(folder: &Path) -> Outcome<Vec<String>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| wrong(folder, error))? {
+        let file = entry.map_err(|error| wrong(folder, error))?.path();
+        if let (Some(stem), Some("md")) = (file.file_stem(), file.extension().and_then(|it| it.to_str())) {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn text_of(file: &Path) -> Outcome<String> {
+    fs::read_to_string(file).map_err(|error| wrong(file, error))
+}
+
+/// A folder as the body of a call.
+fn read(folder: &Path) -> Outcome<Value> {
+    let file = folder.join(PORTAL);
+    let mut portal = document::parse(&text_of(&file)?).map_err(|error| wrong(&file, error.message))?;
+    let fields = portal.as_object_mut();
+    let fields = fields.ok_or_else(|| wrong(&file, "expected an object"))?;
+    for name in LOGOS {
+        let file = folder.join(name);
+        if !file.exists() {
+            continue;
+        }
+        let bytes = fs::read(&file).map_err(|error| wrong(&file, error))?;
+        let text = match name {
+            "logo.png" => logo::of_png(&bytes),
+            _ => String::from_utf8(bytes).map_err(|error| wrong(&file, error))?,
+        };
+        if let Some(fault) = logo::fault(&text) {
+            return Err(wrong(&file, fault));
+        }
+        fields.insert("logo".to_owned(), text.into());
+    }
+    let mut pages = Map::new();
+    for name in page_files(&folder.join(PAGES))? {
+        let file = folder.join(PAGES).join(format!("{name}.md"));
+        let page = page_of(&text_of(&file)?).map_err(|what| wrong(&file, what))?;
+        pages.insert(name, page);
+    }
+    Ok(json!({ "portal": portal, "pages": pages }))
+}
+
+/// A page of its file.
+fn page_of(text: &str) -> Result<Value, String> {
+    let text = text.replace("\r\n", "\n");
+    let parts = text
+        .strip_prefix(FENCE)
+        .and_then(|it| it.split_once(&format!("\n{FENCE}")));
+    let (about, body) =
+        parts.ok_or("expected a line ---, the title and more as YAML, and a line --- first")?;
+    let mut page = document::parse(about).map_err(|error| error.message)?;
+    let fields = page
+        .as_object_mut()
+        .ok_or("expected fields between the lines ---")?;
+    fields.insert("body".to_owned(), body.into());
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portal_comes_back_from_its_files() {
+        let portal = json!({
+            "portal": { "display_name": "Acme: developers", "home": "# Hello\n\n---\n", "hosts": ["dev.test"], "logo": "<svg></svg>" },
+            "pages": {
+                "about": { "title": "About: us", "body": "---\nwords\n---\n", "visibility": { "groups": ["a"] }, "order": 3, "published": true },
+                "empty": { "title": "yes", "body": "", "visibility": "public", "published": false },
+            },
+        });
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(folder.path().join(PAGES)).expect("made");
+        for (file, bytes) in files_of(&portal).expect("files") {
+            fs::write(folder.path().join(file), bytes).expect("written");
+        }
+        let found = read(folder.path()).map_err(|it| format!("{it:?}")).expect("read");
+        assert_eq!(found, portal);
+    }
+
+    #[test]
+    fn files_that_are_no_pages_are_refused() {
+        for text in ["", "words", "---\ntitle: x\n", "---\n- a\n---\nb"] {
+            assert!(page_of(text).is_err(), "{text:?}");
+        }
+        let hostile = json!({ "portal": {}, "pages": { "../../x": { "title": "x", "body": "" } } });
+        assert!(files_of(&hostile).is_err(), "a name leads out of the folder");
+    }
+}

@@ -42,7 +42,7 @@ export function Webhooks({ app }: { app: string }) {
   return (
     <section className="card" aria-label="Webhooks">
       <h2>Webhooks</h2>
-      <p className="muted">Your server is called when a subscription or a key changes, or when an API that you use is to end. Calls are signed (Standard Webhooks) and tried again for 24 hours.</p>
+      <p className="muted">Your server is called when a subscription or a key changes, or when an API that you use is to end. Calls are signed (Standard Webhooks) and tried again for three days.</p>
       {all.data?.items.map((it) => (
         <Shown key={it.name} path={`${path}/${part(it.name)}`} hook={it} />
       ))}

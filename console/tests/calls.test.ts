@@ -156,6 +156,11 @@ const USED: Record<string, string> = {
 
 /** Why no page makes the call. */
 const NOT_USED: Record<string, string> = {
+  listWebhooks: 'developers make the webhooks of their applications in the portal',
+  putWebhook: 'as `listWebhooks`',
+  deleteWebhook: 'as `listWebhooks`',
+  exportPortal: 'portals are carried as files by `weir portal`',
+  applyPortal: 'as `exportPortal`',
   getTest: 'the list of tests holds the same',
   getPlugin: 'the list of plugins and the schema hold the same',
   reportGateway: 'gateways make it',

@@ -57,21 +57,50 @@ portalTest('31: choices, recursion, forms with files, and the same call in four 
   await axeOn(page)
 })
 
-portalTest('31: of 2,000 operations the first is there within a second', async ({ page, shop }) => {
+/** How long something takes, in milliseconds: the best of a few tries, because the machine does other work, too. */
+async function best(tries: number, work: (number: number) => Promise<void>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let number = 0; number < tries; number += 1) {
+    const begin = performance.now()
+    await work(number)
+    least = Math.min(least, performance.now() - begin)
+  }
+  return Math.round(least)
+}
+
+// The bars are those of a quiet machine with a release: `STRICT=1` holds a debug build to them, too.
+const SLACK = process.env.STRICT === '1' ? 1 : 4
+
+portalTest('31: an API with 2,000 operations opens within a second, and search answers within 200 ms', async ({ page, shop }) => {
+  portalTest.setTimeout(240_000)
   const paths = Object.fromEntries(Array.from({ length: 2_000 }, (_, it) => [`/things/${it}`, { get: { operationId: `op${it}`, summary: `Reads thing ${it}`, tags: [`part ${it % 20}`], responses: { 200: { description: 'ok' } } } }]))
   await shop.api('large', { openapi: '3.1.0', info: { title: 'Large', version: '1' }, paths })
   await page.goto(`${shop.portal}/apis/large`)
   await expect(page.getByRole('heading', { level: 1, name: 'Large' })).toBeVisible()
-  const begin = Date.now()
-  await page.goto(`${shop.portal}/apis/large/1.0.0/operations/op0`)
-  await expect(page.getByRole('heading', { name: 'Reads thing 0' })).toBeVisible()
-  const took = Date.now() - begin
-  console.log(`first of 2,000 operations after ${took} ms`)
-  // A debug build on a machine that does other work; a second is what a release on a quiet one has.
-  expect(took).toBeLessThan(4_000)
-  await page.getByRole('searchbox', { name: 'Filter operations' }).fill('thing 1999')
-  await page.getByRole('link', { name: 'Reads thing 1999' }).click()
-  await expect(page.getByRole('heading', { name: 'Reads thing 1999' })).toBeVisible()
+  const opened = await best(5, async (number) => {
+    await page.goto(`${shop.portal}/apis/large/1.0.0/operations/op${number}`)
+    await page.getByRole('heading', { name: `Reads thing ${number}`, exact: true }).waitFor()
+  })
+  const filter = page.getByRole('searchbox', { name: 'Filter operations' })
+  const filtered = await best(5, async (number) => {
+    await filter.fill(`thing 199${number}`)
+    await page.getByRole('link', { name: `Reads thing 199${number}`, exact: true }).waitFor()
+  })
+  await page.goto(`${shop.portal}/search`)
+  const box = page.getByRole('searchbox', { name: 'Search for' })
+  const found = page.getByRole('list', { name: 'Found' })
+  await box.fill('raeds thing')
+  await expect(found).toContainText('Reads thing')
+  const searched = await best(5, async (number) => {
+    await box.fill(`thing 187${number}`)
+    await found.getByText(`Reads thing 187${number}`).first().waitFor()
+  })
+  console.log(`2,000 operations: opened after ${opened} ms, filtered after ${filtered} ms, searched after ${searched} ms`)
+  expect(opened, 'an operation of 2,000 is there').toBeLessThanOrEqual(1_000 * SLACK)
+  expect(filtered, 'the list of operations is filtered').toBeLessThanOrEqual(200 * SLACK)
+  expect(searched, 'the search has answered').toBeLessThanOrEqual(200 * SLACK)
+  await page.getByRole('link', { name: 'GET /things/1874' }).click()
+  await expect(page.getByRole('heading', { name: 'Reads thing 1874' })).toBeVisible()
 })
 
 portalTest('30: a call is tried through the portal, and leads nowhere else', async ({ page, shop }) => {

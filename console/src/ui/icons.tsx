@@ -37,7 +37,6 @@ const shapes = {
   seal: <path d="M12 3a6 6 0 1 1 0 12 6 6 0 0 1 0-12Zm-3 11.500L8 21l4-2 4 2-1-6.500" />,
   bars: <path d="M5 20V11m5 9V4m5 16v-7m5 7V8M3 20h19" />,
   pulse: <path d="M3 12h4l3-8 4 16 3-8h4" />,
-  bell: <path d="M6 16v-6a6 6 0 1 1 12 0v6l2 2H4l2-2Zm4 5h4" />,
   page: <path d="M6 3h8l4 4v14H6zM14 3v4h4M9 12h6m-6 4h6" />,
   send: <path d="M21 3 3 10.500l7 3 3 7.500 8-18ZM10 13.500l4-4" />,
   mail: <path d="M3 6h18v12H3zM3 7l9 6 9-6" />,

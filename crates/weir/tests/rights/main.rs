@@ -5,6 +5,7 @@ mod login;
 mod openid;
 mod plane;
 mod portal;
+mod portal_files;
 mod portal_hostile;
 mod portal_openid;
 mod readers;

@@ -63,7 +63,8 @@ async function work(page: Page, shop: Shop) {
 
 const AMOUNTS: Record<string, (shop: Shop, page: Page) => Promise<string[]>> = {
   none: async (shop, page) => {
-    await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Acme developers', apis: ['nothing'] })
+    await shop.good('PUT', '/api/v1/environments/empty', {})
+    await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Acme developers', environments: ['empty'] })
     await join(page, shop)
     return ['/', '/apis', '/search?q=refund', '/apps', '/teams', '/account']
   },

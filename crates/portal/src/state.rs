@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
-use weir_apis::entities::Portal;
+use weir_apis::entities::{Period, Portal};
 use weir_console::Archive;
 use weir_control::access::Audit;
 use weir_control::access::openid::Providers;
@@ -22,11 +22,30 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_control::operational::{OperationalError, OperationalStore};
 use weir_control::outbox::Outbox;
-use weir_plugin::{ConsumerCount, Counted};
 use weir_store::{Store, StoreError};
 
 /// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
-pub type CountedIn = Arc<dyn Fn(&str, &ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
+pub type CountedIn = Arc<dyn Fn(&str, &Limited<'_>) -> Option<Counted> + Send + Sync>;
+
+/// A count of a limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Limited<'l> {
+    /// The limit: the id of its plugin.
+    pub limit: &'l str,
+    /// The consumer's id.
+    pub consumer: &'l str,
+    /// The window.
+    pub per: Period,
+}
+
+/// How a count stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
+    /// Calls in the window that is open.
+    pub used: u64,
+    /// Milliseconds until it ends.
+    pub reset_ms: u64,
+}
 
 /// What portals work with.
 pub struct Options {

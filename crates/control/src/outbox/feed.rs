@@ -191,7 +191,7 @@ impl Inboxes {
         let Some(notice) = told else { return };
         for name in receivers.concerned(event) {
             let owner = receivers.applications.get(&name).map_or("", |it| &it.owner);
-            // Applications of no portal have nobody who reads it.
+            // No portal shows the notices of other applications.
             if owner.starts_with("developer/") || owner.starts_with("team/") {
                 self.0.entry(name).or_default().push(notice.clone());
             }

@@ -1,4 +1,5 @@
-//! A new password by the link of a mail.
+//! A new password by the link of a mail. Neither the answer nor the time that it takes tells whether an address has an
+//! account.
 
 use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
 use super::account_shapes::{Address, NewPassword, Said};

@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Signing in with a password, and signing out. Each login begins a session of its own, whatever cookie was sent.
 
 use super::account_common::{busy, shown};
 use super::account_shapes::{Credentials, Me};

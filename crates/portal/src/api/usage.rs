@@ -5,7 +5,7 @@ use super::asker::Asker;
 use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
-use crate::state::{Portals, Visit};
+use crate::state::{Counted, Limited, Portals, Visit};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -20,7 +20,6 @@ use weir_apis::entities::{Period, Subscription, SubscriptionState};
 use weir_apis::naming;
 use weir_apis::render::{consumer_of, limit_of};
 use weir_control::api::Problem;
-use weir_plugin::{ConsumerCount, CountWindow, Counted};
 
 const DAY: u64 = 86_400;
 /// The longest time that is shown, in days.
@@ -335,17 +334,10 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
 /// What the limiter itself has counted, if a gateway of this process serves the environment.
 fn counted(portals: &Portals, subscription: &Subscription, per: Period) -> Option<Counted> {
     let environment = subscription.publication.rsplit('/').next()?;
-    let of = ConsumerCount {
+    let of = Limited {
         limit: &limit_of(subscription)?,
         consumer: &consumer_of(subscription),
-        window: match per {
-            Period::Second => CountWindow::Second,
-            Period::Minute => CountWindow::Minute,
-            Period::Hour => CountWindow::Hour,
-            Period::Day => CountWindow::Day,
-            Period::Week => CountWindow::Seconds(7 * DAY),
-            Period::Month => CountWindow::Month,
-        },
+        per,
     };
     (portals.counted)(environment, &of)
 }

@@ -13,16 +13,17 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_apis::entities::Period;
 use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
 use weir_control::outbox;
-use weir_plugin::{ConsumerCount, Counted};
-use weir_portal::{CountedIn, GatewayOf, Listening, Mail, Options, Portals, Post};
+use weir_plugin::{ConsumerCount, CountWindow};
+use weir_portal::{Counted, CountedIn, GatewayOf, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
 
 /// What the limits of a process have counted of a consumer.
-type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
+type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<weir_plugin::Counted> + Send + Sync>;
 
 /// The listeners, bound.
 pub struct Listeners(Vec<(TcpListener, Option<Arc<Tls>>)>);
@@ -156,7 +157,16 @@ impl OpenPortal {
         let (counted, environments) = (Arc::clone(&self.counted), self.environments.clone());
         Arc::new(move |environment, of| {
             let is_served = environments.iter().any(|it| it == environment);
-            is_served.then(|| counted(of))?
+            let of = ConsumerCount {
+                limit: of.limit,
+                consumer: of.consumer,
+                window: window(of.per),
+            };
+            let found = is_served.then(|| counted(&of))??;
+            Some(Counted {
+                used: found.used,
+                reset_ms: found.reset_ms,
+            })
         })
     }
 
@@ -181,6 +191,18 @@ impl OpenPortal {
                 _ => Some(format!("{scheme}://{address}")),
             }
         })
+    }
+}
+
+/// The window in which a plan's limit counts, as the documents of gateways name it.
+fn window(per: Period) -> CountWindow {
+    match per {
+        Period::Second => CountWindow::Second,
+        Period::Minute => CountWindow::Minute,
+        Period::Hour => CountWindow::Hour,
+        Period::Day => CountWindow::Day,
+        Period::Week => CountWindow::Seconds(7 * 24 * 3_600),
+        Period::Month => CountWindow::Month,
     }
 }
 

@@ -368,7 +368,7 @@ async fn sessions_are_made_by_signing_in() {
     }
     assert!(!set.contains("planted"), "{set}");
     let second = done.cookies().remove(0);
-    assert_ne!(second, first, "a session is made anew");
+    assert_ne!(second, first, "each login has a session of its own");
     let me = async |cookie: &str| portal.call("GET", "/portal/v1/me", cookie).await.body["id"].clone();
     assert_eq!(me(planted).await, Value::Null);
     assert_ne!(me(&second).await, Value::Null);

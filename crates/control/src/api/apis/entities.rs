@@ -207,7 +207,7 @@ documents!(
             .find(|it| it.application == name)
             .map(|it| format!("subscriptions/{}", it.id))
     },
-    crate::api::apis::webhooks::below
+    library::webhooks_of
 );
 
 /// Plans of a version.

@@ -165,6 +165,11 @@ pub fn environment_key(name: &str) -> String {
     format!("{PREFIX}environments/{name}")
 }
 
+/// Where the webhooks of an application are.
+pub fn webhooks_of(application: &str) -> String {
+    format!("{PREFIX}webhooks/{application}/")
+}
+
 pub fn api_key(name: &str) -> String {
     format!("{PREFIX}apis/{name}")
 }

@@ -6,7 +6,7 @@
 use super::commit::Done;
 use super::entities::{answered, body_of, check_name, parse};
 use super::hooks::{secret, shown};
-use super::library::PREFIX;
+use super::library::{PREFIX, webhooks_of};
 use crate::access::{Action, Caller};
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
@@ -46,15 +46,10 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Where the webhooks of an application are.
-pub fn below(application: &str) -> String {
-    format!("{PREFIX}webhooks/{application}/")
-}
-
 async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let _there: Application = library.get(&format!("{PREFIX}applications/{name}"))?;
-    let hooks: Vec<Hook> = library.list(&below(&name))?;
+    let hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
     let items: Vec<Value> = hooks.iter().map(shown).collect();
     Ok(Json(json!({ "items": items })))
 }
@@ -77,12 +72,12 @@ async fn put(
     if let Err(error) = crate::http::host_of(&wanted.url) {
         return Err(Problem::step("read", vec![("url".to_owned(), error.to_string())]));
     }
-    let (secret, key) = (secret()?, format!("{}{name}", below(&application)));
+    let (secret, key) = (secret()?, format!("{}{name}", webhooks_of(&application)));
     let written = api
         .manage(&caller, &headers, |library| {
             let _there: Application = library.get(&format!("{PREFIX}applications/{application}"))?;
             let known: Option<Hook> = library.find(&key)?;
-            if known.is_none() && library.keys(&below(&application)).len() >= MOST {
+            if known.is_none() && library.keys(&webhooks_of(&application)).len() >= MOST {
                 let detail = format!("the application has {MOST} webhooks, which is the most there may be");
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
@@ -112,7 +107,7 @@ async fn delete(
     Path((application, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let key = format!("{}{name}", below(&application));
+    let key = format!("{}{name}", webhooks_of(&application));
     api.manage(&caller, &headers, |library| {
         let _there: Hook = library.get(&key)?;
         library.remove(&key);

@@ -28,6 +28,9 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// The plugin that keeps the limits of plans.
 const LIMITS: &str = "rate-limit";
 
+/// What the limits of a process have counted of a consumer.
+pub type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
+
 /// Counts of a plugin, as they are in the file.
 type Section = (String, Vec<u8>);
 
@@ -61,7 +64,7 @@ impl LimitCounts {
     }
 
     /// What asks the limits of this process for what they have counted of a consumer.
-    pub fn asked(&self) -> Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync> {
+    pub fn asked(&self) -> CountedOf {
         let limits = Arc::clone(&self.limits);
         Arc::new(move |of| limits.get()?.counted(of, system_clock()))
     }

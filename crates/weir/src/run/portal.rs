@@ -3,6 +3,7 @@
 
 use super::Control;
 use super::admin::{Late, Shared, assets, pass_on};
+use super::limit_counts::CountedOf;
 use super::plan::Management;
 use super::proxy::bind;
 use super::trust;
@@ -21,9 +22,6 @@ use weir_control::outbox;
 use weir_plugin::{ConsumerCount, CountWindow};
 use weir_portal::{Counted, CountedIn, GatewayOf, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
-
-/// What the limits of a process have counted of a consumer.
-type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<weir_plugin::Counted> + Send + Sync>;
 
 /// The listeners, bound.
 pub struct Listeners(Vec<(TcpListener, Option<Arc<Tls>>)>);

@@ -22,6 +22,7 @@ mod reach;
 pub mod report;
 pub mod secrets;
 pub mod shared_limits;
+pub mod shared_records;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]

@@ -1,6 +1,7 @@
 //! What Admin APIs know about the process that serves them.
 
 use std::sync::Arc;
+use weir_plugin::SharedRecords;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 
@@ -21,6 +22,8 @@ pub struct Node {
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
+    /// What plugins share over all gateways, by the plugin's name.
+    pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
 }
 
 impl std::fmt::Debug for Node {

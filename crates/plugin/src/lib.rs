@@ -40,6 +40,7 @@ mod request;
 mod response;
 mod semaphore;
 mod shared_counts;
+mod shared_records;
 mod subrequest;
 mod suspend;
 mod trace;
@@ -80,6 +81,10 @@ pub use request::{CLIENT_HEADERS, Request, client_header_bit};
 pub use response::{BufferResponse, Reply, Response, SharedReply};
 pub use semaphore::Permit;
 pub use shared_counts::{SharedCount, SharedCounts};
+pub use shared_records::{
+    Awaited, Committed, Deliver, RecordRead, SharedChange, SharedRecord, SharedRecords, SharedStore,
+    StoreAway, awaited,
+};
 pub use subrequest::{Subrequest, SubrequestResponse, Verify};
 pub use suspend::Suspend;
 pub use template::Template;

@@ -9,6 +9,7 @@ use crate::redis::RedisCommand;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::response::Reply;
 use crate::shared_counts::SharedCounts;
+use crate::shared_records::SharedRecords;
 use crate::subrequest::Subrequest;
 use crate::suspend::Suspend;
 use serde::de::DeserializeOwned;
@@ -115,6 +116,11 @@ pub trait Plugin: Send + Sync {
 
     /// Counts that gateways share through their control plane; `None`: it has none.
     fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
+        None
+    }
+
+    /// Records that all gateways of a store share; `None`: it has none.
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
         None
     }
 
@@ -423,6 +429,12 @@ impl Registry {
     /// The counts of plugins that gateways share.
     pub fn shared_counts(&self) -> impl Iterator<Item = Arc<dyn SharedCounts>> {
         self.iter().filter_map(Plugin::shared_counts)
+    }
+
+    /// The records that gateways of one store share, by plugin.
+    pub fn shared_records(&self) -> impl Iterator<Item = (&'static str, Arc<dyn SharedRecords>)> {
+        self.iter()
+            .filter_map(|plugin| Some((plugin.name(), plugin.shared_records()?)))
     }
 
     /// All plugins, by name.

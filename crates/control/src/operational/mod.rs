@@ -6,7 +6,8 @@
 //! etcd, or memory. A document is `{"ends":MILLISECONDS,"value":…}`. Whether it has ended is decided by the caller's
 //! clock. The store removes it later by itself.
 //!
-//! **What it is not**: gateways never read it, it is not part of a roll back, and it has no history for people.
+//! **What it is not**: gateways read nothing of it but what plugins share ([`crate::shared_records`]), it is not part of a roll
+//! back, and it has no history for people.
 
 mod cache;
 
@@ -178,6 +179,20 @@ impl OperationalStore {
         Ok(found.next().and_then(|it| decode(it, now)))
     }
 
+    /// The same, with the revision of the store then.
+    ///
+    /// # Errors
+    /// The store cannot be reached or read.
+    pub async fn read_at<T: DeserializeOwned>(
+        &self,
+        key: &Key,
+        now: SystemTime,
+    ) -> Result<(Option<Entry<T>>, Revision), OperationalError> {
+        let (documents, revision) = self.0.read(key.as_str()).await?;
+        let found = documents.iter().find(|it| it.key == *key);
+        Ok((found.and_then(|it| decode(it, now)), revision))
+    }
+
     /// The documents below a prefix that are there now, in the order of their keys.
     ///
     /// # Errors
@@ -215,6 +230,42 @@ impl OperationalStore {
         let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
         self.0.append(transaction(changes, now)).await?;
         Ok(())
+    }
+
+    /// Writes and removes documents as one change, if these documents hold what is expected of them (`None`: they are not
+    /// there). `None`: one does not, and nothing is changed.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn write_if(
+        &self,
+        expected: &[(Key, Option<serde_json::Value>)],
+        writes: Vec<Write>,
+        now: SystemTime,
+    ) -> Result<Option<Revision>, OperationalError> {
+        let changes = writes.into_iter().map(|it| written(it, now));
+        let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+        if expected.is_empty() {
+            return Ok(Some(self.0.append(transaction(changes, now)).await?));
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            let mut revision: Option<Revision> = None;
+            for (key, expected) in expected {
+                let (entry, at) = self.read_at::<serde_json::Value>(key, now).await?;
+                // A commit on the first revision fails if anything came in between.
+                revision.get_or_insert(at);
+                if entry.map(|it| it.value) != *expected {
+                    return Ok(None);
+                }
+            }
+            let made = transaction(changes.clone(), now);
+            match self.0.commit(made, revision.unwrap_or_default()).await {
+                Ok(revision) => return Ok(Some(revision)),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(OperationalError::Busy)
     }
 
     /// Removes documents. Those that are not there do no harm.

@@ -20,6 +20,7 @@ mod files;
 mod form_body;
 mod health;
 mod info;
+mod issued_tokens;
 mod lua;
 mod node;
 mod opening;
@@ -180,6 +181,9 @@ impl Admin {
             return answer;
         }
         self.take_workspace(&mut call);
+        if let Some(Ok(answer) | Err(Failure(answer))) = issued_tokens::answer(self, &call).await {
+            return answer;
+        }
         let found = match self.aside(&call) {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
             _ if caches::is_meant(&call) => caches::answer(self, &call).await,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 use weir_dialect::{HealthSource, Listener, Statistics};
+use weir_plugin::SharedRecords;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 
@@ -26,6 +27,8 @@ pub struct Node {
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
+    /// What plugins share over all gateways, by the plugin's name.
+    pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
 }
 
 /// The id of this process, new with every start.
@@ -46,6 +49,7 @@ impl Default for Node {
             plugin_metrics: Arc::default(),
             health: None,
             caches: None,
+            shared: Vec::new(),
         }
     }
 }
@@ -73,7 +77,15 @@ impl Node {
             plugin_metrics: node.plugin_metrics,
             health: node.health,
             caches: node.caches,
+            shared: node.shared,
         }
+    }
+
+    /// What a plugin shares over all gateways.
+    pub fn shared_records(&self, plugin: &str) -> Option<Arc<dyn SharedRecords>> {
+        let mut all = self.shared.iter();
+        all.find(|(name, _)| *name == plugin)
+            .map(|(_, records)| Arc::clone(records))
     }
 }
 

@@ -74,6 +74,11 @@ impl PageRequest {
         })
     }
 
+    /// How many members are asked for, and from which id on.
+    pub fn cut_of(&self) -> (usize, Uuid) {
+        (self.size, self.from)
+    }
+
     /// The same, whatever the tags.
     pub fn without_tags(mut self) -> Self {
         self.tags.clear();

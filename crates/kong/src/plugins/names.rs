@@ -152,7 +152,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "oauth2",
         &[
-            "tokens that calls make are in memory and end with the process; a public client gets no token for itself, an empty scope is none where one is mandatory, a code that is used twice takes its token back; `accept_http_if_already_terminated` believes private networks ([oauth2-server](plugins/oauth2-server.md))",
+            "tokens that calls make are kept as hashes, so the Admin API gives no texts; without a store they are in memory and end with the process; a public client gets no token for itself, an empty scope is none where one is mandatory, a code that is used twice takes its token back; `accept_http_if_already_terminated` believes private networks ([oauth2-server](plugins/oauth2-server.md))",
         ],
     ),
     PluginName::differs(

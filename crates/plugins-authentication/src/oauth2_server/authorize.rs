@@ -200,6 +200,7 @@ impl Server {
             hash: hash(&text),
             record: Record::Code(code),
             ends_ms: Some(now_ms + CODE_MS),
+            made_ms: now_ms,
         };
         Decision {
             change: Change {

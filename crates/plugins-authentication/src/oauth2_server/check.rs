@@ -1,13 +1,16 @@
 //! The check of tokens on all other calls (RFC 6750).
 
 use super::parameters::{Parameters, need_body};
-use super::records::{Record, Token, hash};
+use super::records::{Hash, Record, Token, hash};
 use super::{MAX_BODY, Server, answers, service_of};
 use crate::body_fields::Form;
 use crate::query::remove_argument_and_encode;
 use std::sync::Arc;
 use weir_plugin::headers::is_value;
 use weir_plugin::{AuthFailure, Exchange, Identity, Outcome, Reply, Request};
+
+/// The parameter with the token.
+const ACCESS_TOKEN: &str = "access_token";
 
 /// Why a call is not let in.
 enum Refused {
@@ -27,10 +30,22 @@ impl Server {
         if !in_header && need_body(&exchange.request) {
             return Outcome::NeedBody { max_bytes: MAX_BODY };
         }
+        // A call that waits for the store is read a second time, so nothing of it is taken out before.
         let text = match in_header {
-            true => self.take_from_header(&mut exchange.request),
-            false => self.take_from_parameters(&mut exchange.request),
+            true => self.header_token(&exchange.request),
+            false => Parameters::read(&exchange.request)
+                .text(ACCESS_TOKEN)
+                .map(str::to_owned),
         };
+        if let Some(text) = &text
+            && let Some(outcome) = self.look_for_token(&hash(text), exchange)
+        {
+            return outcome;
+        }
+        match in_header {
+            true => self.strip_header(&mut exchange.request),
+            false => self.strip_parameters(&mut exchange.request),
+        }
         exchange.request.headers.remove_all_owned(&self.told.both);
         match self.verify(text.as_deref(), exchange) {
             Ok((token, identity)) => {
@@ -54,37 +69,43 @@ impl Server {
         outcome
     }
 
-    /// The token of the header: what follows `Bearer`, or all of it.
-    fn take_from_header(&self, request: &mut Request) -> Option<String> {
-        let name = self.config.header.as_bytes();
-        let value = String::from_utf8_lossy(request.headers.get(name)?).into_owned();
-        let parts: Vec<&str> = value.split_ascii_whitespace().collect();
-        let (text, is_bearer) = match parts.as_slice() {
-            [scheme, token] if is_scheme(scheme) => ((*token).to_owned(), true),
-            _ => (value, false),
-        };
-        if self.config.strip && is_bearer {
-            request.headers.remove(name);
+    fn look_for_token(&self, hash: &Hash, exchange: &mut Exchange) -> Option<Outcome> {
+        self.records.sharing.get()?;
+        let now_ms = exchange.unix_ms();
+        match self.clients.token(hash) {
+            Some(_) => None,
+            None => self.look_for(hash, exchange, now_ms),
         }
-        Some(text)
     }
 
-    /// The token of the query or body.
-    fn take_from_parameters(&self, request: &mut Request) -> Option<String> {
-        const NAME: &str = "access_token";
-        let text = Parameters::read(request).text(NAME)?.to_owned();
-        if self.config.strip {
-            remove_argument_and_encode(request, NAME.as_bytes());
-            let form = request.headers.get(b"content-type").and_then(Form::of);
-            let rest = form
-                .filter(|form| *form == Form::UrlEncoded)
-                .zip(request.body.as_ref())
-                .and_then(|(form, body)| form.without(body, NAME));
-            if let Some(rest) = rest {
-                request.body = Some(rest);
-            }
+    /// The token of the header: what follows `Bearer`, or all of it.
+    fn header_token(&self, request: &Request) -> Option<String> {
+        let value = request.headers.get(self.config.header.as_bytes())?;
+        let value = String::from_utf8_lossy(value).into_owned();
+        Some(bearer(&value).map_or(value.clone(), str::to_owned))
+    }
+
+    fn strip_header(&self, request: &mut Request) {
+        let name = self.config.header.as_bytes();
+        let value = request.headers.get(name).map(String::from_utf8_lossy);
+        if self.config.strip && value.is_some_and(|value| bearer(&value).is_some()) {
+            request.headers.remove(name);
         }
-        Some(text)
+    }
+
+    fn strip_parameters(&self, request: &mut Request) {
+        if !self.config.strip || !Parameters::read(request).has(ACCESS_TOKEN) {
+            return;
+        }
+        remove_argument_and_encode(request, ACCESS_TOKEN.as_bytes());
+        let form = request.headers.get(b"content-type").and_then(Form::of);
+        let rest = form
+            .filter(|form| *form == Form::UrlEncoded)
+            .zip(request.body.as_ref())
+            .and_then(|(form, body)| form.without(body, ACCESS_TOKEN));
+        if let Some(rest) = rest {
+            request.body = Some(rest);
+        }
     }
 
     fn verify(
@@ -139,6 +160,15 @@ impl Server {
             // The same client calls for many users: what one of them gets is not for another.
             exchange.add_fingerprint(value.as_deref().unwrap_or_default().as_bytes());
         }
+    }
+}
+
+/// What follows the scheme of a header with a token.
+fn bearer(value: &str) -> Option<&str> {
+    let mut words = value.split_ascii_whitespace();
+    match (words.next(), words.next(), words.next()) {
+        (Some(scheme), Some(token), None) if is_scheme(scheme) => Some(token),
+        _ => None,
     }
 }
 

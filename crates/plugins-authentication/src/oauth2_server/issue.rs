@@ -23,7 +23,7 @@ struct Proof {
 }
 
 /// A token that can be refreshed.
-struct Refreshable {
+pub(super) struct Refreshable {
     access: Hash,
     record: Arc<Record>,
     /// Whether an administrator has written it.
@@ -202,6 +202,7 @@ impl Server {
                 token,
             },
             ends_ms: Some(now_ms + super::CODE_MS),
+            made_ms: now_ms,
         };
         let change = Change {
             unless_changed: Some((place, Arc::clone(&found))),
@@ -246,7 +247,7 @@ impl Server {
         Ok(self.rotate(&found, token, (client, text, service), parameters, now_ms))
     }
 
-    fn find_refresh(&self, refresh: &Hash, now_ms: u64) -> Option<Refreshable> {
+    pub(super) fn find_refresh(&self, refresh: &Hash, now_ms: u64) -> Option<Refreshable> {
         if let Some((access, record)) = self.records.find_refresh(refresh, now_ms) {
             return Some(Refreshable {
                 access,
@@ -294,6 +295,7 @@ impl Server {
                             owner: client.owner.clone(),
                         },
                         ends_ms: None,
+                        made_ms: now_ms,
                     },
                     put,
                 ],
@@ -318,6 +320,7 @@ impl Server {
                     token: hash,
                 },
                 ends_ms: Some(now_ms + super::CODE_MS),
+                made_ms: now_ms,
             });
         }
         answer(

@@ -12,30 +12,36 @@
 //!
 //! Security: codes and tokens are kept by their SHA-256, so nothing that is kept can be used as one. A code is good once, for
 //! its client, for 300 s; a second use takes the token back that was given for it. Clients are sent back to their
-//! own URIs only, which must be equal byte for byte. What calls have made is in memory: it ends with the process, and other
-//! gateways do not know it. What an administrator has written is in the configuration.
+//! own URIs only, which must be equal byte for byte. What calls have made is in the store of the gateways, and all of them
+//! know it; without a store it is in memory, and ends with the process. What an administrator has written is in the
+//! configuration.
 
 mod answers;
 mod authorize;
 mod check;
 mod clients;
+mod endpoints;
 mod issue;
 mod parameters;
 mod records;
 mod redirect;
+mod shared;
 
 use crate::identity::{self, Gate};
 use clients::Clients;
+use endpoints::{Decision, Endpoint, Waiting};
 use ipnet::IpNet;
-use records::{Change, Granted, Hash, Put, Record, Records, Token, hash};
+use records::{Granted, Hash, Put, Record, Records, Token, hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use shared::SharedTokens;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{FieldName, OwnedNames, is_value};
 use weir_plugin::{
-    BuildContext, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin, Reply, Request, parse_config,
+    BuildContext, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin, Request, SharedRecords,
+    parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::random::{Random, bytes, system_random};
@@ -330,6 +336,10 @@ impl Plugin for OAuth2Server {
         }))
     }
 
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        Some(Arc::new(SharedTokens(Arc::clone(&self.records))))
+    }
+
     fn credentials(&self) -> Option<CredentialKind> {
         Some(CredentialKind {
             identities: &["client_id"],
@@ -370,67 +380,7 @@ struct Server {
     told: Told,
 }
 
-/// What an endpoint answers, and what it changes for that.
-struct Decision {
-    reply: Reply,
-    change: Change,
-    /// The answer if another call was faster.
-    otherwise: Reply,
-}
-
-impl Decision {
-    /// An answer that changes nothing.
-    fn only(reply: Reply) -> Self {
-        Self {
-            reply,
-            change: Change::default(),
-            otherwise: Reply::default(),
-        }
-    }
-}
-
-enum Endpoint {
-    Authorize,
-    Token,
-}
-
-impl Endpoint {
-    fn of(path: &[u8]) -> Option<Self> {
-        let path = path.strip_suffix(b"/").unwrap_or(path);
-        match path {
-            _ if path.ends_with(b"/oauth2/token") => Some(Self::Token),
-            _ if path.ends_with(b"/oauth2/authorize") => Some(Self::Authorize),
-            _ => None,
-        }
-    }
-}
-
 impl Server {
-    fn serve(&self, endpoint: &Endpoint, exchange: &mut Exchange) -> Outcome {
-        let realm = self.config.realm.as_deref();
-        if exchange.request.method != b"POST" {
-            let name = match endpoint {
-                Endpoint::Authorize => "authorization",
-                Endpoint::Token => "token",
-            };
-            let reply = answers::wrong_method(&exchange.request.method, name, realm);
-            return Outcome::Reply(Box::new(reply));
-        }
-        if parameters::need_body(&exchange.request) {
-            return Outcome::NeedBody { max_bytes: MAX_BODY };
-        }
-        let now_ms = exchange.unix_ms();
-        let decision = match endpoint {
-            Endpoint::Authorize => self.authorize(exchange, now_ms),
-            Endpoint::Token => self.issue(exchange, now_ms),
-        };
-        let reply = match self.records.apply(&decision.change, now_ms) {
-            true => decision.reply,
-            false => decision.otherwise,
-        };
-        Outcome::Reply(Box::new(reply))
-    }
-
     /// Whether the call came over TLS, here or at a proxy that is believed.
     fn is_tls(&self, request: &Request) -> bool {
         let says_so = || {
@@ -508,6 +458,7 @@ impl Server {
                 expires_seconds: config.token_seconds,
             }),
             ends_ms: keeps_ms.map(|seconds| now_ms.saturating_add(seconds.saturating_mul(1_000))),
+            made_ms: now_ms,
         };
         (put, hash_of_access, told)
     }
@@ -531,6 +482,9 @@ impl Filter for Server {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some(waiting) = exchange.filter_state.take::<_, Waiting>(self) {
+            return endpoints::answer(waiting);
+        }
         match Endpoint::of(&exchange.request.path) {
             Some(endpoint) => self.serve(&endpoint, exchange),
             None => self.check(exchange),

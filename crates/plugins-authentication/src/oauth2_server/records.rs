@@ -1,13 +1,14 @@
 //! Codes and tokens that calls make, in memory, for all workers. Each is found by the SHA-256 of its text; the texts
-//! themselves are not kept.
+//! themselves are not kept. If the gateway has a store, this is a copy of what is there ([`super::shared`]).
 //!
 //! Nothing here grows without bound: a client has at most so many records, all together have at most so many, and what is
 //! over is removed as new ones come.
 
+use super::shared::Sharing;
 use aws_lc_rs::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The SHA-256 of a code or token.
 pub(super) type Hash = [u8; 32];
@@ -111,6 +112,8 @@ pub(super) struct Put {
     pub(super) record: Record,
     /// From when on it is gone; `None`: it stays.
     pub(super) ends_ms: Option<u64>,
+    /// When it was made. Of too many the oldest go.
+    pub(super) made_ms: u64,
 }
 
 /// Records that are put and removed together, or not at all.
@@ -145,24 +148,32 @@ impl Default for Bounds {
 pub(super) struct Records {
     bounds: Bounds,
     state: RwLock<State>,
+    /// Who else knows the records; none: they are in memory alone.
+    pub(super) sharing: OnceLock<Sharing>,
 }
 
+/// By age: when it was made, and which came first of those of one moment.
+type Age = (u64, u64, Hash);
+
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     by_hash: HashMap<Hash, Kept>,
     /// The access tokens by their refresh tokens.
     by_refresh: HashMap<Hash, Hash>,
     /// By the time from when on they are gone.
     by_end: BTreeSet<(u64, Hash)>,
     /// The records of each client, and of all, by age.
-    by_client: HashMap<Owner, BTreeSet<(u64, Hash)>>,
-    by_age: BTreeSet<(u64, Hash)>,
+    by_client: HashMap<Owner, BTreeSet<Age>>,
+    by_age: BTreeSet<Age>,
     next_number: u64,
+    /// The revision of the store up to which all is known.
+    told: u64,
 }
 
-struct Kept {
-    record: Arc<Record>,
-    ends_ms: Option<u64>,
+pub(super) struct Kept {
+    pub(super) record: Arc<Record>,
+    pub(super) ends_ms: Option<u64>,
+    pub(super) made_ms: u64,
     number: u64,
 }
 
@@ -171,11 +182,15 @@ impl Records {
     pub(super) fn bounded(bounds: Bounds) -> Self {
         Self {
             bounds,
-            state: RwLock::default(),
+            ..Self::default()
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -192,9 +207,9 @@ impl Records {
         Some((hash, self.find(&hash, now_ms)?))
     }
 
-    /// Makes a change. `false`: another call was faster, and nothing is changed.
+    /// Makes a change in memory. `false`: another call was faster, and nothing is changed.
     pub(super) fn apply(&self, change: &Change, now_ms: u64) -> bool {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.write();
         state.remove_ended(now_ms);
         let is_as_found = change.unless_changed.as_ref().is_none_or(|(hash, record)| {
             let kept = state.by_hash.get(hash);
@@ -210,10 +225,38 @@ impl Records {
             state.remove(hash);
         }
         for put in &change.puts {
-            state.make_room(put.record.owner(), self.bounds);
+            if let Some(hash) = state.surplus(&put.record, self.bounds) {
+                state.remove(&hash);
+            }
             state.put(put.clone());
         }
         true
+    }
+
+    /// What goes to make room for these records.
+    pub(super) fn surplus(&self, puts: &[Put]) -> Vec<Hash> {
+        let state = self.read();
+        let goes = puts
+            .iter()
+            .filter_map(|put| state.surplus(&put.record, self.bounds));
+        goes.collect()
+    }
+
+    /// Takes over what a revision of the store has made of records. What is known of later ones stays.
+    pub(super) fn take_over(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>) {
+        let mut state = self.write();
+        if revision > state.told {
+            state.change(changes);
+        }
+    }
+
+    /// Takes over a revision of the store, and that all before is known.
+    pub(super) fn follow(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>, now_ms: u64) {
+        let mut state = self.write();
+        // A store that was set back tells smaller revisions than before.
+        state.told = revision;
+        state.change(changes);
+        state.remove_ended(now_ms);
     }
 
     /// How many there are.
@@ -224,6 +267,25 @@ impl Records {
 }
 
 impl State {
+    /// A record that is kept, whether or not it has ended.
+    pub(super) fn kept(&self, hash: &Hash) -> Option<&Kept> {
+        self.by_hash.get(hash)
+    }
+
+    /// All that is kept.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Hash, &Kept)> {
+        self.by_hash.iter()
+    }
+
+    fn change(&mut self, changes: Vec<(Hash, Option<Put>)>) {
+        for (hash, put) in changes {
+            match put {
+                Some(put) => self.put(put),
+                None => self.remove(&hash),
+            }
+        }
+    }
+
     fn remove_ended(&mut self, now_ms: u64) {
         while let Some((end, hash)) = self.by_end.first().copied() {
             if end > now_ms {
@@ -233,19 +295,18 @@ impl State {
         }
     }
 
-    /// A client that has too many loses its oldest. If all together are too many, the client that gets one more loses
-    /// its oldest, so that no client can take the place of another one's tokens; one that has none takes the oldest of all.
-    fn make_room(&mut self, owner: &Owner, bounds: Bounds) {
-        let own = self.by_client.get(owner);
+    /// What goes for one more record. A client that has too many loses its oldest. If all together are too many, the client
+    /// that gets one more loses its oldest, so that no client can take the place of another one's tokens; one that has none
+    /// takes the oldest of all.
+    fn surplus(&self, record: &Record, bounds: Bounds) -> Option<Hash> {
+        let own = self.by_client.get(record.owner());
         let is_full = self.by_hash.len() >= bounds.of_all;
         let goes = match own {
             Some(own) if is_full || own.len() >= bounds.of_client => own.first().copied(),
             None if is_full => self.by_age.first().copied(),
             _ => None,
         };
-        if let Some((_, hash)) = goes {
-            self.remove(&hash);
-        }
+        goes.map(|(_, _, hash)| hash)
     }
 
     fn put(&mut self, put: Put) {
@@ -260,17 +321,16 @@ impl State {
         }
         if put.record.makes_room() {
             let owner = put.record.owner().clone();
-            self.by_client
-                .entry(owner)
-                .or_default()
-                .insert((number, put.hash));
-            self.by_age.insert((number, put.hash));
+            let age = (put.made_ms, number, put.hash);
+            self.by_client.entry(owner).or_default().insert(age);
+            self.by_age.insert(age);
         }
         self.by_hash.insert(
             put.hash,
             Kept {
                 record: Arc::new(put.record),
                 ends_ms: put.ends_ms,
+                made_ms: put.made_ms,
                 number,
             },
         );
@@ -288,10 +348,11 @@ impl State {
         {
             self.by_refresh.remove(refresh);
         }
-        self.by_age.remove(&(kept.number, *hash));
+        let age = (kept.made_ms, kept.number, *hash);
+        self.by_age.remove(&age);
         let owner = kept.record.owner();
         if let Some(own) = self.by_client.get_mut(owner) {
-            own.remove(&(kept.number, *hash));
+            own.remove(&age);
             if own.is_empty() {
                 self.by_client.remove(owner);
             }
@@ -319,6 +380,7 @@ mod tests {
             hash: hash(&format!("{client} {number}")),
             record,
             ends_ms,
+            made_ms: 0,
         }
     }
 
@@ -377,6 +439,7 @@ mod tests {
             hash: hash("written"),
             record: Record::Refreshed { owner },
             ends_ms: None,
+            made_ms: 0,
         };
         put(&records, refreshed, 0);
         for number in 0..10 {

@@ -27,6 +27,7 @@ use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{self, Outbox};
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
+use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
 use weir_telemetry::metrics;
@@ -148,6 +149,7 @@ pub async fn open_beside_files(
         admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: Some(caches),
+        shared_of_plugins: Vec::new(),
         declared,
         analytics: starter.analytics.kept.clone(),
         files: FileTexts::default(),
@@ -212,6 +214,8 @@ pub struct Shared {
     pub health: Arc<Health>,
     /// The responses that this process keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
+    /// What plugins share over all gateways.
+    pub shared_of_plugins: Vec<(&'static str, Arc<dyn SharedRecords>)>,
     /// What is configured by files rather than by the store.
     pub declared: Declareds,
     /// The analytics that are kept here.
@@ -395,6 +399,7 @@ impl Shared {
             node: Node {
                 health: Some(Arc::clone(&self.health) as _),
                 caches: self.caches.clone(),
+                shared: self.shared_of_plugins.clone(),
                 admin_listeners: listeners.map_or(Vec::new(), |(_, all)| all.clone()),
                 ..self.node.clone()
             },

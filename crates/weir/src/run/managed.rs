@@ -26,9 +26,10 @@ use weir_control::outbox::Outbox;
 use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_control::shared_limits::{LimitTarget, settle_limits};
+use weir_control::shared_records;
 use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
 use weir_model::Model;
-use weir_plugin::Registry;
+use weir_plugin::{Registry, SharedRecords};
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::{PersistentState, Snapshot};
 use weir_store::StoreError;
@@ -108,6 +109,8 @@ struct Opened {
     portal: portal::Listeners,
     store: OpenStore,
     operational: OperationalStore,
+    /// Where plugins share what they keep; `None`: nowhere.
+    shared: Option<OperationalStore>,
     kept: Option<LastKnownGoodFile>,
 }
 
@@ -115,11 +118,18 @@ impl Opened {
     async fn of(management: &Management) -> anyhow::Result<Self> {
         let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
         let keys = keys.transpose().context("--store-key")?;
+        let store = open_local(&management.origin, keys.as_ref()).await?;
+        let part = open_operational(management, keys.as_ref()).await?;
         Ok(Self {
             listeners: Listeners::bind(management)?,
             portal: portal::Listeners::bind(management)?,
-            store: open_local(&management.origin, keys.as_ref()).await?,
-            operational: open_operational(management, keys.as_ref()).await?,
+            store,
+            // Mails and sessions are for those that manage.
+            operational: match (&part, management.role) {
+                (Some(part), role) if role != RoleArg::Gateway => part.clone(),
+                _ => OperationalStore::in_memory(),
+            },
+            shared: part,
             kept: kept_file(management, keys.as_ref())?,
             keys,
         })
@@ -156,10 +166,8 @@ pub async fn serve(
     let secrets = Secrets::new(&dialects, cache.clone());
     let carry = super::trust::carry(starter.args.upstreams.zone.as_deref());
     let parts = (starter.registry(caches.clone()), carry, secrets);
-    if is_gateway {
-        starter.counts.keep(&parts.0);
-    }
     let counts: Vec<_> = parts.0.shared_counts().collect();
+    let shared_of_plugins = prepare_plugins(starter, &parts.0, is_gateway, opened.shared.as_ref());
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
     control
         .status
@@ -188,6 +196,7 @@ pub async fn serve(
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         caches: is_gateway.then_some(caches),
+        shared_of_plugins,
         declared,
         analytics: starter.analytics.kept.clone(),
         files: texts.clone(),
@@ -228,6 +237,23 @@ pub async fn serve(
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
+}
+
+/// Gives plugins the counts of before, and has them share what they keep, if there is a store. Gives what they share, for
+/// Admin APIs.
+fn prepare_plugins(
+    starter: &Starter<'_>,
+    registry: &Registry,
+    is_gateway: bool,
+    store: Option<&OperationalStore>,
+) -> Vec<(&'static str, Arc<dyn SharedRecords>)> {
+    if is_gateway {
+        starter.counts.keep(registry);
+    }
+    if let Some(store) = store {
+        shared_records::share(registry, store);
+    }
+    registry.shared_records().collect()
 }
 
 /// What sends mails and webhooks, alerts among them.
@@ -472,17 +498,16 @@ async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Resu
     }
 }
 
-/// Gateways keep nothing there.
 async fn open_operational(
     management: &Management,
     keys: Option<&SealingKeys>,
-) -> anyhow::Result<OperationalStore> {
+) -> anyhow::Result<Option<OperationalStore>> {
     match &management.origin {
-        Origin::Store(location) if management.role != RoleArg::Gateway => {
+        Origin::Store(location) => {
             let opened = OperationalStore::open(location, keys).await;
-            opened.context("the operational store cannot be opened")
+            opened.map(Some).context("the operational store cannot be opened")
         }
-        _ => Ok(OperationalStore::in_memory()),
+        Origin::Control { .. } => Ok(None),
     }
 }
 

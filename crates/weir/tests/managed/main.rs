@@ -18,6 +18,7 @@ mod rights;
 mod roles;
 mod secrets;
 mod support;
+mod tokens;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

@@ -1,0 +1,147 @@
+//! What plugins share over all gateways of a store, in its operational part: it is followed for them, and what they change is
+//! committed.
+//!
+//! A gateway that cannot reach the store goes on with what it knows. What it is asked to commit then fails.
+
+use crate::operational::{Entry, OperationalError, OperationalStore, Write, decode};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
+use weir_plugin::{
+    Committed, RecordRead, Registry, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway,
+};
+use weir_store::{Document, Key};
+
+/// How much is asked of the store at the same time.
+const MAX_AT_ONCE: usize = 128;
+/// How long the store may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Has all plugins of a registry share their records through this store. To be called inside of a tokio runtime, before there
+/// are calls.
+pub fn share(registry: &Registry, store: &OperationalStore) {
+    for (plugin, records) in registry.shared_records() {
+        let prefix = format!("shared/{plugin}/");
+        records.share(Arc::new(Part {
+            store: store.clone(),
+            prefix: prefix.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            free: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+        }));
+        tokio::spawn(follow(store.clone(), prefix, records));
+    }
+}
+
+/// Tells a plugin what changes in its part. All that is there comes first.
+async fn follow(store: OperationalStore, prefix: String, records: Arc<dyn SharedRecords>) {
+    let mut following = weir_store::follow::resume(Arc::clone(store.store()), &prefix, &[]);
+    loop {
+        let changes = following.next().await;
+        let told = changes.documents.iter().filter_map(|(key, document)| {
+            let name = key.as_str().strip_prefix(&prefix)?.to_owned();
+            Some((name, document.as_ref().and_then(record)))
+        });
+        let told = told.collect();
+        records.apply(changes.revision.0, told);
+    }
+}
+
+/// Whether a record has ended is asked by the plugin.
+fn record(document: &Document) -> Option<SharedRecord> {
+    decode(document, UNIX_EPOCH).map(of_entry)
+}
+
+fn of_entry(entry: Entry<Value>) -> SharedRecord {
+    let millis = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    SharedRecord {
+        value: entry.value,
+        ends_ms: entry
+            .ends
+            .map(|ends| u64::try_from(millis(ends)).unwrap_or(u64::MAX)),
+    }
+}
+
+/// What a document must hold.
+type Expected = (Key, Option<Value>);
+
+/// The part of the store that is a plugin's.
+struct Part {
+    store: OperationalStore,
+    prefix: String,
+    runtime: tokio::runtime::Handle,
+    free: Arc<Semaphore>,
+}
+
+impl Part {
+    /// Does something with the store, beside the caller. Dropped, if too much is under way.
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, OperationalError>> + Send + 'static,
+        then: Box<dyn FnOnce(Result<T, StoreAway>) + Send>,
+    ) {
+        let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
+            return;
+        };
+        self.runtime.spawn(async move {
+            let done = tokio::time::timeout(TIMEOUT, work).await;
+            then(match done {
+                Ok(Ok(done)) => Ok(done),
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "what plugins share cannot be read or written");
+                    Err(StoreAway)
+                }
+                Err(_) => {
+                    tracing::warn!("what plugins share cannot be read or written: the store takes too long");
+                    Err(StoreAway)
+                }
+            });
+            drop(permit);
+        });
+    }
+
+    fn key(&self, name: &str) -> Result<Key, OperationalError> {
+        Key::new(&format!("{}{name}", self.prefix)).map_err(OperationalError::Name)
+    }
+
+    fn writes(&self, change: SharedChange) -> Result<(Vec<Expected>, Vec<Write>), OperationalError> {
+        let mut expected = Vec::with_capacity(change.expected.len());
+        for (name, value) in change.expected {
+            expected.push((self.key(&name)?, value));
+        }
+        let mut writes = Vec::with_capacity(change.puts.len() + change.removes.len());
+        for name in change.removes {
+            writes.push(Write::Remove(self.key(&name)?));
+        }
+        for (name, SharedRecord { value, ends_ms }) in change.puts {
+            let ends = ends_ms.and_then(|ends| UNIX_EPOCH.checked_add(Duration::from_millis(ends)));
+            let key = self.key(&name)?;
+            writes.push(Write::Put { key, value, ends });
+        }
+        Ok((expected, writes))
+    }
+}
+
+impl SharedStore for Part {
+    fn read(&self, name: &str, then: RecordRead) {
+        let (store, key) = (self.store.clone(), self.key(name));
+        let work = async move {
+            let (entry, revision) = store.read_at(&key?, SystemTime::now()).await?;
+            Ok((entry.map(of_entry), revision.0))
+        };
+        self.spawn(work, then);
+    }
+
+    fn commit(&self, change: SharedChange, then: Committed) {
+        let (store, writes) = (self.store.clone(), self.writes(change));
+        let work = async move {
+            let (expected, writes) = writes?;
+            let done = store.write_if(&expected, writes, SystemTime::now()).await?;
+            Ok(done.map(|revision| revision.0))
+        };
+        self.spawn(work, then);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! Codes and tokens that all gateways of a store know: they are committed there before a call is answered, and each gateway
+//! has a copy of all of them. A token that the copy lacks is looked for in the store, as it may be a moment old.
+
+use super::records::{Change, Hash, Put, Record, Records, hash};
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use weir_plugin::{
+    Awaited, Committed, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway, awaited,
+    system_clock,
+};
+
+/// How long a call waits for the store.
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(6);
+/// How many unknown tokens are looked for in the store in a second; others are unknown. Guesses do not keep the store
+/// busy.
+const MAX_FETCHES: u32 = 500;
+
+/// Where records are shared.
+pub(super) struct Sharing {
+    store: Arc<dyn SharedStore>,
+    /// The second, and how many were looked for in it.
+    fetches: Mutex<(u64, u32)>,
+}
+
+/// A record as the store has it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    made_ms: u64,
+    record: Record,
+}
+
+/// What comes of a change.
+pub(super) enum Settled {
+    /// Whether it was made.
+    Now(bool),
+    /// The store says so later.
+    Later(Awaited<Result<bool, StoreAway>>),
+}
+
+/// The records of a plugin, as all of its instances have them.
+pub(super) struct SharedTokens(pub(super) Arc<Records>);
+
+fn name(hash: &Hash) -> String {
+    HEXLOWER.encode(hash)
+}
+
+fn hash_of(name: &str) -> Option<Hash> {
+    HEXLOWER.decode(name.as_bytes()).ok()?.try_into().ok()
+}
+
+fn stored(record: &Record, made_ms: u64) -> Value {
+    let record = serde_json::to_value(record).unwrap_or_default();
+    json!({"made_ms": made_ms, "record": record})
+}
+
+/// `None`: a version of later has written it, and this one does not know what it is.
+fn read(hash: Hash, shared: SharedRecord) -> Option<Put> {
+    let Stored { made_ms, record } = serde_json::from_value(shared.value).ok()?;
+    Some(Put {
+        hash,
+        record,
+        ends_ms: shared.ends_ms,
+        made_ms,
+    })
+}
+
+impl Records {
+    /// Makes a change, in the store if there is one.
+    pub(super) fn settle(self: &Arc<Self>, mut change: Change, now_ms: u64) -> Settled {
+        let Some(sharing) = self.sharing.get() else {
+            return Settled::Now(self.apply(&change, now_ms));
+        };
+        if change.puts.is_empty() && change.removes.is_empty() {
+            return Settled::Now(true);
+        }
+        change.removes.extend(self.surplus(&change.puts));
+        let Some(shared) = self.shared_change(&change) else {
+            return Settled::Now(false);
+        };
+        let (deliver, awaited) = awaited();
+        let records = Arc::clone(self);
+        sharing.store.commit(
+            shared,
+            Box::new(move |done| {
+                deliver.deliver(done.map(|revision| match revision {
+                    Some(revision) => {
+                        let gone = change.removes.into_iter().map(|hash| (hash, None));
+                        let puts = change.puts.into_iter().map(|put| (put.hash, Some(put)));
+                        records.take_over(revision, gone.chain(puts).collect());
+                        true
+                    }
+                    None => false,
+                }));
+            }),
+        );
+        Settled::Later(awaited)
+    }
+
+    /// `None`: another call was faster.
+    fn shared_change(&self, change: &Change) -> Option<SharedChange> {
+        let mut expected = Vec::new();
+        if let Some((hash, record)) = &change.unless_changed {
+            let state = self.read();
+            let kept = state.kept(hash).filter(|kept| kept.record == *record)?;
+            expected.push((name(hash), Some(stored(&kept.record, kept.made_ms))));
+        }
+        if let Some(hash) = &change.unless_there {
+            expected.push((name(hash), None));
+        }
+        let is_put = |hash: &Hash| change.puts.iter().any(|put| put.hash == *hash);
+        let mut removes = change.removes.clone();
+        removes.retain(|hash| !is_put(hash));
+        removes.sort_unstable();
+        removes.dedup();
+        let puts = change.puts.iter().map(|put| {
+            let record = SharedRecord {
+                value: stored(&put.record, put.made_ms),
+                ends_ms: put.ends_ms,
+            };
+            (name(&put.hash), record)
+        });
+        Some(SharedChange {
+            expected,
+            puts: puts.collect(),
+            removes: removes.iter().map(name).collect(),
+        })
+    }
+
+    /// Looks in the store for a record that is not known. `None`: it is known, or there is nowhere to look.
+    pub(super) fn fetch(
+        self: &Arc<Self>,
+        hash: &Hash,
+        now_ms: u64,
+    ) -> Option<Awaited<Result<(), StoreAway>>> {
+        let sharing = self.sharing.get()?;
+        if self.find(hash, now_ms).is_some() || !sharing.may_fetch(now_ms) {
+            return None;
+        }
+        let (deliver, awaited) = awaited();
+        let (records, hash) = (Arc::clone(self), *hash);
+        sharing.store.read(
+            &name(&hash),
+            Box::new(move |found| {
+                deliver.deliver(found.map(|(shared, revision)| {
+                    if let Some(put) = shared.and_then(|shared| read(hash, shared)) {
+                        records.take_over(revision, vec![(hash, Some(put))]);
+                    }
+                }));
+            }),
+        );
+        Some(awaited)
+    }
+}
+
+impl Sharing {
+    fn may_fetch(&self, now_ms: u64) -> bool {
+        let mut fetches = self.fetches.lock().unwrap_or_else(PoisonError::into_inner);
+        let second = now_ms / 1_000;
+        if fetches.0 != second {
+            *fetches = (second, 0);
+        }
+        fetches.1 += 1;
+        fetches.1 <= MAX_FETCHES
+    }
+}
+
+impl SharedRecords for SharedTokens {
+    fn share(&self, store: Arc<dyn SharedStore>) {
+        let fetches = Mutex::default();
+        // The first one stays: there is one store for a process.
+        let _is_first = self.0.sharing.set(Sharing { store, fetches });
+    }
+
+    fn apply(&self, revision: u64, changes: Vec<(String, Option<SharedRecord>)>) {
+        let changes = changes.into_iter().filter_map(|(name, shared)| {
+            let hash = hash_of(&name)?;
+            Some((hash, shared.and_then(|shared| read(hash, shared))))
+        });
+        self.0.follow(revision, changes.collect(), system_clock());
+    }
+
+    fn list(&self, now_ms: u64) -> Vec<(String, Value)> {
+        let state = self.0.read();
+        let tokens = state.all().filter_map(|(hash, kept)| {
+            let Record::Token(token) = &*kept.record else {
+                return None;
+            };
+            let is_there = kept.ends_ms.is_none_or(|end| now_ms < end);
+            let told = json!({
+                "client": token.owner.client,
+                "service": token.grant.service,
+                "scope": token.grant.scope,
+                "user": token.grant.user,
+                "created_s": token.created_ms / 1_000,
+                "expires_seconds": token.expires_seconds,
+                "has_refresh_token": token.refresh.is_some(),
+                "ends_ms": kept.ends_ms,
+            });
+            is_there.then(|| (name(hash), told))
+        });
+        let mut tokens: Vec<(String, Value)> = tokens.collect();
+        tokens.sort_by(|one, other| one.0.cmp(&other.0));
+        tokens
+    }
+
+    fn name_of(&self, text: &str) -> String {
+        name(&hash(text))
+    }
+
+    fn remove(&self, name: &str, then: Committed) {
+        let Some(hash) = hash_of(name) else {
+            return then(Ok(None));
+        };
+        let change = Change {
+            removes: vec![hash],
+            ..Change::default()
+        };
+        let Some(sharing) = self.0.sharing.get() else {
+            self.0.apply(&change, system_clock());
+            return then(Ok(Some(0)));
+        };
+        let records = Arc::clone(&self.0);
+        let shared = SharedChange {
+            removes: vec![name.to_owned()],
+            ..SharedChange::default()
+        };
+        sharing.store.commit(
+            shared,
+            Box::new(move |done| {
+                if let Ok(Some(revision)) = done {
+                    records.take_over(revision, vec![(hash, None)]);
+                }
+                then(done);
+            }),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Gateways that share their tokens, with a store in memory that tells its changes when the test says so.
+
+use super::*;
+use crate::oauth2_server::records::{Bounds, Granted, Owner, Token};
+use std::collections::HashMap;
+
+/// What a commit has changed.
+type Told = Vec<(String, Option<SharedRecord>)>;
+
+/// A store, and the gateways that follow it.
+#[derive(Default)]
+struct FakeStore {
+    state: Mutex<FakeState>,
+}
+
+#[derive(Default)]
+struct FakeState {
+    is_away: bool,
+    revision: u64,
+    records: HashMap<String, SharedRecord>,
+    commits: Vec<(u64, Told)>,
+    reads: usize,
+}
+
+impl FakeStore {
+    fn state(&self) -> std::sync::MutexGuard<'_, FakeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a gateway all that was committed after a revision.
+    fn tell(&self, gateway: &SharedTokens, after: u64) -> u64 {
+        let state = self.state();
+        for (revision, changes) in state.commits.iter().filter(|(revision, _)| *revision > after) {
+            gateway.apply(*revision, changes.clone());
+        }
+        state.revision
+    }
+}
+
+impl SharedStore for FakeStore {
+    fn read(&self, name: &str, then: weir_plugin::RecordRead) {
+        let mut state = self.state();
+        state.reads += 1;
+        then(match state.is_away {
+            true => Err(StoreAway),
+            false => Ok((state.records.get(name).cloned(), state.revision)),
+        });
+    }
+
+    fn commit(&self, change: SharedChange, then: Committed) {
+        let mut state = self.state();
+        if state.is_away {
+            return then(Err(StoreAway));
+        }
+        let mut expected = change.expected.iter();
+        if !expected.all(|(name, value)| state.records.get(name).map(|it| &it.value) == value.as_ref()) {
+            return then(Ok(None));
+        }
+        state.revision += 1;
+        let revision = state.revision;
+        let removes = change.removes.into_iter().map(|name| (name, None));
+        let puts = change.puts.into_iter().map(|(name, record)| (name, Some(record)));
+        let changes: Vec<_> = removes.chain(puts).collect();
+        for (name, record) in &changes {
+            match record {
+                Some(record) => drop(state.records.insert(name.clone(), record.clone())),
+                None => drop(state.records.remove(name)),
+            }
+        }
+        state.commits.push((revision, changes));
+        drop(state);
+        then(Ok(Some(revision)));
+    }
+}
+
+fn gateway(store: &Arc<FakeStore>, bounds: Bounds) -> SharedTokens {
+    let tokens = SharedTokens(Arc::new(Records::bounded(bounds)));
+    tokens.share(Arc::clone(store) as Arc<dyn SharedStore>);
+    tokens
+}
+
+fn token(text: &str, made_ms: u64) -> Put {
+    let record = Record::Token(Token {
+        owner: Owner {
+            area: "test".into(),
+            client: "c".into(),
+        },
+        grant: Granted::default(),
+        refresh: Some(hash(&format!("refresh {text}"))),
+        code: None,
+        created_ms: made_ms,
+        expires_seconds: 0,
+    });
+    Put {
+        hash: hash(text),
+        record,
+        ends_ms: None,
+        made_ms,
+    }
+}
+
+fn put(text: &str, made_ms: u64) -> Change {
+    Change {
+        puts: vec![token(text, made_ms)],
+        ..Change::default()
+    }
+}
+
+fn settled(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreAway>> {
+    match gateway.0.settle(change, 0) {
+        Settled::Now(done) => Some(Ok(done)),
+        Settled::Later(result) => result.take(),
+    }
+}
+
+#[test]
+fn what_one_gateway_gives_another_one_knows() {
+    let store = Arc::new(FakeStore::default());
+    let [one, two] = [0, 1].map(|_| gateway(&store, Bounds::default()));
+    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    assert!(one.0.find(&hash("a"), 9).is_some(), "at once where it was given");
+    assert!(two.0.find(&hash("a"), 9).is_none());
+    // A call does not wait for the news.
+    let looked = two.0.fetch(&hash("a"), 9).expect("looks");
+    assert_eq!(looked.take(), Some(Ok(())));
+    assert!(two.0.find(&hash("a"), 9).is_some());
+    assert!(two.0.fetch(&hash("a"), 9).is_none(), "known");
+    let told = store.tell(&two, 0);
+    assert!(two.0.find_refresh(&hash("refresh a"), 9).is_some());
+    // Of two that take the same record one gets it, wherever they are.
+    let take = |gateway: &SharedTokens, text: &str| Change {
+        unless_changed: Some((hash("a"), gateway.0.find(&hash("a"), 9).expect("there"))),
+        removes: vec![hash("a")],
+        puts: vec![token(text, 2)],
+        ..Change::default()
+    };
+    let (first, second) = (take(&one, "b"), take(&two, "c"));
+    assert_eq!(settled(&one, first), Some(Ok(true)));
+    assert_eq!(settled(&two, second), Some(Ok(false)));
+    store.tell(&two, told);
+    assert!(two.0.find(&hash("a"), 9).is_none() && two.0.find(&hash("b"), 9).is_some());
+    // One that starts knows all.
+    let three = gateway(&store, Bounds::default());
+    store.tell(&three, 0);
+    assert_eq!(three.list(9), two.list(9));
+    assert_eq!(three.list(9).len(), 1);
+    let name = three.name_of("b");
+    three.remove(&name, Box::new(|done| assert!(done.is_ok())));
+    assert!(three.list(9).is_empty());
+}
+
+/// News that come late bring nothing back that was removed since.
+#[test]
+fn what_was_removed_stays_removed() {
+    let store = Arc::new(FakeStore::default());
+    let [one, two] = [0, 1].map(|_| gateway(&store, Bounds::default()));
+    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    let remove = Change {
+        removes: vec![hash("a")],
+        ..Change::default()
+    };
+    assert_eq!(settled(&one, remove), Some(Ok(true)));
+    store.tell(&two, 0);
+    let late = store.state().commits[0].clone();
+    two.0.take_over(late.0, vec![(hash("a"), Some(token("a", 1)))]);
+    assert!(two.0.find(&hash("a"), 9).is_none());
+}
+
+#[test]
+fn a_store_that_is_away_gives_nothing_and_takes_nothing() {
+    let store = Arc::new(FakeStore::default());
+    let one = gateway(&store, Bounds::default());
+    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    store.state().is_away = true;
+    assert!(one.0.find(&hash("a"), 9).is_some(), "what is known is good");
+    assert_eq!(settled(&one, put("b", 1)), Some(Err(StoreAway)));
+    assert!(one.0.find(&hash("b"), 9).is_none());
+    let looked = one.0.fetch(&hash("b"), 9).expect("looks");
+    assert_eq!(looked.take(), Some(Err(StoreAway)));
+}
+
+#[test]
+fn guesses_do_not_keep_the_store_busy() {
+    let store = Arc::new(FakeStore::default());
+    let one = gateway(&store, Bounds::default());
+    for number in 0..2_000 {
+        one.0.fetch(&hash(&format!("guess {number}")), 1_000 + number / 2);
+    }
+    assert_eq!(store.state().reads, MAX_FETCHES as usize);
+    assert!(one.0.fetch(&hash("later"), 2_000).is_some());
+}
+
+#[test]
+fn the_store_is_bounded_too() {
+    let store = Arc::new(FakeStore::default());
+    let bounds = Bounds {
+        of_client: 3,
+        of_all: 10,
+    };
+    let one = gateway(&store, bounds);
+    for number in 0..10_u64 {
+        assert_eq!(settled(&one, put(&number.to_string(), number)), Some(Ok(true)));
+    }
+    assert_eq!((store.state().records.len(), one.0.len()), (3, 3));
+    assert!(one.0.find(&hash("9"), 99).is_some() && one.0.find(&hash("6"), 99).is_none());
+}

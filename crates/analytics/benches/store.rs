@@ -290,7 +290,7 @@ fn queries(args: &Args) -> bool {
     holds
 }
 
-/// Calls of a gateway: their routes and consumers by Zipf's law, as far as it takes to have the keys.
+/// Calls of a gateway: consumers by Zipf's law, each of one service, of which it uses some routes.
 fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<Call> {
     let mut numbers = Numbers(5);
     let mut named = |kind: &str, count: usize| -> Vec<NameId> {
@@ -306,12 +306,14 @@ fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<Call> {
         ((of as f64).powf(share) as usize).min(of - 1)
     };
     let one = |_| {
-        let route = frequent(&mut numbers, routes.len());
+        let consumer = frequent(&mut numbers, consumers.len());
+        let used = 7 * consumer + numbers.below(4) as usize;
+        let route = (used * services.len() + consumer % services.len()) % routes.len();
         let total_us = numbers.duration() as u32;
         Call {
             service: services[route % services.len()],
             route: routes[route],
-            consumer: consumers[frequent(&mut numbers, consumers.len())],
+            consumer: consumers[consumer],
             upstream: services[route % services.len()],
             target: targets[numbers.below(60) as usize],
             method,

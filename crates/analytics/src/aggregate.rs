@@ -125,6 +125,56 @@ impl Tracker {
     }
 }
 
+/// The rows of the next batch: cells, and where the one of a key is. So the table of keys is small, and what is looked up
+/// for every call stays near.
+#[derive(Default)]
+struct Rows {
+    places: HashMap<(Cube, u32, Key), u32>,
+    cells: Vec<Cell>,
+    /// Cells of no key.
+    free: Vec<u32>,
+}
+
+impl Rows {
+    /// Where the cell of a key is.
+    #[inline]
+    fn find(&self, key: &(Cube, u32, Key)) -> Option<usize> {
+        self.places.get(key).map(|place| *place as usize)
+    }
+
+    /// The cell of a key, which is made if there is none.
+    fn cell(&mut self, key: (Cube, u32, Key)) -> &mut Cell {
+        let (cells, free) = (&mut self.cells, &mut self.free);
+        let place = *self.places.entry(key).or_insert_with(|| {
+            free.pop().unwrap_or_else(|| {
+                cells.push(Cell::default());
+                (cells.len() - 1) as u32
+            })
+        });
+        &mut self.cells[place as usize]
+    }
+
+    fn remove(&mut self, key: &(Cube, u32, Key)) -> Option<Cell> {
+        let place = self.places.remove(key)?;
+        self.free.push(place);
+        Some(std::mem::take(&mut self.cells[place as usize]))
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Takes all of them.
+    fn take(&mut self) -> Vec<((Cube, u32, Key), Cell)> {
+        let cells = &mut self.cells;
+        let of = |(key, place): ((Cube, u32, Key), u32)| (key, std::mem::take(&mut cells[place as usize]));
+        let taken = self.places.drain().map(of).collect();
+        self.cells.clear();
+        self.free.clear();
+        taken
+    }
+}
+
 /// Counts calls.
 pub struct Aggregator {
     gateway: Arc<str>,
@@ -133,13 +183,15 @@ pub struct Aggregator {
     number: u64,
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, NameId>,
+    /// By name: the hash by which callers are told apart.
+    hashes: Vec<u64>,
     environment: NameId,
     gateway_name: NameId,
     other: NameId,
     /// By status: its name, and its class's.
     statuses: Vec<(NameId, NameId)>,
     trackers: Vec<Tracker>,
-    rows: HashMap<(Cube, u32, Key), Cell>,
+    rows: Rows,
     /// Texts of clients that are known in this hour. They are not among the names, of which there would be no end.
     texts: HashMap<Arc<str>, NameId>,
     texts_hour: u32,
@@ -157,12 +209,13 @@ impl Aggregator {
             number: 0,
             names: Vec::new(),
             numbers: HashMap::default(),
+            hashes: Vec::new(),
             environment: 0,
             gateway_name: 0,
             other: 0,
             statuses: Vec::new(),
             trackers: Cube::ALL.iter().map(|cube| Tracker::of(*cube)).collect(),
-            rows: HashMap::default(),
+            rows: Rows::default(),
             texts: HashMap::default(),
             texts_hour: 0,
             uniques: HashMap::default(),
@@ -184,6 +237,7 @@ impl Aggregator {
             return self.other;
         }
         let (name, number): (Arc<str>, _) = (name.into(), self.names.len() as NameId);
+        self.hashes.push(uniques::hash(name.as_bytes()));
         self.names.push(Arc::clone(&name));
         self.numbers.insert(name, number);
         number
@@ -269,7 +323,7 @@ impl Aggregator {
     fn note_caller(&mut self, call: &Call) {
         let caller = match call.consumer {
             0 => uniques::spread(call.caller),
-            consumer => uniques::hash(self.text(consumer).as_bytes()),
+            consumer => self.hashes.get(consumer as usize).copied().unwrap_or(0),
         };
         let mut service = (call.service, call.minute / 60);
         if self.uniques.len() >= MAX_SERVICES && !self.uniques.contains_key(&service) {
@@ -311,7 +365,7 @@ impl Aggregator {
             .rev()
             .find(|end| text.is_char_boundary(*end));
         let text = &text[..end.unwrap_or(0)];
-        if hour > self.texts_hour && self.rows.is_empty() {
+        if hour > self.texts_hour && self.rows.len() == 0 {
             self.texts.clear();
             self.texts_hour = hour;
         }
@@ -327,19 +381,25 @@ impl Aggregator {
     }
 
     fn cell(&mut self, cube: Cube, minute: u32, key: Key, weight: u64) -> &mut Cell {
+        // Where keys are not pushed out by others, the row of a minute says that its key was admitted.
+        if !cube.is_unbounded()
+            && let Some(place) = self.rows.find(&(cube, minute, key))
+        {
+            return &mut self.rows.cells[place];
+        }
         let tracker = &mut self.trackers[cube as usize];
         let (is_admitted, evicted) = tracker.admit(cube, minute / 60, &key, weight);
         if let Some(evicted) = evicted
             && let Some(cell) = self.rows.remove(&(cube, minute, evicted))
         {
             let folded = folded(cube, evicted, self.other);
-            self.rows.entry((cube, minute, folded)).or_default().merge(&cell);
+            self.rows.cell((cube, minute, folded)).merge(&cell);
         }
         let key = match is_admitted {
             true => key,
             false => folded(cube, key, self.other),
         };
-        self.rows.entry((cube, minute, key)).or_default()
+        self.rows.cell((cube, minute, key))
     }
 
     /// Counts calls that were dropped before they came here.
@@ -362,7 +422,7 @@ impl Aggregator {
         }
         let named = |number: NameId| texts.get(&number).or_else(|| self.names.get(number as usize));
         let mut rows = Vec::with_capacity(self.rows.len());
-        for ((cube, minute, key), cell) in self.rows.drain() {
+        for ((cube, minute, key), cell) in self.rows.take() {
             let mut local = Key::default();
             for place in 0..cube.dimensions().len() {
                 local[place] = table.number(key[place], named(key[place]).map_or("", |name| &**name));

@@ -59,16 +59,17 @@ pub fn write(answer: &Answer) -> String {
 
 /// A text that a spreadsheet would take for a formula begins with an apostrophe: callers choose some names.
 fn guarded(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         true => format!("'{text}"),
         false => text.to_owned(),
     }
 }
 
+/// A field with a semicolon or a tab is quoted, too: spreadsheets of some countries part fields there.
 fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
     for (place, field) in fields.enumerate() {
         let comma = if place > 0 { "," } else { "" };
-        let written = match field.contains(['"', ',', '\n', '\r']) {
+        let written = match field.contains(['"', ',', ';', '\t', '\n', '\r']) {
             true => write!(out, "{comma}\"{}\"", field.replace('"', "\"\"")),
             false => write!(out, "{comma}{field}"),
         };

@@ -9,7 +9,7 @@ use std::hash::Hash;
 struct Entry<K> {
     key: K,
     count: u64,
-    /// Its place in the heap.
+    /// Its place in the heap, once there is one.
     place: usize,
 }
 
@@ -17,7 +17,8 @@ struct Entry<K> {
 pub struct HeavyHitters<K> {
     limit: usize,
     entries: Vec<Entry<K>>,
-    /// Entries by their numbers, the least frequent first: no entry has a smaller count than the one above it.
+    /// Entries by their numbers, the least frequent first: no entry has a smaller count than the one above it. It is made
+    /// when there is no more room: until then no one asks which is the least frequent.
     heap: Vec<usize>,
     known: HashMap<K, usize>,
 }
@@ -38,19 +39,22 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         if let Some(number) = self.known.get(key) {
             let number = *number;
             self.entries[number].count = self.entries[number].count.saturating_add(weight);
-            self.sink(self.entries[number].place);
+            if !self.heap.is_empty() {
+                self.sink(self.entries[number].place);
+            }
             return None;
         }
         if self.entries.len() < self.limit {
-            let (number, place) = (self.entries.len(), self.heap.len());
+            let number = self.entries.len();
             self.entries.push(Entry {
                 key: key.clone(),
                 count: weight,
-                place,
+                place: 0,
             });
-            self.heap.push(number);
             self.known.insert(key.clone(), number);
-            self.rise(place);
+            if self.entries.len() == self.limit {
+                self.order();
+            }
             return None;
         }
         let least = self.heap[0];
@@ -84,10 +88,12 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         }
     }
 
-    fn rise(&mut self, mut place: usize) {
-        while place > 0 && self.count_at(place) < self.count_at((place - 1) / 2) {
-            self.swap(place, (place - 1) / 2);
-            place = (place - 1) / 2;
+    /// Makes the heap: what is sorted is one.
+    fn order(&mut self) {
+        self.heap = (0..self.entries.len()).collect();
+        self.heap.sort_by_key(|number| self.entries[*number].count);
+        for (place, number) in self.heap.iter().enumerate() {
+            self.entries[*number].place = place;
         }
     }
 
@@ -142,8 +148,9 @@ mod tests {
                 for place in 1..tracked.heap.len() {
                     prop_assert!(tracked.count_at((place - 1) / 2) <= tracked.count_at(place));
                 }
+                prop_assert_eq!(tracked.heap.is_empty(), tracked.len() < limit);
                 for (number, entry) in tracked.entries.iter().enumerate() {
-                    prop_assert_eq!(tracked.heap[entry.place], number);
+                    prop_assert!(tracked.heap.is_empty() || tracked.heap[entry.place] == number);
                     prop_assert_eq!(tracked.known[&entry.key], number);
                 }
                 prop_assert_eq!(tracked.known.len(), tracked.entries.len());

@@ -13,6 +13,14 @@ use std::fmt::Write;
 pub const MAX_TESTS: usize = 500;
 /// The name that a path of the API takes.
 const RESERVED: &str = "run";
+/// The longest description, in characters, and how much of a request a test holds, in bytes: all of them are read with
+/// every publish.
+const MAX_DESCRIPTION: usize = 2_000;
+const MAX_PATH: usize = 8 << 10;
+const MAX_HEADERS: usize = 32 << 10;
+const MAX_BODY: usize = 64 << 10;
+/// Environments and verdicts that a test names.
+const MAX_NAMED: usize = 100;
 /// Headers that carry nothing but credentials.
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 /// What comes of a call, in a word.
@@ -143,6 +151,11 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
             ),
         );
     }
+    for (place, size, most) in sizes(test) {
+        if size > most {
+            refuse(place, format!("expected at most {most}, found {size}"));
+        }
+    }
     for name in test.request.headers.keys() {
         if CREDENTIALS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
             refuse(
@@ -178,6 +191,23 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
         );
     }
     wrong
+}
+
+/// What there may be too much of: its place, how much there is, and how much there may be.
+fn sizes(test: &CallTest) -> [(&'static str, usize, usize); 6] {
+    let request = &test.request;
+    let headers = request
+        .headers
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 4);
+    [
+        ("description", test.description.chars().count(), MAX_DESCRIPTION),
+        ("environments", test.environments.len(), MAX_NAMED),
+        ("request.path", request.path.len(), MAX_PATH),
+        ("request.headers", headers.sum(), MAX_HEADERS),
+        ("request.body", request.body.len(), MAX_BODY),
+        ("expected.verdicts", test.expected.verdicts.len(), MAX_NAMED),
+    ]
 }
 
 /// What is not as expected.

@@ -160,6 +160,12 @@ pub fn check_panels(panels: &[Panel]) -> Result<(), QueryError> {
 /// # Errors
 /// It is empty or too long.
 pub fn check_title(field: &str, title: &str) -> Result<(), QueryError> {
+    if title.chars().any(char::is_control) {
+        return Err(QueryError::new(
+            field,
+            "it has a line break or another control character",
+        ));
+    }
     match title.trim().chars().count() {
         0 => Err(QueryError::new(field, "it is empty")),
         1..=MAX_TITLE => Ok(()),

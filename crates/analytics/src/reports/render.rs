@@ -172,7 +172,8 @@ fn name_of(frame: &Frame) -> String {
         .collect();
     match values.is_empty() {
         true => "all".to_owned(),
-        false => values.join(" · "),
+        // A name that a caller chose does not begin another line of the text.
+        false => values.join(" · ").replace(char::is_control, " "),
     }
 }
 

@@ -1,10 +1,23 @@
-//! Small documents beside the numbers: alert rules.
+//! Small documents beside the numbers: alert rules, boards and reports.
 
 use super::SqliteAnalytics;
 use crate::store::StoreError;
 
 /// A document: its id and its JSON.
 pub type Document = (String, String);
+
+/// What becomes of a document that is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// There was none of its kind and id.
+    Made,
+    /// It takes the place of another one.
+    Replaced,
+    /// There is one already, and it was to be a new one. Nothing is stored.
+    Exists,
+    /// There are as many as there may be. Nothing is stored.
+    Full,
+}
 
 impl SqliteAnalytics {
     /// All documents of a kind, by id.
@@ -19,17 +32,39 @@ impl SqliteAnalytics {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Stores a document, in place of one of the same kind and id.
+    /// Stores a document, as a new one only or also in place of one with the same kind and id. Without its JSON, it only
+    /// tells what would become of it. It is one step: of two who make the same document at once, the second is told.
     ///
     /// # Errors
     /// The engine failed.
-    pub fn put_document(&self, kind: &str, id: &str, json: &str) -> Result<(), StoreError> {
-        let writer = self.writer();
-        let mut put = writer
-            .connection
-            .prepare_cached("INSERT OR REPLACE INTO document (kind, id, json) VALUES (?1, ?2, ?3)")?;
-        put.execute((kind, id, json))?;
-        Ok(())
+    pub fn place_document(
+        &self,
+        (kind, id): (&str, &str),
+        json: Option<&str>,
+        (is_new, most): (bool, usize),
+    ) -> Result<Placed, StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.connection.transaction()?;
+        let is_known: bool = transaction.query_row(
+            "SELECT EXISTS (SELECT 1 FROM document WHERE kind = ?1 AND id = ?2)",
+            (kind, id),
+            |row| row.get(0),
+        )?;
+        let known: i64 =
+            transaction.query_row("SELECT count(*) FROM document WHERE kind = ?1", [kind], |row| {
+                row.get(0)
+            })?;
+        match (is_known, is_new) {
+            (true, true) => return Ok(Placed::Exists),
+            (false, _) if known as usize >= most => return Ok(Placed::Full),
+            _ => {}
+        }
+        if let Some(json) = json {
+            let put = "INSERT OR REPLACE INTO document (kind, id, json) VALUES (?1, ?2, ?3)";
+            transaction.execute(put, (kind, id, json))?;
+        }
+        transaction.commit()?;
+        Ok(if is_known { Placed::Replaced } else { Placed::Made })
     }
 
     /// Removes a document. Says whether there was one.

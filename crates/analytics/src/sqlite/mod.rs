@@ -21,7 +21,7 @@ mod names;
 mod read;
 mod retain;
 
-pub use documents::Document;
+pub use documents::{Document, Placed};
 
 use crate::batch::Batch;
 use crate::query::{Answer, Query};

@@ -97,6 +97,9 @@ pub struct Source {
     /// The files that they stand in; a publication cannot take them over from there.
     #[serde(skip_serializing_if = "is_default")]
     pub files: Vec<String>,
+    /// SHA-256 of what the documents held when they were adopted. If they hold something else, they are not taken over.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hash: String,
     /// When a publication took them over, in seconds since 1970.
     #[serde(skip_serializing_if = "is_default")]
     pub taken_over: Option<u64>,

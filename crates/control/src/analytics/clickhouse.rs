@@ -38,7 +38,13 @@ impl ClickhouseServer {
     /// # Errors
     /// It is none, or holds a password.
     pub fn read(url: &str) -> Result<Self, String> {
-        let wrong = || format!("{EXPECTED}; found '{url}'");
+        // What stands behind `?` may be a password, and is not repeated.
+        let wrong = || {
+            format!(
+                "{EXPECTED}; found '{}'",
+                url.split('?').next().unwrap_or_default()
+            )
+        };
         let uri: Uri = url.parse().map_err(|_| EXPECTED.to_owned())?;
         let authority = uri.authority().map_or("", |it| it.as_str());
         let (user, host) = authority.rsplit_once('@').unwrap_or(("default", authority));
@@ -142,6 +148,7 @@ mod tests {
             ("clickhouse://ann:secret@ch.example/weir", None),
             ("http://ch.example/weir", None),
             ("clickhouse://ch.example/weir?tls=no", None),
+            ("clickhouse://ch.example/weir?password=secret", None),
             ("clickhouse:///weir", None),
             ("weir", None),
         ] {

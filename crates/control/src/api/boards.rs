@@ -1,34 +1,30 @@
 //! Boards in Weir's own API: those that are given with Weir, and those that people save.
 
 use super::Api;
-use super::alerts::{check_id, id_of};
-use super::analytics::{failed, read, wrong};
+use super::analytics::{failed, wrong};
 use super::is_dry_run;
+use super::kept::{Kind, Written, id_of};
 use super::problem::Problem;
 use super::shapes::List;
-use super::writing::tried;
 use crate::access::Caller;
 use crate::analytics::{Analytics, Kept, now};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::boards::{self, Board};
 
-/// The kind of documents that boards are.
-const BOARDS: &str = "board";
-/// Boards that may be saved.
-const MAX_BOARDS: usize = 500;
-/// The largest board, in bytes.
-const MAX_BYTES: usize = 256 << 10;
-/// Fields that answers have beside those of a board.
-const BESIDE: [&str; 3] = ["given", "updated", "updated_by"];
+const KIND: Kind = Kind {
+    name: "board",
+    stored: "board",
+    most: 500,
+    beside: &["given", "updated", "updated_by"],
+};
 
 /// A board, and what is known of it.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -78,7 +74,7 @@ impl Kept {
     /// The boards that were saved, by id. One that cannot be read is left out.
     fn saved_boards(&self) -> Result<Vec<SavedBoard>, StoreError> {
         let mut saved = Vec::new();
-        for (id, text) in self.documents.documents(BOARDS)? {
+        for (id, text) in self.documents.documents(KIND.stored)? {
             match serde_json::from_str::<Stored>(&text) {
                 Ok(stored) => saved.push(stored.into()),
                 Err(error) => tracing::warn!(id, %error, "a board is not understood"),
@@ -109,23 +105,7 @@ pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result
     let saved = api.analytics()?.with(Kept::saved_boards).await.map_err(failed)?;
     let mut all = boards::given().iter().map(given).chain(saved);
     let found = all.find(|it| it.board.id == id);
-    found
-        .map(Json)
-        .ok_or_else(|| Problem::not_found(format_args!("the board '{id}'")))
-}
-
-/// The board in a body. What answers have beside it may stand in there and is passed over.
-fn board_of(body: &[u8]) -> Result<Board, Problem> {
-    if body.len() > MAX_BYTES {
-        let detail = format!("a board has at most {MAX_BYTES} bytes");
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
-    }
-    let mut board: Value = read(body)?;
-    if let Some(fields) = board.as_object_mut() {
-        BESIDE.iter().for_each(|it| drop(fields.remove(*it)));
-    }
-    serde_json::from_value(board)
-        .map_err(|error| Problem::bad(format!("the board is not understood: {error}")))
+    found.map(Json).ok_or_else(|| KIND.missing(&id))
 }
 
 pub async fn create(
@@ -134,7 +114,7 @@ pub async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let mut board = board_of(&body)?;
+    let mut board: Board = KIND.read(&body)?;
     if board.id.is_empty() {
         board.id = id_of(&board.title);
     }
@@ -150,7 +130,7 @@ pub async fn replace(
 ) -> Result<Response, Problem> {
     let board = Board {
         id,
-        ..board_of(&body)?
+        ..KIND.read(&body)?
     };
     write(api.analytics()?, (board, false), &caller, is_dry_run(&headers)).await
 }
@@ -170,55 +150,32 @@ async fn write(
     caller: &Caller,
     is_dry: bool,
 ) -> Result<Response, Problem> {
-    check_id(&board.id)?;
     if is_given(&board.id) {
         return Err(unchangeable(&board.id));
     }
     board.check(now()).map_err(|error| wrong(&error))?;
-    let stored = Stored {
-        board,
-        updated: now(),
-        updated_by: caller.name().to_string(),
+    let written = Written {
+        id: board.id.clone(),
+        document: Stored {
+            board,
+            updated: now(),
+            updated_by: caller.name().to_string(),
+        },
+        is_new,
+        is_dry,
     };
-    let written = analytics.with(move |kept| {
-        let saved = kept.saved_boards()?;
-        let is_known = saved.iter().any(|it| it.board.id == stored.board.id);
-        if is_known && is_new {
-            let detail = format!("there is a board '{}' already; use PUT", stored.board.id);
-            return Ok(Err(detail));
-        }
-        if !is_known && saved.len() >= MAX_BOARDS {
-            return Ok(Err(format!("there are {MAX_BOARDS} boards already")));
-        }
-        if !is_dry {
-            let text =
-                serde_json::to_string(&stored).map_err(|error| StoreError::Engine(error.to_string()))?;
-            kept.documents.put_document(BOARDS, &stored.board.id, &text)?;
-        }
-        let status = if is_known {
-            StatusCode::OK
-        } else {
-            StatusCode::CREATED
-        };
-        Ok(Ok((status, SavedBoard::from(stored))))
-    });
-    match written.await.map_err(failed)? {
-        Err(conflict) => Err(Problem::new(StatusCode::CONFLICT, conflict)),
-        Ok((status, board)) if is_dry => Ok(tried((status, Json(board)))),
-        Ok((status, board)) => Ok((status, Json(board)).into_response()),
-    }
+    KIND.write(
+        analytics,
+        written,
+        |_, _| Ok(()),
+        |_, stored| SavedBoard::from(stored),
+    )
+    .await
 }
 
 pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
     if is_given(&id) {
         return Err(unchangeable(&id));
     }
-    let wanted = id.clone();
-    let removed = api
-        .analytics()?
-        .with(move |kept| kept.documents.remove_document(BOARDS, &wanted));
-    match removed.await.map_err(failed)? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found(format_args!("the board '{id}'"))),
-    }
+    KIND.remove(api.analytics()?, &id).await
 }

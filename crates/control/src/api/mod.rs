@@ -38,6 +38,7 @@ mod gateways;
 pub mod health;
 mod history;
 mod import;
+mod kept;
 mod known;
 mod me;
 mod openapi;

@@ -1,9 +1,9 @@
 //! Reports in Weir's own API: reading and writing them, looking at one, and sending one now.
 
 use super::Api;
-use super::alerts::{check_id, id_of};
 use super::analytics::{failed, read, wrong};
 use super::is_dry_run;
+use super::kept::{Kind, Written, id_of};
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
@@ -18,17 +18,18 @@ use axum::{Extension, Json};
 use data_encoding::BASE64;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
 use weir_analytics::reports::{Period, Report, check_receivers};
 
-/// Reports that there may be.
-const MAX_REPORTS: usize = 200;
-/// Fields that answers have beside those of a report.
-const BESIDE: [&str; 1] = ["next"];
+const KIND: Kind = Kind {
+    name: "report",
+    stored: REPORTS,
+    most: 200,
+    beside: &["next"],
+};
 /// What the preview may do: show its own pictures and styles, and nothing else.
 const PREVIEW_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
@@ -103,7 +104,7 @@ impl Api {
             Ok(reports.find(|it| it.id == wanted))
         });
         let found = found.await.map_err(failed)?;
-        found.ok_or_else(|| Problem::not_found(format_args!("the report '{id}'")))
+        found.ok_or_else(|| KIND.missing(id))
     }
 }
 
@@ -117,22 +118,12 @@ pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result
     Ok(Json(ReportState::of(api.report(&id).await?)))
 }
 
-/// The report in a body. What answers have beside it may stand in there and is passed over.
-fn report_of(body: &[u8]) -> Result<Report, Problem> {
-    let mut report: Value = read(body)?;
-    if let Some(fields) = report.as_object_mut() {
-        BESIDE.iter().for_each(|it| drop(fields.remove(*it)));
-    }
-    serde_json::from_value(report)
-        .map_err(|error| Problem::bad(format!("the report is not understood: {error}")))
-}
-
 pub async fn create(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let mut report = report_of(&body)?;
+    let mut report: Report = KIND.read(&body)?;
     if report.id.is_empty() {
         report.id = id_of(&report.title);
     }
@@ -147,59 +138,41 @@ pub async fn replace(
 ) -> Result<Response, Problem> {
     let report = Report {
         id,
-        ..report_of(&body)?
+        ..KIND.read(&body)?
     };
     write(&api, (report, false), is_dry_run(&headers)).await
 }
 
 async fn write(api: &Api, (report, is_new): (Report, bool), is_dry: bool) -> Result<Response, Problem> {
-    check_id(&report.id)?;
     report.check(now()).map_err(|error| wrong(&error))?;
-    let written = api.analytics()?.with(move |kept| {
-        if let Some(board) = &report.board
-            && kept.board(board)?.is_none()
-        {
+    let written = Written {
+        id: report.id.clone(),
+        document: report,
+        is_new,
+        is_dry,
+    };
+    KIND.write(api.analytics()?, written, has_board, |_, report| {
+        ReportState::of(report)
+    })
+    .await
+}
+
+/// Whether there is the board that a report shows.
+fn has_board(kept: &Kept, report: &Report) -> Result<(), StoreError> {
+    match &report.board {
+        Some(board) if kept.board(board)?.is_none() => {
             let message = format!("there is no board '{board}'; GET /api/v1/boards lists them");
-            return Err(StoreError::Query(QueryError::new("board", message)));
+            Err(StoreError::Query(QueryError::new("board", message)))
         }
-        let known = kept.reports()?;
-        let is_known = known.iter().any(|it| it.id == report.id);
-        if is_known && is_new {
-            return Ok(Err(format!("there is a report '{}' already; use PUT", report.id)));
-        }
-        if !is_known && known.len() >= MAX_REPORTS {
-            return Ok(Err(format!("there are {MAX_REPORTS} reports already")));
-        }
-        if !is_dry {
-            let text =
-                serde_json::to_string(&report).map_err(|error| StoreError::Engine(error.to_string()))?;
-            kept.documents.put_document(REPORTS, &report.id, &text)?;
-        }
-        let status = if is_known {
-            StatusCode::OK
-        } else {
-            StatusCode::CREATED
-        };
-        Ok(Ok((status, ReportState::of(report))))
-    });
-    match written.await.map_err(failed)? {
-        Err(conflict) => Err(Problem::new(StatusCode::CONFLICT, conflict)),
-        Ok((status, report)) if is_dry => Ok(tried((status, Json(report)))),
-        Ok((status, report)) => Ok((status, Json(report)).into_response()),
+        _ => Ok(()),
     }
 }
 
 pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    let wanted = id.clone();
     let analytics = api.analytics()?;
-    let removed = analytics.with(move |kept| kept.documents.remove_document(REPORTS, &wanted));
-    match removed.await.map_err(failed)? {
-        true => {
-            analytics.forget_report(&id, SystemTime::now()).await;
-            Ok(StatusCode::NO_CONTENT)
-        }
-        false => Err(Problem::not_found(format_args!("the report '{id}'"))),
-    }
+    let removed = KIND.remove(analytics, &id).await?;
+    analytics.forget_report(&id, SystemTime::now()).await;
+    Ok(removed)
 }
 
 pub async fn preview(

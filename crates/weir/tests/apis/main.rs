@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod adopting;
+mod approving;
 mod commands;
 mod events;
 mod explaining;

@@ -126,7 +126,46 @@ fn what_is_no_test_is_refused(plane: &Plane, key: &str) {
         refused.body.contains("request.headers.X-API-Key") && !refused.body.contains(key),
         "{refused:?}"
     );
+    for (name, request, place) in [
+        (
+            "in-a-form",
+            json!({"path": "/pets", "method": "POST", "body": format!("a=1&key={key}")}),
+            "request.body",
+        ),
+        (
+            "in-json",
+            json!({"path": "/pets", "body": format!("{{\"key\": \"{key}\"}}")}),
+            "request.body",
+        ),
+        (
+            "behind-a-word",
+            json!({"path": "/pets", "headers": {"X-Auth": format!("Bearer {key}")}}),
+            "request.headers.X-Auth",
+        ),
+        (
+            "in-the-path",
+            json!({"path": format!("/pets/{key}/x")}),
+            "request.path",
+        ),
+    ] {
+        let test = json!({"request": request, "expected": {"end": "forwarded"}});
+        let refused = keep(plane, name, test).expect(422);
+        assert!(
+            refused.body.contains(place) && !refused.body.contains(key),
+            "{name}: {refused:?}"
+        );
+    }
     for (name, test, place) in [
+        (
+            "too-large",
+            json!({"request": {"path": "/pets", "body": "x".repeat(70_000)}, "expected": {"status": 200}}),
+            "request.body",
+        ),
+        (
+            "no-environment",
+            json!({"environments": ["nowhere"], "request": {"path": "/pets"}, "expected": {"status": 200}}),
+            "environments.0",
+        ),
         ("no-path", json!({"expected": {"status": 200}}), "request.path"),
         (
             "no-expectation",

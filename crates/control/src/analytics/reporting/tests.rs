@@ -47,7 +47,10 @@ fn report(id: &str) -> Report {
 
 async fn put(analytics: &Analytics, report: &Report) {
     let (id, text) = (report.id.clone(), serde_json::to_string(report).expect("JSON"));
-    let put = analytics.with(move |kept| kept.documents.put_document(REPORTS, &id, &text));
+    let put = analytics.with(move |kept| {
+        kept.documents
+            .place_document((REPORTS, &id), Some(&text), (false, 10))
+    });
     put.await.expect("stored");
 }
 

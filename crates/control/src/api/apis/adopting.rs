@@ -23,7 +23,7 @@ use weir_apis::adopt::{self, Adopted};
 use weir_apis::entities::{
     Api as ApiEntity, DraftState, Environment, Publication, PublicationState, Source, Version,
 };
-use weir_apis::naming;
+use weir_apis::{hash, naming};
 use weir_dialect::DialectName;
 use weir_model::overview::{List, Row};
 
@@ -76,7 +76,10 @@ pub async fn adopt(
             let mut entity = Version {
                 api: name.clone(),
                 version: wanted.version.clone(),
-                source: Some(source.clone()),
+                source: Some(Source {
+                    hash: hash_of(library, &source.documents),
+                    ..source.clone()
+                }),
                 created: now(),
                 modified: now(),
                 ..Version::default()
@@ -132,6 +135,7 @@ async fn found(api: &Arc<Api>, wanted: &Adoption) -> Result<(Adopted, Source), P
             service,
             documents: unique(|it| it.document.as_ref()),
             files: unique(|it| it.file.as_ref()),
+            hash: String::new(),
             taken_over: None,
         };
         Ok((adopted, source))
@@ -140,6 +144,18 @@ async fn found(api: &Arc<Api>, wanted: &Adoption) -> Result<(Adopted, Source), P
     let worked =
         worked.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     worked.map_err(|message: String| refuse("service", message))
+}
+
+/// What stands for the content of documents.
+fn hash_of(library: &Library, documents: &[String]) -> String {
+    let mut all = Vec::new();
+    for key in documents {
+        let bytes = library.bytes(key).unwrap_or_default();
+        // Lengths keep the end of one apart from the beginning of the next.
+        all.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        all.extend_from_slice(bytes);
+    }
+    hash::of_bytes(&all)
 }
 
 /// Removes the routes that a version was adopted from: its publications take their calls from now on.
@@ -151,6 +167,12 @@ pub fn take_over(library: &mut Library, version: &mut Version, environment: &str
     if !source.files.is_empty() {
         let files = source.files.join(", ");
         return refuse(format!("the routes stand in {files}: take them out there"));
+    }
+    if !source.hash.is_empty() && source.hash != hash_of(library, &source.documents) {
+        let documents = source.documents.join(", ");
+        return refuse(format!(
+            "the routes have changed since they were adopted, and what was changed would be lost ({documents}): adopt them again as another version"
+        ));
     }
     // The routes serve gateways of all environments.
     let environments: Vec<Environment> = library.list(&library::environment_key(""))?;
@@ -237,6 +259,13 @@ mod tests {
         library
             .put(&library::publication_key("orders/1/prod"), &live)
             .expect("put");
+        let known = adopted.source.as_ref().expect("adopted").documents.clone();
+        adopted.source.as_mut().expect("adopted").hash = hash_of(&library, &known);
+        library
+            .put_bytes("native/services/orders", b"{\"routes\":[]}")
+            .expect("put");
+        assert!(refused(&mut library, &mut adopted).contains("have changed"));
+        library.put_bytes("native/services/orders", b"{}").expect("put");
         take_over(&mut library, &mut adopted, "test").expect("taken over");
         assert!(library.bytes("native/services/orders").is_none());
         assert!(conflicts(&library, &adopted, &[]).is_empty());

@@ -2,7 +2,8 @@
 
 use super::commit::{Done, now};
 use super::entities::{body_of, parse};
-use super::{library, publish, versions};
+use super::library::{self, Library};
+use super::{publish, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::operation::refusal;
 use crate::api::{Api, Problem};
@@ -13,8 +14,8 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_apis::entities::{Approval, ApprovalState, Publication, Runtime, Version};
-use weir_apis::states;
+use weir_apis::entities::{Approval, ApprovalState, Publication, Revision, Runtime, Version};
+use weir_apis::{hash, states};
 
 /// What somebody is to agree to.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -45,10 +46,37 @@ pub struct Decision {
     reason: String,
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+/// The parts in which an approval lies: its API, and the environment of its publication.
+fn scopes(approval: &Approval) -> Vec<Scope> {
+    let parts: Vec<&str> = approval.publication.split('/').collect();
+    match parts.as_slice() {
+        [name, _, environment] => vec![
+            Scope::Api((*name).to_owned()),
+            Scope::Environment((*environment).to_owned()),
+        ],
+        _ => vec![Scope::Everything],
+    }
+}
+
+/// Refuses what a caller may not do with an approval.
+fn permit(caller: &Caller, action: Action, approval: &Approval) -> Result<(), Problem> {
+    let scopes = scopes(approval);
+    match scopes.iter().any(|scope| caller.can(action, scope)) {
+        true => Ok(()),
+        false => Err(Problem::forbidden(refusal(caller, action, &scopes))),
+    }
+}
+
+/// The approvals of those APIs and environments that the caller may see.
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let mut items = Vec::new();
-    for approval in library.list::<Approval>(&library::approval_key(""))? {
+    let all = library.list::<Approval>(&library::approval_key(""))?;
+    let is_visible = |it: &Approval| permit(&caller, Action::ApprovalsRead, it).is_ok();
+    for approval in all.into_iter().filter(is_visible) {
         let mut item = json!(approval);
         let mut parts = approval.publication.split('/');
         if let (Some(name), Some(version)) = (parts.next(), parts.next()) {
@@ -88,7 +116,7 @@ pub async fn ask(
             let approval = Approval {
                 runtime: wanted.runtime.clone(),
                 diff: Some(json!({ "operations": diff.operations, "breaking": diff.is_breaking() })),
-                id: format!("{}-{:x}", &revision.hash[..12.min(revision.hash.len())], now()),
+                id: free_id(library, &wanted.publication, &revision.hash, now()),
                 publication: wanted.publication.clone(),
                 hash: revision.hash,
                 requested_by: caller.name(),
@@ -106,6 +134,15 @@ pub async fn ask(
     Ok((StatusCode::CREATED, Json(json!(written.answer))).into_response())
 }
 
+/// An id that no approval has: the same content may be asked for in two places within a second.
+fn free_id(library: &Library, publication: &str, hash: &str, now: u64) -> String {
+    let mark = hash::of_bytes(format!("{publication} {hash}").as_bytes());
+    let mark = &mark[..12];
+    let ids = (now..).map(|at| format!("{mark}-{at:x}"));
+    let mut free = ids.filter(|id| library.bytes(&library::approval_key(id)).is_none());
+    free.next().unwrap_or_else(|| mark.to_owned())
+}
+
 pub async fn decide(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -117,6 +154,10 @@ pub async fn decide(
     let written = api
         .manage(&caller, &headers, |library| {
             let mut approval: Approval = library.get(&library::approval_key(&id))?;
+            permit(&caller, Action::ApprovalsDecide, &approval)?;
+            if to == ApprovalState::Granted {
+                not_by_its_author(library, &approval, &caller.name())?;
+            }
             approval.state = states::approval(approval.state, to, &approval.requested_by, &caller.name())?;
             approval.decided_by = caller.name();
             approval.decision.clone_from(&decision.reason);
@@ -128,4 +169,40 @@ pub async fn decide(
         })
         .await?;
     Ok(Json(json!(written.answer)))
+}
+
+/// Who has written a revision does not agree to it, whoever has asked for the approval.
+fn not_by_its_author(library: &Library, approval: &Approval, by: &str) -> Result<(), Problem> {
+    let mut parts = approval.publication.split('/');
+    let (Some(name), Some(version)) = (parts.next(), parts.next()) else {
+        return Ok(());
+    };
+    let revisions: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
+    let is_own = |it: &Revision| it.hash == approval.hash && it.author == by;
+    match revisions.iter().any(is_own) {
+        true => Err(Problem::forbidden(format!(
+            "{by} has made the revision that is to be approved: another person has to agree to it"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Takes back what one has asked for oneself. It needs no right to decide.
+pub async fn withdraw(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let mut approval: Approval = library.get(&library::approval_key(&id))?;
+        permit(&caller, Action::ApisWrite, &approval)?;
+        let (from, to) = (approval.state, ApprovalState::Withdrawn);
+        approval.state = states::approval(from, to, &approval.requested_by, &caller.name())?;
+        approval.decided_by = caller.name();
+        library.put(&library::approval_key(&id), &approval)?;
+        Ok(Done::quiet(format!("approval {id}: withdrawn"), ()))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -6,7 +6,7 @@ use super::entities::{answered, body_of, check_name, parse, shown};
 use super::library::{self, Library};
 use super::trial::{Trial, call_of, tests_of};
 use super::versions;
-use crate::access::{Caller, NoAudit};
+use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -14,11 +14,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use weir_apis::call_tests::{self, MAX_TESTS};
 use weir_apis::entities::{CallTest, Credential, Publication, PublicationState, Runtime, TestRequest};
 use weir_apis::hash;
+
+/// How long keys of subscriptions may be, in bytes.
+const LENGTH_OF_KEYS: RangeInclusive<usize> = 8..=512;
 
 /// The path of a test: API, version, name.
 type PathOfTest = Path<(String, String, String)>;
@@ -61,6 +65,13 @@ pub async fn put(
             let is_new = library.bytes(&key).is_none();
             let mut wrong = wrong.clone();
             wrong.extend(keys_in(library, &entity.request)?);
+            for (place, environment) in entity.environments.iter().enumerate() {
+                if library.environment(environment).is_err() {
+                    let message =
+                        format!("there is no environment '{environment}': the test would never run");
+                    wrong.push((format!("environments.{place}"), message));
+                }
+            }
             if is_new && tests_of(library, &name, &version)?.len() >= MAX_TESTS {
                 wrong.push((
                     String::new(),
@@ -77,23 +88,33 @@ pub async fn put(
     Ok(answered(written.answer, &entity))
 }
 
-/// Keys in a request, which would stand in the store as plain text.
+/// Keys in a request, which would stand in the store as plain text, wherever in it they are: behind a `Bearer` or in the
+/// path, in a form or in JSON.
 fn keys_in(library: &Library, request: &TestRequest) -> Result<Vec<(String, String)>, Problem> {
     let credentials: Vec<Credential> = library.list(&library::credential_key(""))?;
+    let hashes: HashSet<&str> = credentials.iter().map(|it| it.hash.as_str()).collect();
     let is_key = |text: &str| {
-        let hash = hash::of_bytes(text.as_bytes());
-        credentials.iter().any(|it| it.hash == hash)
+        let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
+        let words = text.split(|it| !is_part(it));
+        let mut texts = words
+            .chain([text])
+            .filter(|it| LENGTH_OF_KEYS.contains(&it.len()));
+        texts.any(|it| hashes.contains(hash::of_bytes(it.as_bytes()).as_str()))
     };
-    let query = request.path.split_once('?').map_or("", |(_, query)| query);
-    let in_query = query
-        .split('&')
-        .filter_map(|it| it.split_once('='))
-        .map(|(_, value)| ("request.path".to_owned(), value));
+    let path = percent_encoding::percent_decode_str(&request.path).decode_utf8_lossy();
+    let values = path.split(['?', '&']).map(|part| {
+        let value = part.split_once('=').map_or(part, |(_, value)| value);
+        ("request.path".to_owned(), value)
+    });
     let in_headers = request
         .headers
         .iter()
         .map(|(name, value)| (format!("request.headers.{name}"), value.as_str()));
-    let found = in_query.chain(in_headers).filter(|(_, value)| is_key(value));
+    let in_body = [("request.body".to_owned(), request.body.as_str())];
+    let found = values
+        .chain(in_headers)
+        .chain(in_body)
+        .filter(|(_, value)| is_key(value));
     let expected = "expected no key of a subscription, for a test is kept as plain text: name the application in 'request.application'";
     Ok(found.map(|(place, _)| (place, expected.to_owned())).collect())
 }
@@ -141,6 +162,7 @@ pub struct TestRun {
 /// Runs tests on demand.
 pub async fn run(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
     body: String,
 ) -> Result<Response, Problem> {
@@ -157,6 +179,7 @@ pub async fn run(
     let trial = Trial {
         publication,
         names: wanted.names,
+        sees_others: caller.can(Action::ConfigurationRead, &Scope::Everything),
     };
     let (working, library) = (Arc::clone(&api), Arc::new(library));
     let report = trial.run(&working, &library, &changes).await?;

@@ -504,7 +504,8 @@ fn of_approvals() -> Vec<Operation> {
     const ALL: &str = "/api/v1/approvals";
     vec![
         Operation::get(ALL, "listApprovals", Action::ApprovalsRead, approvals::list)
-            .about("Approvals", "Lists approvals")
+            .about("Approvals", "Lists approvals of the APIs and environments that one may see")
+            .partial()
             .answers::<List<Resource>>(),
         Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)
             .about("Approvals", "Asks for an approval of one exact revision")
@@ -523,8 +524,21 @@ fn of_approvals() -> Vec<Operation> {
             "Approvals",
             "Grants, refuses or withdraws an approval; another person than the one who asked grants it",
         )
+        .description(
+            "The right in the API or in the environment of the publication is enough. Who has made the revision cannot grant it either.",
+        )
+        .partial()
         .headers(DRY_RUN)
         .body::<approvals::Decision>()
         .answers::<Resource>(),
+        Operation::delete(
+            "/api/v1/approvals/{id}",
+            "withdrawApproval",
+            Action::ApisWrite,
+            approvals::withdraw,
+        )
+        .about("Approvals", "Takes back what one has asked for oneself")
+        .partial()
+        .headers(DRY_RUN),
     ]
 }

@@ -178,6 +178,11 @@ pub fn version_key(api: &str, version: &str) -> String {
     format!("{PREFIX}versions/{api}/{version}")
 }
 
+/// What the keys of all revisions of a version begin with.
+pub fn revisions_key(api: &str, version: &str) -> String {
+    format!("{PREFIX}revisions/{api}/{version}/")
+}
+
 pub fn revision_key(api: &str, version: &str, number: u32) -> String {
     format!("{PREFIX}revisions/{api}/{version}/{number:08}")
 }

@@ -208,6 +208,7 @@ async fn run(
         Some(Trial {
             publication: outcome.publication.clone(),
             names: Vec::new(),
+            sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
         })
     };
     let judge = |report: &TestReport| match report.failed == 0 || may_fail {

@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use weir_apis::call_tests::{self, Observed, TestReport, TestResult};
-use weir_apis::entities::{CallTest, Publication, Runtime, TestRequest};
+use weir_apis::call_tests::{self, Difference, Observed, TestReport, TestResult};
+use weir_apis::entities::{CallTest, Expected, Publication, Runtime, TestRequest};
 use weir_apis::render::consumer_of;
 
 /// The tests of a version, by name.
@@ -26,6 +26,8 @@ pub struct Trial {
     pub publication: Publication,
     /// Only these tests; empty: all.
     pub names: Vec<String>,
+    /// Whether it may be told what becomes of calls that routes of others take: who may read the configuration may.
+    pub sees_others: bool,
 }
 
 impl Trial {
@@ -69,11 +71,7 @@ impl Trial {
                 .map(|(key, value)| (key.as_str(), value.as_deref()));
             let prepared = Prepared::new(api, &dialects, known.chain(fresh))?;
             let access = Access::of_publication(library, &publication.id())?;
-            results.extend(
-                tests
-                    .iter()
-                    .map(|test| result(test, publication, &access, &prepared)),
-            );
+            results.extend(tests.iter().map(|test| self.result(test, &access, &prepared)));
         }
         Ok(TestReport::new(
             publication.id(),
@@ -83,49 +81,57 @@ impl Trial {
     }
 }
 
-fn result(test: &CallTest, publication: &Publication, access: &Access, prepared: &Prepared) -> TestResult {
-    let mut result = TestResult {
-        name: test.name.clone(),
-        call: format!("{} {}", method_of(&test.request), test.request.path),
-        passed: false,
-        differences: Vec::new(),
-        found: String::new(),
-    };
-    let mut fail = |field: &str, expected: &str, found: String| {
-        result.differences.push(call_tests::Difference {
-            field: field.to_owned(),
-            expected: expected.to_owned(),
-            found,
-        });
-    };
-    let consumer = match &test.request.application {
-        None => test.request.consumer.clone(),
-        Some(application) => {
-            let found = access
-                .subscriptions
-                .iter()
-                .find(|it| it.application == *application);
-            let Some(subscription) = found else {
-                let found = format!("no subscription of '{application}' to {}", publication.id());
-                fail("request.application", "a subscriber", found);
+impl Trial {
+    fn result(&self, test: &CallTest, access: &Access, prepared: &Prepared) -> TestResult {
+        let publication = &self.publication;
+        let mut result = TestResult {
+            name: test.name.clone(),
+            call: format!("{} {}", method_of(&test.request), test.request.path),
+            passed: false,
+            differences: Vec::new(),
+            found: String::new(),
+        };
+        let mut fail = |field: &str, expected: &str, found: String| {
+            result.differences.push(Difference {
+                field: field.to_owned(),
+                expected: expected.to_owned(),
+                found,
+            });
+        };
+        let consumer = match &test.request.application {
+            None => test.request.consumer.clone(),
+            Some(application) => {
+                let found = access
+                    .subscriptions
+                    .iter()
+                    .find(|it| it.application == *application);
+                let Some(subscription) = found else {
+                    let found = format!("no subscription of '{application}' to {}", publication.id());
+                    fail("request.application", "a subscriber", found);
+                    return result;
+                };
+                Some(consumer_of(subscription))
+            }
+        };
+        let call = match call_of(&test.request, &publication.runtime, consumer) {
+            Ok(call) => call,
+            Err(message) => {
+                fail("request", "a call", message);
                 return result;
-            };
-            Some(consumer_of(subscription))
-        }
-    };
-    let call = match call_of(&test.request, &publication.runtime, consumer) {
-        Ok(call) => call,
-        Err(message) => {
-            fail("request", "a call", message);
-            return result;
-        }
-    };
-    let observed = observed(&prepared.explain(&call), publication, access);
-    result.call = call.to_string();
-    result.found = told(&observed);
-    result.differences = call_tests::differences(&test.expected, &observed);
-    result.passed = result.differences.is_empty();
-    result
+            }
+        };
+        let (observed, is_own) = observed(&prepared.explain(&call), publication, access);
+        result.call = call.to_string();
+        (result.found, result.differences) = match is_own || observed.route.is_empty() || self.sees_others {
+            true => (
+                told(&observed),
+                call_tests::differences(&test.expected, &observed),
+            ),
+            false => (OF_ANOTHER.to_owned(), hidden(&test.expected)),
+        };
+        result.passed = result.differences.is_empty();
+        result
+    }
 }
 
 fn method_of(request: &TestRequest) -> &str {
@@ -159,8 +165,35 @@ pub fn call_of(request: &TestRequest, runtime: &Runtime, consumer: Option<String
     })
 }
 
-/// What an explanation says, as tests ask for it.
-fn observed(explanation: &Explanation, publication: &Publication, access: &Access) -> Observed {
+/// What is said of a call that a route takes which the caller may not read.
+const OF_ANOTHER: &str =
+    "a route that is not of this version takes it: who may read the configuration is told more";
+
+/// What differs if a route of others takes the call. Nothing else of it is compared: a test that passes would tell it.
+fn hidden(expected: &Expected) -> Vec<Difference> {
+    let observed = Observed {
+        route: "of others".to_owned(),
+        ..Observed::default()
+    };
+    let only = Expected {
+        operation: expected.operation.clone(),
+        ..Expected::default()
+    };
+    let mut found = call_tests::differences(&only, &observed);
+    let all = json!(expected);
+    let fields = all.as_object().into_iter().flatten();
+    for (field, wanted) in fields.filter(|(field, _)| *field != "operation") {
+        found.push(Difference {
+            field: field.clone(),
+            expected: wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned),
+            found: OF_ANOTHER.to_owned(),
+        });
+    }
+    found
+}
+
+/// What an explanation says, as tests ask for it; and whether a route of the version takes the call.
+fn observed(explanation: &Explanation, publication: &Publication, access: &Access) -> (Observed, bool) {
     let label = |name: &str| explanation.labels.get(name).map_or("", String::as_str);
     let is_own = label("api") == publication.api
         && label("version") == publication.version
@@ -176,7 +209,7 @@ fn observed(explanation: &Explanation, publication: &Publication, access: &Acces
         .plugins
         .iter()
         .filter_map(|it| Some((it.plugin.as_ref()?.name.clone(), word(&it.verdict.verdict))));
-    Observed {
+    let observed = Observed {
         operation: if is_own {
             label("operation").to_owned()
         } else {
@@ -194,7 +227,8 @@ fn observed(explanation: &Explanation, publication: &Publication, access: &Acces
         because: explanation.end.because.clone().unwrap_or_default(),
         verdicts: verdicts.collect(),
         targets: targets(explanation),
-    }
+    };
+    (observed, is_own)
 }
 
 /// A kind as explanations write it.

@@ -193,6 +193,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("listApprovals", APPROVING_READERS),
     ("requestApproval", API_OWNERS),
     ("decideApproval", APPROVERS),
+    ("withdrawApproval", API_OWNERS),
     ("listProducts", API_READERS),
     ("getProduct", API_READERS),
     ("putProduct", API_OWNERS),

@@ -252,12 +252,14 @@ fn queries(args: &Args) -> bool {
             "calls and p95 of the 20 busiest callers",
             json!({ "group_by": ["consumer"] }),
         ),
-        ("calls and p95 of all together", json!({})),
+        (
+            "calls and p95 of the 20 busiest callers by class",
+            json!({ "group_by": ["consumer", "class"] }),
+        ),
         (
             "the 20 busiest callers as a series",
             json!({ "group_by": ["consumer"], "step": "auto" }),
         ),
-        ("all together as a series", json!({ "step": "auto" })),
         (
             "one caller as a series",
             json!({ "step": "auto", "filter": { "consumer": "caller-7" } }),

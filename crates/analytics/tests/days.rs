@@ -196,3 +196,51 @@ fn a_file_of_the_first_form_goes_on() {
     store.retain(&Retention::default(), NOW).expect("done");
     assert_eq!(ask(), before);
 }
+
+#[test]
+fn a_caller_without_a_name_has_the_same_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = filled(folder.path());
+    let calls = || -> std::collections::BTreeMap<String, f64> {
+        let query = Query {
+            limit: Some(100),
+            ..asked(START, NOW, &["consumer"], Some("auto"))
+        };
+        let answer = store.query(&query, NOW).expect("an answer");
+        let one =
+            |it: &weir_analytics::query::Frame| Some((it.group["consumer"].clone(), it.total["calls"]?));
+        answer.frames.iter().filter_map(one).collect()
+    };
+    let before = calls();
+    let renamed = [
+        ("c2".to_owned(), "removed-1".to_owned()),
+        ("c4".to_owned(), "removed-2".to_owned()),
+        // A service is no caller, whatever its name is.
+        ("shop".to_owned(), "removed-3".to_owned()),
+        ("unknown".to_owned(), "removed-4".to_owned()),
+    ];
+    assert!(store.anonymise(&renamed).expect("done") > 0);
+    let after = calls();
+    assert_eq!((after.get("c2"), after.get("c4")), (None, None));
+    assert_eq!(after.get("removed-1"), before.get("c2"));
+    assert_eq!(after.get("removed-2"), before.get("c4"));
+    assert_eq!(after.len(), before.len());
+    let services = store.query(&asked(START, NOW, &["service", "consumer"], None), NOW);
+    let services = services.expect("an answer").frames;
+    assert!(
+        services.iter().any(|it| it.group["service"] == "shop"),
+        "{services:?}"
+    );
+    // The file holds the old name no more once it is cleared up.
+    store.retain(&Retention::default(), NOW).expect("done");
+    let file = rusqlite::Connection::open(folder.path().join("analytics.db")).expect("opened");
+    let known: i64 = file
+        .query_row(
+            "SELECT count(*) FROM name WHERE text IN ('c2', 'c4')",
+            [],
+            |row| row.get(0),
+        )
+        .expect("counted");
+    assert_eq!(known, 0);
+    assert_eq!(store.anonymise(&renamed).expect("done"), 0);
+}

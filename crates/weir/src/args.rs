@@ -27,7 +27,10 @@ pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
 pub use outbox::OutboxArgs;
 pub use portal::{PortalArgs, PortalCommand};
-pub use remote::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs, UserCommand};
+pub use remote::{
+    DeveloperArgs, DeveloperCommand, DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs, UserArgs,
+    UserCommand,
+};
 pub use streams::StreamArgs;
 pub use upstreams::UpstreamArgs;
 
@@ -82,6 +85,8 @@ pub enum Command {
     /// Make, list and remove users of a running Weir.
     #[command(after_help = USER_EXAMPLES)]
     User(UserArgs),
+    /// Erase a developer of a portal of a running Weir, with all that is kept about this person.
+    Developer(DeveloperArgs),
     /// Print what was changed in a running Weir: when, by whom, what.
     History(HistoryArgs),
     /// Print the difference between two revisions of a running Weir's configuration.

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::Plugins(args) => plugins::plugins(&args),
         Command::User(args) => remote::user(&args),
+        Command::Developer(args) => remote::developer(&args),
         Command::History(args) => remote::history(&args),
         Command::Diff(args) => remote::diff(&args),
         Command::Rollback(args) => remote::rollback(&args),

@@ -23,6 +23,7 @@ mod rows;
 mod schema;
 
 use crate::batch::Batch;
+use crate::cube::{Cube, Dimension, Position};
 use crate::query::{Answer, Query};
 use crate::retention::Retention;
 use crate::sqlite::SqliteAnalytics;
@@ -122,6 +123,34 @@ impl AnalyticsStore for ClickhouseAnalytics {
         let plan = crate::query::Plan::of(query, &self.retention, now)?;
         self.server()?;
         read::answer(self, &plan, now)
+    }
+
+    /// Names stand in the order of the tables, which the server does not change: rows of these callers are deleted. Other
+    /// cubes have the same calls without their callers.
+    fn anonymise(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
+        let callers = [Dimension::Consumer, Dimension::Application];
+        let names: Vec<String> = renamed.iter().map(|(old, _)| quoted(old)).collect();
+        if names.is_empty() {
+            return Ok(0);
+        }
+        self.server()?;
+        for cube in Cube::ALL {
+            for place in callers.into_iter().filter_map(|it| cube.position(it)) {
+                let Position::Value(place) = place else {
+                    continue;
+                };
+                let of_them = format!(
+                    "cube_id = {} AND d{} IN ({})",
+                    cube.number(),
+                    place + 1,
+                    names.join(", ")
+                );
+                for table in ["weir_minute", "weir_minute_times", "weir_hour", "weir_hour_times"] {
+                    self.send(&format!("ALTER TABLE {table} DELETE WHERE {of_them}"), None)?;
+                }
+            }
+        }
+        Ok(0)
     }
 
     fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {

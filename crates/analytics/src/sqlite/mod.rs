@@ -14,6 +14,7 @@
 //!
 //! There are two connections: one writes, one reads. With a write-ahead log neither waits for the other.
 
+mod anonymise;
 mod documents;
 mod ingest;
 mod ledger;
@@ -177,6 +178,10 @@ impl AnalyticsStore for SqliteAnalytics {
 
     fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError> {
         read::query(&self.reader(), query, &self.retention, now)
+    }
+
+    fn anonymise(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
+        self.rename_callers(renamed)
     }
 
     fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {

@@ -16,7 +16,7 @@ use rusqlite::{Connection, Transaction};
 /// The first hour that is not summed up in the row of its day yet.
 pub const ROLLED: &str = "rolled_hours";
 /// When names were last looked through.
-const SWEPT: &str = "swept";
+pub const SWEPT: &str = "swept";
 /// How long after its end an hour is summed up in its day, in seconds: gateways may be late. What comes later still is
 /// added to both.
 const LATE: u64 = 600;

@@ -1,6 +1,7 @@
 //! Developers of portals, for those who administer them: who there is and who waits, approving and refusing, suspending,
 //! making, changing and removing. What developers do themselves is answered by the portal (`weir-portal`).
 
+use super::apis::{Erased, erase};
 use super::operation::Operation;
 use super::problem::Problem;
 use super::writing::tried;
@@ -79,6 +80,20 @@ pub fn operations() -> Vec<Operation> {
             "Removes a developer, who leaves all teams",
         )
         .headers(DRY_RUN),
+        about(
+            Operation::post(
+                "/api/v1/portals/{portal}/developers/{developer}/erase",
+                "eraseDeveloper",
+                write,
+                erase,
+            ),
+            "Erases a developer with own applications, keys and messages, and the names that analytics have of them",
+        )
+        .description(
+            "Counts stay, without a name. It asks for `subscriptions:write`, too, if the developer has applications.",
+        )
+        .headers(DRY_RUN)
+        .answers::<Erased>(),
         decided(
             step(
                 "/api/v1/portals/{portal}/developers/{developer}/approve",

@@ -1,11 +1,12 @@
 //! Links that mails carry: each is good once, for one purpose, and for a while. The store holds only their hashes.
 
-use super::store::{People, failed, hash, key};
+use super::store::{Developer, People, failed, hash, key};
 use super::teams::TeamRole;
 use crate::access::Token;
 use crate::api::Problem;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
+use weir_store::Key;
 
 /// How long a link is good.
 const CONFIRM: Duration = Duration::from_secs(24 * 3600);
@@ -80,6 +81,25 @@ impl People {
         Ok(Link {
             token: token.as_str().to_owned(),
         })
+    }
+
+    /// Where links and invitations of a developer are.
+    pub async fn links_of(
+        &self,
+        portal: &str,
+        developer: &Developer,
+        now: SystemTime,
+    ) -> Result<Vec<Key>, Problem> {
+        let prefix = format!("portal/{portal}/links/");
+        let all = self.store.list::<Purpose>(&prefix, now).await.map_err(failed)?;
+        let is_own = |purpose: &Purpose| match purpose {
+            Purpose::Confirm { developer: id, .. }
+            | Purpose::Reset { developer: id }
+            | Purpose::Welcome { developer: id } => *id == developer.id,
+            Purpose::Invitation { mail, .. } => *mail == developer.mail,
+        };
+        let own = all.into_iter().filter(|it| is_own(&it.value));
+        Ok(own.map(|it| it.key).collect())
     }
 
     /// What a link is for, without using it up.

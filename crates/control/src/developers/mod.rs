@@ -25,3 +25,8 @@ pub use teams::{Membership, Team, TeamRole};
 pub fn owner_name(developer: &str) -> String {
     format!("developer/{developer}")
 }
+
+/// The owner of the applications of a team.
+pub fn team_owner_name(team: &str) -> String {
+    format!("team/{team}")
+}

@@ -163,6 +163,23 @@ impl Outbox {
         Ok(all)
     }
 
+    /// Forgets messages, waiting or done. Gives how many these were.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn forget(
+        &self,
+        is_meant: impl Fn(&Delivery) -> bool,
+        now: SystemTime,
+    ) -> Result<usize, OperationalError> {
+        let entries: Vec<Entry<Delivery>> = self.0.store.list("outbox/", now).await?;
+        let meant = entries.into_iter().filter(|it| is_meant(&it.value));
+        let keys: Vec<Key> = meant.map(|it| it.key).collect();
+        let count = keys.len();
+        self.0.store.remove(keys, now).await?;
+        Ok(count)
+    }
+
     /// Tries a message that waits, or was given up, as soon as possible. `false`: there is none.
     ///
     /// # Errors

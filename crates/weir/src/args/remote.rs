@@ -129,6 +129,33 @@ pub enum UserCommand {
     },
 }
 
+/// Flags of `weir developer`.
+#[derive(Debug, Args)]
+pub struct DeveloperArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DeveloperCommand,
+}
+
+/// What to do with developers of a portal.
+#[derive(Debug, Subcommand)]
+pub enum DeveloperCommand {
+    /// Erase a developer: the account, applications with their keys, messages, and names in analytics. Counts stay.
+    Erase {
+        /// The mail address, or the id.
+        developer: String,
+        /// The portal.
+        #[arg(long, value_name = "NAME", default_value = "default")]
+        portal: String,
+        /// Only tell what would be erased.
+        #[arg(long)]
+        dry_run: bool,
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
+}
+
 /// Rights: a role in scopes, or several such.
 #[derive(Debug, Args)]
 pub struct RightArgs {

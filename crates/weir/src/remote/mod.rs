@@ -1,12 +1,14 @@
-//! The commands that talk to a running Weir: `user`, `history`, `diff`, `rollback`, `import`, `api`,
+//! The commands that talk to a running Weir: `user`, `developer`, `history`, `diff`, `rollback`, `import`, `api`,
 //! `portal`.
 
 mod api;
+mod developers;
 mod portal;
 mod text;
 mod users;
 
 pub use api::api;
+pub use developers::developer;
 pub use portal::portal;
 pub use users::user;
 

@@ -5,6 +5,7 @@ mod acceptance;
 mod adopting;
 mod approving;
 mod commands;
+mod erasing;
 mod events;
 mod explaining;
 mod lifecycle;

@@ -171,7 +171,7 @@ pub async fn decide(
     Ok(Json(json!(written.answer)))
 }
 
-/// Who has written a revision does not agree to it, whoever has asked for the approval.
+/// Who has written a revision does not agree to it, not even if another person has asked.
 fn not_by_its_author(library: &Library, approval: &Approval, by: &str) -> Result<(), Problem> {
     let mut parts = approval.publication.split('/');
     let (Some(name), Some(version)) = (parts.next(), parts.next()) else {

@@ -13,6 +13,7 @@ mod calls;
 mod commit;
 mod conflicts;
 mod entities;
+mod erasing;
 mod explaining;
 mod guards;
 mod hooks;
@@ -33,6 +34,7 @@ mod versions;
 mod webhooks;
 
 pub use calls::operations;
+pub use erasing::{Erased, erase};
 pub use explaining::{CallerOf, PlanDiagnosis, diagnose_plans, documents_of_draft};
 pub use guards::alerts as alerts_of_canaries;
 pub use library::{Library, PREFIX};

@@ -224,6 +224,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("getDeveloper", DEVELOPER_ADMINS),
     ("changeDeveloper", DEVELOPER_ADMINS),
     ("deleteDeveloper", DEVELOPER_ADMINS),
+    ("eraseDeveloper", DEVELOPER_ADMINS),
     ("approveDeveloper", DEVELOPER_ADMINS),
     ("refuseDeveloper", DEVELOPER_ADMINS),
     ("suspendDeveloper", DEVELOPER_ADMINS),

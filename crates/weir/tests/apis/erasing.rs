@@ -1,0 +1,129 @@
+//! Erasing a developer: what is kept about one person goes, from the command line, and what others have stays.
+
+use crate::support::{until, upstream};
+use crate::{Plane, petstore};
+use serde_json::{Value, json};
+
+const ALL: &str = "/api/v1/portals/default/developers";
+const MAIL: &str = "ann@example.com";
+
+/// A developer who has signed up, with an application that has a key; and an application of the provider beside it.
+fn with_developer(plane: &Plane) -> (String, String) {
+    let portal = json!({"url": "http://portal.test"});
+    plane.put("/api/v1/portals/default", portal).expect(201);
+    let made = plane
+        .post(ALL, json!({"mail": MAIL, "name": "Ann"}))
+        .expect(201)
+        .json();
+    let id = made["id"].as_str().expect("an id").to_owned();
+    plane.version(&petstore());
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    plane.publish("test", upstream("pets"));
+    let mut key = String::new();
+    for (name, owner) in [("anns-shop", format!("developer/{id}")), ("other", String::new())] {
+        let application = json!({"owner": owner});
+        plane
+            .put(&format!("/api/v1/applications/{name}"), application)
+            .expect(201);
+        let wanted = json!({"application": name, "publication": "pets/1.0.0/test", "plan": "gold"});
+        let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+        if name == "anns-shop" {
+            key = made["credential"]["key"].as_str().expect("a key").to_owned();
+        }
+    }
+    (id, key)
+}
+
+fn applications(plane: &Plane) -> Vec<String> {
+    let asked =
+        json!({"metrics": ["calls"], "from": "-1h", "group_by": ["application"], "filter": {"api": "pets"}});
+    let answer = plane.post("/api/v1/analytics/query", asked).expect(200).json();
+    let frames = answer["frames"].as_array().expect("a list").iter();
+    let names = frames.filter_map(|it| it["group"]["application"].as_str().map(str::to_owned));
+    names.filter(|it| !it.is_empty()).collect()
+}
+
+#[test]
+fn a_developer_is_erased_with_all_that_is_ones_own() {
+    // No mail server listens there: the mail with the link waits.
+    let flags = [
+        "--environment",
+        "test",
+        "--analytics-interval",
+        "1",
+        "--smtp",
+        "smtp://127.0.0.1:1",
+        "--mail-from",
+        "weir@example.com",
+    ];
+    let plane = Plane::with(&flags);
+    let (id, key) = with_developer(&plane);
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    until("the call is counted", || applications(&plane) == ["anns-shop"]);
+    let messages = |plane: &Plane| {
+        plane
+            .get("/api/v1/deliveries")
+            .expect(200)
+            .body
+            .matches(MAIL)
+            .count()
+    };
+    assert!(messages(&plane) > 0);
+
+    let url = format!("http://{}", plane.weir.console());
+    let weir = |more: &[&str]| {
+        let out = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["developer", "erase", MAIL, "--url", &url])
+            .args(more)
+            .output()
+            .expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    let (code, told, complaint) = weir(&["--dry-run"]);
+    assert_eq!((code, complaint.as_str()), (Some(0), ""));
+    assert!(
+        told.contains("would be erased: the account\napplications: anns-shop\nsubscriptions: 1\nkeys: 1\n"),
+        "{told}"
+    );
+    plane.get(&format!("{ALL}/{id}")).expect(200);
+    assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
+
+    let (code, told, complaint) = weir(&[]);
+    assert_eq!((code, complaint.as_str()), (Some(0), ""));
+    assert!(
+        told.contains("erased: the account") && told.contains("names in analytics: 2\n"),
+        "{told}"
+    );
+    plane.get(&format!("{ALL}/{id}")).expect(404);
+    plane.get("/api/v1/applications/anns-shop").expect(404);
+    plane.get("/api/v1/applications/other").expect(200);
+    until("the key is refused", || {
+        plane.status("/v1/pets", Some(&key)) == Some(401)
+    });
+    assert_eq!(messages(&plane), 0);
+    let left = plane.get("/api/v1/subscriptions").expect(200).json();
+    assert_eq!(left["items"].as_array().map(Vec::len), Some(1), "{left:#}");
+    let names = applications(&plane);
+    assert!(names.iter().any(|it| it.starts_with("removed-")), "{names:?}");
+
+    let (code, _, complaint) = weir(&[]);
+    assert_eq!(code, Some(1));
+    assert!(
+        complaint.contains("there is no developer with the address"),
+        "{complaint}"
+    );
+    // The address is free again.
+    let again = plane
+        .post(ALL, json!({"mail": MAIL, "name": "Ann"}))
+        .expect(201)
+        .json();
+    assert_ne!(again["id"], Value::from(id));
+}

@@ -4,7 +4,7 @@ use crate::Framing;
 use crate::fields::{is_forwarded, list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
 use crate::known::{HeadPlace, KnownHead, KnownHeads};
-use crate::target::{bad, is_same_authority, read_host, read_target};
+use crate::target::{bad, is_same_authority, read_connect_target, read_host, read_target};
 use weir_plugin::headers::is_token;
 use weir_plugin::{Exchange, RefusalKind, Request};
 
@@ -21,6 +21,8 @@ pub struct RequestHead {
     pub expects_continue: bool,
     /// The protocol that the client wants to switch to.
     pub upgrade: Option<Vec<u8>>,
+    /// The port to which the client wants a tunnel (`CONNECT`); the host is that of the request.
+    pub connect_port: Option<u16>,
     /// Whether any header begins with `X-Forwarded-` or is `X-Real-IP`.
     pub has_forwarded: bool,
     /// Whether there is a header `Forwarded` (RFC 7239).
@@ -111,8 +113,35 @@ fn parse_lines(
     };
     request.method.extend_from_slice(method);
     request.version = (1, minor_version);
+    if method == b"CONNECT" && target.first() != Some(&b'/') {
+        let (authority, port) = read_connect_target(target, request)?;
+        let parsed = fields.settle(minor_version, length, Some(authority), exchange)?;
+        return settle_connect(parsed, port, exchange);
+    }
     let target_host = read_target(target, method, request)?;
     fields.settle(minor_version, length, target_host, exchange)
+}
+
+/// Makes a head one of `CONNECT`: what follows it is neither a body nor a request.
+#[cold]
+fn settle_connect(parsed: Parsed, port: u16, exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
+    let Parsed::Head(head) = parsed else {
+        return Ok(parsed);
+    };
+    if head.minor_version == 0 {
+        return Err(RefusalKind::MethodNotAllowed);
+    }
+    if !head.framing.is_empty() {
+        return Err(bad("a body with CONNECT"));
+    }
+    exchange.request.host_port = Some(port);
+    Ok(Parsed::Head(RequestHead {
+        framing: Framing::None,
+        keep_alive: false,
+        upgrade: None,
+        connect_port: Some(port),
+        ..head
+    }))
 }
 
 /// The heads of requests that came before.
@@ -356,6 +385,7 @@ impl<'h> Fields<'h> {
                 .upgrade
                 .filter(|_| self.wants_upgrade && minor_version == 1)
                 .map(<[u8]>::to_vec),
+            connect_port: None,
             has_forwarded: self.has_forwarded,
             has_forwarded_list: self.has_forwarded_list,
             has_via: self.has_via,

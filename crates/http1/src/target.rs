@@ -57,6 +57,21 @@ pub fn read_target<'t>(
     Ok(authority)
 }
 
+/// Reads the target of a `CONNECT`, which is a server's name and port (RFC 9112, 3.2.3). Gives both.
+#[cold]
+pub fn read_connect_target<'t>(
+    target: &'t [u8],
+    request: &mut weir_plugin::Request,
+) -> Result<(&'t [u8], u16), RefusalKind> {
+    match split_host(target) {
+        Some((_, Some(port))) if port > 0 => {
+            request.raw_path.push(b'/');
+            Ok((target, port))
+        }
+        _ => Err(bad("the request target")),
+    }
+}
+
 /// Splits a target off its query, which becomes the request's.
 fn split_query<'t>(path: &'t [u8], request: &mut weir_plugin::Request) -> &'t [u8] {
     // A fragment is no part of a request; the originals drop it, and so the upstream never sees one.

@@ -50,6 +50,9 @@ pub struct Route {
     /// Whether `Upgrade` (WebSocket) is passed on.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub upgrade: bool,
+    /// Whether `CONNECT` (of HTTP/1.1) opens tunnels to targets of the service's upstream, and to no others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connect: bool,
     /// The largest request body in bytes; absent: the listener's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_bytes: Option<u64>,

@@ -71,6 +71,7 @@ pub async fn reject_malformed(
         keep_alive: false,
         expects_continue: false,
         upgrade: None,
+        connect_port: None,
         has_forwarded: false,
         has_forwarded_list: false,
         has_via: false,
@@ -85,6 +86,14 @@ pub async fn reject_malformed(
         ConnectionFate::Linger
     } else {
         ConnectionFate::Close
+    }
+}
+
+/// A client that already sends what is for the tunnel gets its answer nevertheless.
+fn linger(after: ConnectionFate) -> ConnectionFate {
+    match after {
+        ConnectionFate::Close => ConnectionFate::Linger,
+        after => after,
     }
 }
 
@@ -149,6 +158,9 @@ impl<'c> RequestContext<'c> {
             Ok(found) => found,
             Err(stop) => return (self.stop(stop, &Chain::default(), None).await, None),
         };
+        if self.head.connect_port.is_some() {
+            return Box::pin(self.run_connect(found)).await;
+        }
         let Some(found) = found else {
             let stop = match self.run_request_work(&snapshot.unmatched).await {
                 Ok(()) => RefusalKind::NoRoute.into(),
@@ -264,6 +276,22 @@ impl<'c> RequestContext<'c> {
         {
             request.client = address;
         }
+    }
+
+    /// Serves a `CONNECT`. Only routes that allow it take it, whatever else they match.
+    async fn run_connect(&mut self, found: Option<RouteMatch>) -> (ConnectionFate, Option<usize>) {
+        let snapshot = &self.serving.published.snapshot;
+        let found = found.map(|found| (&snapshot.routes[found.route as usize], found));
+        let Some((route, found)) = found.filter(|(route, _)| route.rules.connect) else {
+            let stop = RefusalKind::MethodNotAllowed.into();
+            let after = self.stop(stop, &Chain::default(), None).await;
+            return (linger(after), None);
+        };
+        let after = match self.run_route(route, &found).await {
+            Ok(after) => after,
+            Err(stop) => linger(self.stop(stop, &route.chain, Some(route)).await),
+        };
+        (after, Some(found.route as usize))
     }
 
     async fn run_route(&mut self, route: &Route, found: &RouteMatch) -> Result<ConnectionFate, ShortCircuit> {

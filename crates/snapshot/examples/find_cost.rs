@@ -114,6 +114,7 @@ fn model(patterns: Vec<(Option<String>, String)>) -> Model {
         request_headers: Vec::new(),
         timeouts: None,
         upgrade: true,
+        connect: false,
         max_body_bytes: None,
         priority: weir_model::Priority::default(),
         bandwidth: None,

@@ -44,6 +44,8 @@ pub struct RouteRules {
     pub forwarded: Arc<ForwardedHeaderPolicy>,
     /// Whether `Upgrade` is passed on.
     pub upgrade: bool,
+    /// Whether `CONNECT` opens tunnels to its upstream's targets.
+    pub connect: bool,
     /// The largest request body in bytes; `None`: the listener's.
     pub max_body_bytes: Option<u64>,
     /// How important calls are to an upstream that is overloaded.

@@ -92,6 +92,7 @@ impl<'d> Translation<'d> {
             }],
             request_headers: Vec::new(),
             timeouts: item.value.timeout.map(upstream::timeouts),
+            connect: false,
             upgrade: websocket
                 .or_else(|| service?.value.enable_websocket)
                 .unwrap_or(false),

@@ -96,6 +96,7 @@ pub fn translate_one(
         request_headers: vec![stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
         timeouts: None,
         upgrade: true,
+        connect: false,
         max_body_bytes: None,
         priority: weir_model::Priority::default(),
         bandwidth: None,

@@ -5,6 +5,7 @@ mod balance;
 mod bandwidth;
 mod body_filters;
 mod buffer_response;
+mod connect;
 mod cookie;
 mod elsewhere;
 mod error;
@@ -212,6 +213,9 @@ impl RequestContext<'_> {
         };
         if let Some(budget) = &upstream.retry_budget {
             budget.left.note_call(budget.rules);
+        }
+        if let Some(port) = self.head.connect_port {
+            return Box::pin(self.connect_through(&plan, port)).await;
         }
         self.try_targets(&plan).await
     }

@@ -168,6 +168,7 @@ pub fn read_request(
         keep_alive: true,
         expects_continue: fields.expects_continue && !framing.is_empty(),
         upgrade: protocol.map(<[u8]>::to_vec),
+        connect_port: None,
         has_forwarded: fields.has_forwarded,
         has_forwarded_list: fields.has_forwarded_list,
         has_via: fields.has_via,

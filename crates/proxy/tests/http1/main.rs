@@ -8,6 +8,7 @@ const SCHEME: &str = "http";
 mod backpressure;
 mod bodies;
 mod body_variables;
+mod connect;
 mod connections;
 mod expectations;
 mod filtered_bodies;

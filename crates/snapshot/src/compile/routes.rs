@@ -85,6 +85,12 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         if let Some(status) = route.grpc_only_status {
             self.check_status(status, 400, || place().field("grpc_only_status"));
         }
+        if route.connect && !matches!(action, Action::Forward(_)) {
+            self.diagnostics.push(Diagnostic::error(
+                place().field("connect"),
+                "expected a service: tunnels lead to the targets of its upstream",
+            ));
+        }
         let chain = chains.chain(&route.plugins, route.dialect, &route.name, &|| {
             place().field("plugins")
         });
@@ -97,6 +103,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             response_headers: self.stamps(&route.response_headers, || place().field("response_headers")),
             forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
             upgrade: route.upgrade,
+            connect: route.connect,
             max_body_bytes: route.max_body_bytes,
             priority: traffic::priority(route.priority),
             bandwidth: route.bandwidth.map(Box::new),

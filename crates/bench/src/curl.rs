@@ -17,7 +17,7 @@ use crate::experiment::{Experiment, Speaks};
 /// No connection, no complete answer in time, or `curl` is missing.
 pub fn ask(target: SocketAddr, experiment: &Experiment, path: &str, headers: &[Header]) -> Result<Response> {
     let speaks = experiment.setup.speaks;
-    if matches!(speaks, Speaks::Http | Speaks::Tcp) {
+    if speaks.is_plain_http() || speaks == Speaks::Tcp {
         return client::get(target, path, headers);
     }
     let scheme = speaks.scheme();

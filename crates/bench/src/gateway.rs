@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use crate::experiment::{Experiment, Flood, Setup, Speaks};
 use crate::machine;
 use crate::process::find_program;
+use crate::upstream::Listeners;
 
 /// The gateway that every ratio is to.
 pub const BAR: &str = "nginx";
@@ -271,6 +273,15 @@ impl Gateway {
     /// Whether it speaks HTTP/2 with the API where clients speak so with it.
     pub fn speaks_http2_upstream(&self, speaks: Speaks) -> bool {
         speaks.is_http2_upstream() && !self.http1_upstream.iter().any(|it| it == speaks.name())
+    }
+
+    /// Which of the API's listeners it calls in an experiment.
+    pub fn upstream_for(&self, experiment: &Experiment, listeners: &Listeners) -> SocketAddr {
+        match experiment.setup.speaks {
+            Speaks::HttpsUpstream => listeners.https,
+            speaks if self.speaks_http2_upstream(speaks) => listeners.http2,
+            _ => listeners.http1,
+        }
     }
 
     /// Why it cannot do what an experiment asks for, if it cannot. A plain proxy is not asked for rules.

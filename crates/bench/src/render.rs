@@ -16,10 +16,11 @@ use crate::load::{self, Work, shell};
 use crate::running::{self, Place, open_files};
 use crate::template::render;
 use crate::terminal::note;
-use crate::upstream;
+use crate::upstream::{self, Listeners};
 
 const UPSTREAM_PORT: u16 = 1980;
 const UPSTREAM_HTTP2_PORT: u16 = 1981;
+const UPSTREAM_HTTPS_PORT: u16 = 1982;
 const LISTEN_PORT: u16 = 9080;
 const STATUS_PORT: u16 = 9081;
 
@@ -57,15 +58,16 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
     let directory = folder.join(experiment.id).join(&gateway.name);
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let apis = (address(UPSTREAM_PORT), address(UPSTREAM_HTTP2_PORT));
+    let apis = Listeners {
+        http1: address(UPSTREAM_PORT),
+        http2: address(UPSTREAM_HTTP2_PORT),
+        https: address(UPSTREAM_HTTPS_PORT),
+    };
     let place = Place {
         directory: directory.clone(),
         listen: address(LISTEN_PORT),
         status: address(STATUS_PORT),
-        upstream: match gateway.speaks_http2_upstream(experiment.setup.speaks) {
-            true => apis.1,
-            false => apis.0,
-        },
+        upstream: gateway.upstream_for(experiment, &apis),
     };
     let program = gateway
         .find(&options.given())

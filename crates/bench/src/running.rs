@@ -91,6 +91,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text(
             "scheme",
             match setup.speaks {
+                Speaks::HttpsUpstream => "https",
                 Speaks::Http2Both => "h2c",
                 Speaks::Grpc => "grpc",
                 _ => "http",
@@ -99,7 +100,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text("key", KEY)
         .text("secret", SECRET)
         .text("secret_base64url", URL_SAFE_NO_PAD.encode(SECRET))
-        .flag("http", setup.speaks == Speaks::Http)
+        .flag("http", setup.speaks.is_plain_http())
         .flag("https", setup.speaks == Speaks::Https)
         .flag("tcp", setup.speaks == Speaks::Tcp)
         .flag("grpc", setup.speaks == Speaks::Grpc)
@@ -107,7 +108,15 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .flag("http_calls", !matches!(setup.speaks, Speaks::Tcp | Speaks::Grpc))
         .flag("http2", setup.speaks.is_http2())
         .flag("http2_upstream", setup.speaks.is_http2_upstream())
-        .flag("http1_upstream", !setup.speaks.is_http2_upstream())
+        .flag(
+            "http1_upstream",
+            !setup.speaks.is_http2_upstream() && setup.speaks != Speaks::HttpsUpstream,
+        )
+        .flag("https_upstream", setup.speaks == Speaks::HttpsUpstream)
+        .flag(
+            "cleartext_upstream",
+            !matches!(setup.speaks, Speaks::HttpsUpstream | Speaks::Tcp | Speaks::Grpc),
+        )
         .flag("forwarded", setup.forwarded)
         .flag("key", setup.key)
         .flag("jwt", setup.jwt)
@@ -228,7 +237,7 @@ impl Running {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             let answer = match &gateway.ready {
-                Ready::Listen if speaks == Speaks::Http => client::get(self.place.listen, "/", &[]).is_ok(),
+                Ready::Listen if speaks.is_plain_http() => client::get(self.place.listen, "/", &[]).is_ok(),
                 Ready::Listen => client::connect(self.place.listen).is_ok(),
                 Ready::Status { path } => {
                     client::get(self.place.status, path, &[]).is_ok_and(|response| response.status == 200)

@@ -1,5 +1,5 @@
-//! The API behind the gateways: one NGINX process that gives the same body on every path, over HTTP/1.1 on one port and
-//! over HTTP/2 in cleartext on another, where gRPC is spoken too.
+//! The API behind the gateways: one NGINX process that gives the same body on every path, over HTTP/1.1 on one port, over
+//! HTTP/2 in cleartext on another, where gRPC is spoken too, and over HTTP/1.1 and TLS on a third.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::certificate;
 use crate::client;
 use crate::experiment::{Experiment, Speaks, grpc_message};
 use crate::gateway::{Gateway, Stop};
@@ -45,13 +46,23 @@ impl Answer {
     }
 }
 
+/// Where the API listens.
+#[derive(Debug, Clone, Copy)]
+pub struct Listeners {
+    /// For HTTP/1.1.
+    pub http1: SocketAddr,
+    /// For HTTP/2.
+    pub http2: SocketAddr,
+    /// For HTTP/1.1 over TLS.
+    pub https: SocketAddr,
+}
+
 /// The API, serving until dropped.
 #[derive(Debug)]
 pub struct Upstream {
     /// Where it listens for HTTP/1.1.
     pub address: SocketAddr,
-    /// Where it listens for HTTP/2.
-    pub http2: SocketAddr,
+    listeners: Listeners,
     /// Its processes.
     pub process: Process,
 }
@@ -67,9 +78,10 @@ impl Upstream {
         let dir = directory
             .to_str()
             .context("the temporary directory's name is not UTF-8")?;
-        let [address, http2] = free_addresses()?;
+        let [http1, http2, https] = free_addresses()?;
+        let listeners = Listeners { http1, http2, https };
         let file = directory.join("api.conf");
-        fs::write(&file, configuration(directory, (address, http2), answer)?)
+        fs::write(&file, configuration(directory, listeners, answer)?)
             .context("writing the upstream's configuration")?;
         let arguments = ["-e", "stderr", "-p", dir, "-g", "daemon off;", "-c"].map(OsString::from);
         let process = supervisor.start(&Start {
@@ -81,8 +93,8 @@ impl Upstream {
             stop: Stop::Term,
         })?;
         let mut upstream = Self {
-            address,
-            http2,
+            address: http1,
+            listeners,
             process,
         };
         upstream.wait_until_ready(answer.length())?;
@@ -92,10 +104,7 @@ impl Upstream {
 
     /// Where a gateway finds it in an experiment.
     pub fn address_for(&self, gateway: &Gateway, experiment: &Experiment) -> SocketAddr {
-        match gateway.speaks_http2_upstream(experiment.setup.speaks) {
-            true => self.http2,
-            false => self.address,
-        }
+        gateway.upstream_for(experiment, &self.listeners)
     }
 
     fn wait_until_ready(&mut self, body_bytes: usize) -> Result<()> {
@@ -115,17 +124,17 @@ impl Upstream {
     }
 }
 
-/// Its configuration for HTTP/1.1 on the first address and HTTP/2 on the second; what is too long for it is written into
+/// Its configuration for these addresses. Its certificate, and what is too long for a configuration, is written into
 /// `directory`.
 ///
 /// # Errors
-/// The body cannot be written.
-pub fn configuration(
-    directory: &Path,
-    (address, http2): (SocketAddr, SocketAddr),
-    answer: Answer,
-) -> Result<String> {
+/// The body or the certificate cannot be written.
+pub fn configuration(directory: &Path, listeners: Listeners, answer: Answer) -> Result<String> {
     let dir = directory.to_str().context("a path that is not UTF-8")?;
+    let shown = certificate::of_this_run(false)?;
+    for (name, text) in [("certificate.pem", &shown.certificate), ("key.pem", &shown.key)] {
+        fs::write(directory.join(name), text).context("writing the upstream's certificate")?;
+    }
     let length = answer.length();
     let body = "x".repeat(length);
     if let Answer::Message(length) = answer {
@@ -147,8 +156,9 @@ pub fn configuration(
     let mut values = Values::default();
     values
         .text("dir", dir)
-        .text("listen", address)
-        .text("listen_http2", http2)
+        .text("listen", listeners.http1)
+        .text("listen_http2", listeners.http2)
+        .text("listen_https", listeners.https)
         .text("answer", whole)
         .flag("body", matches!(answer, Answer::Body(_)))
         .flag("message", matches!(answer, Answer::Message(_)))

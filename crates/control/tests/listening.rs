@@ -139,7 +139,7 @@ async fn a_head_that_trickles_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_is_given_up() {
+async fn listeners_give_up_answers_that_are_not_read() {
     let dropped = Arc::new(Notify::new());
     struct Tell(Arc<Notify>);
     impl Drop for Tell {

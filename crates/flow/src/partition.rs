@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_that_nobody_uses_are_let_go() {
+    fn partitions_without_use_are_dropped() {
         let partitions = Partitions::new(1_000);
         let kept = partitions.partition("kept");
         set(&kept, 1, 1);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_needs_goes_by_and_by() {
+    fn object_pools_drop_what_is_not_needed_bit_by_bit() {
         let pool: ObjectPool<u32> = ObjectPool::new(8);
         for number in 0..10 {
             pool.give(number);

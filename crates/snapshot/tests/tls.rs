@@ -112,7 +112,7 @@ fn what_cannot_be_shown_is_refused_with_its_place() {
 }
 
 #[test]
-fn those_who_check_names_are_shown_what_they_ask_for_and_nobody_else() {
+fn acme_checks_are_shown_the_answer_and_other_clients_are_not() {
     let model: Model = serde_json::from_value(json!({
         "certificates": [{"names": ["a.test"], "key_pairs": [pair()]}],
     }))

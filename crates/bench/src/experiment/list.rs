@@ -117,7 +117,7 @@ const fn gigaom(
 }
 
 /// Every experiment, in the order in which they run.
-pub const EXPERIMENTS: [Experiment; 42] = [
+pub const EXPERIMENTS: [Experiment; 43] = [
     Experiment {
         direct: Direct::Also,
         published: "Kong 1.0 adds 44 % more than NGINX's module",
@@ -303,6 +303,13 @@ pub const EXPERIMENTS: [Experiment; 42] = [
         "https",
         "HTTP/1.1 over TLS 1.3, connections kept",
         Speaks::Https,
+        (50, 1),
+        &[],
+    ),
+    protocol(
+        "tls-upstream",
+        "HTTP/1.1, over TLS 1.3 to the API, connections kept",
+        Speaks::HttpsUpstream,
         (50, 1),
         &[],
     ),

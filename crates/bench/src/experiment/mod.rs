@@ -51,6 +51,8 @@ pub enum Speaks {
     Http,
     /// HTTP/1.1 over TLS 1.3 with clients, HTTP/1.1 with the API.
     Https,
+    /// HTTP/1.1 with clients, HTTP/1.1 over TLS 1.3 with the API.
+    HttpsUpstream,
     /// HTTP/2 in cleartext with clients, HTTP/1.1 with the API.
     Http2,
     /// HTTP/2 in cleartext on both sides.
@@ -63,9 +65,10 @@ pub enum Speaks {
 
 impl Speaks {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Http,
         Self::Https,
+        Self::HttpsUpstream,
         Self::Http2,
         Self::Http2Both,
         Self::Grpc,
@@ -77,6 +80,7 @@ impl Speaks {
         match self {
             Self::Http => "http",
             Self::Https => "https",
+            Self::HttpsUpstream => "https-upstream",
             Self::Http2 => "h2",
             Self::Http2Both => "h2-h2",
             Self::Grpc => "grpc",
@@ -95,6 +99,11 @@ impl Speaks {
     /// Clients speak HTTP/2.
     pub fn is_http2(self) -> bool {
         matches!(self, Self::Http2 | Self::Http2Both | Self::Grpc)
+    }
+
+    /// Clients speak HTTP/1.1 in cleartext.
+    pub fn is_plain_http(self) -> bool {
+        matches!(self, Self::Http | Self::HttpsUpstream)
     }
 
     /// The API is to be spoken to in HTTP/2.
@@ -303,6 +312,7 @@ mod tests {
             (vec!["n2-1k"], Some(vec!["N2-1K"])),
             (vec!["b100k"], Some(vec!["B100K"])),
             (vec!["https", "TCP"], Some(vec!["https", "tcp", "tcp-100K"])),
+            (vec!["tls"], Some(vec!["tls-upstream", "tls-100K"])),
             (vec!["h2"], Some(vec!["h2", "h2-few", "h2-h2", "h2-h2-few"])),
             (vec!["flood"], Some(vec!["FLOOD-one", "FLOOD-many"])),
             (vec!["W2"], Some(vec!["W2-A1", "W2-A3"])),

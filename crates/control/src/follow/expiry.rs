@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_an_end_goes_though_nobody_says_so() {
+    fn expiry_needs_no_further_event() {
         let at = |seconds| UNIX_EPOCH + GRACE + Duration::from_secs(seconds);
         let mut ends = ExpiryQueue::new(crate::sample::all());
         let mut whole = vec![

@@ -10,9 +10,11 @@ mod check;
 mod compile;
 mod equality;
 mod formats;
+mod members;
 mod scalars;
 mod set;
 mod stream;
+mod whole_value;
 
 pub use scalars::weight;
 pub use set::{SchemaId, SchemaSet, SchemaSetBuilder};

@@ -5,10 +5,12 @@
 //! wherever the schema says something of it: two readers could take different ones.
 
 use super::check::Check;
+use super::members::{Found, Key, Seen};
 use super::scalars::{check_kind, check_number, check_text};
+use super::whole_value::WholeValue;
 use super::{Fields, Items, MAX_DEPTH, Node, Rules};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -50,7 +52,7 @@ pub(super) fn check(check: Check<'_>, node: &Node, text: &[u8]) -> Result<(), Te
 
 /// One value of the text, and what it must look like.
 #[derive(Clone, Copy)]
-struct Streamed<'s, 'c> {
+pub(super) struct Streamed<'s, 'c> {
     check: &'s Check<'c>,
     node: &'s Node,
     depth: usize,
@@ -59,7 +61,7 @@ struct Streamed<'s, 'c> {
 }
 
 impl<'s> Streamed<'s, '_> {
-    fn fail<E: Error>(&self, message: String) -> E {
+    pub(super) fn fail<E: Error>(&self, message: String) -> E {
         *self.fault.borrow_mut() = Some(message);
         E::custom("it does not match")
     }
@@ -113,7 +115,7 @@ impl<'s> Streamed<'s, '_> {
         }
     }
 
-    fn spend<E: Error>(&self, steps: usize) -> Result<(), E> {
+    pub(super) fn spend<E: Error>(&self, steps: usize) -> Result<(), E> {
         self.check.spend(steps).map_err(|message| self.fail(message))
     }
 }
@@ -331,165 +333,6 @@ impl Plain<'_, '_> {
             }),
             (None, _, None) => map.next_value::<IgnoredAny>().map(drop),
         }
-    }
-}
-
-/// Which of many have been met. Few need no memory of their own.
-struct Seen {
-    first: u64,
-    further: Vec<bool>,
-}
-
-impl Seen {
-    fn of(count: usize) -> Self {
-        Self {
-            first: 0,
-            further: match count > 64 {
-                true => vec![false; count - 64],
-                false => Vec::new(),
-            },
-        }
-    }
-
-    fn has(&self, place: usize) -> bool {
-        match place.checked_sub(64) {
-            None => self.first & (1 << place) != 0,
-            Some(place) => self.further.get(place) == Some(&true),
-        }
-    }
-
-    /// Notes one. Says whether it was met before.
-    fn set(&mut self, place: usize) -> bool {
-        let had = self.has(place);
-        match place.checked_sub(64) {
-            None => self.first |= 1 << place,
-            Some(place) => {
-                if let Some(seen) = self.further.get_mut(place) {
-                    *seen = true;
-                }
-            }
-        }
-        had
-    }
-}
-
-/// What a member's name is.
-enum Found {
-    /// The property at this place.
-    Property(usize),
-    /// Another one of which the schema says something.
-    Other(String),
-    /// One of which it says nothing.
-    Free,
-}
-
-/// The name of a member, looked up while it is read.
-struct Key<'f> {
-    fields: &'f Fields,
-    /// The property that comes next if the text has the schema's order.
-    expected: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = Found;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Key<'_> {
-    type Value = Found;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Found, E> {
-        let fields = self.fields;
-        let is_next = |place: usize| {
-            fields
-                .properties
-                .get(place)
-                .is_some_and(|it| it.name.looked_up == name)
-        };
-        // A double is found by its last place only.
-        if is_next(self.expected) && !fields.has_doubles {
-            return Ok(Found::Property(self.expected));
-        }
-        match fields.places.get(name) {
-            Some(place) => Ok(Found::Property(*place)),
-            None if fields.patterns.is_empty() && fields.others.is_none() && fields.required.is_empty() => {
-                Ok(Found::Free)
-            }
-            None => Ok(Found::Other(name.to_owned())),
-        }
-    }
-}
-
-/// A value that is made whole, in which no name stands twice.
-struct WholeValue<'s, 'c> {
-    part: Streamed<'s, 'c>,
-}
-
-impl<'de> DeserializeSeed<'de> for WholeValue<'_, '_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.part.spend(1)?;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for WholeValue<'_, '_> {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("JSON")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        Ok(text.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(WholeValue { part: self.part })? {
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut members = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let value = map.next_value_seed(WholeValue { part: self.part })?;
-            if members.contains_key(&name) {
-                return Err(self.part.fail(format!("property {name:?} stands twice")));
-            }
-            members.insert(name, value);
-        }
-        Ok(Value::Object(members))
     }
 }
 

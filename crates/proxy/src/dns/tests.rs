@@ -56,7 +56,7 @@ fn addresses_are_picked_by_weight_health_and_what_was_tried() {
 }
 
 #[tokio::test(flavor = "local")]
-async fn names_that_nobody_asks_for_are_forgotten() {
+async fn dns_forgets_names_that_are_not_asked_for() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let server = silent.local_addr().expect("bound");
     let resolver = Resolver::new(NameServers::Fixed(vec![server]), 1);

@@ -122,6 +122,18 @@ impl Direction for Bytes {
     }
 }
 
+/// Writes some of these bytes. A peer that takes none, and says no more, would be tried for ever.
+pub(super) fn poll_some(
+    to: &mut WriteHalf,
+    context: &mut Context<'_>,
+    bytes: &[u8],
+) -> Poll<io::Result<usize>> {
+    match ready!(Pin::new(to).poll_write(context, bytes))? {
+        0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+        count => Poll::Ready(Ok(count)),
+    }
+}
+
 impl Bytes {
     fn new(content: Content, is_up: bool) -> Self {
         let (frames, good_bye) = match content {
@@ -155,7 +167,7 @@ impl Bytes {
             self.writing = if whole > 0 { whole } else { bytes.len() };
         }
         let bytes = &from.inbox.bytes()[..self.writing];
-        let count = ready!(Pin::new(&mut *to).poll_write(context, bytes))?;
+        let count = ready!(poll_some(to, context, bytes))?;
         if let Some(frames) = &mut self.frames {
             frames.follow(&bytes[..count]);
         }
@@ -183,7 +195,7 @@ impl Bytes {
             self.leaving = Leaving::Saying(0);
         }
         while let Leaving::Saying(written) = self.leaving {
-            let count = ready!(Pin::new(&mut *to).poll_write(context, &self.good_bye[written..]))?;
+            let count = ready!(poll_some(to, context, &self.good_bye[written..]))?;
             self.leaving = match written + count < self.good_bye.len() {
                 true => Leaving::Saying(written + count),
                 false => Leaving::Said,

@@ -2,6 +2,7 @@
 //!
 //! When a filter objects, the sender of the message is told why, the other side that it is over, and both connections end.
 
+use super::bytes::poll_some;
 use super::{Direction, Tunnel, TunnelStats};
 use crate::client::Client;
 use crate::halves::WriteHalf;
@@ -142,10 +143,7 @@ impl Messages {
     /// Writes what may pass.
     fn poll_flush(&mut self, to: &mut WriteHalf, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.out.len() {
-            let count = ready!(Pin::new(&mut *to).poll_write(context, &self.out[self.written..]))?;
-            if count == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
+            let count = ready!(poll_some(to, context, &self.out[self.written..]))?;
             self.written += count;
             self.carried += count as u64;
         }

@@ -89,7 +89,7 @@ fn connections_serve_many_questions() {
 }
 
 #[test]
-fn a_silent_server_holds_nobody_for_long() {
+fn subrequests_to_a_silent_server_end_soon() {
     let asked = Upstream::bind();
     let (gateway, told) = gateway(&asked);
     let start = Instant::now();

@@ -17,7 +17,7 @@ fn model(upstream: SocketAddr) -> Value {
 }
 
 #[test]
-fn clients_that_do_not_read_hold_nobody_else_back() {
+fn clients_that_do_not_read_hold_no_other_back() {
     const LONG: usize = 3 << 20;
     let upstream = Upstream::serve(|_| Answer::ok(vec![7; LONG]));
     let gateway = TestGateway::start(model(upstream.address));

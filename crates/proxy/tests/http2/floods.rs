@@ -84,7 +84,7 @@ fn floods_end_their_connection_and_nothing_else() {
 /// A client may have the gateway reset streams in place of doing so itself: calls are begun, and then broken by a window
 /// that grows by nothing (RFC 9113, section 6.9).
 #[test]
-fn a_flood_of_resets_that_the_gateway_is_made_to_send_costs_nobody_else_anything() {
+fn floods_of_resets_by_the_gateway_cost_no_other_client_anything() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     upstream.serve(|_| answer("ok"));

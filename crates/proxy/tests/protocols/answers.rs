@@ -226,7 +226,7 @@ fn clients_over_tls_are_told_of_http3() {
 }
 
 #[test]
-fn without_http3_nobody_is_told_of_it() {
+fn answers_do_not_announce_http3_if_it_is_off() {
     let upstream = Upstream::bind();
     let model = super::support::simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));

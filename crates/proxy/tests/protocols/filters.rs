@@ -170,7 +170,7 @@ fn filters_see_bodies_and_upstreams_get_them_once() {
 }
 
 #[test]
-fn a_body_that_nobody_reads_does_not_cost_the_answer() {
+fn bodies_that_no_filter_reads_do_not_cost_the_answer() {
     for protocol in ALL {
         let stand = stand(&json!({"reply": "own"}));
         let client = stand.client(protocol);

@@ -228,7 +228,7 @@ fn is_answered(wire: &mut Wire, planned: &Planned) -> bool {
 }
 
 #[test]
-fn nobody_suffers_for_another() {
+fn calls_of_one_connection_do_not_harm_each_other() {
     for protocol in ALL {
         let upstream = Upstream::bind();
         let model = simple_model(upstream.address);
@@ -249,7 +249,7 @@ fn nobody_suffers_for_another() {
 
 /// A client that begins calls and gives them up at once, in great number (CVE-2023-44487), ends with its connection.
 #[test]
-fn a_flood_of_given_up_calls_costs_the_client_its_connection_and_nobody_else_anything() {
+fn floods_of_given_up_calls_cost_the_client_its_connection_and_no_other_client_anything() {
     for protocol in [Protocol::Http2, Protocol::Http2Tls, Protocol::Http3] {
         let stand = Stand::new();
         let (good, bad) = (stand.client(protocol), stand.client(protocol));
@@ -281,7 +281,7 @@ fn a_flood_of_given_up_calls_costs_the_client_its_connection_and_nobody_else_any
 
 /// Bodies that are not as long as was said, over HTTP/3.
 #[test]
-fn a_flood_of_broken_calls_over_http3_costs_nobody_else_anything() {
+fn floods_of_broken_http3_calls_cost_no_other_client_anything() {
     let stand = Stand::new();
     let good = stand.client(Protocol::Http3);
     let http3 = address(&stand.gateway, Protocol::Http3);

@@ -156,7 +156,7 @@ fn who_breaks_the_framing_loses_the_connection() {
 }
 
 #[test]
-fn a_body_that_is_cut_off_harms_nobody() {
+fn bodies_that_are_cut_off_harm_no_other_call() {
     let stand = Stand::new();
     let other = stand.client(Protocol::Http3);
     let seen = stand.upstream.serve(|_| answer("ok"));

@@ -232,7 +232,7 @@ fn draining_does_not_interrupt_a_good_bye() {
 }
 
 #[test]
-fn behind_the_good_byes_nobody_is_waited_for() {
+fn websockets_wait_for_no_side_behind_both_good_byes() {
     let end = |protocol, is_draining| {
         let Stand { gateway, upstream } =
             Stand::with(&Value::Null, |options| options.drain_timeout = TIMEOUT);

@@ -20,7 +20,7 @@ fn status(weir: &Weir, path: &str, key: &str) -> u16 {
 }
 
 #[test]
-fn weirs_own_variables_are_nobodys_secrets() {
+fn secrets_are_never_weirs_own_variables() {
     let folder = tempfile::tempdir().expect("a folder");
     let weir = Weir::start_with(
         folder.path(),

@@ -240,7 +240,7 @@ fn one_fetches_for_many() {
 }
 
 #[test]
-fn nobody_waits_for_what_is_not_kept() {
+fn cache_misses_do_not_wait_for_what_is_not_kept() {
     let cache = cache(&json!({}));
     let mut context = Context::from_waker(Waker::noop());
     let start = || {

@@ -1,0 +1,180 @@
+//! Finished calls on their way to analytics: a ring for each worker, which one other thread empties.
+//!
+//! A record is 64 bytes of numbers: nothing is formatted, hashed or allocated where calls are served. What is too much
+//! is dropped and counted. Of sampled calls, a second ring has the texts as well. Names stand beside, by the numbers of
+//! the snapshot that served the call.
+
+mod record;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+pub use record::{CallRecord, CallTexts, METHODS, PROTOCOLS, SampledRecord, method_number, protocol_number};
+
+use record::WORDS;
+use ring::Ring;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Words of a record with texts.
+const SAMPLED_WORDS: usize = 64;
+/// Bytes of its texts.
+const TEXT: usize = (SAMPLED_WORDS - WORDS - 1) * 8;
+/// Records that a ring holds. At 300,000 calls a second on one core, it is full after 50 milliseconds.
+const RECORDS: usize = 16_384;
+/// Records with texts that a ring holds.
+const SAMPLED_RECORDS: usize = 512;
+/// The longest path, request id, host and user agent that are kept, in bytes. Headers get what they leave.
+const LENGTHS: [usize; 4] = [200, 72, 72, 96];
+
+/// Where the counts of calls are that are sampled always.
+const ALWAYS: usize = 31;
+
+/// The rings of one worker. Its thread alone may write, and one other thread alone may read.
+#[derive(Debug)]
+pub struct CallRings {
+    calls: Ring<WORDS>,
+    sampled: Ring<SAMPLED_WORDS>,
+    sampling: Arc<Sampling>,
+    /// By reason of refusal, 0 for none: calls since the last one that was sampled. The writer's alone.
+    skipped: [AtomicU32; ALWAYS + 1],
+}
+
+/// How many calls the request log takes. The reader adjusts it.
+#[derive(Debug)]
+pub struct Sampling {
+    one_in: AtomicU32,
+    slow_us: AtomicU32,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            one_in: AtomicU32::new(1),
+            slow_us: AtomicU32::new(u32::MAX),
+        }
+    }
+}
+
+impl Sampling {
+    /// Of ordinary calls, one in so many is sampled; those that took longer are, all.
+    pub fn set(&self, one_in: u32, slow_us: u32) {
+        self.one_in.store(one_in.max(1), Ordering::Relaxed);
+        self.slow_us.store(slow_us, Ordering::Relaxed);
+    }
+}
+
+impl CallRings {
+    /// Empty rings.
+    pub fn new(sampling: Arc<Sampling>) -> Self {
+        Self {
+            calls: Ring::new(RECORDS),
+            sampled: Ring::new(SAMPLED_RECORDS),
+            sampling,
+            skipped: Default::default(),
+        }
+    }
+
+    /// Writes a call. Says how many calls it stands for in the request log; `None`: it is not in there.
+    #[inline]
+    pub fn push(&self, record: &CallRecord) -> Option<u32> {
+        self.calls.push(&record.pack());
+        let reason = self.reason(record);
+        let count = self.skipped[reason].load(Ordering::Relaxed).saturating_add(1);
+        let is_sampled = reason == ALWAYS || count >= self.sampling.one_in.load(Ordering::Relaxed);
+        self.skipped[reason].store(if is_sampled { 0 } else { count }, Ordering::Relaxed);
+        // As many as were skipped, and this one: right also when the share has just changed.
+        is_sampled.then_some(count)
+    }
+
+    /// By what it is decided whether a call is sampled: [`ALWAYS`], or the reason why it was refused.
+    #[inline]
+    fn reason(&self, record: &CallRecord) -> usize {
+        if record.status >= 500 || record.total_us > self.sampling.slow_us.load(Ordering::Relaxed) {
+            return ALWAYS;
+        }
+        record.refusal.map_or(0, |it| usize::from(it) + 1).min(ALWAYS - 1)
+    }
+
+    /// Writes the texts of a sampled call.
+    pub fn push_sampled(&self, record: &CallRecord, weight: u32, texts: CallTexts<'_>) {
+        let mut words = [0; SAMPLED_WORDS];
+        words[..WORDS].copy_from_slice(&record.pack());
+        let mut bytes = [0; TEXT];
+        let (mut used, mut lengths) = (0, 0_u64);
+        let short = [texts.path, texts.request_id, texts.host, texts.agent];
+        for (text, most) in short.into_iter().zip(LENGTHS) {
+            let text = &text[..text.len().min(most)];
+            bytes[used..used + text.len()].copy_from_slice(text);
+            used += text.len();
+            lengths = lengths << 8 | text.len() as u64;
+        }
+        if !texts.headers.is_empty() && used + 2 < TEXT {
+            let headers = &texts.headers[..texts.headers.len().min(TEXT - used - 2)];
+            bytes[used..used + 2].copy_from_slice(&(headers.len() as u16).to_le_bytes());
+            bytes[used + 2..used + 2 + headers.len()].copy_from_slice(headers);
+        }
+        words[WORDS] = u64::from(weight) << 32 | lengths;
+        for (word, bytes) in words[WORDS + 1..].iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        if !self.sampled.push(&words) {
+            // The next one stands for these calls as well.
+            self.skipped[self.reason(record)].store(weight, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads and removes what was written.
+    pub fn drain(&self, mut each: impl FnMut(&CallRecord)) {
+        self.calls.drain(|words| each(&CallRecord::unpack(words)));
+    }
+
+    /// Reads and removes sampled calls.
+    pub fn drain_sampled(&self, mut each: impl FnMut(SampledRecord)) {
+        self.sampled.drain(|words| {
+            let bytes: Vec<u8> = words[WORDS + 1..]
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect();
+            let (mut texts, mut used) = (<[Vec<u8>; 4]>::default(), 0);
+            for (place, text) in texts.iter_mut().enumerate() {
+                let length = (words[WORDS] >> (8 * (3 - place))) as u8;
+                let end = (used + usize::from(length)).min(bytes.len());
+                *text = bytes[used..end].to_vec();
+                used = end;
+            }
+            let headers = match bytes.get(used..used + 2) {
+                Some(length) => {
+                    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+                    bytes[used + 2..].get(..length).unwrap_or_default().to_vec()
+                }
+                None => Vec::new(),
+            };
+            each(SampledRecord {
+                record: CallRecord::unpack(&words[..WORDS]),
+                weight: (words[WORDS] >> 32) as u32,
+                texts,
+                headers,
+            });
+        });
+    }
+
+    /// Calls that found no room: all, and sampled ones.
+    pub fn dropped(&self) -> (u64, u64) {
+        let of = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
+        (of(&self.calls.dropped), of(&self.sampled.dropped))
+    }
+}
+
+/// What became of calls and batches of analytics.
+#[derive(Debug, Default)]
+pub struct AnalyticsStats {
+    /// Calls that were not counted.
+    pub dropped: AtomicU64,
+    /// Batches that were stored or delivered.
+    pub delivered: AtomicU64,
+    /// Batches that could not be, and are tried again.
+    pub failed: AtomicU64,
+    /// Batches that were thrown away.
+    pub lost: AtomicU64,
+}

@@ -16,7 +16,6 @@ use serde::Deserialize;
 use crate::experiment::{Experiment, Flood, Setup, Speaks};
 use crate::machine;
 use crate::process::find_program;
-use crate::upstream::Listeners;
 
 /// The gateway that every ratio is to.
 pub const BAR: &str = "nginx";
@@ -27,6 +26,17 @@ const DESCRIPTION: &str = "gateway.toml";
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gateway_files.rs"));
 /// Where `scripts/deps` puts what no package brings, below the build directory.
 const TOOLS: [&str; 2] = ["bench-tools/bin", "bench-tools/python/bin"];
+
+/// Where the API listens.
+#[derive(Debug, Clone, Copy)]
+pub struct Listeners {
+    /// For HTTP/1.1.
+    pub http1: SocketAddr,
+    /// For HTTP/2.
+    pub http2: SocketAddr,
+    /// For HTTP/1.1 over TLS.
+    pub https: SocketAddr,
+}
 
 /// The description of one gateway in one spelling.
 #[derive(Debug, Clone, Deserialize)]

@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail};
 use crate::bench::Options;
 use crate::cores;
 use crate::experiment::{EXPERIMENTS, Experiment, Load};
-use crate::gateway::{self, Gateway};
+use crate::gateway::{self, Gateway, Listeners};
 use crate::load::{self, Work, shell};
 use crate::running::{self, Place, open_files};
 use crate::template::render;
 use crate::terminal::note;
-use crate::upstream::{self, Listeners};
+use crate::upstream;
 
 const UPSTREAM_PORT: u16 = 1980;
 const UPSTREAM_HTTP2_PORT: u16 = 1981;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::certificate;
 use crate::client;
 use crate::experiment::{Experiment, Speaks, grpc_message};
-use crate::gateway::{Gateway, Stop};
+use crate::gateway::{Gateway, Listeners, Stop};
 use crate::process::{Process, Start, Supervisor, find_program, free_addresses};
 use crate::running::open_files;
 use crate::template::{Values, render};
@@ -44,17 +44,6 @@ impl Answer {
             Self::Body(length) | Self::Message(length) => length,
         }
     }
-}
-
-/// Where the API listens.
-#[derive(Debug, Clone, Copy)]
-pub struct Listeners {
-    /// For HTTP/1.1.
-    pub http1: SocketAddr,
-    /// For HTTP/2.
-    pub http2: SocketAddr,
-    /// For HTTP/1.1 over TLS.
-    pub https: SocketAddr,
 }
 
 /// The API, serving until dropped.

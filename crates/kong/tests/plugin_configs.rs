@@ -260,3 +260,61 @@ fn caches_of_the_paid_edition_are_kept_where_they_say() {
     let (free, paid) = ("proxy-cache", "proxy-cache-advanced");
     assert_eq!(translated(paid, &config), translated(free, &config));
 }
+
+#[test]
+fn searches_of_the_paid_edition_are_searches_of_the_catalogue() {
+    let plugin = "ldap-auth-advanced";
+    let plain = json!({"ldap_host": "h", "base_dn": "ou=people,dc=x", "attribute": "uid"});
+    let told = translated(plugin, &plain);
+    assert!(told.get("search").is_none(), "{told}");
+    assert_eq!(told["consumer_by"], json!(["username", "custom-id"]));
+    assert_eq!(
+        (&told["consumer_required"], &told["port"]),
+        (&json!(true), &json!(389))
+    );
+    assert_eq!(
+        told["groups"],
+        json!({"attribute": "memberOf", "required": [], "header": "X-Authenticated-Groups"})
+    );
+    let mut config = plain.clone();
+    for (field, value) in [
+        ("bind_dn", json!("cn=gw")),
+        ("ldap_password", json!("p")),
+        ("consumer_optional", json!(true)),
+        ("groups_required", json!(["a b", "c"])),
+        ("group_base_dn", json!("ou=groups,dc=x")),
+        ("group_name_attribute", json!("cn")),
+    ] {
+        config[field] = value;
+    }
+    let told = translated(plugin, &config);
+    assert_eq!(
+        (&told["search"]["bind_dn"], &told["search"]["password"]),
+        (&json!("cn=gw"), &json!("p"))
+    );
+    assert_eq!(told["consumer_required"], json!(false));
+    assert!(told.get("consumer_by").is_none(), "{told}");
+    assert_eq!(told["groups"]["required"], json!(["a b", "c"]));
+    for (field, value, words) in [
+        (
+            "consumer_by",
+            json!(["email"]),
+            "expected one of: username, custom_id",
+        ),
+        ("attribute", Value::Null, "required field missing"),
+    ] {
+        let mut config = plain.clone();
+        config[field] = value;
+        let found = read(plugin, &config).expect_err("a fault");
+        assert!(found.iter().any(|it| it.contains(words)), "{found:?}");
+    }
+    let mut both = plain;
+    (both["ldaps"], both["start_tls"]) = (json!(true), json!(true));
+    let found = read(plugin, &both).expect_err("a fault");
+    assert!(
+        found
+            .iter()
+            .any(|it| it.contains("cannot be enabled simultaneously")),
+        "{found:?}"
+    );
+}

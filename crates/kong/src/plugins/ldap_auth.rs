@@ -53,7 +53,8 @@ const FIELDS: &[Field] = &[
     Field::new("realm", Kind::String),
 ];
 
-fn check_encryption(config: &Fields) -> Result<(), String> {
+/// Refuses TLS of both kinds at once.
+pub fn check_encryption(config: &Fields) -> Result<(), String> {
     let is_set = |name: &str| config.get(name).is_some_and(|value| value == true);
     if is_set("ldaps") && is_set("start_tls") {
         return Err("'ldaps' and 'start_tls' cannot be enabled simultaneously".to_owned());
@@ -80,11 +81,16 @@ struct LdapAuth {
 }
 
 fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    Ok(untyped(config_of(config, consumers)?))
+}
+
+/// What `ldap-auth` and `ldap-auth-advanced` have in common.
+pub fn config_of(config: &Value, consumers: &Consumers<'_>) -> Result<Config, UnsupportedOption> {
     let config: LdapAuth = typed(config)?;
     let scheme = config.header_type.unwrap_or_else(|| "ldap".to_owned());
     let word = if scheme == "ldap" { "LDAP" } else { &scheme };
     let keepalive = config.keepalive.unwrap_or(60_000.0) as u64;
-    Ok(untyped(Config {
+    Ok(Config {
         port: Some(config.ldap_port),
         tls: match (config.ldaps, config.start_tls) {
             (true, _) => DirectoryTls::Ldaps,
@@ -101,5 +107,5 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         schemes: vec![scheme.to_owned()],
         identity: identity(config.anonymous.as_deref(), true, consumers),
         ..Config::new(config.ldap_host, config.base_dn, config.attribute)
-    }))
+    })
 }

@@ -32,6 +32,7 @@ mod kafka_log;
 mod key_auth;
 mod key_auth_enc;
 mod ldap_auth;
+mod ldap_auth_advanced;
 mod logging;
 mod loggly;
 mod mocking;
@@ -211,6 +212,7 @@ pub static DEFINITIONS: &[Definition] = &[
     key_auth::DEFINITION,
     key_auth_enc::DEFINITION,
     ldap_auth::DEFINITION,
+    ldap_auth_advanced::DEFINITION,
     loggly::DEFINITION,
     mocking::DEFINITION,
     mtls_auth::DEFINITION,

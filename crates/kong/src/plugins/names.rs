@@ -135,7 +135,11 @@ pub static NAMES: &[PluginName] = &[
         "ldap-auth",
         &["names are escaped, so that they cannot lead to another entry ([ldap-auth](plugins/ldap-auth.md))"],
     ),
-    PluginName::refused("ldap-auth-advanced", NOT_BUILT).paid(),
+    PluginName::differs(
+        "ldap-auth-advanced",
+        &["groups are told in `X-Authenticated-Groups` and are not known to `acl`; who is in none of `groups_required` gets 403; `log_search_results` is not used ([ldap-auth](plugins/ldap-auth.md))"],
+    )
+    .paid(),
     PluginName::differs("loggly", &[LOGS]),
     PluginName::refused("metering-and-billing", "it works only with Konnect").paid(),
     PluginName::differs(

@@ -7,6 +7,7 @@ const OCTETS: u8 = 0x04;
 const BOOLEAN: u8 = 0x01;
 const ENUMERATED: u8 = 0x0a;
 const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
 /// An answer to a bind.
 pub(super) const BIND_ANSWER: u8 = 0x61;
 /// An entry that a search has found.
@@ -17,6 +18,8 @@ pub(super) const SEARCH_DONE: u8 = 0x65;
 pub(super) const REFERENCE: u8 = 0x73;
 /// An answer to an extended operation.
 pub(super) const EXTENDED_ANSWER: u8 = 0x78;
+/// Most values of an attribute that are read.
+const MAX_VALUES: usize = 1000;
 /// Most bytes of one message.
 const MAX_MESSAGE: usize = 1 << 20;
 /// StartTLS (RFC 4511, 4.14.1).
@@ -80,25 +83,46 @@ pub(super) fn bind(id: u32, name: &str, password: &str) -> Vec<u8> {
     message(id, 0x60, &content.concat())
 }
 
-/// A request for the entries below a place in which an attribute has this value. The value is a field of its own, so that
-/// nothing in it can be taken for a part of the filter.
-pub(super) fn search(id: u32, base: &str, (attribute, value): (&str, &str), limits: (u32, u32)) -> Vec<u8> {
+/// What a search is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Search<'s> {
+    /// An entry.
+    pub(super) base: &'s str,
+    /// The entries below it in which an attribute has this value; `None`: the entry itself.
+    pub(super) below: Option<(&'s str, &'s str)>,
+    /// The most entries, and the most seconds.
+    pub(super) limits: (u32, u32),
+    /// The attribute that is wanted of them.
+    pub(super) wanted: Option<&'s str>,
+}
+
+/// A request for entries. A value is a field of its own, so that nothing in it can be taken for a part of the filter.
+pub(super) fn search(id: u32, search: Search<'_>) -> Vec<u8> {
+    const ONLY_BASE: u32 = 0;
     const WHOLE_SUBTREE: u32 = 2;
     const FOLLOW_ALIASES: u32 = 3;
-    let filter = [
-        element(OCTETS, attribute.as_bytes()),
-        element(OCTETS, value.as_bytes()),
-    ];
+    let (scope, filter) = match search.below {
+        // Every entry has this attribute.
+        None => (ONLY_BASE, element(0x87, b"objectClass")),
+        Some((attribute, value)) => {
+            let filter = [
+                element(OCTETS, attribute.as_bytes()),
+                element(OCTETS, value.as_bytes()),
+            ];
+            (WHOLE_SUBTREE, element(0xa3, &filter.concat()))
+        }
+    };
+    // `1.1` asks for no attributes (RFC 4511, 4.5.1.8).
+    let wanted = search.wanted.unwrap_or("1.1");
     let content = [
-        element(OCTETS, base.as_bytes()),
-        number(ENUMERATED, WHOLE_SUBTREE),
+        element(OCTETS, search.base.as_bytes()),
+        number(ENUMERATED, scope),
         number(ENUMERATED, FOLLOW_ALIASES),
-        number(INTEGER, limits.0),
-        number(INTEGER, limits.1),
+        number(INTEGER, search.limits.0),
+        number(INTEGER, search.limits.1),
         element(BOOLEAN, &[0]),
-        element(0xa3, &filter.concat()),
-        // `1.1` asks for no attributes (RFC 4511, 4.5.1.8).
-        element(SEQUENCE, &element(OCTETS, b"1.1")),
+        filter,
+        element(SEQUENCE, &element(OCTETS, wanted.as_bytes())),
     ];
     message(id, 0x63, &content.concat())
 }
@@ -189,6 +213,31 @@ pub(super) fn entry_name(content: &[u8]) -> Result<String, Invalid> {
     }
 }
 
+/// The values of an attribute of an entry that are texts.
+pub(super) fn entry_values(content: &[u8], attribute: &str) -> Result<Vec<String>, Invalid> {
+    let expect = |bytes, wanted| match whole(bytes)? {
+        (tag, content, rest) if tag == wanted => Ok((content, rest)),
+        _ => Err(Invalid),
+    };
+    let (_name, rest) = expect(content, OCTETS)?;
+    let (mut attributes, _) = expect(rest, SEQUENCE)?;
+    let mut found = Vec::new();
+    while !attributes.is_empty() {
+        let (item, others) = expect(attributes, SEQUENCE)?;
+        attributes = others;
+        let (kind, values) = expect(item, OCTETS)?;
+        let (mut values, _) = expect(values, SET)?;
+        while !values.is_empty() {
+            let (value, others) = expect(values, OCTETS)?;
+            values = others;
+            if kind.eq_ignore_ascii_case(attribute.as_bytes()) && found.len() < MAX_VALUES {
+                found.extend(String::from_utf8(value.to_vec()));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// A value as it stands in a distinguished name (RFC 4514, 2.4).
 pub(super) fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 8);
@@ -223,7 +272,15 @@ mod tests {
                 "301d02010177188016 312e332e362e312e342e312e313436362e3230303337",
             ),
             (
-                search(2, "o=x", ("uid", "a*)(uid=*"), (2, 5)),
+                search(
+                    2,
+                    Search {
+                        base: "o=x",
+                        below: Some(("uid", "a*)(uid=*")),
+                        limits: (2, 5),
+                        wanted: None,
+                    },
+                ),
                 "3032020102632d 04036f3d78 0a0102 0a0103 020102 020105 010100 a310 0403756964 0409612a29287569643d2a 3005 0403312e31",
             ),
         ] {
@@ -257,6 +314,32 @@ mod tests {
         }
         let entry = element(OCTETS, b"cn=a,o=x");
         assert_eq!(entry_name(&entry).as_deref(), Ok("cn=a,o=x"));
+    }
+
+    #[test]
+    fn values_of_entries_are_read() {
+        let attribute = |name: &[u8], values: &[&[u8]]| {
+            let values: Vec<u8> = values.iter().flat_map(|value| element(OCTETS, value)).collect();
+            element(SEQUENCE, &[element(OCTETS, name), element(SET, &values)].concat())
+        };
+        let entry = |attributes: &[u8]| [element(OCTETS, b"cn=a"), element(SEQUENCE, attributes)].concat();
+        let attributes = [
+            attribute(b"mail", &[b"m"]),
+            attribute(b"MemberOf", &[b"cn=x", b"\xff", b"cn=y"]),
+        ];
+        let whole = entry(&attributes.concat());
+        assert_eq!(
+            entry_values(&whole, "memberOf"),
+            Ok(vec!["cn=x".to_owned(), "cn=y".to_owned()])
+        );
+        assert_eq!(entry_values(&entry(&[]), "memberOf"), Ok(vec![]));
+        let many: Vec<&[u8]> = vec![b"cn=x"; MAX_VALUES + 5];
+        let found = entry_values(&entry(&attribute(b"memberOf", &many)), "memberOf");
+        assert_eq!(found.map(|found| found.len()), Ok(MAX_VALUES));
+        for end in 0..whole.len() {
+            let _ends_without_a_panic = entry_values(&whole[..end], "memberOf");
+        }
+        assert_eq!(entry_values(&entry(&[0x30, 0x7f]), "memberOf"), Err(Invalid));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The configuration of `ldap-auth` and of its credentials, with all defaults. What is wrong with one is told where it is built.
 
+use crate::consumer_names::ConsumerName;
 use crate::identity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Config {
     /// How a user's entry is found before the user's password is checked; absent: its name is `ATTRIBUTE=USER,BASE_DN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// What the directory says of users' groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Groups>,
     /// The words before the credentials in `Authorization` and `Proxy-Authorization`.
     #[serde(default = "standard_schemes")]
     pub schemes: Vec<String>,
@@ -50,6 +54,9 @@ pub struct Config {
     /// Whether a user must be a consumer: one with a credential that names the user's entry.
     #[serde(default)]
     pub consumer_required: bool,
+    /// A user is also the consumer of this name, by one of these kinds of names, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consumer_by: Vec<ConsumerName>,
     /// Headers that callers may not send.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleared_headers: Vec<String>,
@@ -86,6 +93,7 @@ impl Config {
             base_dn,
             attribute,
             search: None,
+            groups: None,
             schemes: standard_schemes(),
             proxy_authorization: true,
             strip: false,
@@ -94,6 +102,7 @@ impl Config {
             pool_size: some_connections(),
             pool_idle_timeout_ms: one_minute_ms(),
             consumer_required: false,
+            consumer_by: Vec::new(),
             cleared_headers: Vec::new(),
             message: None,
             challenge: standard_challenge(),
@@ -143,6 +152,28 @@ impl std::fmt::Debug for Search {
     }
 }
 
+/// The groups of users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Groups {
+    /// The attribute of a user's entry that names the entries of its groups.
+    #[serde(default = "member_of")]
+    pub attribute: String,
+    /// The entry below which groups are, others do not count; absent: that of users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dn: Option<String>,
+    /// The attribute with a group's name, with which the name of its entry begins; absent: that of users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_attribute: Option<String>,
+    /// Who is in none of these is refused; in an entry of several names with blanks between them, all are needed. Empty:
+    /// no group is needed.
+    #[serde(default)]
+    pub required: Vec<String>,
+    /// The header that tells the upstream the groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+}
+
 /// A credential of `ldap-auth`: the entry of a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -174,6 +205,10 @@ fn one_minute_ms() -> u64 {
 
 fn standard_challenge() -> Option<String> {
     Some("LDAP".into())
+}
+
+fn member_of() -> String {
+    "memberOf".to_owned()
 }
 
 fn two() -> u32 {

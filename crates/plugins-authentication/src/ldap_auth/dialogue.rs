@@ -12,13 +12,25 @@ const SIZE_LIMIT: u32 = 4;
 /// No such entry, an invalid name, invalid credentials, unwilling to perform.
 const REFUSALS: [u32; 4] = [32, 34, 49, 53];
 
+/// No such entry, insufficient access rights.
+const UNREADABLE: [u32; 2] = [32, 50];
+
 /// What a directory says of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The password is that of this entry.
-    Accepted(String),
+    /// The password is that of this user.
+    Accepted(User),
     /// It is not, or there is no such user, or more than one.
     Refused,
+}
+
+/// A user of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct User {
+    /// The name of the entry.
+    pub(super) entry: String,
+    /// The names of the entries of its groups, if they are asked for.
+    pub(super) groups: Vec<String>,
 }
 
 /// Who a user is said to be.
@@ -27,6 +39,8 @@ pub(super) struct Claim {
     pub(super) entry: Entry,
     pub(super) password: String,
     pub(super) start_tls: bool,
+    /// The attribute with the groups, if they are asked for.
+    pub(super) group_attribute: Option<String>,
 }
 
 /// The entry of a user.
@@ -48,6 +62,7 @@ enum Stage {
     ServiceBind,
     Search,
     UserBind,
+    Groups,
 }
 
 /// A conversation with a directory.
@@ -57,7 +72,7 @@ pub(super) struct Talk {
     /// Whether the request of the stage has been sent.
     is_sent: bool,
     id: u32,
-    found: Vec<String>,
+    found: Vec<User>,
     verdict: Option<Verdict>,
 }
 
@@ -85,6 +100,37 @@ impl Talk {
         }
     }
 
+    /// The name of the user's entry.
+    fn entry(&self) -> &str {
+        match &self.claim.entry {
+            Entry::Known(name) => name,
+            Entry::Searched { .. } => self.found.first().map_or("", |user| user.entry.as_str()),
+        }
+    }
+
+    /// An entry that was found.
+    fn read(&self, content: &[u8]) -> Result<User, ber::Invalid> {
+        let attribute = self.claim.group_attribute.as_deref();
+        let groups = attribute.map(|attribute| ber::entry_values(content, attribute));
+        Ok(User {
+            entry: ber::entry_name(content)?,
+            groups: groups.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// The user's password is good.
+    fn accept(&mut self) -> Step {
+        let user = User {
+            entry: self.entry().to_owned(),
+            groups: self
+                .found
+                .first()
+                .map(|user| user.groups.clone())
+                .unwrap_or_default(),
+        };
+        self.end(Verdict::Accepted(user))
+    }
+
     /// Sends the request of the stage.
     fn send(&mut self) -> Step {
         self.id += 1;
@@ -109,12 +155,25 @@ impl Talk {
                     limits,
                     ..
                 },
-            ) => ber::search(id, base, (attribute, user), *limits),
-            (_, Entry::Known(name)) => ber::bind(id, name, &self.claim.password),
-            (_, Entry::Searched { .. }) => {
-                let name = self.found.first().map_or("", String::as_str);
-                ber::bind(id, name, &self.claim.password)
-            }
+            ) => ber::search(
+                id,
+                ber::Search {
+                    base,
+                    below: Some((attribute, user)),
+                    limits: *limits,
+                    wanted: self.claim.group_attribute.as_deref(),
+                },
+            ),
+            (Stage::Groups, _) => ber::search(
+                id,
+                ber::Search {
+                    base: self.entry(),
+                    below: None,
+                    limits: (1, 0),
+                    wanted: self.claim.group_attribute.as_deref(),
+                },
+            ),
+            _ => ber::bind(id, self.entry(), &self.claim.password),
         })
     }
 
@@ -148,12 +207,12 @@ impl Talk {
             },
             Stage::Search => match operation {
                 ber::ENTRY if self.found.len() < 2 => {
-                    self.found.push(ber::entry_name(content)?);
+                    self.found.push(self.read(content)?);
                     return Ok(None);
                 }
                 ber::ENTRY | ber::REFERENCE => return Ok(None),
                 _ => match (code(ber::SEARCH_DONE)?, self.found.len()) {
-                    (SUCCESS, 1) if !self.found[0].is_empty() => {
+                    (SUCCESS, 1) if !self.entry().is_empty() => {
                         self.enter(Stage::UserBind);
                         self.send()
                     }
@@ -162,15 +221,27 @@ impl Talk {
                 },
             },
             Stage::UserBind => match code(ber::BIND_ANSWER)? {
-                SUCCESS => {
-                    let name = match &self.claim.entry {
-                        Entry::Known(name) => name.clone(),
-                        Entry::Searched { .. } => self.found.first().cloned().unwrap_or_default(),
-                    };
-                    self.end(Verdict::Accepted(name))
+                // A search has already told the groups.
+                SUCCESS if self.claim.group_attribute.is_some() && self.found.is_empty() => {
+                    self.enter(Stage::Groups);
+                    self.send()
                 }
+                SUCCESS => self.accept(),
                 code if REFUSALS.contains(&code) => self.end(Verdict::Refused),
                 _ => Step::Fail,
+            },
+            Stage::Groups => match operation {
+                ber::ENTRY if self.found.is_empty() => {
+                    self.found.push(self.read(content)?);
+                    return Ok(None);
+                }
+                ber::ENTRY | ber::REFERENCE => return Ok(None),
+                _ => match code(ber::SEARCH_DONE)? {
+                    SUCCESS => self.accept(),
+                    // A user who may not read the own entry has no groups.
+                    code if UNREADABLE.contains(&code) => self.accept(),
+                    _ => Step::Fail,
+                },
             },
         }))
     }
@@ -243,7 +314,24 @@ mod tests {
             entry: Entry::Known("cn=a,o=x".into()),
             password: "pw".into(),
             start_tls,
+            group_attribute: None,
         }
+    }
+
+    fn with_groups(claim: Claim) -> Claim {
+        Claim {
+            group_attribute: Some("m".into()),
+            ..claim
+        }
+    }
+
+    /// An entry with a value of `m`.
+    fn member(id: u8, name: &str, group: &str) -> Vec<u8> {
+        let text = |text: &str| [&[4, text.len() as u8][..], text.as_bytes()].concat();
+        let wrap = |tag: u8, content: &[u8]| [&[tag, content.len() as u8][..], content].concat();
+        let attribute = wrap(0x30, &[text("m"), wrap(0x31, &text(group))].concat());
+        let operation = wrap(0x64, &[text(name), wrap(0x30, &attribute)].concat());
+        wrap(0x30, &[&[2, 1, id][..], &operation].concat())
     }
 
     fn searched() -> Claim {
@@ -258,6 +346,7 @@ mod tests {
             },
             password: "pw".into(),
             start_tls: false,
+            group_attribute: None,
         }
     }
 
@@ -284,9 +373,61 @@ mod tests {
         }
     }
 
+    fn accepted_with(groups: &[&str]) -> Option<Verdict> {
+        Some(Verdict::Accepted(User {
+            entry: "cn=a,o=x".into(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        }))
+    }
+
+    #[test]
+    fn directories_tell_groups() {
+        let (accepted, refused) = (accepted_with(&[]), Some(Verdict::Refused));
+        let bound = |id| answer(id, 0x61, 0);
+        for (what, claim, answers, expected) in [
+            (
+                "found with groups",
+                with_groups(searched()),
+                vec![
+                    bound(1),
+                    member(2, "cn=a,o=x", "cn=g"),
+                    answer(2, 0x65, 0),
+                    bound(3),
+                ],
+                (Step::Done, accepted_with(&["cn=g"])),
+            ),
+            (
+                "groups of a known entry",
+                with_groups(known(false)),
+                vec![bound(1), member(2, "cn=a,o=x", "cn=g"), answer(2, 0x65, 0)],
+                (Step::Done, accepted_with(&["cn=g"])),
+            ),
+            (
+                "groups that may not be read",
+                with_groups(known(false)),
+                vec![bound(1), answer(2, 0x65, 50)],
+                (Step::Done, accepted.clone()),
+            ),
+            (
+                "groups of a busy directory",
+                with_groups(known(false)),
+                vec![bound(1), answer(2, 0x65, 51)],
+                (Step::Fail, None),
+            ),
+            (
+                "no groups without the password",
+                with_groups(known(false)),
+                vec![answer(1, 0x61, 49), member(2, "cn=a,o=x", "cn=g")],
+                (Step::Done, refused.clone()),
+            ),
+        ] {
+            assert_eq!(play(claim, &answers), expected, "{what}");
+        }
+    }
+
     #[test]
     fn directories_decide() {
-        let accepted = Some(Verdict::Accepted("cn=a,o=x".into()));
+        let accepted = accepted_with(&[]);
         let refused = Some(Verdict::Refused);
         let bound = |id| answer(id, 0x61, 0);
         for (what, claim, answers, expected) in [

@@ -2,7 +2,9 @@
 
 use super::ber::escape;
 use super::config::{Config, DirectoryTls};
-use super::dialogue::{Claim, Entry, Talk, Verdict};
+use super::dialogue::{Claim, Entry, Talk, User, Verdict};
+use super::groups;
+use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::shared_fetch::{Found, Wanted};
 use crate::told_headers;
@@ -12,8 +14,9 @@ use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_plugin::headers::is_value;
 use weir_plugin::{
-    AuthFailure, Conversation, ConversationTls, CredentialIndex, Exchange, Filter, Outcome, Phases,
+    AuthFailure, Conversation, ConversationTls, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases,
     RefusalKind, Verify,
 };
 
@@ -30,6 +33,7 @@ pub(super) struct DirectoryFilter {
     pub(super) config: Config,
     pub(super) gate: Gate,
     pub(super) index: Arc<CredentialIndex<()>>,
+    pub(super) names: Arc<ConsumerNames>,
     pub(super) verdicts: Arc<Verdicts>,
 }
 
@@ -84,7 +88,9 @@ impl DirectoryFilter {
     fn key(&self, credentials: &Credentials) -> Vec<u8> {
         let config = &self.config;
         let port = config.port.unwrap_or(0).to_string();
-        let search = format!("{}{:?}", config.search.is_some(), config.tls);
+        let service = config.search.as_ref().map(|search| &search.bind_dn);
+        let groups = config.groups.as_ref().map(|groups| &groups.attribute);
+        let search = format!("{service:?} {:?} {} {groups:?}", config.tls, config.verify_tls);
         let mut context = digest::Context::new(&digest::SHA256);
         for part in [
             config.host.as_str(),
@@ -146,6 +152,7 @@ impl DirectoryFilter {
                 entry,
                 password: credentials.password.clone(),
                 start_tls: config.tls == DirectoryTls::StartTls,
+                group_attribute: config.groups.as_ref().map(|groups| groups.attribute.clone()),
             })),
         }
     }
@@ -160,17 +167,48 @@ impl DirectoryFilter {
         outcome
     }
 
-    fn accept(&self, exchange: &mut Exchange, user: &str, entry: &str) -> Outcome {
-        match self.index.get(entry.as_bytes()) {
-            Some(found) => {
-                self.gate.accept(exchange, &found.identity);
+    /// The consumer that a user is.
+    fn identity(&self, name: &str, user: &User) -> Option<Identity> {
+        if let Some(found) = self.index.get(user.entry.as_bytes()) {
+            return Some(found.identity.clone());
+        }
+        let consumer = self.names.find(name, &self.config.consumer_by)?;
+        Some(Identity {
+            consumer: Arc::clone(consumer),
+            credential_id: Some(Arc::from(name)),
+        })
+    }
+
+    fn accept(&self, exchange: &mut Exchange, name: &str, user: &User) -> Outcome {
+        let config = &self.config;
+        let names = config
+            .groups
+            .as_ref()
+            .map(|groups| (groups, groups::names(config, groups, &user.groups)));
+        if let Some((groups, names)) = &names
+            && !groups::are_enough(groups, names)
+        {
+            return Outcome::refuse(RefusalKind::Forbidden { plugin: "ldap-auth" });
+        }
+        match self.identity(name, user) {
+            Some(identity) => {
+                self.gate.accept(exchange, &identity);
             }
-            None if self.config.consumer_required => {
+            None if config.consumer_required => {
                 return self.reject(exchange, AuthFailure::ConsumerMissing);
             }
-            None => self.gate.accept_unknown(exchange, user),
+            None => self.gate.accept_unknown(exchange, name),
         }
-        exchange.add_fingerprint(entry.as_bytes());
+        if let Some((groups, names)) = names
+            && let Some(header) = &groups.header
+            && !names.is_empty()
+        {
+            let names = names.join(", ");
+            if is_value(names.as_bytes()) {
+                told_headers::tell(exchange, header, names.as_bytes());
+            }
+        }
+        exchange.add_fingerprint(user.entry.as_bytes());
         if self.config.strip {
             for place in PLACES {
                 exchange.request.headers.remove(place);
@@ -213,7 +251,11 @@ impl Filter for DirectoryFilter {
             |exchange| {
                 let verdict = exchange.filter_state.take_answer::<Option<Verdict>>()??;
                 let verdict = (*verdict)?;
-                Some((Arc::new(verdict), 256, lifetime))
+                let bytes = match &verdict {
+                    Verdict::Accepted(user) => user.groups.iter().map(|group| 32 + group.len()).sum(),
+                    Verdict::Refused => 0,
+                };
+                Some((Arc::new(verdict), 256 + bytes, lifetime))
             },
         );
         match found {
@@ -223,7 +265,7 @@ impl Filter for DirectoryFilter {
                 reason: "the directory gives no answer that can be used",
             }),
             Found::Value(verdict) => match &*verdict {
-                Verdict::Accepted(entry) => self.accept(exchange, &credentials.user, entry),
+                Verdict::Accepted(user) => self.accept(exchange, &credentials.user, user),
                 Verdict::Refused => self.reject(exchange, AuthFailure::Invalid),
             },
         }

@@ -18,9 +18,12 @@ mod ber;
 mod config;
 mod dialogue;
 mod filter;
+mod groups;
 
-pub use config::{Config, Credential, DirectoryTls, Search};
+pub use crate::consumer_names::ConsumerName;
+pub use config::{Config, Credential, DirectoryTls, Groups, Search};
 
+use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use filter::{DirectoryFilter, Verdicts};
 use serde::Deserialize as _;
@@ -28,6 +31,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_flow::expiring::ExpiringMap;
 use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::is_name;
 use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -53,7 +57,7 @@ impl Plugin for LdapAuth {
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-        let config: Config = parse_config(config)?;
+        let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         for (field, text) in [
             ("host", &config.host),
@@ -81,9 +85,23 @@ impl Plugin for LdapAuth {
                 faults.add_at(&["search", "size_limit"], "expected at least 2");
             }
         }
+        if let Some(groups) = &config.groups {
+            if groups.attribute.is_empty() {
+                faults.add_at(&["groups", "attribute"], "expected a text");
+            }
+            if groups
+                .header
+                .as_ref()
+                .is_some_and(|name| !is_name(name.as_bytes()))
+            {
+                faults.add_at(&["groups", "header"], "expected a header name");
+            }
+        }
         faults.check_names("cleared_headers", &config.cleared_headers);
         faults.check_value("challenge", config.challenge.as_ref());
         faults.done()?;
+        let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
+        config.cleared_headers.extend(told);
         let gate = Gate::build("ldap-auth", config.identity.clone(), context)?;
         let index = context.credential_index("ldap-auth", |credential| {
             let credential = Credential::deserialize(credential).ok()?;
@@ -93,6 +111,7 @@ impl Plugin for LdapAuth {
             config,
             gate,
             index,
+            names: ConsumerNames::of(context),
             verdicts: Arc::clone(&self.0),
         }))
     }

@@ -1,6 +1,6 @@
 //! `ldap-auth` as its users see it, with a directory in place of the engine's network.
 
-use super::dialogue::Verdict;
+use super::dialogue::{User, Verdict};
 use super::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +14,13 @@ fn filter(plugin: &LdapAuth, change: impl FnOnce(&mut Config)) -> Arc<dyn Filter
     let credential = json!({"user_dn": "uid=alice,o=x"});
     let config = serde_json::to_value(config).expect("JSON");
     build_with(plugin, &config, &[("alice", Some("c1"), credential)]).expect("valid")
+}
+
+fn accepted_as(entry: &str, groups: &[&str]) -> Verdict {
+    Verdict::Accepted(User {
+        entry: entry.into(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+    })
 }
 
 fn basic(pair: &str) -> String {
@@ -38,7 +45,7 @@ fn run(filter: &Arc<dyn Filter>, call: &mut Exchange, verdict: Option<Verdict>) 
 
 #[test]
 fn credentials_are_read_and_verdicts_are_kept() {
-    let accepted = || Some(Verdict::Accepted("uid=alice,o=x".into()));
+    let accepted = || Some(accepted_as("uid=alice,o=x", &[]));
     let plugin = LdapAuth::default();
     let filter = filter(&plugin, |config| config.strip = true);
     for (what, headers, verdict, expected) in [
@@ -156,7 +163,7 @@ fn users_need_not_be_consumers() {
             .collect();
         let mut call = exchange();
         prepare(&mut call, "GET /", &forged);
-        let (found, _) = run(&filter, &mut call, Some(Verdict::Accepted(entry.into())));
+        let (found, _) = run(&filter, &mut call, Some(accepted_as(entry, &[])));
         assert_eq!(found, expected, "{required} {entry}");
         if !required {
             assert_eq!(
@@ -164,6 +171,95 @@ fn users_need_not_be_consumers() {
                 Some(&b"bob"[..])
             );
             assert!(call.request.headers.get(b"x-consumer-id").is_none());
+        }
+    }
+}
+
+#[test]
+fn groups_decide_and_are_told() {
+    let groups = |required: &[&str]| Groups {
+        attribute: "memberOf".into(),
+        base_dn: Some("ou=g,o=x".into()),
+        name_attribute: Some("cn".into()),
+        required: required.iter().map(|it| (*it).to_owned()).collect(),
+        header: Some("X-Authenticated-Groups".into()),
+    };
+    let (admins, users) = ("cn=admins,ou=g,o=x", "cn=users,ou=g,o=x");
+    for (required, has, expected, told) in [
+        (&[][..], &[][..], "continue", None),
+        (
+            &[],
+            &[admins, users, "cn=other,o=x"],
+            "continue",
+            Some("admins, users"),
+        ),
+        (&["admins"], &[users], "forbidden 403", None),
+        (&["admins users"], &[users], "forbidden 403", None),
+        (
+            &["admins users"],
+            &[users, admins],
+            "continue",
+            Some("users, admins"),
+        ),
+        (&["admins", "users"], &[users], "continue", Some("users")),
+    ] {
+        let filter = filter(&LdapAuth::default(), |config| {
+            config.groups = Some(groups(required))
+        });
+        let authorization = basic("bob:good");
+        let mut call = exchange();
+        let forged = [
+            ("Authorization", authorization.as_str()),
+            ("X-Authenticated-Groups", "admins"),
+            ("x_authenticated_groups", "admins"),
+        ];
+        prepare(&mut call, "GET /", &forged);
+        let (found, _) = run(&filter, &mut call, Some(accepted_as("uid=bob,o=x", has)));
+        assert_eq!(found, expected, "{required:?} {has:?}");
+        if found == "continue" {
+            let headers = &call.request.headers;
+            assert_eq!(
+                headers.get(b"x-authenticated-groups"),
+                told.map(str::as_bytes),
+                "{has:?}"
+            );
+            assert!(headers.get(b"x_authenticated_groups").is_none());
+        }
+    }
+}
+
+#[test]
+fn users_are_consumers_of_their_names() {
+    // The consumer is known by its name and not by a credential.
+    for (user, by, expected) in [
+        ("ALICE", &[ConsumerName::Username][..], "continue"),
+        (
+            "cid",
+            &[ConsumerName::Username, ConsumerName::CustomId],
+            "continue",
+        ),
+        ("ALICE", &[], "ConsumerMissing"),
+        (
+            "unknown",
+            &[ConsumerName::Username, ConsumerName::CustomId],
+            "ConsumerMissing",
+        ),
+    ] {
+        let filter = filter(&LdapAuth::default(), |config| {
+            config.consumer_required = true;
+            config.consumer_by = by.to_vec();
+        });
+        let mut call = exchange();
+        prepare(
+            &mut call,
+            "GET /",
+            &[("Authorization", &basic(&format!("{user}:good")))],
+        );
+        let (found, _) = run(&filter, &mut call, Some(accepted_as("uid=elsewhere,o=x", &[])));
+        assert_eq!(found, expected, "{user} {by:?}");
+        if expected == "continue" {
+            let name = call.request.headers.get(b"x-credential-identifier");
+            assert_eq!(name, Some(user.as_bytes()));
         }
     }
 }
@@ -178,6 +274,8 @@ fn bad_configurations_are_refused_at_their_place() {
         ("timeout_ms", json!(0), "timeout_ms"),
         ("search", json!({"bind_dn": "x"}), "search.password"),
         ("search", json!({"size_limit": 1}), "search.size_limit"),
+        ("groups", json!({"attribute": ""}), "groups.attribute"),
+        ("groups", json!({"header": "a b"}), "groups.header"),
     ] {
         let mut config = good.clone();
         config[field] = value;

@@ -31,6 +31,9 @@ uid: alice
 cn: Alice
 sn: A
 userPassword: wonder
+seeAlso: cn=admins,ou=groups,dc=example,dc=com
+seeAlso: cn=staff,ou=groups,dc=example,dc=com
+seeAlso: cn=root,ou=people,dc=example,dc=com
 
 dn: uid=b\\,c,ou=people,dc=example,dc=com
 objectClass: inetOrgPerson
@@ -200,12 +203,18 @@ fn users_of_a_directory_are_recognised() {
     let rules = format!(
         "host: 127.0.0.1, port: {port}, base_dn: \"ou=people,dc=example,dc=com\", attribute: uid, cache_seconds: 0, timeout_ms: 3000"
     );
+    let groups =
+        "attribute: seeAlso, base_dn: \"ou=groups,dc=example,dc=com\", name_attribute: cn, header: X-Groups";
     let document = format!(
         "weir: 1\nservices:\n  - name: api\n    url: http://127.0.0.1:{upstream}\n    routes:\n\
          \x20     - {{name: open, paths: [/open]}}\n\
          \x20     - name: bind\n        paths: [/bind]\n        plugins: [{{ldap-auth: {{{rules}}}}}]\n\
          \x20     - name: search\n        paths: [/search]\n        plugins:\n\
-         \x20         - ldap-auth: {{{rules}, search: {{bind_dn: \"cn=admin,dc=example,dc=com\", password: service}}}}\n"
+         \x20         - ldap-auth: {{{rules}, search: {{bind_dn: \"cn=admin,dc=example,dc=com\", password: service}}}}\n\
+         \x20     - name: groups\n        paths: [/groups]\n        plugins:\n\
+         \x20         - ldap-auth: {{{rules}, groups: {{{groups}, required: [admins staff]}}}}\n\
+         \x20     - name: found\n        paths: [/found]\n        plugins:\n\
+         \x20         - ldap-auth: {{{rules}, groups: {{{groups}, required: [admins]}}, search: {{bind_dn: \"cn=admin,dc=example,dc=com\", password: service}}}}\n"
     );
     let file = folder.path().join("weir.yaml");
     std::fs::write(&file, document).expect("written");
@@ -234,6 +243,17 @@ fn users_of_a_directory_are_recognised() {
             answer.to_lowercase().contains("x-credential-identifier: alice"),
             "{answer}"
         );
+    }
+    // Groups are those of the directory, and only those below the entry of groups.
+    for path in ["/groups", "/found"] {
+        let (status, answer) = call(&proxy, path, Some("alice:wonder"));
+        assert_eq!(status, 200, "{path} {answer}");
+        assert!(
+            answer.to_lowercase().contains("x-groups: admins, staff\r\n"),
+            "{path} {answer}"
+        );
+        assert_eq!(call(&proxy, path, Some("b,c:comma")).0, 403, "{path}");
+        assert_eq!(call(&proxy, path, Some("alice:wrong")).0, 401, "{path}");
     }
     directory.stop();
     let start = Instant::now();

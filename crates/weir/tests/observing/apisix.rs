@@ -74,6 +74,51 @@ fn apisixs_plugins_trace_and_count() {
     assert!(weir.get("/elsewhere", &[]).starts_with("HTTP/1.1 404"));
 }
 
+/// A node tells of its connections where `public-api` makes that public, and nowhere else.
+#[test]
+fn the_status_of_a_node_is_public_where_it_is_made_so() {
+    let (upstream, calls) = server();
+    let weir = Gateway::start(
+        "apisix.yaml",
+        &json!({
+            "routes": [
+                {
+                    "id": "1", "uri": "/x/*", "plugins": {"node-status": {}},
+                    "upstream": {"type": "roundrobin", "nodes": {upstream.to_string(): 1}},
+                },
+                {"id": "2", "uri": "/apisix/status", "plugins": {"public-api": {}}},
+                {"id": "3", "uri": "/node", "plugins": {"public-api": {"uri": "/apisix/status"}}},
+            ],
+        }),
+    );
+    let answer = weir.get("/x/apisix/status", &[]);
+    assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+    calls.recv_timeout(TIMEOUT).unwrap();
+    let mut totals = Vec::new();
+    for path in ["/apisix/status", "/node"] {
+        let answer = weir.get(path, &[]);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        let told: Value = serde_json::from_str(body).expect("JSON");
+        assert!(told["id"].as_str().is_some_and(|id| !id.is_empty()), "{told}");
+        let number = |name: &str| -> u64 {
+            let text = told["status"][name].as_str().expect("a text");
+            text.parse().expect("a number")
+        };
+        assert!(
+            number("accepted") >= 1 && number("handled") == number("accepted"),
+            "{told}"
+        );
+        assert!(number("active") <= number("accepted"), "{told}");
+        totals.push(number("total"));
+    }
+    assert!(totals[0] <= totals[1], "{totals:?}");
+    assert!(
+        weir.get("/nowhere/apisix/status", &[])
+            .starts_with("HTTP/1.1 404")
+    );
+}
+
 /// A document with one route and these plugins.
 fn one_route(upstream: SocketAddr, plugins: Value) -> Value {
     json!({

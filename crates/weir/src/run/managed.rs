@@ -218,8 +218,7 @@ pub async fn serve(
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
         };
-        let limits = limit_target(management, &gateways);
-        tokio::spawn(settle_limits(speaker.name.clone(), limits, counts));
+        tokio::spawn(settle_limits(speaker.name.clone(), limit_target(management, &gateways), counts));
         let sink = sink(management, &store, gateways);
         tokio::spawn(report(speaker, followed.clone(), sink));
     }

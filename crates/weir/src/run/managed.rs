@@ -218,7 +218,7 @@ pub async fn serve(
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
         };
-        tokio::spawn(settle_limits(speaker.name.clone(), limit_target(management, &gateways), counts));
+        settle(&speaker, limit_target(management, &gateways), counts);
         let sink = sink(management, &store, gateways);
         tokio::spawn(report(speaker, followed.clone(), sink));
     }
@@ -412,6 +412,11 @@ fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Repor
         Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways),
         Origin::Store(_) => ReportTarget::Store(store.clone()),
     }
+}
+
+/// Settles limits that are for all gateways, until the process ends.
+fn settle(speaker: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
+    tokio::spawn(settle_limits(speaker.name.clone(), target, counts));
 }
 
 /// With whom this gateway settles limits that are for all gateways.

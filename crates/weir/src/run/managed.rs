@@ -29,7 +29,7 @@ use weir_control::shared_limits::{LimitTarget, settle_limits};
 use weir_control::shared_records;
 use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
 use weir_model::Model;
-use weir_plugin::{Registry, SharedRecords};
+use weir_plugin::{Registry, SharedCounts, SharedRecords};
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::{PersistentState, Snapshot};
 use weir_store::StoreError;

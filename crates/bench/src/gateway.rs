@@ -71,6 +71,9 @@ pub struct Gateway {
     /// It proxies and does nothing else, whatever an experiment asks for: the bar.
     #[serde(default)]
     pub plain: bool,
+    /// It runs only if its whole name is given: neither `all` nor the beginning of its name selects it.
+    #[serde(default)]
+    only_named: bool,
     /// It takes over a changed configuration file by itself.
     #[serde(default)]
     pub reloads: bool,
@@ -201,7 +204,7 @@ fn read_folder(folder: &Path, files: &mut BTreeMap<String, String>) -> Result<()
 }
 
 /// The gateways named, separated by commas; a name's beginning up to a dash stands for all of its spellings, and `all`
-/// for every one. A name with `-twin` behind it is the same gateway once more.
+/// for every one, without those that run only if they are named. A name with `-twin` behind it is the same gateway once more.
 ///
 /// # Errors
 /// A name is unknown.
@@ -212,7 +215,9 @@ pub fn select(known: &[Gateway], names: &str) -> Result<Vec<Gateway>> {
         let exact = known.iter().filter(|gateway| gateway.name == base);
         let mut found: Vec<Gateway> = exact.cloned().collect();
         if found.is_empty() {
-            let spelling = |gateway: &&Gateway| gateway.name.split('-').next() == Some(base) || base == "all";
+            let spelling = |gateway: &&Gateway| {
+                !gateway.only_named && (gateway.name.split('-').next() == Some(base) || base == "all")
+            };
             found = known.iter().filter(spelling).cloned().collect();
         }
         if found.is_empty() {
@@ -337,6 +342,8 @@ mod tests {
     fn selection() {
         let known = all(None).unwrap();
         let names: Vec<&str> = known.iter().map(|gateway| gateway.name.as_str()).collect();
+        let mut without_extra = names.clone();
+        without_extra.retain(|name| *name != "weir-analytics");
         let cases = [
             ("nginx", Some(vec!["nginx"])),
             ("weir", Some(vec!["weir-apisix", "weir-kong", "weir-native"])),
@@ -345,7 +352,8 @@ mod tests {
                 Some(vec!["nginx", "weir-kong", "weir-apisix", "weir-native"]),
             ),
             ("nginx,nginx-twin", Some(vec!["nginx", "nginx-twin"])),
-            ("all", Some(names.clone())),
+            ("weir-analytics", Some(vec!["weir-analytics"])),
+            ("all", Some(without_extra)),
             ("apache", None),
             ("", None),
         ];

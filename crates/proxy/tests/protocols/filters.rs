@@ -1,6 +1,6 @@
 //! What filters do to a call: bodies as they pass, statuses and framing, waiting, questions, other destinations.
 
-use super::client::{ALL, Client, Told, told};
+use super::client::{ALL, Client, Protocol, Told, told};
 use super::stand::Stand;
 use super::support::{Upstream, answer, json_body};
 use serde_json::{Value, json};
@@ -160,10 +160,15 @@ fn filters_see_bodies_and_upstreams_get_them_once() {
             assert_eq!(told.head.status, 200, "{protocol:?} {body}");
             let request = seen.lock().unwrap().pop().unwrap();
             assert_eq!(request.body, body.as_bytes(), "{protocol:?} {body}");
-            assert_eq!(
-                request.head.get("X-Body-Seen").as_deref(),
-                Some(seen_by_filter),
-                "{protocol:?} {body} {is_stated}"
+            let mut expected = vec![seen_by_filter];
+            // The end of an HTTP/3 stream may arrive after its head. Then the body may come, and is found to be empty.
+            if protocol == Protocol::Http3 && body.is_empty() {
+                expected.push("0");
+            }
+            let told = request.head.get("X-Body-Seen").unwrap_or_default();
+            assert!(
+                expected.contains(&told.as_str()),
+                "{protocol:?} {body} {is_stated}: {told}"
             );
         }
     }

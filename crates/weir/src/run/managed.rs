@@ -222,20 +222,30 @@ pub async fn serve(
         let sink = sink(management, &store, gateways);
         tokio::spawn(report(speaker, followed.clone(), sink));
     }
-    if !(is_gateway && followed.state().is_last_known_good) {
-        // A client that waits for the `ready` line may write at once.
-        tokio::select! {
-            opened = opening => opened??,
-            () = control.stop.asked() => return Ok(End::Drained),
-        }
-        tokio::select! {
-            () = followed.settled() => {}
-            () = control.stop.asked() => return Ok(End::Drained),
-        }
+    let is_known = is_gateway && followed.state().is_last_known_good;
+    if !is_known && !settled(control, opening, &followed).await? {
+        return Ok(End::Drained);
     }
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
+}
+
+/// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write at
+/// once. Gives `false` if Weir is told to stop before.
+async fn settled(
+    control: &mut Control,
+    opening: tokio::task::JoinHandle<anyhow::Result<()>>,
+    followed: &Followed,
+) -> anyhow::Result<bool> {
+    tokio::select! {
+        opened = opening => opened??,
+        () = control.stop.asked() => return Ok(false),
+    }
+    tokio::select! {
+        () = followed.settled() => Ok(true),
+        () = control.stop.asked() => Ok(false),
+    }
 }
 
 /// Gives plugins the counts of before, and has them share what they keep, if there is a store. Gives what they share, for

@@ -163,7 +163,6 @@ const NOT_USED: Record<string, string> = {
   applyPortal: 'as `exportPortal`',
   getTest: 'the list of tests holds the same',
   eraseDeveloper: 'weir developer erase does it',
-  withdrawApproval: 'a decision does the same for approvers; owners do it by the API',
   getPlugin: 'the list of plugins and the schema hold the same',
   reportGateway: 'gateways make it',
   settleLimits: 'gateways make it',

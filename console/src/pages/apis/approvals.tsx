@@ -5,6 +5,7 @@ import { Link } from 'wouter'
 import { type Approval, partsOf, toPublish, useApprovals, useSubscriptions } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
+import { useMe } from '../../api/session'
 import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button, ButtonLink } from '../../ui/button'
@@ -19,6 +20,7 @@ export default function Approvals() {
   const [approvals, subscriptions] = [useApprovals(), useSubscriptions()]
   const [above, setAbove] = useState<Decided | null>(null)
   const refused = useRight('approvals:decide')
+  const me = useMe()
   const all = [...(approvals.data ?? [])].sort((a, b) => b.created - a.created)
   const open = all.filter((it) => it.state === 'open')
   const decided = all.filter((it) => it.state !== 'open')
@@ -59,9 +61,11 @@ export default function Approvals() {
                 <Button small refused={refused} onPress={() => setAbove({ approval: it, state: 'refused' })}>
                   Refuse<span className="sr"> {it.publication}</span>
                 </Button>
-                <Button small look="quiet" onPress={() => setAbove({ approval: it, state: 'withdrawn' })}>
-                  Withdraw<span className="sr"> {it.publication}</span>
-                </Button>
+                {it.requested_by === me.data?.name && (
+                  <Button small look="quiet" onPress={() => setAbove({ approval: it, state: 'withdrawn' })}>
+                    Withdraw<span className="sr"> {it.publication}</span>
+                  </Button>
+                )}
               </Item>
             ))}
           </ul>
@@ -126,7 +130,10 @@ function Decide({ approval, state, onClose }: Decided & { onClose: () => void })
       refused={state === 'refused' && reason.trim() === '' ? 'Say why first.' : null}
       onClose={onClose}
       run={async () => {
-        await call('POST', `/api/v1/approvals/${encodeURIComponent(approval.id)}/decision`, { body: { state, ...(reason === '' ? {} : { reason }) } })
+        const path = `/api/v1/approvals/${encodeURIComponent(approval.id)}`
+        // Who has asked takes it back without a right to decide.
+        if (state === 'withdrawn') await call('DELETE', path)
+        else await call('POST', `${path}/decision`, { body: { state, ...(reason === '' ? {} : { reason }) } })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${approval.publication}: ${state}`)
         onClose()
@@ -135,7 +142,7 @@ function Decide({ approval, state, onClose }: Decided & { onClose: () => void })
       <p>
         It is for exactly this content: <Hash value={approval.hash} />
       </p>
-      <TextField label="Reason" value={reason} onChange={setReason} isRequired={state === 'refused'} autoFocus />
+      {state !== 'withdrawn' && <TextField label="Reason" value={reason} onChange={setReason} isRequired={state === 'refused'} autoFocus />}
     </Act>
   )
 }

@@ -120,6 +120,7 @@ impl Portal {
             analytics: None,
             assets: weir_console::assets().expect("assets"),
             gateway: Arc::new(|_| Some("http://gateway.test".to_owned())),
+            counted: Arc::new(|_, _| None),
             is_tls: false,
             operational,
             outbox: outbox.clone(),

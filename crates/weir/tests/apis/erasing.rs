@@ -67,6 +67,9 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
         plane.status("/v1/pets", Some(&key)) == Some(200)
     });
     until("the call is counted", || applications(&plane) == ["anns-shop"]);
+    let webhooks = "/api/v1/applications/anns-shop/webhooks";
+    let hook = json!({"url": "https://hooks.example.com/ann"});
+    plane.put(&format!("{webhooks}/mine"), hook).expect(201);
     let messages = |plane: &Plane| {
         plane
             .get("/api/v1/deliveries")
@@ -109,6 +112,10 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
         plane.status("/v1/pets", Some(&key)) == Some(401)
     });
     assert_eq!(messages(&plane), 0);
+    // An application of that name has nothing of the one before.
+    plane.put("/api/v1/applications/anns-shop", json!({})).expect(201);
+    let hooks = plane.get(webhooks).expect(200).json();
+    assert_eq!(hooks["items"], json!([]));
     let left = plane.get("/api/v1/subscriptions").expect(200).json();
     assert_eq!(left["items"].as_array().map(Vec::len), Some(1), "{left:#}");
     let names = applications(&plane);

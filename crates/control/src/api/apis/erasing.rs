@@ -1,6 +1,6 @@
 //! Erasing a developer of a portal: the account with sessions, links and invitations, the applications that are no one
-//! else's with their subscriptions and keys, messages to and about the person, and the names that analytics have of these
-//! applications. Counts stay, without a name.
+//! else's with their subscriptions, keys and webhooks, messages to and about the person, and the names that analytics
+//! have of these applications. Counts stay, without a name.
 //!
 //! The account goes last: what fails half-way is asked for again, and goes on where it stopped.
 //!
@@ -8,7 +8,7 @@
 
 use super::access::affected;
 use super::commit::Done;
-use super::library::{Library, PREFIX};
+use super::library::{Library, PREFIX, webhooks_of};
 
 use crate::api::analytics::failed;
 use crate::api::operation::refusal;
@@ -83,6 +83,11 @@ impl Owned {
         let mut publications = BTreeSet::new();
         for it in &self.subscriptions {
             publications.extend(affected(library, &it.target())?);
+        }
+        for application in &self.applications {
+            for key in library.keys(&webhooks_of(application)) {
+                library.remove(key.as_str());
+            }
         }
         let subscriptions = self.subscriptions.iter().map(|it| it.id.as_str());
         for (kind, name) in (self.applications.iter().map(|it| ("applications", it.as_str())))

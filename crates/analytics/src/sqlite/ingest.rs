@@ -10,7 +10,6 @@ use crate::varint::Reader;
 use foldhash::HashMap;
 use rusqlite::Connection;
 
-/// Minutes of a day, and hours of one.
 const HOURS_A_DAY: u32 = 24;
 
 /// Adds a batch.

@@ -67,8 +67,10 @@ CREATE TABLE IF NOT EXISTS document (
 
 /// Of a file of the first form, which summed up whole days only. Does nothing to others.
 const UPGRADE: &str = "
+BEGIN IMMEDIATE;
 INSERT OR IGNORE INTO meta SELECT 'rolled_hours', value * 24 FROM meta WHERE key = 'rolled_days';
 DELETE FROM meta WHERE key = 'rolled_days';
+COMMIT;
 ";
 
 /// The store.

@@ -87,7 +87,7 @@ pub fn operations() -> Vec<Operation> {
                 write,
                 erase,
             ),
-            "Erases a developer with own applications, keys and messages, and the names that analytics have of them",
+            "Erases a developer with their applications, keys and messages, and the names that analytics have of them",
         )
         .description(
             "Counts stay, without a name. It asks for `subscriptions:write`, too, if the developer has applications.",

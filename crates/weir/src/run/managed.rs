@@ -35,7 +35,6 @@ use weir_snapshot::{PersistentState, Snapshot};
 use weir_store::StoreError;
 use weir_store::seal::SealingKeys;
 
-/// How often snapshots that no worker holds any more are freed.
 /// How long until a store that cannot be read is tried again; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);

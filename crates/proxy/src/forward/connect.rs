@@ -1,6 +1,7 @@
 //! Tunnels that clients ask for with `CONNECT`. They lead to targets of the route's upstream and nowhere else: a name or an
 //! address that is not written in the configuration is never looked up or connected to.
 
+use super::elsewhere::NOWHERE;
 use super::pump::Background;
 use super::{Failure, ForwardPlan, UpstreamProtocol};
 use crate::outcome::{ConnectionFate, ShortCircuit};
@@ -21,7 +22,11 @@ impl RequestContext<'_> {
     ) -> Result<ConnectionFate, ShortCircuit> {
         let host = &self.exchange.request.host;
         let mut targets = plan.upstream.targets.iter();
-        let Some(index) = targets.position(|target| is_named(target, host, port)) else {
+        // An upstream that a plugin has made of the call would lead wherever the client wants.
+        let index = targets
+            .position(|target| target.weight > 0 && is_named(target, host, port))
+            .filter(|_| plan.place != NOWHERE);
+        let Some(index) = index else {
             return Err(RefusalKind::Forbidden { plugin: "connect" }.into());
         };
         let target = &plan.upstream.targets[index];
@@ -33,7 +38,7 @@ impl RequestContext<'_> {
             },
         };
         self.exchange.upstream = Some(address);
-        self.report.target = (plan.place != super::NOWHERE).then_some((plan.place, index));
+        self.report.target = Some((plan.place, index));
         // What the client speaks with the target is for them to protect.
         let key = PoolKey { address, tls: None };
         let connection = match self.connect(plan, &key, UpstreamProtocol::Http1).await {
@@ -48,8 +53,15 @@ impl RequestContext<'_> {
                 return Err(failure.refusal().into());
             }
         };
+        // An open tunnel is no load that the upstream answers to.
+        if let Some(slot) = &plan.slot {
+            slot.leave(None);
+        }
         self.exchange.response.clear();
         self.exchange.response.status = 200;
+        if let Some(checks) = &plan.upstream.checks {
+            self.note_status(checks, target);
+        }
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
         let mut out = self.worker.runtime.buffers.take_output();

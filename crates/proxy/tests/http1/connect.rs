@@ -1,6 +1,6 @@
 //! `CONNECT`: tunnels to targets of the route's upstream, and to nothing else.
 
-use crate::support::{TestGateway, Upstream, patch, simple_model};
+use crate::support::{TestGateway, Upstream, balanced, patch, simple_model};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -76,6 +76,35 @@ fn other_places_are_refused() {
     }
     assert!(upstream.is_untouched());
     assert!(other.is_untouched());
+}
+
+#[test]
+fn targets_without_weight_take_no_tunnels() {
+    let (taken, out) = (Upstream::bind(), Upstream::bind());
+    let changes = json!({"routes": {"connect": true}});
+    let gateway = TestGateway::start(balanced(&[(taken.address, 1), (out.address, 0)], &changes));
+    for (target, status) in [(taken.address, 200), (out.address, 403)] {
+        let mut client = gateway.connect();
+        client.send(head(&target.to_string()));
+        assert_eq!(client.head().unwrap().status(), status, "{target}");
+    }
+    assert!(out.is_untouched());
+}
+
+#[test]
+fn open_tunnels_are_no_load_of_an_upstream() {
+    let upstream = Upstream::bind();
+    let limit = json!({"initial": 2, "min": 2, "max": 2});
+    let changes = json!({"routes": {"connect": true}, "upstreams": {"adaptive_concurrency": limit}});
+    let gateway = TestGateway::start(balanced(&[(upstream.address, 1)], &changes));
+    let open = |_| {
+        let mut client = gateway.connect();
+        client.send(head(&upstream.address.to_string()));
+        assert_eq!(client.head().unwrap().status(), 200);
+        (client, upstream.accept())
+    };
+    let tunnels: Vec<_> = (0..4).map(open).collect();
+    assert_eq!(tunnels.len(), 4);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! From the configuration's history to messages: each commit is read once, and what it means is written to the outbox
 //! together with the place up to which the history was read.
 
-use super::message::{Mail, Message, Webhook};
-use super::{LEASE, Outbox, seconds};
+use super::message::{Delivery, Mail, Message, Webhook};
+use super::places::{HookState, Waiting, stopped};
+use super::{LEASE, Outbox, WAITING, seconds};
 use crate::developers::{Inbox, Notice};
 use crate::lease;
-use crate::operational::{OperationalError, Write};
+use crate::operational::{Entry, OperationalError, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,8 @@ async fn round(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result<()
 pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result<(), FeedError> {
     let key = Key::new(CURSOR).map_err(OperationalError::Name)?;
     let known = outbox.0.store.read::<Cursor>(&key, now).await?;
+    // Before the documents: the webhook of a message was there before the message was.
+    let waiting: Vec<Entry<Delivery>> = outbox.0.store.list(WAITING, now).await?;
     let (documents, head) = store.read(PREFIX).await?;
     let mut writes = Vec::new();
     if let Some(known) = known {
@@ -84,6 +87,8 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
             return Ok(());
         }
         let receivers = Receivers::of(&documents);
+        let (mut places, mut dropped) = (Waiting::of(&waiting), 0);
+        writes.extend(stopped(&waiting, |app, name| receivers.state_of(app, name), now)?);
         let mut inboxes = Inboxes::default();
         for entry in since(store, Revision(known.value.revision), head).await? {
             for (number, event) in receivers.events(&entry).into_iter().enumerate() {
@@ -94,11 +99,18 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
                     short(entry.key.as_str())
                 );
                 for (place, message) in receivers.messages(outbox, &event, &entry).into_iter().enumerate() {
+                    if !places.take(&message) {
+                        dropped += 1;
+                        continue;
+                    }
                     let id = format!("{id}-{place}");
                     writes.push(outbox.entry(Some(&id), (&event.kind, message), now)?);
                 }
                 inboxes.take(&receivers, &event, seconds(entry.time));
             }
+        }
+        if dropped > 0 {
+            tracing::warn!(dropped, "webhooks of applications are dropped: too many wait");
         }
         writes.extend(inboxes.writes(outbox, now).await?);
     }
@@ -234,6 +246,16 @@ impl Receivers {
             apis: entities(documents, "apis"),
             applications: entities(documents, "applications"),
             subscriptions: entities(documents, "subscriptions"),
+        }
+    }
+
+    /// How a webhook of an application is now.
+    fn state_of(&self, application: &str, name: &str) -> HookState {
+        let mut own = self.own_hooks.iter();
+        match own.find(|it| it.application == application && it.name == name) {
+            Some(hook) if hook.disabled => HookState::Disabled,
+            Some(_) => HookState::InUse,
+            None => HookState::Gone,
         }
     }
 

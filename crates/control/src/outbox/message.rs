@@ -1,7 +1,13 @@
 //! Messages: mails and webhooks, and what became of each of them. Values alone; nothing is sent here.
 
+use super::places::NOT_SENT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The kind of a webhook that only tries whether it arrives. It is sent once.
+pub const TEST: &str = "webhook.test";
+/// What the outcome of an attempt begins with if there was an answer.
+pub(super) const ANSWERED: &str = "the receiver answered";
 
 /// A mail.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,6 +88,14 @@ impl Message {
         }
     }
 
+    /// The application and the webhook of it that this is for, if developers have named where it goes.
+    pub fn of_application(&self) -> Option<&(String, String)> {
+        match self {
+            Self::Mail(_) => None,
+            Self::Webhook(hook) => hook.of_application.as_ref(),
+        }
+    }
+
     /// Forgets what it says: links in mails are good for something.
     pub fn forget_contents(&mut self) {
         match self {
@@ -119,6 +133,18 @@ pub struct Attempt {
     pub is_delivered: bool,
     /// What came of it, in words.
     pub outcome: String,
+}
+
+impl Attempt {
+    /// As developers read it. Why there was no connection is for operators: it tells of their network and their flags.
+    #[must_use]
+    pub fn for_developers(mut self) -> Self {
+        let is_theirs = self.outcome.starts_with(ANSWERED) || self.outcome == NOT_SENT;
+        if !self.is_delivered && !is_theirs {
+            self.outcome = "the receiver could not be reached, or gave no answer in time".to_owned();
+        }
+        self
+    }
 }
 
 /// A message with what is known of it.

@@ -12,13 +12,15 @@ mod backoff;
 pub mod feed;
 mod mail;
 mod message;
+mod places;
 mod send;
 mod signature;
 
 pub use crate::reach::Reach;
 pub use backoff::{GIVE_UP, pause};
 pub use mail::{Smtp, SmtpError};
-pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, Webhook};
+pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, TEST, Webhook};
+pub use places::MOST_OF_APPLICATION;
 pub use send::{Failure, Network, Transport};
 pub use signature::{SECRET_PREFIX, sign};
 
@@ -26,6 +28,7 @@ use crate::lease;
 use crate::operational::{Entry, OperationalError, OperationalStore, Write};
 use aws_lc_rs::rand;
 use data_encoding::HEXLOWER;
+use places::Lane;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
@@ -40,14 +43,10 @@ const DONE: &str = "outbox/done/";
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Attempts that a message shows, the latest.
 const MAX_ATTEMPTS: usize = 50;
-/// Messages that are tried at once.
-const AT_ONCE: usize = 8;
 /// How long the loop sleeps at most.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// For how long a control plane delivers before it says so again.
 const LEASE: Duration = Duration::from_secs(60);
-/// The lease's name.
-const LEASE_NAME: &str = "outbox";
 
 /// Messages on their way. Cheap to share.
 #[derive(Clone)]
@@ -58,6 +57,8 @@ struct Inner {
     transport: Box<dyn Transport>,
     holder: String,
     wake: Notify,
+    /// The same for webhooks of applications.
+    wake_applications: Notify,
 }
 
 /// The time as documents have it: seconds since 1970.
@@ -89,6 +90,7 @@ impl Outbox {
             transport: Box::new(transport),
             holder: random_id(),
             wake: Notify::new(),
+            wake_applications: Notify::new(),
         }))
     }
 
@@ -150,6 +152,7 @@ impl Outbox {
     /// There are new messages.
     pub fn notify(&self) {
         self.0.wake.notify_one();
+        self.0.wake_applications.notify_one();
     }
 
     /// All messages, the newest first.
@@ -212,8 +215,16 @@ impl Outbox {
 
     /// Delivers until the process ends.
     pub async fn run(self) {
+        tokio::join!(self.run_lane(Lane::Own), self.run_lane(Lane::OfApplications));
+    }
+
+    async fn run_lane(&self, lane: Lane) {
+        let wake = match lane {
+            Lane::Own => &self.0.wake,
+            Lane::OfApplications => &self.0.wake_applications,
+        };
         loop {
-            let pause = match self.round(SystemTime::now()).await {
+            let pause = match self.round(lane, SystemTime::now()).await {
                 Ok(next) => next.map_or(INTERVAL, |next| {
                     at(next)
                         .duration_since(SystemTime::now())
@@ -229,31 +240,39 @@ impl Outbox {
             tokio::time::sleep(Duration::from_millis(50)).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.0.wake.notified() => {}
+                () = wake.notified() => {}
             }
         }
     }
 
     /// Delivers what is due, if no other control plane does. Gives the time at which something is due next.
-    async fn round(&self, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+    async fn round(&self, lane: Lane, now: SystemTime) -> Result<Option<u64>, OperationalError> {
         let holder = self.0.holder.as_str();
-        match lease::hold(&self.0.store, LEASE_NAME, (holder, LEASE), now).await? {
-            true => self.deliver(now).await,
+        match lease::hold(&self.0.store, lane.lease(), (holder, LEASE), now).await? {
+            true => self.deliver_of(lane, now).await,
             false => Ok(None),
         }
     }
 
-    /// Tries every message that is due. Gives the time at which something is due next.
+    /// Tries the messages that are due, of applications some of them. Gives the time at which something is due next.
     ///
     /// # Errors
     /// The store cannot be read or written.
     pub async fn deliver(&self, now: SystemTime) -> Result<Option<u64>, OperationalError> {
-        let waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        let own = self.deliver_of(Lane::Own, now).await?;
+        let of_applications = self.deliver_of(Lane::OfApplications, now).await?;
+        Ok(own.into_iter().chain(of_applications).min())
+    }
+
+    async fn deliver_of(&self, lane: Lane, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+        let mut waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        waiting.retain(|it| lane.has(&it.value.message));
         let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|it| it.value.due <= seconds(now));
-        let mut next: Vec<u64> = later.iter().map(|it| it.value.due).collect();
+        let (due, left) = lane.round(due);
+        let mut next: Vec<u64> = later.iter().chain(&left).map(|it| it.value.due).collect();
         let mut running = JoinSet::new();
         for entry in due {
-            if running.len() >= AT_ONCE
+            if running.len() >= lane.at_once()
                 && let Some(done) = running.join_next().await
             {
                 next.extend(joined(done)?);
@@ -278,7 +297,7 @@ impl Outbox {
         let (is_final, text) = match &outcome {
             Ok(()) => (true, "delivered".to_owned()),
             Err(failure) => (
-                failure.is_final || age >= GIVE_UP.as_secs(),
+                failure.is_final || age >= GIVE_UP.as_secs() || delivery.kind == TEST,
                 failure.reason.clone(),
             ),
         };

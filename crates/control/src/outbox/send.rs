@@ -1,7 +1,7 @@
 //! What sends messages: a mail server, and HTTP for webhooks.
 
 use super::mail::Smtp;
-use super::message::{Message, Webhook};
+use super::message::{ANSWERED, Message, Webhook};
 use super::{seconds, signature};
 use crate::http::{Call, Method};
 use crate::reach::Reach;
@@ -86,7 +86,7 @@ impl Network {
         match call.make().await {
             Ok((status, _)) if status.is_success() => Ok(()),
             Ok((status, _)) => Err(Failure {
-                reason: format!("the receiver answered {status}"),
+                reason: format!("{ANSWERED} {status}"),
                 // The receiver says that it will never take it.
                 is_final: status.as_u16() == 410,
             }),

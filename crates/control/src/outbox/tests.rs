@@ -144,7 +144,7 @@ async fn of_two_control_planes_one_delivers() {
     let other = Outbox::new(store, receiver.clone());
     one.send("test", mail(), at(NOW)).await.expect("stored");
     for outbox in [&one, &other, &one] {
-        outbox.round(at(NOW)).await.expect("a store");
+        outbox.round(Lane::Own, at(NOW)).await.expect("a store");
     }
     assert_eq!(receiver.got().len(), 1);
 }
@@ -233,4 +233,173 @@ async fn each_commit_is_told_once_to_hooks_and_people() {
     let mut ids: Vec<&String> = got.iter().map(|(id, _)| id).collect();
     ids.dedup();
     assert_eq!(ids.len(), 6, "each has an id of its own");
+}
+
+/// A webhook that developers of an application have named.
+fn of_application(application: &str, name: &str) -> Message {
+    Message::Webhook(Webhook {
+        url: format!("http://{application}/{name}"),
+        secret: String::new(),
+        body: json!({ "type": TEST }).to_string(),
+        of_application: Some((application.to_owned(), name.to_owned())),
+    })
+}
+
+/// Receivers of developers that hang.
+struct Hanging(Receiver);
+
+#[async_trait]
+impl Transport for Hanging {
+    async fn send(&self, id: &str, message: &Message, now: SystemTime) -> Result<(), Failure> {
+        if message.of_application().is_some() {
+            std::future::pending::<()>().await;
+        }
+        self.0.send(id, message, now).await
+    }
+
+    fn can_mail(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn mails_do_not_wait_for_receivers_of_developers() {
+    let receiver = Receiver::default();
+    let outbox = Outbox::new(OperationalStore::in_memory(), Hanging(receiver.clone()));
+    let running = tokio::spawn(outbox.clone().run());
+    let now = SystemTime::now();
+    for _ in 0..20 {
+        let hook = of_application("shop", "ci");
+        outbox.send(TEST, hook, now).await.expect("stored");
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    outbox.send("test", mail(), now).await.expect("stored");
+    for _ in 0..1_500 {
+        if receiver.got().len() == 1 {
+            running.abort();
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the mail has not gone after 30 s");
+}
+
+#[tokio::test]
+async fn each_application_gets_its_turn() {
+    let (outbox, receiver) = outbox();
+    for _ in 0..10 {
+        let hook = of_application("loud", "ci");
+        outbox.send("x", hook, at(NOW)).await.expect("stored");
+    }
+    let quiet = of_application("quiet", "ci");
+    outbox.send("x", quiet, at(NOW)).await.expect("stored");
+    let next = outbox.deliver(at(NOW)).await.expect("a store");
+    assert_eq!(next, Some(NOW), "the rest is due");
+    let got = receiver.got();
+    assert!(got.iter().any(|(_, text)| text.contains("quiet")), "{got:?}");
+    assert!(got.len() < 11, "{got:?}");
+}
+
+#[tokio::test]
+async fn a_test_is_tried_once() {
+    let (outbox, receiver) = outbox();
+    *receiver.down_until.lock().expect("not poisoned") = u64::MAX;
+    let hook = of_application("shop", "ci");
+    outbox.send(TEST, hook, at(NOW)).await.expect("stored");
+    assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
+    let listed = outbox.list(at(NOW)).await.expect("a store");
+    assert_eq!(listed[0].state, DeliveryState::Failed);
+}
+
+fn own_hook(name: &str, disabled: bool) -> Value {
+    json!({ "name": name, "application": "shop", "url": format!("http://shop/{name}"), "disabled": disabled })
+}
+
+/// The states of the messages of a webhook.
+async fn states(outbox: &Outbox, name: &str) -> Vec<DeliveryState> {
+    let all = outbox.list(at(NOW)).await.expect("a store");
+    let of_it = all.into_iter().filter(|it| {
+        let of = it.message.of_application();
+        of.is_some_and(|(_, hook)| hook == name)
+    });
+    of_it.map(|it| it.state).collect()
+}
+
+#[tokio::test]
+async fn few_messages_wait_for_an_application() {
+    let (outbox, _) = outbox();
+    let store = MemoryStore::new();
+    let shop = json!({ "name": "shop" });
+    let documents = [
+        ("apis/applications/shop", shop),
+        ("apis/webhooks/shop/ci", own_hook("ci", false)),
+    ];
+    commit(&store, "ann", &documents).await;
+    feed::read(&store, &outbox, at(NOW)).await.expect("read");
+    for number in 0..MOST_OF_APPLICATION + 5 {
+        assert_eq!(
+            outbox.is_full("shop", at(NOW)).await.expect("a store"),
+            number >= MOST_OF_APPLICATION
+        );
+        let key = format!("apis/subscriptions/s{number}");
+        commit(&store, "ann", &[(key.as_str(), subscription("pending"))]).await;
+        feed::read(&store, &outbox, at(NOW)).await.expect("read");
+    }
+    assert_eq!(states(&outbox, "ci").await.len(), MOST_OF_APPLICATION);
+    assert!(!outbox.is_full("other", at(NOW)).await.expect("a store"));
+}
+
+#[tokio::test]
+async fn webhooks_that_are_disabled_or_gone_get_nothing() {
+    let (outbox, receiver) = outbox();
+    let store = MemoryStore::new();
+    let names = ["used", "off"];
+    let documents = names.map(|it| (format!("apis/webhooks/shop/{it}"), own_hook(it, false)));
+    for (key, document) in &documents {
+        commit(&store, "ann", &[(key.as_str(), document.clone())]).await;
+    }
+    feed::read(&store, &outbox, at(NOW)).await.expect("read");
+    for name in ["used", "off", "gone"] {
+        let hook = of_application("shop", name);
+        outbox.send("x", hook, at(NOW)).await.expect("stored");
+    }
+    commit(
+        &store,
+        "ann",
+        &[("apis/webhooks/shop/off", own_hook("off", true))],
+    )
+    .await;
+    feed::read(&store, &outbox, at(NOW)).await.expect("read");
+    assert_eq!(states(&outbox, "used").await, [DeliveryState::Waiting]);
+    assert_eq!(states(&outbox, "off").await, [DeliveryState::Failed]);
+    assert!(states(&outbox, "gone").await.is_empty());
+    outbox.deliver(at(NOW)).await.expect("a store");
+    let got = receiver.got();
+    assert!(got.len() == 1 && got[0].1.contains("used"), "{got:?}");
+}
+
+#[test]
+fn developers_read_nothing_of_the_operators_network() {
+    let shown = |outcome: &str, is_delivered| {
+        let attempt = Attempt {
+            at: NOW,
+            is_delivered,
+            outcome: outcome.to_owned(),
+        };
+        attempt.for_developers().outcome
+    };
+    let neutral = shown("inner.test: failed to lookup address", false);
+    assert!(
+        !neutral.contains("inner") && !neutral.contains("lookup"),
+        "{neutral}"
+    );
+    for outcome in [
+        "10.0.0.1: no flag of the gateway allows it",
+        "x: no answer in time",
+    ] {
+        assert_eq!(shown(outcome, false), neutral);
+    }
+    let answered = "the receiver answered 503 Service Unavailable";
+    assert_eq!(shown(answered, false), answered);
+    assert_eq!(shown("delivered", true), "delivered");
 }

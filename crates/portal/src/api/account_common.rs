@@ -78,11 +78,12 @@ pub fn checked_name(name: &str) -> Result<String, Problem> {
     }
 }
 
-/// Whether one more mail may go to an address that somebody has typed. The caller is told the same if not.
-pub fn may_mail(portals: &Portals, mail: &str, now: SystemTime) -> bool {
+/// Whether one more mail of a purpose may go to an address that somebody has typed. The caller is told the same if not.
+/// Each purpose is counted for itself: a stranger who signs somebody up takes no link for a new password from them.
+pub fn may_mail(portals: &Portals, (purpose, mail): (&str, &str), now: SystemTime) -> bool {
     portals
         .tries
-        .take(&format!("to {mail}"), MOST_MAILS, seconds(now))
+        .take(&format!("{purpose} to {mail}"), MOST_MAILS, seconds(now))
         .is_ok()
 }
 

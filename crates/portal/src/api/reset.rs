@@ -47,7 +47,7 @@ async fn ask_reset(
     portals.need_mail()?;
     let url = visit.link_url()?;
     take_turn(&portals, &visit, now)?;
-    if may_mail(&portals, &mail, now) {
+    if may_mail(&portals, ("reset", &mail), now) {
         let of = (portal.clone(), url.to_owned());
         // The answer does not wait: how long it takes would tell whether there is an account.
         tokio::spawn(async move {

@@ -58,7 +58,7 @@ async fn sign_up(
     portals.need_mail()?;
     visit.link_url()?;
     take_turn(&portals, &visit, now)?;
-    if !may_mail(&portals, &mail, now) {
+    if !may_mail(&portals, ("sign-up", &mail), now) {
         return Ok((StatusCode::ACCEPTED, said(SENT)).into_response());
     }
     // Hashed whether or not the address is known: both take as long.

@@ -14,7 +14,9 @@ use serde_json::json;
 use std::time::SystemTime;
 use weir_apis::entities::Hook;
 use weir_control::api::Problem;
-use weir_control::outbox::{Attempt, Delivery, DeliveryState, Message, Webhook};
+use weir_control::outbox::{
+    Attempt, Delivery, DeliveryState, MOST_OF_APPLICATION, Message, TEST as TEST_KIND, Webhook,
+};
 
 const ALL: &str = "/portal/v1/apps/{app}/webhooks";
 const ONE: &str = "/portal/v1/apps/{app}/webhooks/{webhook}";
@@ -25,6 +27,8 @@ const RETRY: &str = "/portal/v1/apps/{app}/webhooks/{webhook}/deliveries/{delive
 const MOST: usize = 50;
 /// Tests and repetitions of a developer in a minute.
 const MOST_TESTS: u32 = 10;
+/// How often a developer may list deliveries in a minute.
+const MOST_LISTS: u32 = 60;
 /// The longest URL, in bytes.
 const MAX_URL: usize = 2_000;
 
@@ -255,16 +259,43 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Few in a minute: each makes a call to somewhere.
-fn take_turn(portals: &Portals, asker: &Asker, now: SystemTime) -> Result<(), Problem> {
-    let who = format!("webhook {}", asker.developer.id);
-    portals
-        .tries
-        .take(&who, MOST_TESTS, seconds(now))
-        .map_err(|wait| {
-            let detail = format!("{MOST_TESTS} a minute can be sent; try again in {wait} seconds");
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
-        })
+/// Few in a minute: each makes a call to somewhere, or reads all that waits.
+fn take_turn(
+    portals: &Portals,
+    asker: &Asker,
+    (what, most): (&str, u32),
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let who = format!("{what} {}", asker.developer.id);
+    portals.tries.take(&who, most, seconds(now)).map_err(|wait| {
+        let detail = format!("{most} of these a minute can be made; try again in {wait} seconds");
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    })
+}
+
+/// What is disabled is not called.
+fn need_enabled(hook: &Hook) -> Result<(), Problem> {
+    match hook.disabled {
+        true => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "the webhook is disabled: enable it first",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A receiver that hangs does not let ever more wait.
+async fn need_place(portals: &Portals, app: &str, now: SystemTime) -> Result<(), Problem> {
+    let is_full = portals.outbox().is_full(app, now).await;
+    match is_full.map_err(crate::people::failed)? {
+        true => Err(Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!(
+                "{MOST_OF_APPLICATION} messages wait for the application: wait until some have arrived or were given up"
+            ),
+        )),
+        false => Ok(()),
+    }
 }
 
 async fn test(
@@ -276,16 +307,18 @@ async fn test(
     let asker = Asker::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     let hook = find(&portals, &app, &name)?;
-    take_turn(&portals, &asker, now)?;
-    let data = json!({ "kind": "webhook.test", "about": { "application": app, "webhook": name } });
-    let body = json!({ "type": "webhook.test", "timestamp": seconds(now), "by": asker.name(), "data": data });
+    take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;
+    need_enabled(&hook)?;
+    need_place(&portals, &app, now).await?;
+    let data = json!({ "kind": TEST_KIND, "about": { "application": app, "webhook": name } });
+    let body = json!({ "type": TEST_KIND, "timestamp": seconds(now), "by": asker.name(), "data": data });
     let message = Message::Webhook(Webhook {
         url: hook.url,
         secret: hook.secret,
         body: body.to_string(),
         of_application: Some((app, name)),
     });
-    let sent = portals.outbox().send("webhook.test", message, now).await;
+    let sent = portals.outbox().send(TEST_KIND, message, now).await;
     sent.map_err(crate::people::failed)?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -312,6 +345,7 @@ async fn deliveries(
     let asker = Asker::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Viewer)?;
     find(&portals, &app, &name)?;
+    take_turn(&portals, &asker, ("deliveries", MOST_LISTS), SystemTime::now())?;
     let lines = sent(&portals, &app, &name).await?.into_iter().take(MOST);
     let lines = lines.map(|it| DeliveryLine {
         next: (it.state == DeliveryState::Waiting).then_some(it.due),
@@ -319,7 +353,7 @@ async fn deliveries(
         kind: it.kind,
         state: it.state,
         created: it.created,
-        attempts: it.attempts,
+        attempts: it.attempts.into_iter().map(Attempt::for_developers).collect(),
     });
     Ok(Json(DeliveryList {
         items: lines.collect(),
@@ -334,19 +368,20 @@ async fn retry(
     let now = SystemTime::now();
     let asker = Asker::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
-    find(&portals, &app, &name)?;
+    let hook = find(&portals, &app, &name)?;
+    take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;
+    need_enabled(&hook)?;
+    let missing = || Problem::not_found("this delivery, waiting or failed,");
     // One of another webhook does not exist here.
-    let is_of_it = sent(&portals, &app, &name).await?.iter().any(|it| it.id == id);
-    take_turn(&portals, &asker, now)?;
-    let is_tried = is_of_it
-        && portals
-            .outbox()
-            .retry(&id, now)
-            .await
-            .map_err(crate::people::failed)?;
-    match is_tried {
+    let all = sent(&portals, &app, &name).await?;
+    let known = all.iter().find(|it| it.id == id).ok_or_else(missing)?;
+    if known.state == DeliveryState::Failed {
+        need_place(&portals, &app, now).await?;
+    }
+    let is_tried = portals.outbox().retry(&id, now).await;
+    match is_tried.map_err(crate::people::failed)? {
         true => Ok(StatusCode::ACCEPTED),
-        false => Err(Problem::not_found("this delivery, waiting or failed,")),
+        false => Err(missing()),
     }
 }
 

@@ -139,3 +139,23 @@ async fn a_suspension_is_not_undone_by_a_change_that_was_under_way() {
         assert_eq!(portal.sign_in_with("another horse").await, 403);
     }
 }
+
+/// Who signs up under the address of another takes no link for a new password from them.
+#[tokio::test]
+async fn sign_ups_of_a_stranger_silence_no_reset() {
+    let portal = Portal::start().await;
+    portal.join("ann").await;
+    for _ in 0..4 {
+        let thief = wanted("one of a thief");
+        portal.post("/sign-up", "", thief).await.expect(202);
+    }
+    let ann = json!({ "mail": "ann@example.com" });
+    portal.post("/reset", "", ann).await.expect(202);
+    for _ in 0..1_500 {
+        if portal.last().contains("/reset#") && portal.last().contains("new password") {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("no mail with a link after 30 s: {}", portal.last());
+}

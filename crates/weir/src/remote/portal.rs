@@ -47,21 +47,15 @@ fn path_of(remote: &RemoteArgs, name: &str) -> String {
 }
 
 fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> Outcome<String> {
+    may_export(folder)?;
     let body = make(remote, Call::get(path_of(remote, name)))?;
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     let files = files_of(&answer).map_err(|what| wrong(folder, what))?;
     let pages = folder.join(PAGES);
     fs::create_dir_all(&pages).map_err(|error| wrong(&pages, error))?;
     // What is no longer there would come back with the next `apply`.
-    let known = page_files(&pages)?
-        .into_iter()
-        .map(|page| format!("{PAGES}/{page}.md"));
-    let logos = LOGOS
-        .map(str::to_owned)
-        .into_iter()
-        .filter(|it| folder.join(it).exists());
-    for gone in known.chain(logos).filter(|it| !files.contains_key(it)) {
-        let file = folder.join(&gone);
+    for gone in known_files(folder)?.iter().filter(|it| !files.contains_key(*it)) {
+        let file = folder.join(gone);
         fs::remove_file(&file).map_err(|error| wrong(&file, error))?;
     }
     for (file, bytes) in &files {
@@ -73,6 +67,34 @@ fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> Outcome<String> {
         folder.display(),
         files.len()
     ))
+}
+
+/// The pages and the logos in a folder.
+fn known_files(folder: &Path) -> Outcome<Vec<String>> {
+    let pages = page_files(&folder.join(PAGES))?
+        .into_iter()
+        .map(|page| format!("{PAGES}/{page}.md"));
+    let logos = LOGOS
+        .map(str::to_owned)
+        .into_iter()
+        .filter(|it| folder.join(it).exists());
+    Ok(pages.chain(logos).collect())
+}
+
+/// Files are replaced and removed in the folder of a portal only.
+fn may_export(folder: &Path) -> Outcome<()> {
+    if folder.join(PORTAL).exists() {
+        return Ok(());
+    }
+    match known_files(folder)?.first() {
+        None => Ok(()),
+        Some(file) => Err(wrong(
+            folder,
+            format!(
+                "there is '{file}' but no {PORTAL}, so this is no portal's folder and nothing was written: name an empty folder, or move the file away"
+            ),
+        )),
+    }
 }
 
 /// The files of a portal, by their names in the folder.
@@ -172,6 +194,14 @@ fn read(folder: &Path) -> Outcome<Value> {
         fields.insert("logo".to_owned(), text.into());
     }
     let mut pages = Map::new();
+    if !folder.join(PAGES).is_dir() {
+        return Err(wrong(
+            folder,
+            format!(
+                "there is no folder {PAGES}/, and without it all pages would be removed: make an empty one if that is meant"
+            ),
+        ));
+    }
     for name in page_files(&folder.join(PAGES))? {
         let file = folder.join(PAGES).join(format!("{name}.md"));
         let page = page_of(&text_of(&file)?).map_err(|what| wrong(&file, what))?;
@@ -216,6 +246,30 @@ mod tests {
         }
         let found = read(folder.path()).map_err(|it| format!("{it:?}")).expect("read");
         assert_eq!(found, portal);
+    }
+
+    #[test]
+    fn a_folder_that_is_no_portal_keeps_its_files() {
+        for file in ["logo.svg", "pages/notes.md"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            assert!(may_export(folder.path()).is_ok(), "it is empty");
+            fs::create_dir_all(folder.path().join(PAGES)).expect("made");
+            fs::write(folder.path().join(file), "mine").expect("written");
+            let refused = may_export(folder.path()).expect_err("no portal");
+            assert!(format!("{refused:?}").contains(file), "{refused:?}");
+            fs::write(folder.path().join(PORTAL), "{}").expect("written");
+            assert!(may_export(folder.path()).is_ok(), "a portal");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_pages_removes_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join(PORTAL), "display_name: Main\n").expect("written");
+        let refused = read(folder.path()).expect_err("no pages");
+        assert!(format!("{refused:?}").contains("pages/"), "{refused:?}");
+        fs::create_dir(folder.path().join(PAGES)).expect("made");
+        assert!(read(folder.path()).is_ok());
     }
 
     #[test]

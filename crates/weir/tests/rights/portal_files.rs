@@ -90,6 +90,8 @@ async fn files_with_a_fault_change_nothing() {
         ),
         (json!({ "pages": {} }), "expected an object in 'portal'"),
         (json!({ "portal": {}, "page": {} }), "'page' is not known"),
+        (json!({ "portal": {} }), "pages: expected an object"),
+        (json!({ "portal": {}, "pages": [] }), "pages: expected an object"),
         (
             json!({ "portal": {}, "pages": { "new": { "title": "New", "body": "", "api": "none", "published": true } } }),
             "none",

@@ -88,8 +88,13 @@ fn read(body: &Value, name: &str) -> Result<(Portal, Vec<Page>), Problem> {
         return Err(Problem::bad("expected an object in 'portal'"));
     }
     portal["name"] = name.into();
+    // What is not named is removed: pages that are left out by mistake must not read as none.
+    let named = body["pages"].as_object().ok_or_else(|| {
+        let expected = "expected an object with the pages, empty if there are none";
+        Problem::step("read", vec![("pages".to_owned(), expected.to_owned())])
+    })?;
     let mut pages = Vec::new();
-    for (page, value) in body["pages"].as_object().into_iter().flatten() {
+    for (page, value) in named {
         let mut value = value.clone();
         if !value.is_object() {
             return Err(Problem::bad(format!("expected an object in 'pages.{page}'")));

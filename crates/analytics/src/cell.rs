@@ -239,6 +239,23 @@ impl Row {
         }
     }
 
+    /// Adds another row of the same hour or day.
+    pub fn merge(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+        for (minute, sums) in &other.minutes {
+            match self.minutes.binary_search_by_key(minute, |(known, _)| *known) {
+                Ok(place) => self.minutes[place].1.merge(sums),
+                Err(place) => self.minutes.insert(place, (*minute, *sums)),
+            }
+        }
+        for (minute, sketch) in &other.sketches {
+            match self.sketches.binary_search_by_key(minute, |(known, _)| *known) {
+                Ok(place) => self.sketches[place].1.merge(sketch),
+                Err(place) => self.sketches.insert(place, (*minute, sketch.clone())),
+            }
+        }
+    }
+
     /// Puts minutes together: sums into spans of `minutes`, sketches into spans of `sketches`. A span of an hour leaves
     /// only the hour; then the sketch of the gateway's own time is left to the days.
     pub fn repack(&mut self, minutes: u8, sketches: u8) {

@@ -4,11 +4,13 @@
 //! The work is done by the hour and the day, and others write in between: a file of 15 months has millions of rows.
 
 use super::{SqliteAnalytics, Tiers, names, set_meta};
+use crate::cell::{Parts, Row};
 use crate::cube::{Cube, Dimension, Position};
 use crate::retention::TIERS;
 use crate::store::StoreError;
 use foldhash::HashMap;
 use rusqlite::Connection;
+use std::ops::Range;
 
 /// Where names of callers stand in the keys of a cube.
 fn positions(cube: Cube) -> Vec<usize> {
@@ -28,57 +30,60 @@ struct Rows<'t> {
     at: i64,
 }
 
+/// What else the callers that are known are called, by the numbers of their names.
+type Renamed<'n> = HashMap<u64, &'n str>;
+
+/// Numbers are looked up anew in each transaction: in between, names that no row has are deleted, and their numbers may
+/// be given to others.
+fn known<'n>(connection: &Connection, renamed: &'n [(String, String)]) -> Result<Renamed<'n>, StoreError> {
+    let mut known = Renamed::default();
+    for (old, new) in renamed.iter().filter(|(old, new)| old != new) {
+        if let Some(number) = names::find(connection, old)? {
+            known.insert(number, new);
+        }
+    }
+    Ok(known)
+}
+
 impl SqliteAnalytics {
     /// Gives callers other names. Says how many rows had one of theirs.
     pub(super) fn rename_callers(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
-        let mut numbers: HashMap<u64, u64> = HashMap::default();
-        {
-            let mut writer = self.writer();
-            let transaction = writer.connection.transaction()?;
-            for (old, new) in renamed {
-                let Some(known) = names::find(&transaction, old)? else {
-                    continue;
-                };
-                let mut fresh = names::Known::default();
-                numbers.insert(known, fresh.number(&transaction, new)?);
-            }
-            // Names that no row has are looked for with the next round of clearing up.
-            set_meta(&transaction, super::retain::SWEPT, 0)?;
-            transaction.commit()?;
-            writer.names = names::Known::default();
-        }
-        if numbers.is_empty() {
+        if known(&self.writer().connection, renamed)?.is_empty() {
             return Ok(0);
         }
-        let mut changed = 0;
         let hours = self.span(
             |tier| format!("SELECT min(hour), max(hour) FROM tier_{tier}"),
             TIERS,
         )?;
-        for hour in hours {
-            let mut writer = self.writer();
-            let transaction = writer.connection.transaction()?;
-            let table = format!("tier_{}", Tiers::of(&transaction)?.tier(hour as u64));
-            let rows = Rows {
-                table: &table,
-                span: "hour",
-                at: hour,
-            };
-            changed += rename(&transaction, &rows, &numbers)?;
-            transaction.commit()?;
-            drop(writer);
-            std::thread::yield_now();
-        }
+        let mut changed = self.rename_each("hour", hours, renamed)?;
         let days = self.span(|_| "SELECT min(day), max(day) FROM day_row".to_owned(), 1)?;
-        for day in days {
+        changed += self.rename_each("day", days, renamed)?;
+        // Now no row has the old names: they are looked for with the next round of clearing up.
+        set_meta(&self.writer().connection, super::retain::SWEPT, 0)?;
+        Ok(changed)
+    }
+
+    /// Renames in all hours or days, each in a transaction of its own.
+    fn rename_each(
+        &self,
+        span: &str,
+        all: Range<i64>,
+        renamed: &[(String, String)],
+    ) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for at in all {
             let mut writer = self.writer();
             let transaction = writer.connection.transaction()?;
-            let rows = Rows {
-                table: "day_row",
-                span: "day",
-                at: day,
+            let table = match span {
+                "day" => "day_row".to_owned(),
+                _ => format!("tier_{}", Tiers::of(&transaction)?.tier(at as u64)),
             };
-            changed += rename(&transaction, &rows, &numbers)?;
+            let table = table.as_str();
+            changed += rename(
+                &transaction,
+                &Rows { table, span, at },
+                &known(&transaction, renamed)?,
+            )?;
             transaction.commit()?;
             drop(writer);
             std::thread::yield_now();
@@ -87,7 +92,7 @@ impl SqliteAnalytics {
     }
 
     /// From the first to the last hour or day of some tables.
-    fn span(&self, sql: impl Fn(usize) -> String, tables: usize) -> Result<std::ops::Range<i64>, StoreError> {
+    fn span(&self, sql: impl Fn(usize) -> String, tables: usize) -> Result<Range<i64>, StoreError> {
         let writer = self.writer();
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for table in 0..tables {
@@ -102,16 +107,13 @@ impl SqliteAnalytics {
     }
 }
 
-fn rename(
-    connection: &Connection,
-    Rows { table, span, at }: &Rows<'_>,
-    numbers: &HashMap<u64, u64>,
-) -> Result<u64, StoreError> {
-    let mut found: Vec<(u8, Vec<u8>, Vec<u8>)> = Vec::new();
-    let mut key = Vec::new();
+fn rename(connection: &Connection, rows: &Rows<'_>, renamed: &Renamed<'_>) -> Result<u64, StoreError> {
+    let Rows { table, span, at } = rows;
+    let mut found: Vec<(Cube, Vec<u8>, Vec<u8>)> = Vec::new();
+    let (mut key, mut fresh) = (Vec::new(), names::Known::default());
     for cube in Cube::ALL {
         let positions = positions(*cube);
-        if positions.is_empty() {
+        if positions.is_empty() || renamed.is_empty() {
             continue;
         }
         let sql = format!("SELECT key FROM {table} WHERE {span} = ?1 AND cube = ?2");
@@ -123,21 +125,168 @@ fn rename(
             let mut is_changed = false;
             for place in &positions {
                 if let Some(number) = key.get_mut(*place)
-                    && let Some(new) = numbers.get(number)
+                    && let Some(new) = renamed.get(number)
                 {
-                    (*number, is_changed) = (*new, true);
+                    (*number, is_changed) = (fresh.number(connection, new)?, true);
                 }
             }
             if is_changed {
-                found.push((cube.number(), bytes.to_vec(), names::encode(&key)));
+                found.push((*cube, bytes.to_vec(), names::encode(&key)));
             }
         }
     }
-    // The new name is of this caller alone, so no two rows become one.
-    let sql = format!("UPDATE OR REPLACE {table} SET key = ?4 WHERE {span} = ?1 AND cube = ?2 AND key = ?3");
-    let mut update = connection.prepare_cached(&sql)?;
     for (cube, old, new) in &found {
-        update.execute((at, cube, old, new))?;
+        move_row(connection, rows, *cube, (old, new))?;
     }
     Ok(found.len() as u64)
+}
+
+/// Gives a row another key. Where there is a row of that key already, such as of an earlier attempt, the two become one.
+fn move_row(
+    connection: &Connection,
+    Rows { table, span, at }: &Rows<'_>,
+    cube: Cube,
+    (old, new): (&[u8], &[u8]),
+) -> Result<(), StoreError> {
+    let read = |key: &[u8]| -> Result<Option<Row>, StoreError> {
+        let sql = format!("SELECT data FROM {table} WHERE {span} = ?1 AND cube = ?2 AND key = ?3");
+        let mut select = connection.prepare_cached(&sql)?;
+        let mut rows = select.query((at, cube.number(), key))?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        let data = row.get_ref(0)?.as_blob().unwrap_or_default();
+        Ok(Some(Row::decode(cube, data, Parts::ALL)?))
+    };
+    let place = format!("{span} = ?1 AND cube = ?2 AND key = ?3");
+    if let Some(mut sum) = read(new)? {
+        if let Some(more) = read(old)? {
+            sum.merge(&more);
+        }
+        let mut update = connection.prepare_cached(&format!("UPDATE {table} SET data = ?4 WHERE {place}"))?;
+        update.execute((at, cube.number(), new, sum.encode(cube)))?;
+        let mut delete = connection.prepare_cached(&format!("DELETE FROM {table} WHERE {place}"))?;
+        delete.execute((at, cube.number(), old))?;
+    } else {
+        let mut update = connection.prepare_cached(&format!("UPDATE {table} SET key = ?4 WHERE {place}"))?;
+        update.execute((at, cube.number(), old, new))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AnalyticsStore;
+    use crate::batch::{Batch, BatchRow};
+    use crate::cell::{Cell, Field};
+    use crate::retention::{DAY, HOUR, Retention};
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The first hour, which begins a day.
+    const FIRST: u64 = 20_000 * 24;
+    const HOURS: u64 = 100;
+    const NOW: u64 = (FIRST + HOURS) * HOUR + DAY;
+
+    /// Calls of a consumer in an hour.
+    fn calls(store: &SqliteAnalytics, number: u64, hour: u64, (consumer, calls): (&str, u64)) {
+        let mut cell = Cell::default();
+        cell.sums.add(Field::Calls, calls);
+        let batch = Batch {
+            gateway: "g".to_owned(),
+            run: 1,
+            number,
+            since: (FIRST * 60) as u32,
+            complete: ((FIRST + HOURS) * 60) as u32,
+            names: vec![String::new(), consumer.to_owned()],
+            rows: vec![BatchRow {
+                cube: Cube::Caller,
+                minute: (hour * 60 + number % 3) as u32,
+                key: [0, 0, 1, 0, 0],
+                cell,
+            }],
+            ..Batch::default()
+        };
+        store.ingest(&batch, NOW).expect("added");
+    }
+
+    /// Calls by the name of the consumer, of all hours or all days.
+    fn counted(store: &SqliteAnalytics, table: &str) -> Vec<(String, u64)> {
+        let writer = store.writer();
+        let sql = format!("SELECT key, data FROM {table} ORDER BY 1");
+        let mut select = writer.connection.prepare(&sql).expect("a table");
+        let mut rows = select.query([]).expect("rows");
+        let (mut key, mut found) = (Vec::new(), BTreeMap::<String, u64>::new());
+        while let Some(row) = rows.next().expect("a row") {
+            names::decode(row.get_ref(0).expect("a key").as_blob().expect("bytes"), &mut key).expect("a key");
+            let name = names::text(&writer.connection, key[2]).expect("read");
+            let data = row.get_ref(1).expect("data").as_blob().expect("bytes");
+            let row = Row::decode(Cube::Caller, data, Parts::ALL).expect("a row");
+            *found.entry(name).or_default() += row.total.sums.get(Field::Calls);
+        }
+        found.into_iter().collect()
+    }
+
+    fn store(folder: &tempfile::TempDir) -> SqliteAnalytics {
+        SqliteAnalytics::open(&folder.path().join("analytics.db"), Retention::default()).expect("opened")
+    }
+
+    #[test]
+    fn what_comes_late_is_added_to_what_was_renamed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = store(&folder);
+        let renamed = [("ann".to_owned(), "removed-1".to_owned())];
+        calls(&store, 1, FIRST, ("ann", 5));
+        calls(&store, 2, FIRST, ("bob", 3));
+        {
+            // The hour is in its day.
+            let mut writer = store.writer();
+            let mut retained = crate::store::Retained::default();
+            let now = (FIRST + 2) * HOUR;
+            super::super::retain::retain(&mut writer.connection, &Retention::default(), now, &mut retained)
+                .expect("done");
+        }
+        assert!(store.anonymise(&renamed).expect("done") > 0);
+        // A late batch has the name again: the hour and the day have both keys.
+        calls(&store, 4, FIRST, ("ann", 2));
+        for _ in 0..2 {
+            store.anonymise(&renamed).expect("done");
+            for table in ["tier_0", "day_row"] {
+                let found = counted(&store, table);
+                let sums: Vec<(&str, u64)> = found.iter().map(|it| (it.0.as_str(), it.1)).collect();
+                assert_eq!(sums, [("bob", 3), ("removed-1", 7)], "{table}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_cleared_up_meanwhile() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = store(&folder);
+        // The name that goes is in the last hour alone.
+        for hour in FIRST..FIRST + HOURS {
+            let consumer = if hour + 1 == FIRST + HOURS { "ann" } else { "bob" };
+            calls(&store, hour, hour, (consumer, 1));
+        }
+        let renamed = [("ann".to_owned(), "removed-1".to_owned())];
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    set_meta(&store.writer().connection, super::super::retain::SWEPT, 0).expect("written");
+                    store
+                        .retain(&Retention::default(), (FIRST + 1) * HOUR)
+                        .expect("done");
+                }
+            });
+            let done = store.anonymise(&renamed);
+            is_done.store(true, Ordering::Relaxed);
+            assert_eq!(done.expect("done"), 1);
+        });
+        calls(&store, 1, FIRST, ("tim", 1));
+        let found = counted(&store, "tier_0");
+        let names: Vec<(&str, u64)> = found.iter().map(|it| (it.0.as_str(), it.1)).collect();
+        assert_eq!(names, [("bob", HOURS - 1), ("removed-1", 1), ("tim", 1)]);
+    }
 }

@@ -57,6 +57,20 @@ impl Inbox {
         Ok(found.map_or_else(Vec::new, |it| it.value.notices))
     }
 
+    /// Removes the notices of applications.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn forget(
+        store: &OperationalStore,
+        applications: &[String],
+        now: SystemTime,
+    ) -> Result<(), OperationalError> {
+        let keys = applications.iter().map(|it| inbox_key(it));
+        let keys: Vec<Key> = keys.collect::<Result<_, _>>()?;
+        store.remove(keys, now).await
+    }
+
     /// What is written for further notices. One process at a time writes them.
     ///
     /// # Errors
@@ -134,6 +148,10 @@ mod tests {
         assert_eq!((found.len(), found[0].at), (MAX_NOTICES, 3));
         assert_eq!(Inbox::of(&store, "till", now + KEPT).await.expect("read"), []);
         assert_eq!(Inbox::of(&store, "tills", now).await.expect("read"), []);
+        Inbox::forget(&store, &["till".to_owned(), "tills".to_owned()], now)
+            .await
+            .expect("removed");
+        assert_eq!(Inbox::of(&store, "till", now).await.expect("read"), []);
     }
 
     #[tokio::test]

@@ -268,6 +268,31 @@ impl OperationalStore {
         Err(OperationalError::Busy)
     }
 
+    /// Writes and removes documents as one change, if a document is there, whatever it holds. `false`: it is not, and nothing
+    /// is changed.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written.
+    pub async fn write_if_there(
+        &self,
+        key: &Key,
+        writes: Vec<Write>,
+        now: SystemTime,
+    ) -> Result<bool, OperationalError> {
+        let changes = writes.into_iter().map(|it| written(it, now));
+        let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+        for _ in 0..MAX_ATTEMPTS {
+            let (documents, revision) = self.0.read(key.as_str()).await?;
+            if !documents.iter().any(|it| it.key == *key && is_live(it, now)) {
+                return Ok(false);
+            }
+            if self.try_commit(changes.clone(), revision, now).await? {
+                return Ok(true);
+            }
+        }
+        Err(OperationalError::Busy)
+    }
+
     /// Removes documents. Those that are not there do no harm.
     ///
     /// # Errors

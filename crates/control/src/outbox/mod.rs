@@ -286,7 +286,7 @@ impl Outbox {
         Ok(next.into_iter().min())
     }
 
-    /// Tries a message. Gives the time of its next attempt, if there is one.
+    /// Tries a message. Gives the time of its next attempt, if there is one. What was forgotten meanwhile stays so.
     async fn try_one(
         &self,
         mut delivery: Delivery,
@@ -311,11 +311,9 @@ impl Outbox {
         let from = key(WAITING, &delivery.id)?;
         if !is_final {
             delivery.due = seconds(now) + pause(delivery.attempts.len()).as_secs();
-            self.0
-                .store
-                .write(vec![Write::put(from, &delivery, None)?], now)
-                .await?;
-            return Ok(Some(delivery.due));
+            let later = vec![Write::put(from.clone(), &delivery, None)?];
+            let is_there = self.0.store.write_if_there(&from, later, now).await?;
+            return Ok(is_there.then_some(delivery.due));
         }
         delivery.state = match outcome {
             Ok(()) => DeliveryState::Delivered,
@@ -333,7 +331,8 @@ impl Outbox {
             delivery.message.forget_contents();
         }
         let done = Write::put(key(DONE, &delivery.id)?, &delivery, Some(now + KEPT))?;
-        self.0.store.write(vec![Write::Remove(from), done], now).await?;
+        let writes = vec![Write::Remove(from.clone()), done];
+        self.0.store.write_if_there(&from, writes, now).await?;
         Ok(None)
     }
 }

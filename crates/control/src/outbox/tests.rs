@@ -136,6 +136,47 @@ async fn what_is_given_up_can_be_tried_again() {
     );
 }
 
+/// While it sends, the message is forgotten.
+struct Forgetful {
+    store: OperationalStore,
+    has_arrived: bool,
+}
+
+#[async_trait]
+impl Transport for Forgetful {
+    async fn send(&self, id: &str, _: &Message, now: SystemTime) -> Result<(), Failure> {
+        let key = key(WAITING, id).expect("a key");
+        self.store.remove([key], now).await.expect("removed");
+        match self.has_arrived {
+            true => Ok(()),
+            false => Err(Failure {
+                reason: "it is down".to_owned(),
+                is_final: false,
+            }),
+        }
+    }
+
+    fn can_mail(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_is_forgotten_while_it_is_sent_stays_forgotten() {
+    for has_arrived in [true, false] {
+        let store = OperationalStore::in_memory();
+        let transport = Forgetful {
+            store: store.clone(),
+            has_arrived,
+        };
+        let outbox = Outbox::new(store, transport);
+        outbox.send("test", mail(), at(NOW)).await.expect("stored");
+        assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
+        let left = outbox.list(at(NOW)).await.expect("a store");
+        assert_eq!(left, [], "{has_arrived}");
+    }
+}
+
 #[tokio::test]
 async fn of_two_control_planes_one_delivers() {
     let store = OperationalStore::in_memory();

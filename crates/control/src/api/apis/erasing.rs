@@ -2,7 +2,8 @@
 //! else's with their subscriptions, keys and webhooks, messages to and about the person, and the names that analytics
 //! have of these applications. Counts stay, without a name.
 //!
-//! The account goes last: what fails half-way is asked for again, and goes on where it stopped.
+//! The account is suspended first, so that nothing is made meanwhile, and goes last: what fails half-way is asked for
+//! again, and goes on where it stopped.
 //!
 //! **What it is not**: former revisions of the configuration and the audit log stay as they are, with who wrote them.
 
@@ -17,15 +18,17 @@ use crate::access::{Action, Caller, Scope};
 use crate::api::writing::tried;
 use crate::api::{Api, Problem, is_dry_run};
 use crate::developers::{
-    Developer, Membership, Notices, Team, TeamRole, key, owner_name, random_id, team_owner_name,
+    Developer, DeveloperState, Inbox, Membership, Notices, Team, TeamRole, key, owner_name, random_id,
+    team_owner_name,
 };
-use crate::outbox::{Delivery, Message};
+use crate::outbox::{Delivery, Message, Webhook};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -104,6 +107,70 @@ impl Owned {
 #[derive(Default, Serialize, Deserialize)]
 struct Renamed(BTreeMap<String, String>);
 
+/// Who goes.
+struct Leaver {
+    developer: Developer,
+    memberships: Vec<Membership>,
+    /// In whose names applications go, too.
+    owners: BTreeSet<String>,
+}
+
+impl Leaver {
+    async fn of(api: &Api, (portal, id): (&str, &str), now: SystemTime) -> Result<Self, Problem> {
+        let people = &api.developers;
+        let developer = people.developer(portal, id, now).await?;
+        let developer = developer.ok_or_else(|| Problem::not_found(format_args!("the developer '{id}'")))?;
+        let memberships = people.memberships(portal, id, now).await?;
+        let mut owners = BTreeSet::from([owner_name(id)]);
+        // A team of one is this developer.
+        let alone = memberships.iter().filter(|it| it.team.members.len() == 1);
+        owners.extend(alone.map(|it| team_owner_name(&it.team.id)));
+        Ok(Self {
+            developer,
+            memberships,
+            owners,
+        })
+    }
+
+    /// Lets nobody in any more: what is made meanwhile would stay.
+    async fn lock_out(api: &Api, (portal, id): (&str, &str), now: SystemTime) -> Result<(), Problem> {
+        let people = &api.developers;
+        let suspend = |it: &mut Developer| {
+            it.state = DeveloperState::Suspended;
+            Ok(Vec::new())
+        };
+        people.change(portal, id, now, suspend).await?;
+        people.end_sessions(portal, id, |_| true, now).await
+    }
+
+    /// What the answer says.
+    fn erased(&self, owned: &Owned) -> Erased {
+        let teams = self.memberships.iter().map(|it| it.team.name.clone());
+        Erased {
+            applications: owned.applications.clone(),
+            subscriptions: owned.subscriptions.len(),
+            credentials: owned.credentials.len(),
+            teams: teams.collect(),
+            links: 0,
+            messages: 0,
+            names: owned.applications.len() + owned.subscriptions.len(),
+        }
+    }
+}
+
+/// Whether the caller may remove what belongs to a developer.
+fn check(caller: &Caller, portal: &str, owned: &Owned) -> Result<(), Problem> {
+    let scopes = [Scope::Portal(portal.to_owned()), Scope::Everything];
+    let may_remove = scopes.iter().any(|it| caller.can(Action::SubscriptionsWrite, it));
+    if owned.applications.is_empty() || may_remove {
+        return Ok(());
+    }
+    let why = refusal(caller, Action::SubscriptionsWrite, &scopes[..1]);
+    Err(Problem::forbidden(format!(
+        "the developer has applications: {why}"
+    )))
+}
+
 pub async fn erase(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -111,72 +178,149 @@ pub async fn erase(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let people = &api.developers;
-    let developer = people.developer(&portal, &id, now).await?;
-    let developer = developer.ok_or_else(|| Problem::not_found(format_args!("the developer '{id}'")))?;
-    let memberships = people.memberships(&portal, &id, now).await?;
-    let mut owners = BTreeSet::from([owner_name(&id)]);
-    // A team of one is this developer.
-    let alone = memberships.iter().filter(|it| it.team.members.len() == 1);
-    owners.extend(alone.map(|it| team_owner_name(&it.team.id)));
-    let owned = Owned::of(&api.library().await?, &owners)?;
-    let scopes = [Scope::Portal(portal.clone()), Scope::Everything];
-    let may_remove = scopes.iter().any(|it| caller.can(Action::SubscriptionsWrite, it));
-    if !owned.applications.is_empty() && !may_remove {
-        let why = refusal(&caller, Action::SubscriptionsWrite, &scopes[..1]);
-        return Err(Problem::forbidden(format!(
-            "the developer has applications: {why}"
-        )));
-    }
-    let links = people.links_of(&portal, &developer, now).await?;
-    let outbox = &api.options.outbox;
-    let is_about = |it: &Delivery| concerns(it, &developer);
-    let messages = outbox.list(now).await?;
-    let mut erased = Erased {
-        subscriptions: owned.subscriptions.len(),
-        credentials: owned.credentials.len(),
-        names: owned.applications.len() + owned.subscriptions.len(),
-        applications: owned.applications.clone(),
-        teams: memberships.iter().map(|it| it.team.name.clone()).collect(),
-        links: links.len(),
-        messages: messages.iter().filter(|it| is_about(it)).count(),
-    };
+    let (people, outbox) = (&api.developers, &api.options.outbox);
+    let who = (portal.as_str(), id.as_str());
+    let leaver = Leaver::of(&api, who, now).await?;
+    let owned = Owned::of(&api.library().await?, &leaver.owners)?;
+    check(&caller, &portal, &owned)?;
     if is_dry_run(&headers) {
-        return Ok(tried(Json(erased)));
+        let about = About::of((&portal, &leaver.developer), &owned.applications);
+        let messages = outbox.list(now).await?;
+        return Ok(tried(Json(Erased {
+            links: people.links_of(&portal, &leaver.developer, now).await?.len(),
+            messages: messages.iter().filter(|it| about.has(it)).count(),
+            ..leaver.erased(&owned)
+        })));
     }
-    let renamed = note_names(&api, (&portal, &id), &owned, now).await?;
-    if !owned.applications.is_empty() {
-        api.manage(&caller, &headers, |library| {
-            Ok(Done {
-                note: "erase the applications of a developer".to_owned(),
-                publications: Owned::of(library, &owners)?.remove(library)?,
-                answer: (),
-            })
-        })
-        .await?;
-    }
+    Leaver::lock_out(&api, who, now).await?;
+    let leaver = Leaver::of(&api, who, now).await?;
+    let (owned, renamed) = remove_owned(&api, (&caller, &headers), who, &leaver.owners, now).await?;
+    let names = renamed.iter().map(|(name, _)| name.clone());
+    // Those of consumers have a dot. An earlier attempt may have removed more than this one.
+    let applications: Vec<String> = names.filter(|it| !it.contains('.')).collect();
+    let mut erased = leaver.erased(&owned);
     erased.names = renamed.len();
     if let Some(analytics) = &api.options.analytics {
         let anonymised = analytics.with(move |kept| kept.store.anonymise(&renamed));
         anonymised.await.map_err(failed)?;
     }
-    for membership in memberships {
-        leave(&api, &portal, &membership, &id, now).await?;
+    for membership in &leaver.memberships {
+        leave(&api, &portal, membership, &id, now).await?;
     }
+    let links = people.links_of(&portal, &leaver.developer, now).await?;
+    erased.links = links.len();
     people.store.remove(links, now).await?;
-    erased.messages = outbox.forget(is_about, now).await?;
-    tell(&api, &portal, &developer, &caller, now).await?;
-    people.remove(&portal, &developer, now).await?;
+    let about = About::of((&portal, &leaver.developer), &applications);
+    erased.messages = outbox.forget(|it| about.has(it), now).await?;
+    Inbox::forget(&people.store, &applications, now).await?;
+    tell(&api, &portal, &leaver.developer, &caller, now).await?;
+    people.remove(&portal, &leaver.developer, now).await?;
     let noted = [key(&portal, &format!("erasing/{id}"))?];
     people.store.remove(noted, now).await?;
     Ok(Json(erased).into_response())
 }
 
-/// Whether a message goes to a developer or says something of one.
-fn concerns(delivery: &Delivery, developer: &Developer) -> bool {
-    match &delivery.message {
-        Message::Mail(mail) => mail.to.eq_ignore_ascii_case(&developer.mail),
-        Message::Webhook(hook) => hook.body.contains(&developer.mail) || hook.body.contains(&developer.id),
+/// Removes what belongs to these owners alone. Gives it, and the names that analytics are to forget.
+async fn remove_owned(
+    api: &Arc<Api>,
+    (caller, headers): (&Caller, &HeaderMap),
+    who: (&str, &str),
+    owners: &BTreeSet<String>,
+    now: SystemTime,
+) -> Result<(Owned, Vec<(String, String)>), Problem> {
+    let owned = Owned::of(&api.library().await?, owners)?;
+    note_names(api, who, &owned, now).await?;
+    let removed = api.manage(caller, headers, |library| {
+        // A request that was under way may have made more.
+        let owned = Owned::of(library, owners)?;
+        check(caller, who.0, &owned)?;
+        Ok(Done {
+            note: "erase the applications of a developer".to_owned(),
+            publications: owned.remove(library)?,
+            answer: owned,
+        })
+    });
+    let owned = removed.await?.answer;
+    let renamed = note_names(api, who, &owned, now).await?;
+    Ok((owned, renamed))
+}
+
+/// Kinds of messages about developers and what they have. Alerts, reports and approvals stay, whoever gets them: people
+/// of the provider may have the same address.
+const OF_DEVELOPERS: [&str; 8] = [
+    "application.",
+    "credential.",
+    "developer.",
+    "portal",
+    "publication.",
+    "subscription.",
+    "team.",
+    "webhook.",
+];
+/// Of these, mails to people of the provider.
+const TO_PROVIDER: [&str; 3] = [
+    "developer.confirmed",
+    "publication.canary-taken-back",
+    "subscription.requested",
+];
+
+/// Which messages go to a developer or say something of one.
+struct About<'d> {
+    portal: &'d str,
+    developer: &'d Developer,
+    /// The applications that are gone.
+    applications: &'d [String],
+}
+
+impl<'d> About<'d> {
+    fn of((portal, developer): (&'d str, &'d Developer), applications: &'d [String]) -> Self {
+        Self {
+            portal,
+            developer,
+            applications,
+        }
+    }
+
+    fn has(&self, delivery: &Delivery) -> bool {
+        let kind = delivery.kind.as_str();
+        let is_of_developers = OF_DEVELOPERS.iter().any(|it| kind.starts_with(it));
+        match &delivery.message {
+            Message::Mail(mail) => {
+                let is_theirs = is_of_developers && !TO_PROVIDER.contains(&kind);
+                is_theirs && mail.to.eq_ignore_ascii_case(&self.developer.mail)
+            }
+            Message::Webhook(Webhook {
+                of_application: Some((of, _)),
+                ..
+            }) if self.applications.contains(of) => true,
+            Message::Webhook(hook) => is_of_developers && self.is_named_in(&hook.body),
+        }
+    }
+
+    /// Whether a text in the body is the developer's name. Another portal may have somebody with the same address.
+    fn is_named_in(&self, body: &str) -> bool {
+        let Ok(body) = serde_json::from_str::<Value>(body) else {
+            return false;
+        };
+        let Developer { id, mail, .. } = self.developer;
+        let mut names = vec![id.clone(), owner_name(id), format!("developer {mail}")];
+        match body["data"]["about"]["portal"].as_str() {
+            Some(portal) if portal != self.portal => return false,
+            Some(_) => names.push(mail.clone()),
+            // Without a portal, an address alone may be one of the provider's people.
+            None => {}
+        }
+        holds(&body, &names)
+    }
+}
+
+/// Whether one of the texts in a value is one of these.
+fn holds(value: &Value, texts: &[String]) -> bool {
+    match value {
+        Value::String(text) => texts.iter().any(|it| it.eq_ignore_ascii_case(text)),
+        Value::Array(all) => all.iter().any(|it| holds(it, texts)),
+        Value::Object(all) => all.values().any(|it| holds(it, texts)),
+        _ => false,
     }
 }
 
@@ -256,4 +400,108 @@ async fn tell(
         api.options.outbox.notify();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::{DeliveryState, Mail};
+    use serde_json::json;
+
+    const MAIL: &str = "m@example.com";
+    const ID: &str = "0123456789abcdef";
+
+    fn delivery(kind: &str, message: Message) -> Delivery {
+        Delivery {
+            id: "1".to_owned(),
+            kind: kind.to_owned(),
+            message,
+            state: DeliveryState::Waiting,
+            created: 0,
+            due: 0,
+            attempts: Vec::new(),
+        }
+    }
+
+    fn has(delivery: &Delivery) -> bool {
+        let developer = Developer {
+            id: ID.to_owned(),
+            mail: MAIL.to_owned(),
+            name: "M".to_owned(),
+            password: None,
+            state: DeveloperState::Active,
+            groups: BTreeSet::new(),
+            provided: BTreeSet::new(),
+            created: 0,
+            decided: None,
+        };
+        let applications = ["till".to_owned()];
+        About::of(("main", &developer), &applications).has(delivery)
+    }
+
+    #[test]
+    fn mails_of_the_provider_stay() {
+        for (kind, to, expected) in [
+            ("portal", MAIL, true),
+            ("developer.created", "M@Example.com", true),
+            ("subscription.accepted", MAIL, true),
+            ("subscription.accepted", "tim@example.com", false),
+            ("subscription.requested", MAIL, false),
+            ("developer.confirmed", MAIL, false),
+            ("approval.requested", MAIL, false),
+            ("alert", MAIL, false),
+            ("report", MAIL, false),
+        ] {
+            let mail = Mail {
+                to: to.to_owned(),
+                ..Mail::default()
+            };
+            let found = has(&delivery(kind, Message::Mail(mail)));
+            assert_eq!(found, expected, "{kind} {to}");
+        }
+    }
+
+    #[test]
+    fn webhooks_about_others_stay() {
+        let of = |portal: &str, mail: &str| json!({"data": {"about": {"portal": portal, "mail": mail}}});
+        let by = |who: &str| json!({"by": who, "data": {"about": {"application": "other"}}});
+        for (kind, body, application, expected) in [
+            ("developer.created", of("main", MAIL), None, true),
+            ("developer.created", of("main", "tim@example.com"), None, false),
+            ("developer.created", of("other", MAIL), None, false),
+            (
+                "developer.removed",
+                json!({"data": {"about": {"portal": "main", "developer": ID}}}),
+                None,
+                true,
+            ),
+            (
+                "subscription.requested",
+                by("developer m@example.com"),
+                None,
+                true,
+            ),
+            (
+                "subscription.requested",
+                by("developer tim@example.com"),
+                None,
+                false,
+            ),
+            // An operator with this name.
+            ("subscription.accepted", by(MAIL), None, false),
+            ("approval.requested", of("main", MAIL), None, false),
+            ("alert", of("main", MAIL), None, false),
+            ("publication.deprecated", json!({}), Some("till"), true),
+            ("publication.deprecated", json!({}), Some("tills"), false),
+        ] {
+            let hook = Webhook {
+                url: "https://hooks.example.com".to_owned(),
+                secret: String::new(),
+                body: body.to_string(),
+                of_application: application.map(|it| (it.to_owned(), "mine".to_owned())),
+            };
+            let found = has(&delivery(kind, Message::Webhook(hook)));
+            assert_eq!(found, expected, "{kind} {body} {application:?}");
+        }
+    }
 }

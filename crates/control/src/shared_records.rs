@@ -13,7 +13,8 @@ use weir_plugin::{
 };
 use weir_store::{Document, Key};
 
-/// How much is asked of the store at the same time.
+/// How much is read from the store at the same time, and how much is committed. Each has places of its own: anybody can
+/// have tokens looked for, and that holds up no commit.
 const MAX_AT_ONCE: usize = 128;
 /// How long the store may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,7 +28,8 @@ pub fn share(registry: &Registry, store: &OperationalStore) {
             store: store.clone(),
             prefix: prefix.clone(),
             runtime: tokio::runtime::Handle::current(),
-            free: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            free_to_read: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            free_to_commit: Arc::new(Semaphore::new(MAX_AT_ONCE)),
         }));
         tokio::spawn(follow(store.clone(), prefix, records));
     }
@@ -70,17 +72,19 @@ struct Part {
     store: OperationalStore,
     prefix: String,
     runtime: tokio::runtime::Handle,
-    free: Arc<Semaphore>,
+    free_to_read: Arc<Semaphore>,
+    free_to_commit: Arc<Semaphore>,
 }
 
 impl Part {
     /// Does something with the store, beside the caller. Dropped, if too much is under way.
     fn spawn<T: Send + 'static>(
         &self,
+        free: &Arc<Semaphore>,
         work: impl Future<Output = Result<T, OperationalError>> + Send + 'static,
         then: Box<dyn FnOnce(Result<T, StoreAway>) + Send>,
     ) {
-        let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(free).try_acquire_owned() else {
             return;
         };
         self.runtime.spawn(async move {
@@ -129,7 +133,7 @@ impl SharedStore for Part {
             let (entry, revision) = store.read_at(&key?, SystemTime::now()).await?;
             Ok((entry.map(of_entry), revision.0))
         };
-        self.spawn(work, then);
+        self.spawn(&self.free_to_read, work, then);
     }
 
     fn commit(&self, change: SharedChange, then: Committed) {
@@ -139,7 +143,7 @@ impl SharedStore for Part {
             let done = store.write_if(&expected, writes, SystemTime::now()).await?;
             Ok(done.map(|revision| revision.0))
         };
-        self.spawn(work, then);
+        self.spawn(&self.free_to_commit, work, then);
     }
 }
 

@@ -138,3 +138,26 @@ async fn records_are_committed_and_followed() {
         }
     }
 }
+
+/// As many reads as there may be are under way.
+#[tokio::test]
+async fn reads_hold_up_no_commits() {
+    let part = Part {
+        store: OperationalStore::in_memory(),
+        prefix: "shared/keeper/".to_owned(),
+        runtime: tokio::runtime::Handle::current(),
+        free_to_read: Arc::new(Semaphore::new(0)),
+        free_to_commit: Arc::new(Semaphore::new(1)),
+    };
+    let (tell, told) = tokio::sync::oneshot::channel();
+    part.read("a", Box::new(move |found| assert!(tell.send(found).is_ok())));
+    assert!(told.await.is_err(), "dropped");
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let change = SharedChange {
+        puts: vec![("a".to_owned(), record(json!(1)))],
+        ..SharedChange::default()
+    };
+    part.commit(change, Box::new(move |done| assert!(tell.send(done).is_ok())));
+    let done = told.await.expect("told").expect("committed");
+    assert!(done.is_some());
+}

@@ -12,11 +12,13 @@ use super::plan::WorkspaceView;
 use super::render_entity::complete;
 use super::response::ApiResponse;
 use crate::document::entity_type::{EntityType, family};
+use crate::name::NAME;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+use weir_dialect::DEFAULT_WORKSPACE;
 use weir_plugin::SharedRecords;
 
 const FAMILY: &str = "oauth2_tokens";
@@ -78,7 +80,7 @@ fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<Issued
     let all = records.list(now_ms).into_iter();
     let own = all.filter_map(|(name, told)| {
         let client = uuid(told["client"].as_str()?)?;
-        clients.get(client)?;
+        clients.get(client).filter(|_| is_of(&told, site.name))?;
         let mut bytes = [0; 16];
         let start = data_encoding::HEXLOWER.decode(name.get(..32)?.as_bytes()).ok()?;
         bytes.copy_from_slice(&start);
@@ -90,6 +92,13 @@ fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<Issued
     let mut own: Vec<Issued> = own.collect();
     own.sort_by_key(|it| it.id);
     own
+}
+
+/// Whether a token is of a client of this workspace. Clients of other workspaces may have the same ids: who writes a client
+/// may choose its id.
+fn is_of(told: &Value, workspace: &str) -> bool {
+    let own = (workspace != DEFAULT_WORKSPACE).then_some(workspace);
+    told["dialect"] == NAME.as_str() && told["workspace"].as_str() == own
 }
 
 fn fields(id: Uuid, client: Uuid, told: &Value, now_ms: u64) -> Map<String, Value> {

@@ -3,11 +3,12 @@
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tower::ServiceExt as _;
 use weir_dialect::{DialectName, OtherRoutes, Rights};
-use weir_kong::admin::{Admin, AdminOptions};
+use weir_kong::admin::{Admin, AdminOptions, Node};
 use weir_model::{RouteMatch, StreamRoute};
+use weir_plugin::{Committed, SharedRecord, SharedRecords, SharedStore};
 use weir_store::Confined;
 use weir_store::memory::MemoryStore;
 
@@ -174,5 +175,94 @@ async fn what_other_dialects_serve_is_not_taken_either() {
         // Who may write everywhere needs no answer.
         let body = json!({"paths": ["/other/more"]});
         assert_eq!(call(&admin, None, "POST /team/routes", &body).await.0, 201);
+    }
+}
+
+/// The id of a client in each of two workspaces.
+const CLIENT: &str = "10000000-0000-5000-8000-000000000000";
+
+/// Tokens that calls have got: one of the client of each workspace.
+#[derive(Default)]
+struct Issued {
+    removed: Mutex<Vec<String>>,
+}
+
+impl Issued {
+    /// The name of the token of a workspace.
+    fn name(workspace: Option<&str>) -> String {
+        workspace.map_or("a", |_| "b").repeat(64)
+    }
+}
+
+impl SharedRecords for Issued {
+    fn share(&self, _: Arc<dyn SharedStore>) {}
+
+    fn apply(&self, _: u64, _: Vec<(String, Option<SharedRecord>)>) {}
+
+    fn list(&self, _: u64) -> Vec<(String, Value)> {
+        let told = |workspace: Option<&str>| {
+            let token =
+                json!({"dialect": "kong", "workspace": workspace, "client": CLIENT, "scope": workspace});
+            (Self::name(workspace), token)
+        };
+        vec![told(None), told(Some("team"))]
+    }
+
+    fn name_of(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn remove(&self, name: &str, then: Committed) {
+        self.removed.lock().expect("whole").push(name.to_owned());
+        then(Ok(Some(1)));
+    }
+}
+
+/// Who writes a client may choose its id, and choose that of a client of another workspace.
+#[tokio::test]
+async fn tokens_of_another_workspace_are_out_of_reach() {
+    let issued = Arc::new(Issued::default());
+    let shared: Arc<dyn SharedRecords> = Arc::clone(&issued) as _;
+    let options = AdminOptions {
+        node: Node {
+            shared: vec![("oauth2-server", shared)],
+            ..Node::default()
+        },
+        ..AdminOptions::default()
+    };
+    let admin = Admin::open(Arc::new(MemoryStore::new()), options)
+        .await
+        .expect("opened");
+    let client = json!({"name": "app", "redirect_uris": ["http://a.test/"]});
+    for (line, body) in [
+        ("POST /workspaces".to_owned(), json!({"name": "team"})),
+        ("PUT /consumers/ann".to_owned(), json!({})),
+        (format!("PUT /consumers/ann/oauth2/{CLIENT}"), client.clone()),
+        ("PUT /team/consumers/bob".to_owned(), json!({})),
+        (format!("PUT /team/consumers/bob/oauth2/{CLIENT}"), client),
+    ] {
+        let (status, text) = call(&admin, None, &line, &body).await;
+        assert!(status < 300, "{line}: {status} {text}");
+    }
+    let [first, second] = [None, Some("team")].map(Issued::name);
+    for (path, own, other, scope) in [
+        ("/oauth2_tokens", &first, &second, Value::Null),
+        ("/team/oauth2_tokens", &second, &first, json!("team")),
+    ] {
+        let (_, text) = call(&admin, None, &format!("GET {path}"), &Value::Null).await;
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(list["data"].as_array().map(Vec::len), Some(1), "{list}");
+        assert_eq!(list["data"][0]["scope"], scope, "{list}");
+        for (name, expected) in [(own, 200), (other, 404)] {
+            let (status, text) = call(&admin, None, &format!("GET {path}/{name}"), &Value::Null).await;
+            assert_eq!(status, expected, "{path}/{name}: {text}");
+        }
+        call(&admin, None, &format!("DELETE {path}/{other}"), &Value::Null).await;
+        assert!(issued.removed.lock().expect("whole").is_empty());
+        call(&admin, None, &format!("DELETE {path}/{own}"), &Value::Null).await;
+        assert_eq!(
+            std::mem::take(&mut *issued.removed.lock().expect("whole")),
+            [own.clone()]
+        );
     }
 }

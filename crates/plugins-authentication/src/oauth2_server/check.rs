@@ -1,8 +1,8 @@
 //! The check of tokens on all other calls (RFC 6750).
 
 use super::parameters::{Parameters, need_body};
-use super::records::{Hash, Record, Token, hash};
-use super::{MAX_BODY, Server, answers, service_of};
+use super::records::{Record, Token, hash};
+use super::{MAX_BODY, Server, answers, may_be_made_here, service_of};
 use crate::body_fields::Form;
 use crate::query::remove_argument_and_encode;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Server {
                 .map(str::to_owned),
         };
         if let Some(text) = &text
-            && let Some(outcome) = self.look_for_token(&hash(text), exchange)
+            && let Some(outcome) = self.look_for_token(text, exchange)
         {
             return outcome;
         }
@@ -69,12 +69,18 @@ impl Server {
         outcome
     }
 
-    fn look_for_token(&self, hash: &Hash, exchange: &mut Exchange) -> Option<Outcome> {
+    /// Asks the store about a token, if only the store can tell whether it is good. The header may hold what is for another
+    /// plugin, such as a password: that is not looked for. `None`: the call can go on.
+    fn look_for_token(&self, text: &str, exchange: &mut Exchange) -> Option<Outcome> {
         self.records.sharing.get()?;
         let now_ms = exchange.unix_ms();
-        match self.clients.token(hash) {
+        let hash = hash(text);
+        match self.clients.token(&hash) {
+            // It is good until it is refreshed. Whether it was, the store tells when it is first read.
+            Some(token) if token.refresh().is_some() => self.wait_for_first_news(exchange),
             Some(_) => None,
-            None => self.look_for(hash, exchange, now_ms),
+            None if may_be_made_here(text) => self.look_for(&hash, exchange, now_ms),
+            None => None,
         }
     }
 

@@ -129,10 +129,7 @@ impl Clients {
         {
             return known;
         }
-        let area: Arc<str> = match context.workspace {
-            Some(workspace) => format!("{} {workspace}", context.dialect).into(),
-            None => context.dialect.to_string().into(),
-        };
+        let area = Owner::area(context.dialect, context.workspace.map(|workspace| &**workspace));
         let mut clients = Self::default();
         for source in context.credentials.get(plugin).into_iter().flatten() {
             if source.dialect == context.dialect

@@ -4,11 +4,11 @@
 use super::parameters::{self, Parameters};
 use super::records::{Change, Hash, hash};
 use super::shared::{STORE_TIMEOUT, Settled};
-use super::{MAX_BODY, NAME, Server, answers};
+use super::{MAX_BODY, NAME, Server, answers, may_be_made_here};
 use std::time::Duration;
 use weir_plugin::{Awaited, Exchange, Outcome, Refusal, RefusalKind, Reply, StoreAway, Suspend};
 
-/// How long a refresh token that is not known is waited for: another gateway may have given it just now.
+/// How long a call waits for news of the store: another gateway may have given its refresh token just now.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// What an endpoint answers, and what it changes for that.
@@ -119,18 +119,36 @@ impl Server {
     fn look_for_texts(&self, exchange: &mut Exchange, now_ms: u64) -> Option<Outcome> {
         let parameters = Parameters::read(&exchange.request);
         if let Some(code) = parameters.text("code") {
-            return self.look_for(&hash(code), exchange, now_ms);
+            return match may_be_made_here(code) {
+                true => self.look_for(&hash(code), exchange, now_ms),
+                false => None,
+            };
         }
         let refresh = hash(parameters.text("refresh_token")?);
         let is_known = || self.find_refresh(&refresh, now_ms).is_some();
-        if self.records.sharing.get().is_none()
-            || is_known()
-            || exchange.filter_state.take::<_, Looked>(self).is_some()
-        {
+        if self.records.sharing.get().is_none() || is_known() {
             return None;
         }
+        match exchange.filter_state.take::<_, Looked>(self) {
+            None => Some(self.wait(exchange)),
+            Some(_) => (!self.records.is_followed()).then(store_away),
+        }
+    }
+
+    /// Waits until the store has told what is there, for a moment. Before that, nobody knows what other gateways have done.
+    /// `None`: the call can go on.
+    pub(super) fn wait_for_first_news(&self, exchange: &mut Exchange) -> Option<Outcome> {
+        let has_waited = exchange.filter_state.take::<_, Looked>(self).is_some();
+        match (self.records.is_followed(), has_waited) {
+            (true, _) => None,
+            (false, true) => Some(store_away()),
+            (false, false) => Some(self.wait(exchange)),
+        }
+    }
+
+    fn wait(&self, exchange: &mut Exchange) -> Outcome {
         exchange.filter_state.put(self, Looked(None));
-        Some(Outcome::Suspend(Suspend::time(GRACE)))
+        Outcome::Suspend(Suspend::time(GRACE))
     }
 
     /// Looks for a record in the store, once for a call. `None`: the call can go on.

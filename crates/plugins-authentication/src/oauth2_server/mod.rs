@@ -50,6 +50,8 @@ use weir_plugins_shared::random::{Random, bytes, system_random};
 const NAME: &str = "oauth2-server";
 /// How long a code is good.
 const CODE_MS: u64 = 300_000;
+/// How many letters and digits a code or token has.
+const TEXT_LENGTH: usize = 32;
 /// Bodies with parameters are small.
 const MAX_BODY: usize = 1 << 20;
 
@@ -406,16 +408,16 @@ impl Server {
         }
     }
 
-    /// A text that cannot be guessed: 32 letters and digits.
+    /// A text that cannot be guessed. [`may_be_made_here`] knows its form.
     fn new_text(&self) -> String {
         const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let mut text = String::with_capacity(32);
-        while text.len() < 32 {
+        let mut text = String::with_capacity(TEXT_LENGTH);
+        while text.len() < TEXT_LENGTH {
             // Those above the greatest multiple of 62 would make the first letters more likely.
             let random = bytes::<48>(self.random);
             let fit = random.into_iter().filter(|byte| *byte < 248);
             let letters = fit.map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()]));
-            text.extend(letters.take(32 - text.len()));
+            text.extend(letters.take(TEXT_LENGTH - text.len()));
         }
         text
     }
@@ -462,6 +464,11 @@ impl Server {
         };
         (put, hash_of_access, told)
     }
+}
+
+/// Whether a text has the form of the codes and tokens that calls get. Others are in no store.
+fn may_be_made_here(text: &str) -> bool {
+    text.len() == TEXT_LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The service of a call: its id, if the dialect tells one, or its name.

@@ -7,8 +7,10 @@
 use super::shared::Sharing;
 use aws_lc_rs::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use weir_model::DialectName;
 
 /// The SHA-256 of a code or token.
 pub(super) type Hash = [u8; 32];
@@ -56,6 +58,23 @@ pub(super) struct Owner {
     pub(super) client: Arc<str>,
 }
 
+impl Owner {
+    pub(super) fn area(dialect: DialectName, workspace: Option<&str>) -> Arc<str> {
+        match workspace {
+            Some(workspace) => format!("{dialect} {workspace}").into(),
+            None => dialect.as_str().into(),
+        }
+    }
+
+    /// The dialect and workspace of the client. The names of dialects have no spaces.
+    pub(super) fn place(&self) -> (&str, Option<&str>) {
+        match self.area.split_once(' ') {
+            Some((dialect, workspace)) => (dialect, Some(workspace)),
+            None => (&self.area, None),
+        }
+    }
+}
+
 /// What was allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Granted {
@@ -97,7 +116,7 @@ impl Record {
         !matches!(self, Self::Refreshed { .. })
     }
 
-    fn refresh(&self) -> Option<&Hash> {
+    pub(super) fn refresh(&self) -> Option<&Hash> {
         match self {
             Self::Token(token) => token.refresh.as_ref(),
             _ => None,
@@ -116,7 +135,7 @@ pub(super) struct Put {
     pub(super) made_ms: u64,
 }
 
-/// Records that are put and removed together, or not at all.
+/// Records of a client that are put and removed together, or not at all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Change {
     /// The record of this hash must be as it was found.
@@ -168,6 +187,8 @@ pub(super) struct State {
     next_number: u64,
     /// The revision of the store up to which all is known.
     told: u64,
+    /// Whether the store has told what is there.
+    is_followed: bool,
 }
 
 pub(super) struct Kept {
@@ -221,25 +242,19 @@ impl Records {
         if !is_as_found || !is_free {
             return false;
         }
-        for hash in &change.removes {
+        let surplus = state.surplus(change, self.bounds);
+        for hash in change.removes.iter().chain(&surplus) {
             state.remove(hash);
         }
         for put in &change.puts {
-            if let Some(hash) = state.surplus(&put.record, self.bounds) {
-                state.remove(&hash);
-            }
             state.put(put.clone());
         }
         true
     }
 
-    /// What goes to make room for these records.
-    pub(super) fn surplus(&self, puts: &[Put]) -> Vec<Hash> {
-        let state = self.read();
-        let goes = puts
-            .iter()
-            .filter_map(|put| state.surplus(&put.record, self.bounds));
-        goes.collect()
+    /// What goes to make room for the records of a change.
+    pub(super) fn surplus(&self, change: &Change) -> Vec<Hash> {
+        self.read().surplus(change, self.bounds)
     }
 
     /// Takes over what a revision of the store has made of records. What is known of later ones stays.
@@ -255,8 +270,14 @@ impl Records {
         let mut state = self.write();
         // A store that was set back tells smaller revisions than before.
         state.told = revision;
+        state.is_followed = true;
         state.change(changes);
         state.remove_ended(now_ms);
+    }
+
+    /// Whether the store has told what is there. Before that, this copy lacks what other gateways have made.
+    pub(super) fn is_followed(&self) -> bool {
+        self.read().is_followed
     }
 
     /// How many there are.
@@ -295,18 +316,44 @@ impl State {
         }
     }
 
-    /// What goes for one more record. A client that has too many loses its oldest. If all together are too many, the client
-    /// that gets one more loses its oldest, so that no client can take the place of another one's tokens; one that has none
-    /// takes the oldest of all.
-    fn surplus(&self, record: &Record, bounds: Bounds) -> Option<Hash> {
-        let own = self.by_client.get(record.owner());
-        let is_full = self.by_hash.len() >= bounds.of_all;
-        let goes = match own {
-            Some(own) if is_full || own.len() >= bounds.of_client => own.first().copied(),
-            None if is_full => self.by_age.first().copied(),
-            _ => None,
+    /// What goes to make room for a change. A client that has too many loses its oldest. If all together are too many, the
+    /// client that gets more loses as many of its oldest, so that no client can take the place of another one's tokens.
+    /// Whatever is over then goes from the client that has most: several changes that were under way at once have left it,
+    /// or the client had none to lose.
+    fn surplus(&self, change: &Change, bounds: Bounds) -> Vec<Hash> {
+        let Some(owner) = change.puts.first().map(|put| put.record.owner()) else {
+            return Vec::new();
         };
-        goes.map(|(_, _, hash)| hash)
+        let new = || {
+            let puts = change.puts.iter();
+            puts.filter(|put| !self.by_hash.contains_key(&put.hash))
+        };
+        let (new_all, new_own) = (new().count(), new().filter(|put| put.record.makes_room()).count());
+        let is_there = |hash: &&Hash| self.by_hash.contains_key(*hash);
+        let gone = change.removes.iter().filter(is_there).count();
+        let own = self.by_client.get(owner);
+        let over_own = (own.map_or(0, BTreeSet::len) + new_own).saturating_sub(gone + bounds.of_client);
+        let over_all = (self.by_hash.len() + new_all).saturating_sub(gone + bounds.of_all);
+        let from_own = over_own.max(over_all.min(new_all.saturating_sub(gone)));
+        let is_free = |hash: &Hash| {
+            let is_put = change.puts.iter().any(|put| put.hash == *hash);
+            !is_put && !change.removes.contains(hash)
+        };
+        let oldest = |ages: &BTreeSet<Age>, from: usize, count: usize| -> Vec<Hash> {
+            let hashes = ages.iter().map(|(_, _, hash)| *hash);
+            hashes.filter(is_free).skip(from).take(count).collect()
+        };
+        let mut goes = own.map_or_else(Vec::new, |own| oldest(own, 0, from_own));
+        let rest = over_all.saturating_sub(goes.len());
+        let by_client = || self.by_client.values();
+        if rest > 0
+            && let Some(most) = by_client().max_by_key(|ages| (ages.len(), Reverse(ages.first())))
+        {
+            let is_own = own.is_some_and(|own| std::ptr::eq(own, most));
+            let from = if is_own { goes.len() } else { 0 };
+            goes.extend(oldest(most, from, rest));
+        }
+        goes
     }
 
     fn put(&mut self, put: Put) {
@@ -423,6 +470,47 @@ mod tests {
         put(&records, token("new", 0, None), 0);
         assert!(records.find(&hash("new 0"), 0).is_some());
         assert_eq!(records.len(), 5);
+    }
+
+    /// As many changes at once leave them.
+    #[test]
+    fn what_is_over_goes_from_the_client_that_has_most() {
+        let records = Records::bounded(Bounds {
+            of_client: 9,
+            of_all: 4,
+        });
+        let greedy = (0..6).map(|number| token("greedy", number, None));
+        let all = greedy.chain([token("modest", 0, None), token("modest", 1, None)]);
+        records.follow(1, all.map(|put| (put.hash, Some(put))).collect(), 0);
+        put(&records, token("modest", 2, None), 0);
+        for (name, is_there) in [
+            ("modest 0", false),
+            ("modest 1", true),
+            ("modest 2", true),
+            ("greedy 3", false),
+            ("greedy 4", true),
+        ] {
+            assert_eq!(records.find(&hash(name), 0).is_some(), is_there, "{name}");
+        }
+        assert_eq!(records.len(), 4);
+    }
+
+    #[test]
+    fn a_token_in_the_place_of_another_one_takes_no_other_place() {
+        let records = Records::bounded(Bounds {
+            of_client: 2,
+            of_all: 2,
+        });
+        for number in 0..2 {
+            put(&records, token("a", number, None), 0);
+        }
+        let change = Change {
+            removes: vec![hash("a 1")],
+            puts: vec![token("a", 2, None)],
+            ..Change::default()
+        };
+        assert!(records.apply(&change, 0));
+        assert!(records.find(&hash("a 0"), 0).is_some() && records.find(&hash("a 2"), 0).is_some());
     }
 
     #[test]

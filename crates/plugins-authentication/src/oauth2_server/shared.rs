@@ -76,7 +76,7 @@ impl Records {
         if change.puts.is_empty() && change.removes.is_empty() {
             return Settled::Now(true);
         }
-        change.removes.extend(self.surplus(&change.puts));
+        change.removes.extend(self.surplus(&change));
         let Some(shared) = self.shared_change(&change) else {
             return Settled::Now(false);
         };
@@ -189,7 +189,10 @@ impl SharedRecords for SharedTokens {
                 return None;
             };
             let is_there = kept.ends_ms.is_none_or(|end| now_ms < end);
+            let (dialect, workspace) = token.owner.place();
             let told = json!({
+                "dialect": dialect,
+                "workspace": workspace,
                 "client": token.owner.client,
                 "service": token.grant.service,
                 "scope": token.grant.scope,

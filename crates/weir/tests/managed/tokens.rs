@@ -6,6 +6,9 @@ use crate::support::{Answer, Call, Weir, free_port, status_of, until, upstream};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// What might be a token, and is none.
+const UNKNOWN: &str = "Unknown0Unknown0Unknown0Unknown0";
+
 /// A control plane with an application of a consumer, and two gateways.
 struct Group {
     plane: Weir,
@@ -140,7 +143,7 @@ fn all_know(group: &Group) {
     for gateway in [a, b] {
         assert_eq!(with(gateway, &new), 200);
         until("the old token is none", || with(gateway, &old) == 401);
-        assert_eq!(with(gateway, "unknown"), 401);
+        assert_eq!(with(gateway, UNKNOWN), 401);
     }
 }
 
@@ -232,6 +235,7 @@ fn gateways_on_etcd_share_tokens() {
         assert_eq!(with(gateway, &token), 200);
         let refused = post(gateway, "token", &json!({"grant_type": "client_credentials"}));
         assert_eq!(refused.status, 503, "{refused:?}");
-        assert_eq!(with(gateway, "unknown"), 503);
+        assert_eq!(with(gateway, UNKNOWN), 503);
+        assert_eq!(with(gateway, "no token"), 401);
     }
 }

@@ -1,8 +1,11 @@
 //! Gateways that share their tokens, with a store in memory that tells its changes when the test says so.
 
 use super::*;
+use crate::oauth2_server::OAuth2Server;
 use crate::oauth2_server::records::{Bounds, Granted, Owner, Token};
 use std::collections::HashMap;
+use weir_plugin::{Exchange, Filter, Plugin};
+use weir_plugins_testkit::{build_with, exchange, prepare, word};
 
 /// What a commit has changed.
 type Told = Vec<(String, Option<SharedRecord>)>;
@@ -20,11 +23,23 @@ struct FakeState {
     records: HashMap<String, SharedRecord>,
     commits: Vec<(u64, Told)>,
     reads: usize,
+    /// Commits are answered when the test says so.
+    is_slow: bool,
+    held: Vec<(SharedChange, Committed)>,
 }
 
 impl FakeStore {
     fn state(&self) -> std::sync::MutexGuard<'_, FakeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the commits that are held, in their order.
+    fn answer_held(&self) {
+        self.state().is_slow = false;
+        let held = std::mem::take(&mut self.state().held);
+        for (change, then) in held {
+            self.commit(change, then);
+        }
     }
 
     /// Tells a gateway all that was committed after a revision.
@@ -51,6 +66,9 @@ impl SharedStore for FakeStore {
         let mut state = self.state();
         if state.is_away {
             return then(Err(StoreAway));
+        }
+        if state.is_slow {
+            return state.held.push((change, then));
         }
         let mut expected = change.expected.iter();
         if !expected.all(|(name, value)| state.records.get(name).map(|it| &it.value) == value.as_ref()) {
@@ -203,4 +221,129 @@ fn the_store_is_bounded_too() {
     }
     assert_eq!((store.state().records.len(), one.0.len()), (3, 3));
     assert!(one.0.find(&hash("9"), 99).is_some() && one.0.find(&hash("6"), 99).is_none());
+}
+
+/// All that are under way at once see the same records.
+#[test]
+fn what_many_commits_at_once_leave_over_goes_with_the_next() {
+    let store = Arc::new(FakeStore::default());
+    let bounds = Bounds {
+        of_client: 3,
+        of_all: 10,
+    };
+    let one = gateway(&store, bounds);
+    for number in 0..3_u64 {
+        assert_eq!(settled(&one, put(&number.to_string(), number)), Some(Ok(true)));
+    }
+    store.state().is_slow = true;
+    for number in 3..11_u64 {
+        assert_eq!(settled(&one, put(&number.to_string(), number)), None);
+    }
+    store.answer_held();
+    assert_eq!(one.0.len(), 10, "all have made room with the same one");
+    assert_eq!(settled(&one, put("11", 11)), Some(Ok(true)));
+    assert_eq!((store.state().records.len(), one.0.len()), (3, 3));
+    assert!(one.0.find(&hash("11"), 99).is_some() && one.0.find(&hash("8"), 99).is_none());
+}
+
+#[test]
+fn lists_tell_where_a_client_is() {
+    let store = Arc::new(FakeStore::default());
+    let one = gateway(&store, Bounds::default());
+    let mut change = put("a", 1);
+    if let Record::Token(token) = &mut change.puts[0].record {
+        token.owner.area = "kong my team".into();
+    }
+    assert_eq!(settled(&one, change), Some(Ok(true)));
+    let told = &one.list(9)[0].1;
+    assert_eq!(
+        (&told["dialect"], &told["workspace"]),
+        (&json!("kong"), &json!("my team"))
+    );
+}
+
+/// An instance over a store, with a client that has two tokens of an administrator: one of them can be refreshed.
+fn instance(store: &Arc<FakeStore>) -> (Arc<dyn Filter>, Arc<dyn SharedRecords>) {
+    let plugin = OAuth2Server::default();
+    let records = plugin.shared_records().expect("it shares");
+    records.share(Arc::clone(store) as Arc<dyn SharedStore>);
+    let config = json!({"grants": ["client-credentials"], "all_services": true});
+    let credential = json!({
+        "client_id": "c",
+        "client_secret": "s",
+        "redirect_uris": ["http://c.test/"],
+        "tokens": [
+            {"access_token_sha256": name(&hash("lasting"))},
+            {"access_token_sha256": name(&hash("written")), "refresh_token_sha256": name(&hash("next"))},
+        ],
+    });
+    let filter = build_with(&plugin, &config, &[("alice", None, credential)]).expect("good");
+    (filter, records)
+}
+
+/// A call with this `Authorization`.
+fn call(authorization: &str) -> Exchange {
+    let mut made = exchange();
+    prepare(&mut made, "GET /", &[("authorization", authorization)]);
+    made
+}
+
+#[test]
+fn only_what_may_be_a_token_is_looked_for() {
+    let store = Arc::new(FakeStore::default());
+    store.state().is_away = true;
+    let (filter, _) = instance(&store);
+    for other in [
+        "Basic YTpi",
+        "Bearer a.b.c",
+        "key",
+        "Bearer 0123456789abcdefghijABCDEFGHIJ-",
+    ] {
+        assert_eq!(word(&filter.on_request(&mut call(other))), "reply 401", "{other}");
+    }
+    assert_eq!(word(&filter.on_request(&mut call("Bearer lasting"))), "continue");
+    assert_eq!(store.state().reads, 0);
+    let mut made = call("Bearer 0123456789abcdefghijABCDEFGHIJKL");
+    assert_eq!(word(&filter.on_request(&mut made)), "wait");
+    let answer = word(&filter.on_request(&mut made));
+    assert!(answer.ends_with(" 503"), "{answer}");
+    assert_eq!(store.state().reads, 1);
+}
+
+/// Before the store has told what is there, nobody knows what other gateways have refreshed.
+#[test]
+fn refreshed_tokens_are_not_judged_before_the_store_has_told() {
+    let store = Arc::new(FakeStore::default());
+    let (filter, records) = instance(&store);
+    let refresh = || {
+        let mut made = exchange();
+        let line =
+            "POST /oauth2/token?grant_type=refresh_token&refresh_token=unknown&client_id=c&client_secret=s";
+        prepare(&mut made, line, &[]);
+        made.request.is_tls = true;
+        made
+    };
+    for mut made in [call("Bearer written"), refresh()] {
+        assert_eq!(word(&filter.on_request(&mut made)), "wait");
+        let answer = word(&filter.on_request(&mut made));
+        assert!(answer.ends_with(" 503"), "{answer}");
+    }
+    let (mut access, mut unknown) = (call("Bearer written"), refresh());
+    for made in [&mut access, &mut unknown] {
+        assert_eq!(word(&filter.on_request(made)), "wait");
+    }
+    records.apply(1, Vec::new());
+    assert_eq!(word(&filter.on_request(&mut access)), "continue");
+    assert_eq!(word(&filter.on_request(&mut unknown)), "reply 400");
+    assert_eq!(word(&filter.on_request(&mut call("Bearer written"))), "continue");
+    let owner = Owner {
+        area: "native".into(),
+        client: "c".into(),
+    };
+    let refreshed = SharedRecord {
+        value: stored(&Record::Refreshed { owner }, 1),
+        ends_ms: None,
+    };
+    records.apply(2, vec![(name(&hash("written")), Some(refreshed))]);
+    assert_eq!(word(&filter.on_request(&mut call("Bearer written"))), "reply 401");
 }

@@ -233,13 +233,16 @@ async fn tokens_of_another_workspace_are_out_of_reach() {
     let admin = Admin::open(Arc::new(MemoryStore::new()), options)
         .await
         .expect("opened");
-    let client = json!({"name": "app", "redirect_uris": ["http://a.test/"]});
+    let client = |name: &str| json!({"name": name, "client_id": name, "client_secret": "s", "redirect_uris": ["http://a.test/"]});
     for (line, body) in [
         ("POST /workspaces".to_owned(), json!({"name": "team"})),
         ("PUT /consumers/ann".to_owned(), json!({})),
-        (format!("PUT /consumers/ann/oauth2/{CLIENT}"), client.clone()),
+        (format!("PUT /consumers/ann/oauth2/{CLIENT}"), client("one")),
         ("PUT /team/consumers/bob".to_owned(), json!({})),
-        (format!("PUT /team/consumers/bob/oauth2/{CLIENT}"), client),
+        (
+            format!("PUT /team/consumers/bob/oauth2/{CLIENT}"),
+            client("other"),
+        ),
     ] {
         let (status, text) = call(&admin, None, &line, &body).await;
         assert!(status < 300, "{line}: {status} {text}");
@@ -249,17 +252,17 @@ async fn tokens_of_another_workspace_are_out_of_reach() {
         ("/oauth2_tokens", &first, &second, Value::Null),
         ("/team/oauth2_tokens", &second, &first, json!("team")),
     ] {
-        let (_, text) = call(&admin, None, &format!("GET {path}"), &Value::Null).await;
+        let (_, text) = call(&admin, None, &format!("GET {path}"), &json!({})).await;
         let list: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(list["data"].as_array().map(Vec::len), Some(1), "{list}");
         assert_eq!(list["data"][0]["scope"], scope, "{list}");
         for (name, expected) in [(own, 200), (other, 404)] {
-            let (status, text) = call(&admin, None, &format!("GET {path}/{name}"), &Value::Null).await;
+            let (status, text) = call(&admin, None, &format!("GET {path}/{name}"), &json!({})).await;
             assert_eq!(status, expected, "{path}/{name}: {text}");
         }
-        call(&admin, None, &format!("DELETE {path}/{other}"), &Value::Null).await;
+        call(&admin, None, &format!("DELETE {path}/{other}"), &json!({})).await;
         assert!(issued.removed.lock().expect("whole").is_empty());
-        call(&admin, None, &format!("DELETE {path}/{own}"), &Value::Null).await;
+        call(&admin, None, &format!("DELETE {path}/{own}"), &json!({})).await;
         assert_eq!(
             std::mem::take(&mut *issued.removed.lock().expect("whole")),
             [own.clone()]

@@ -109,13 +109,14 @@ impl Plugin for ProxyCache {
         let config: Config = parse_config(config)?;
         let mut errors = ConfigErrors::default();
         errors.extend(faults(&config));
+        let name = Caches::name(context.dialect, &config.zone);
         let redis = config.redis.clone().and_then(|redis| {
             let prefix = redis.prefix.clone();
             let server = redis.compile(&["redis"], &mut errors)?;
-            Some(RedisStore::new(server, &prefix, &config.zone))
+            Some(RedisStore::new(server, &prefix, &name))
         });
         errors.done()?;
-        let zone = self.zone(&Caches::name(context.dialect, &config.zone), &config);
+        let zone = self.zone(&name, &config);
         if let Some(purged_as) = &config.purged_as {
             self.caches.note(context.dialect, purged_as, &zone);
         }
@@ -153,6 +154,14 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
     }
     if config.redis.is_some() && config.disk.is_some() {
         fault(root().field("disk"), "expected no disk beside a Redis");
+    }
+    // It is in the names of keys there, in which braces tell a cluster where a key stands.
+    let is_visible = |byte: u8| byte.is_ascii_graphic() && !b"{}".contains(&byte);
+    if config.redis.is_some() && (config.zone.len() > 64 || !config.zone.bytes().all(is_visible)) {
+        fault(
+            root().field("zone"),
+            "expected at most 64 visible characters without braces",
+        );
     }
     if config.redis.is_some() && config.purged_as.is_some() {
         fault(

@@ -2,6 +2,9 @@
 //!
 //! In memory stand only marks of what is not kept, and responses for calls that wait for another call of this gateway. A
 //! Redis that is away answers nothing: calls then go to the service, and nothing is kept.
+//!
+//! A call that fetches a response may do so while another gateway forgets it. So forgetting leaves a mark in the Redis,
+//! and a response is kept only if the mark is still the one that was there before it was fetched.
 
 use super::disk_codec;
 use super::entry::{Entry, Freshness, Key, Slot};
@@ -13,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use weir_plugin::{
     Exchange, Headers, Outcome, RedisCall, RedisCommand, RedisPublisher, RedisScript, RedisServer,
 };
+use weir_plugins_shared::random::{self, system_random};
 use weir_plugins_shared::redis::script;
 
 /// Memory of an instance with a Redis. A body may have a thirty-second part of it.
@@ -21,24 +25,40 @@ pub(super) const MEMORY_BYTES: usize = 16 << 20;
 const MAX_VALUE: usize = 1_000_000;
 /// How long a response is kept at least that the service can be asked about.
 const LEAST_MS: u64 = 60_000;
+/// How long the mark of a forgotten response stays: longer than a fetch takes, and keeping waits for the Redis.
+const MARK_MS: u64 = 300_000;
 
-/// Gives what stands under a key.
-static GET: LazyLock<RedisScript> = LazyLock::new(|| script("return {redis.call('GET', KEYS[1])}"));
-/// Keeps a value under a key for so many milliseconds.
-static SET: LazyLock<RedisScript> =
-    LazyLock::new(|| script("redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {}"));
-/// Keeps the list of headers by which responses differ under the first key, and one of them under the second. The list
-/// stays as long as the response that stays longest.
+/// Gives the mark under the second key, and what stands under the first.
+static GET: LazyLock<RedisScript> =
+    LazyLock::new(|| script("return {redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[1])}"));
+/// Keeps a value under a key for so many milliseconds, if the mark under the second key is still this one.
+static SET: LazyLock<RedisScript> = LazyLock::new(|| {
+    script(
+        "if (redis.call('GET', KEYS[2]) or '') ~= ARGV[3] then return {} end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return {}",
+    )
+});
+/// Keeps the list of headers by which responses differ under the first key, and one of them under the second, if the
+/// mark under the third is still this one. The list stays as long as the response that stays longest.
 static SET_VARIANT: LazyLock<RedisScript> = LazyLock::new(|| {
     script(
-        "local left = redis.call('PTTL', KEYS[1])
+        "if (redis.call('GET', KEYS[3]) or '') ~= ARGV[4] then return {} end
+local left = redis.call('PTTL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(left, tonumber(ARGV[3])))
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return {}",
     )
 });
-/// Forgets a key. Answers with the number of those that there were.
-static FORGET: LazyLock<RedisScript> = LazyLock::new(|| script("return {redis.call('DEL', KEYS[1])}"));
+/// Forgets a key, and leaves a new mark under the second. Answers with the number of those that there were. Forgetting
+/// comes first: a Redis without memory left forgets, but takes nothing new.
+static FORGET: LazyLock<RedisScript> = LazyLock::new(|| {
+    script(
+        "local count = redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return {count}",
+    )
+});
 
 /// Responses in a Redis.
 pub(super) struct RedisStore {
@@ -55,6 +75,8 @@ pub(super) struct Location {
     outlet: Rc<dyn RedisPublisher>,
     base: Key,
     variants: Option<Variants>,
+    /// The mark before the fetch.
+    mark: Vec<u8>,
 }
 
 /// What came of looking for a response.
@@ -71,6 +93,8 @@ pub(super) enum Lookup {
 struct Asked {
     place: Key,
     variants: Option<Variants>,
+    /// The mark that the first answer gave.
+    mark: Option<Vec<u8>>,
 }
 
 /// That the Redis is to forget a key, or was asked to.
@@ -80,6 +104,7 @@ pub(super) enum Forgetting {
 }
 
 impl RedisStore {
+    /// `zone`: the name of the zone among those of all dialects.
     pub(super) fn new(server: RedisServer, prefix: &str, zone: &str) -> Self {
         Self {
             server: Arc::new(server),
@@ -90,16 +115,27 @@ impl RedisStore {
     /// Looks for the response to a call. Called again after each wait.
     pub(super) fn look(&self, exchange: &mut Exchange, key: &Key, now_ms: u64, here: &Here<'_>) -> Lookup {
         let Some(asked) = exchange.filter_state.take::<_, Asked>(self) else {
-            return self.ask(exchange, key, *key, None);
+            let first = Asked {
+                place: *key,
+                variants: None,
+                mark: None,
+            };
+            return self.ask(exchange, key, first);
         };
         let Some(answer) = exchange.redis.take().flatten() else {
             return Lookup::Away;
         };
-        let found = answer.texts.first().and_then(|text| disk_codec::read(text));
+        let mark = asked.mark.or_else(|| answer.texts.first().cloned());
+        let found = answer.texts.get(1).and_then(|text| disk_codec::read(text));
         let look = match found {
             Some(Slot::Vary { names, salt, .. }) if asked.variants.is_none() => {
                 let place = variant_key(key, &names, salt, &exchange.request.headers);
-                return self.ask(exchange, key, place, Some((names, salt)));
+                let second = Asked {
+                    place,
+                    variants: Some((names, salt)),
+                    mark,
+                };
+                return self.ask(exchange, key, second);
             }
             Some(Slot::Response { entry, .. }) => {
                 let freshness = entry.times.freshness(now_ms);
@@ -111,16 +147,18 @@ impl RedisStore {
             outlet: answer.outlet,
             base: *key,
             variants: asked.variants,
+            mark: mark.unwrap_or_default(),
         };
         Lookup::Known(look, location)
     }
 
-    fn ask(&self, exchange: &mut Exchange, base: &Key, place: Key, variants: Option<Variants>) -> Lookup {
+    fn ask(&self, exchange: &mut Exchange, base: &Key, asked: Asked) -> Lookup {
         let mut call = self.call(&GET);
-        self.put_key(&mut call, base, variants.as_ref().map(|_| &place));
+        self.put_key(&mut call, base, asked.variants.as_ref().map(|_| &asked.place));
+        self.put_mark_key(&mut call, base);
         call.gives_texts = true;
         call.is_repeatable = true;
-        exchange.filter_state.put(self, Asked { place, variants });
+        exchange.filter_state.put(self, asked);
         Lookup::Wait(run(call))
     }
 
@@ -155,9 +193,11 @@ impl RedisStore {
         let mut call = self.call(&SET_VARIANT);
         self.put_key(&mut call, &location.base, None);
         self.put_key(&mut call, &location.base, Some(&place));
+        self.put_mark_key(&mut call, &location.base);
         call.argument(&[&list]);
         call.argument(&[&value]);
         call.number(life);
+        call.argument(&[&location.mark]);
         location.outlet.post(call);
     }
 
@@ -173,8 +213,10 @@ impl RedisStore {
     fn set(&self, location: &Location, variant: Option<&Key>, value: &[u8], life_ms: u64) {
         let mut call = self.call(&SET);
         self.put_key(&mut call, &location.base, variant);
+        self.put_mark_key(&mut call, &location.base);
         call.argument(&[value]);
         call.number(life_ms);
+        call.argument(&[&location.mark]);
         location.outlet.post(call);
     }
 
@@ -191,12 +233,21 @@ impl RedisStore {
     fn forget_call(&self, key: &Key) -> RedisCall {
         let mut call = self.call(&FORGET);
         self.put_key(&mut call, key, None);
+        self.put_mark_key(&mut call, key);
+        call.argument(&[&random::bytes::<16>(system_random)]);
+        call.number(MARK_MS);
         call.is_repeatable = true;
         call
     }
 
     fn call(&self, script: &'static RedisScript) -> RedisCall {
         RedisCall::new(&self.server, script)
+    }
+
+    /// Where the mark of a forgotten response stands.
+    fn put_mark_key(&self, call: &mut RedisCall, base: &Key) {
+        let base = HEXLOWER.encode(base);
+        call.key(&[&self.prefix, b"{", base.as_bytes(), b"}:forgotten"]);
     }
 
     /// All keys of one response have one hash tag, so that they stand on one node of a cluster.
@@ -261,4 +312,89 @@ fn life_ms(entry: &Entry) -> u64 {
 
 fn run(call: RedisCall) -> Outcome {
     Outcome::Redis(Box::new(RedisCommand::Run(call)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Times;
+    use super::*;
+    use std::cell::RefCell;
+    use weir_plugin::{RedisAnswer, RedisPublisher};
+    use weir_plugins_shared::config_checks::ConfigErrors;
+    use weir_plugins_shared::redis::Redis;
+    use weir_plugins_testkit::*;
+
+    #[derive(Default)]
+    struct Outlet(RefCell<Vec<RedisCall>>);
+
+    impl RedisPublisher for Outlet {
+        fn post(&self, call: RedisCall) {
+            self.0.borrow_mut().push(call);
+        }
+    }
+
+    fn store() -> RedisStore {
+        let redis: Redis =
+            serde_json::from_value(serde_json::json!({"host": "127.0.0.1"})).expect("a configuration");
+        let server = redis
+            .compile(&[], &mut ConfigErrors::default())
+            .expect("a server");
+        RedisStore::new(server, "weir", "native/default")
+    }
+
+    fn keys(call: &RedisCall) -> Vec<Vec<u8>> {
+        call.parts().take(call.key_count()).map(<[u8]>::to_vec).collect()
+    }
+
+    /// The defect: what was fetched before another gateway forgot it was kept afterwards.
+    #[test]
+    fn what_is_kept_names_the_mark_before_its_fetch() {
+        let (store, zone, outlet) = (store(), Zone::new(1 << 20, None), Rc::new(Outlet::default()));
+        let here = Here {
+            zone: &zone,
+            waited_ms: None,
+        };
+        let (key, mut exchange) = ([7; 32], exchange());
+        let first = store.look(&mut exchange, &key, 1_000, &here);
+        assert!(matches!(first, Lookup::Wait(_)));
+        exchange.redis = Some(Some(RedisAnswer {
+            numbers: Vec::new(),
+            texts: vec![b"mark".to_vec()],
+            outlet: outlet.clone(),
+        }));
+        let Lookup::Known(_, location) = store.look(&mut exchange, &key, 1_000, &here) else {
+            panic!("the Redis has answered");
+        };
+        let entry = Entry {
+            status: 200,
+            headers: Arc::default(),
+            body: b"body".as_slice().into(),
+            times: Times {
+                stored: 1_000,
+                fresh: 2_000,
+                keep: 2_000,
+                ..Times::default()
+            },
+        };
+        store.keep(&location, &[], &Headers::default(), &entry, &zone);
+        store.keep(
+            &location,
+            &["accept".to_owned()],
+            &Headers::default(),
+            &entry,
+            &zone,
+        );
+        store.renew(&location, &key, &entry);
+        let marks: Vec<RedisCall> = (0..2).map(|_| store.forget_call(&key)).collect();
+        let mark_key = format!("weir:cache:native/default:{{{}}}:forgotten", "07".repeat(32)).into_bytes();
+        let posts = outlet.0.borrow();
+        assert_eq!(posts.len(), 3);
+        for call in posts.iter() {
+            assert_eq!(call.parts().last(), Some(&b"mark"[..]));
+            assert_eq!(keys(call).last(), Some(&mark_key));
+        }
+        let [one, other] = [&marks[0], &marks[1]].map(|call| call.parts().nth(2).map(<[u8]>::to_vec));
+        assert!(one.is_some() && one != other, "each mark is new");
+        assert!(marks.iter().all(|call| keys(call).last() == Some(&mark_key)));
+    }
 }

@@ -452,7 +452,9 @@ pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> M
                 return Ok(Value::Null);
             }
             let count = count.max(1.0) as usize;
-            budget.spend(text.len().saturating_mul(count) / 64)?;
+            let bytes = text.len().saturating_mul(count);
+            budget.spend(bytes / 64)?;
+            budget.hold(bytes)?;
             Ok(Value::text(text.repeat(count)))
         }
         ('/', Value::Text(_), Value::Text(_)) => texts::of_one(budget, "split", left, right),

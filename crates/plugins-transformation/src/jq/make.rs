@@ -49,6 +49,7 @@ impl<'p> Machine<'p> {
     ) -> Result<Vec<String>, Stop> {
         let program = match part {
             TextPart::Plain(plain) => {
+                self.budget.hold(texts.len().saturating_mul(plain.len()))?;
                 return Ok(texts.into_iter().map(|text| text + plain).collect());
             }
             TextPart::Program(program) => program,
@@ -58,6 +59,7 @@ impl<'p> Machine<'p> {
             let shown = texts::format(&self.budget, format, &value)?;
             for text in &texts {
                 self.spend(1 + (text.len() + shown.len()) / 64)?;
+                self.budget.hold(32 + text.len() + shown.len())?;
                 longer.push(format!("{text}{shown}"));
             }
         }
@@ -142,7 +144,9 @@ impl<'p> Machine<'p> {
                             "//=" => Ok(operand.clone()),
                             sign => {
                                 let sign = sign.chars().next().unwrap_or('+');
-                                arithmetic(&self.budget, sign, &old, &operand)
+                                let new = arithmetic(&self.budget, sign, &old, &operand)?;
+                                self.budget.hold(new.bytes())?;
+                                Ok(new)
                             }
                         })?;
                     }

@@ -1,6 +1,8 @@
 //! Programs with what jq makes of them, programs that would not end, and bodies on their way.
 
-use super::budget::Budget;
+use super::budget::{Budget, Stop};
+use super::builtin::arithmetic;
+use super::value::Value;
 use super::{Failure, Jq, Output, Program, check, definitions, fault};
 use serde_json::json;
 use weir_plugin::Outcome;
@@ -350,6 +352,11 @@ fn programs_that_would_not_end_do() {
     // Searches in texts and lists that match nearly everywhere, and values whose parts are large.
     let numbers = format!("{{\"a\":[{0}1],\"b\":[{0}2]}}", "1,".repeat(20_000));
     let letters = format!("\"{}\"", "a".repeat(300_000));
+    let parts = format!(
+        "{{\"a\":\"{}\",\"b\":\"{}\"}}",
+        "a".repeat(60_000),
+        "a".repeat(30_000)
+    );
     for (program, input) in [
         (".a[.b[10000:]]", &numbers),
         (". as {$a, $b} | $a | indices($b[10000:])", &numbers),
@@ -358,6 +365,15 @@ fn programs_that_would_not_end_do() {
         ("[range(100000) as $i | .[$i:$i + 1]] | length", &letters),
         ("[range(400) as $i | . + \"\\($i)\"] | length", &letters),
         (".[5e8] = 1", &"null".to_owned()),
+        // A search that looks to the end of the text for each match.
+        (
+            "[match(\"a[^b]*b|a\"; \"g\")] | length",
+            &format!("\"{}\"", "a".repeat(10_000)),
+        ),
+        // Each match of a long part is compared with all of it.
+        (". as {$a, $b} | $a | indices($b)", &parts),
+        (". as {$a, $b} | $a | index($b)", &parts),
+        (". as {$a, $b} | $a | rindex($b)", &parts),
     ] {
         assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
     }
@@ -401,9 +417,50 @@ fn simple_programs_take_large_bodies() {
 }
 
 #[test]
+fn plain_text_is_replaced_in_large_texts() {
+    let text = format!("\"{}\"", "a text of words,".repeat(5_000));
+    let length = (80_000 - 5_000).to_string();
+    assert_eq!(made("gsub(\",\"; \"\") | length", &text), Ok(length));
+}
+
+#[test]
 fn memory_is_bounded() {
     let budget = Budget::new(10, 100);
     assert!(budget.hold(60).is_ok() && budget.hold(41).is_err() && budget.hold(1).is_err());
+}
+
+/// The defect: a text was held only after it was made, so that for a moment it could take many times the memory. What
+/// these programs make is dropped before it would be held.
+#[test]
+fn memory_is_held_before_texts_are_made() {
+    let names = format!("\"{}\",", "a".repeat(1_000)).repeat(500);
+    let body = format!(
+        "{{\"a\":[{0}1],\"b\":[{0}2],\"s\":\"{1}\",\"n\":100,\"nulls\":[{2}{{}}]}}",
+        names,
+        "a".repeat(1_000_000),
+        "null,".repeat(100),
+    );
+    for program in [
+        "first(\"\\(.a[:200][])\\(.b[:200][])\") | length",
+        ".s as $s | try (.nulls | join($s)) catch 1",
+        ".n as $n | .a[:-1] | .[] *= $n | length",
+        ".s as $s | .a[:100] | .[] += $s | length",
+    ] {
+        assert_eq!(fault(program), None, "{program}");
+        assert_eq!(made(program, &body), Err(Failure::TooMuch), "{program}");
+    }
+    let small = "{\"a\":[\"x\"],\"b\":[1,2],\"s\":\", \",\"n\":2}";
+    let program = "[\"\\(.a[])-\\(.b[])\", .s * .n, (.s as $s | .b | join($s))]";
+    assert_eq!(
+        made(program, small).as_deref(),
+        Ok("[\"x-1\",\"x-2\",\", , \",\"1, 2\"]")
+    );
+    let (text, count) = (Value::text("a".repeat(100)), Value::count(100));
+    let budget = Budget::new(1_000_000, 5_000);
+    assert!(matches!(
+        arithmetic(&budget, '*', &text, &count),
+        Err(Stop::Exhausted)
+    ));
 }
 
 #[test]

@@ -18,7 +18,7 @@ const REGEX_STEPS: usize = 500;
 /// How many of them a run keeps.
 const MAX_PATTERNS: usize = 16;
 /// Bytes that a search for a further match may go through for one step.
-const SEARCHED_PER_STEP: usize = 1024;
+const SEARCHED_PER_STEP: usize = 64;
 
 fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Arc<str>, Stop> {
     match value {
@@ -175,12 +175,14 @@ fn join(budget: &Budget, items: &[Value], between: &str) -> Made {
     let mut joined = String::new();
     for (place, item) in items.iter().enumerate() {
         if place > 0 {
+            budget.hold(between.len())?;
             joined.push_str(between);
         }
         match item {
             Value::Null => {}
             Value::Text(_) | Value::Number(_) | Value::Bool(_) => {
                 budget.spend(item.size())?;
+                budget.hold(item.bytes())?;
                 joined.push_str(&item.shown());
             }
             other => {
@@ -205,13 +207,15 @@ fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Sto
         (Value::Text(text), Value::Text(part)) if !part.is_empty() => {
             budget.spend(text.len() / 8)?;
             let (mut places, mut from, mut characters) = (Vec::new(), 0, 0);
-            while let Some(at) = text[from..].find(&**part) {
+            let searcher = memchr::memmem::Finder::new(part.as_bytes());
+            while let Some(at) = searcher.find(&text.as_bytes()[from..]) {
                 characters += text[from..from + at].chars().count();
                 places.push(characters);
                 let step = text[from + at..].chars().next().map_or(1, char::len_utf8);
                 from += at + step;
                 characters += 1;
-                budget.spend(1)?;
+                // Each match is compared with the whole part.
+                budget.spend(1 + part.len() / 16)?;
             }
             Ok(places)
         }
@@ -253,6 +257,8 @@ pub struct Pattern {
     regex: Regex,
     is_global: bool,
     skips_empty: bool,
+    /// It has no signs that stand for anything else, so no search goes far beyond what it finds.
+    is_literal: bool,
 }
 
 /// The regular expressions of a run: a program uses the same one for many texts.
@@ -311,6 +317,7 @@ fn compile(budget: &Budget, pattern: &str, flags: &str) -> Result<Pattern, Stop>
             regex,
             is_global: has('g'),
             skips_empty: has('n'),
+            is_literal: regex::escape(pattern) == pattern,
         }),
         Err(_) => fail(format!(
             "{} (at offset 0) is not a valid regex",
@@ -319,8 +326,8 @@ fn compile(budget: &Budget, pattern: &str, flags: &str) -> Result<Pattern, Stop>
     }
 }
 
-/// What an expression finds in a text. Each search may go through all that is left of it, and is paid for so: otherwise
-/// a text of many matches would take time by the square of its length.
+/// What an expression finds in a text. Each search may go through all that is left of it, unless the expression is plain
+/// text, and is paid for so: otherwise a text of many matches would take time by the square of its length.
 fn each_match<'t>(
     budget: &Budget,
     input: &'t str,
@@ -330,8 +337,12 @@ fn each_match<'t>(
     budget.spend(input.len() / 4)?;
     let mut at = 0;
     for found in pattern.regex.captures_iter(input) {
-        budget.spend(4 * found.len() + (input.len() - at) / SEARCHED_PER_STEP)?;
         let Some(whole) = found.get(0) else { continue };
+        let searched = match pattern.is_literal {
+            true => whole.end() - at,
+            false => input.len() - at,
+        };
+        budget.spend(4 * found.len() + searched / SEARCHED_PER_STEP)?;
         at = whole.end();
         if pattern.skips_empty && whole.is_empty() {
             continue;
@@ -428,6 +439,7 @@ pub fn split(budget: &Budget, value: &Value, pattern: &Pattern) -> Made {
         regex: pattern.regex.clone(),
         is_global: true,
         skips_empty: false,
+        is_literal: pattern.is_literal,
     };
     let (mut parts, mut from) = (Vec::new(), 0);
     budget.hold(input.len())?;

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Entities are measured and never expanded, and nothing is fetched. One that stands for elements cannot be used, and
-//! attributes have no default values: what they add to a document is not counted. Security: bodies of types that are in neither list
-//! are refused; those in `allowed_types` are not looked at.
+//! attributes have no default values: what they add to a document is not counted. For the same reason a document type
+//! has no part in another document (`SYSTEM`, `PUBLIC`). Security: bodies of types that are in neither list are refused;
+//! those in `allowed_types` are not looked at.
 
 mod scan;
 

@@ -57,8 +57,9 @@ fn gateways_share_responses() {
         );
     }
     // It ends in the Redis, too.
-    let keys = redis.ask("KEYS weir:cache:default:*");
-    let key = keys.lines().nth(2).expect("a key");
+    fill(&gateways[0], "/a", "");
+    let keys = redis.ask("KEYS weir:cache:native/default:*");
+    let key = keys.lines().find(|line| line.ends_with('}')).expect("a key");
     let left: u64 = redis
         .ask(&format!("TTL {key}"))
         .trim()
@@ -66,6 +67,34 @@ fn gateways_share_responses() {
         .parse()
         .expect("a number");
     assert!((1..=300).contains(&left), "{left}");
+}
+
+/// The defect: what one gateway fetched while another one forgot it was kept afterwards.
+#[test]
+fn what_is_forgotten_during_a_fetch_is_not_kept() {
+    if !is_installed() {
+        return;
+    }
+    for headers in ["", "Vary: Accept-Language\r\n"] {
+        let redis = Redis::start(&[]);
+        let upstream = Upstream::start(headers);
+        let document = native(&upstream, &cache(redis.port, "purge: true"));
+        let gateways = [Gateway::start(&document), Gateway::start(&document)];
+        upstream.hold(true);
+        std::thread::scope(|scope| {
+            let fetch = scope.spawn(|| word(&gateways[1], "GET", "/", ""));
+            let calls = &upstream.calls;
+            until("the fetch is under way", || calls.load(Ordering::SeqCst) == 1);
+            assert_eq!(send(&gateways[0].address, "PURGE", "/", "").0, 404);
+            upstream.hold(false);
+            assert_eq!(fetch.join().expect("an answer"), "miss");
+        });
+        // It would be written after the answer.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        assert_eq!(word(&gateways[0], "GET", "/", ""), "miss");
+        fill(&gateways[0], "/", "");
+        assert_eq!(word(&gateways[1], "GET", "/", ""), "hit");
+    }
 }
 
 #[test]

@@ -10,7 +10,8 @@ use super::*;
 use serde_json::json;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use weir_plugin::{Exchange, Outcome, Suspend};
+use weir_model::DialectName;
+use weir_plugin::{Exchange, Outcome, RedisCommand, Suspend};
 use weir_plugins_testkit::*;
 
 type Cache = Arc<dyn Filter>;
@@ -332,4 +333,43 @@ fn configurations_are_checked() {
     ] {
         assert_eq!(refused_at(&ProxyCache::default(), &config), places, "{config}");
     }
+}
+
+/// The defects: braces in a zone's name broke keys in a cluster, and zones of two dialects were one.
+#[test]
+fn zones_in_a_redis_have_plain_names() {
+    let fault = |zone: &str, redis: bool| {
+        let mut config = json!({"zone": zone});
+        if redis {
+            config["redis"] = json!({"host": "127.0.0.1"});
+        }
+        let told = build(&ProxyCache::default(), &config).err()?;
+        told.first().map(|fault| fault.message.clone())
+    };
+    let long = "z".repeat(65);
+    for zone in ["{a}", "a}", "a b", "é", &long] {
+        let told = fault(zone, true);
+        let wanted = "expected at most 64 visible characters without braces";
+        assert_eq!(told.as_deref(), Some(wanted), "{zone}");
+        assert_eq!(fault(zone, false), None, "{zone}");
+    }
+    assert_eq!(fault("a/b:c", true), None);
+}
+
+#[test]
+fn dialects_have_keys_of_their_own_in_a_redis() {
+    let keys = ["native", "kong"].map(|dialect| {
+        let config = json!({"redis": {"host": "127.0.0.1"}});
+        let cache = build_in(DialectName::new(dialect), &ProxyCache::default(), &config, &[]).expect("valid");
+        let Outcome::Redis(command) = cache.on_request(&mut exchange()) else {
+            panic!("the Redis is asked first");
+        };
+        let RedisCommand::Run(call) = *command else {
+            panic!("a script is run");
+        };
+        let key = call.parts().next().map(<[u8]>::to_vec).expect("a key");
+        String::from_utf8(key).expect("text")
+    });
+    assert!(keys[0].starts_with("weir:cache:native/default:{"), "{}", keys[0]);
+    assert!(keys[1].starts_with("weir:cache:kong/default:{"), "{}", keys[1]);
 }

@@ -119,7 +119,9 @@ async fn a_suspension_is_not_undone_by_a_change_that_was_under_way() {
         let ann = portal.join("ann").await;
         let id = portal.get("/me", &ann).await.text("id");
         let address = json!({ "mail": "ann@example.com" });
+        let before = portal.count();
         portal.post("/reset", "", address).await.expect(202);
+        portal.until_mailed(before + 1).await;
         let reset = json!({ "token": portal.secret("ann@example.com"), "password": "another horse" });
         let call = async {
             match is_reset {

@@ -251,16 +251,17 @@ async fn whole(
     }
 }
 
-/// A connection that goes on from call to call, for calls that may be made twice.
+/// A connection that goes on from call to call.
 #[derive(Default)]
 pub struct KeptConnection(Option<Sender>);
 
 impl KeptConnection {
-    /// Makes a call, and reads the whole answer. A connection that has ended meanwhile is replaced.
+    /// Makes a call, and reads the whole answer. A connection that is known to have ended is replaced. What was sent is not
+    /// sent again.
     ///
     /// # Errors
-    /// As for [`Call::make`].
-    pub async fn make(&mut self, call: Call) -> Result<(StatusCode, Bytes), HttpError> {
+    /// As for [`Call::make`], and when the connection ends only then.
+    pub async fn make_once(&mut self, call: Call) -> Result<(StatusCode, Bytes), HttpError> {
         let (host, timeout, max_body) = (host_of(&call.url)?, call.timeout, call.max_body);
         let made = tokio::time::timeout(timeout, self.send(call, &host)).await;
         let answer = made.unwrap_or_else(|_| Err(HttpError::Late(host.clone())))?;
@@ -273,8 +274,8 @@ impl KeptConnection {
     async fn send(&mut self, call: Call, host: &str) -> Result<(Sender, Response<Incoming>), HttpError> {
         if let Some(mut kept) = self.0.take()
             && kept.ready().await.is_ok()
-            && let Ok(answer) = call.clone().send_over(&mut kept, host).await
         {
+            let answer = call.send_over(&mut kept, host).await?;
             return Ok((kept, answer));
         }
         let mut sender = call.connect(host).await?;

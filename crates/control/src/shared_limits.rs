@@ -6,9 +6,11 @@ use aws_lc_rs::rand;
 use hyper::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weir_flow::rate_limit::across::{Count, CountExchange};
+use weir_flow::rate_limit::across::{Count, CountExchange, Settlement};
 use weir_plugin::{SharedCount, SharedCounts, system_clock};
 
 /// Between the end of a settlement and the next one.
@@ -23,6 +25,8 @@ const CUT_OFF: Duration = Duration::from_secs(2);
 const MAX_IN_A_ROW: usize = 64;
 /// Counts in one report at most.
 pub const MAX_COUNTS: usize = 20_000;
+/// Sets of environments whose gateways share limits at most.
+pub const MAX_EXCHANGES: usize = 64;
 
 /// With whom a gateway settles its counts.
 pub enum LimitTarget {
@@ -34,18 +38,56 @@ pub enum LimitTarget {
         url: String,
         /// The token for it.
         token: Option<String>,
+        /// The environments that the gateway serves.
+        environments: Vec<String>,
     },
     /// With none: it follows a store without a control plane.
     Nowhere,
 }
 
-/// What the gateways of this process have counted. Cheap to share.
+/// What gateways have counted, for each set of environments for itself: gateways share limits with those that serve the
+/// same environments. Cheap to share.
+#[derive(Debug, Clone, Default)]
+pub struct LimitExchanges(Arc<Mutex<BTreeMap<Vec<String>, LimitExchange>>>);
+
+impl LimitExchanges {
+    /// Where gateways of these environments settle; `None`: there are too many sets of environments.
+    #[must_use]
+    pub fn of(&self, mut environments: Vec<String>, now_ms: u64) -> Option<LimitExchange> {
+        environments.sort();
+        environments.dedup();
+        // Every change leaves it whole.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains_key(&environments) && known.len() >= MAX_EXCHANGES {
+            known.retain(|_, it| Arc::strong_count(&it.0) > 1 || !it.0.counts.is_idle(now_ms));
+            if known.len() >= MAX_EXCHANGES {
+                return None;
+            }
+        }
+        Some(known.entry(environments).or_default().clone())
+    }
+}
+
+/// What the gateways of the same environments have counted. Cheap to share.
 #[derive(Debug, Clone)]
-pub struct LimitExchange(Arc<CountExchange>);
+pub struct LimitExchange(Arc<Exchange>);
+
+#[derive(Debug)]
+struct Exchange {
+    counts: CountExchange,
+    /// It is in the log that there was no room.
+    has_told_full: AtomicBool,
+    /// It is in the log that a count was not credible.
+    has_told_not_credible: AtomicBool,
+}
 
 impl Default for LimitExchange {
     fn default() -> Self {
-        Self(Arc::new(CountExchange::new(random_number())))
+        Self(Arc::new(Exchange {
+            counts: CountExchange::new(random_number()),
+            has_told_full: AtomicBool::new(false),
+            has_told_not_credible: AtomicBool::new(false),
+        }))
     }
 }
 
@@ -64,7 +106,7 @@ fn random_number() -> u64 {
 pub struct LimitReport {
     /// Which run of the gateway says so: what an earlier one has counted stays.
     pub run: u64,
-    /// Whether these are the first counts of all of its windows. It then hears of each.
+    /// Whether these are counts of all of its windows, or the next of them. It then hears of each.
     #[serde(default)]
     pub all: bool,
     /// For each window: the name in 32 hexadecimal digits, when it ends, from when on it is worth nothing (milliseconds
@@ -99,8 +141,11 @@ impl LimitExchange {
             })
         });
         let counts: Option<Vec<Count>> = counts.collect();
-        let gateway = format!("{gateway} {}", report.run);
-        let settlement = self.0.settle(&gateway, report.all, &counts?, now_ms);
+        let settlement = self
+            .0
+            .counts
+            .settle((gateway, report.run), report.all, &counts?, now_ms);
+        self.tell_refused(gateway, &settlement);
         let others = settlement.others.into_iter();
         Some(LimitAnswer {
             exchange: settlement.exchange,
@@ -110,6 +155,25 @@ impl LimitExchange {
                 .collect(),
             has_more: settlement.has_more,
         })
+    }
+
+    /// Says in the log, once for each reason, that counts were not taken in.
+    fn tell_refused(&self, gateway: &str, settlement: &Settlement) {
+        let (full, wrong) = (settlement.without_room, settlement.not_credible);
+        if full > 0 && !self.0.has_told_full.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                gateway,
+                counts = full,
+                "there is no room for all counts of limits over all gateways: what is left out counts for each gateway"
+            );
+        }
+        if wrong > 0 && !self.0.has_told_not_credible.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                gateway,
+                counts = wrong,
+                "a gateway has reported counts of limits that are not credible: they are left out"
+            );
+        }
     }
 }
 
@@ -123,6 +187,7 @@ pub async fn settle_limits(name: String, target: LimitTarget, counts: Vec<Arc<dy
         connection: KeptConnection::default(),
         heard: None,
         waiting: Vec::new(),
+        is_waiting_of_all: false,
         has_all: false,
     };
     let mut has_warned = false;
@@ -155,6 +220,8 @@ struct Settler {
     heard: Option<(Instant, u64, u64)>,
     /// What is yet to be reported.
     waiting: Vec<SharedCount>,
+    /// That is the rest of a report of all windows.
+    is_waiting_of_all: bool,
     /// The control plane knows of all windows.
     has_all: bool,
 }
@@ -162,24 +229,7 @@ struct Settler {
 impl Settler {
     async fn settle(&mut self) {
         for _ in 0..MAX_IN_A_ROW {
-            let all = !self.has_all;
-            let now_ms = system_clock();
-            if all {
-                self.waiting.clear();
-            }
-            for counts in &self.counts {
-                self.waiting.extend(counts.report(all, now_ms));
-            }
-            self.has_all = true;
-            let rest = self.waiting.split_off(self.waiting.len().min(MAX_COUNTS));
-            let report = LimitReport {
-                run: self.run,
-                all,
-                counts: std::mem::replace(&mut self.waiting, rest)
-                    .iter()
-                    .map(|it| (format!("{:032x}", it.name), it.end_ms, it.until_ms, it.count))
-                    .collect(),
-            };
+            let report = self.next_report(system_clock());
             match self.say(&report).await {
                 Ok(answer) => {
                     let is_other = self
@@ -196,6 +246,29 @@ impl Settler {
         }
     }
 
+    fn next_report(&mut self, now_ms: u64) -> LimitReport {
+        let all = !self.has_all;
+        if all {
+            self.waiting.clear();
+        }
+        for counts in &self.counts {
+            self.waiting.extend(counts.report(all, now_ms));
+        }
+        self.has_all = true;
+        let rest = self.waiting.split_off(self.waiting.len().min(MAX_COUNTS));
+        let counts = std::mem::replace(&mut self.waiting, rest);
+        let is_of_all = all || self.is_waiting_of_all;
+        self.is_waiting_of_all = is_of_all && !self.waiting.is_empty();
+        LimitReport {
+            run: self.run,
+            all: is_of_all,
+            counts: counts
+                .iter()
+                .map(|it| (format!("{:032x}", it.name), it.end_ms, it.until_ms, it.count))
+                .collect(),
+        }
+    }
+
     async fn say(&mut self, report: &LimitReport) -> Result<LimitAnswer, String> {
         match &self.target {
             LimitTarget::Nowhere => Err("there is no control plane".to_owned()),
@@ -203,16 +276,23 @@ impl Settler {
                 let answer = exchange.settle(&self.name, report, system_clock());
                 answer.ok_or_else(|| "the report is not understood".to_owned())
             }
-            LimitTarget::Control { url, token } => {
+            LimitTarget::Control {
+                url,
+                token,
+                environments,
+            } => {
+                // Names of environments are letters, digits and hyphens.
                 let url = format!(
-                    "{}/api/v1/gateways/{}/limits",
+                    "{}/api/v1/gateways/{}/limits?environment={}",
                     url.trim_end_matches('/'),
-                    self.name
+                    self.name,
+                    environments.join(",")
                 );
                 let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
                 let mut call = Call::json(Method::POST, url, &body).token(token.as_deref());
                 call.timeout = TIMEOUT;
-                let answer = self.connection.make(call).await;
+                // News are told once. After a call without an answer everything is reported, and asked for, once more.
+                let answer = self.connection.make_once(call).await;
                 let (status, body) = answer.map_err(|error| error.to_string())?;
                 match status.is_success() {
                     true => serde_json::from_slice(&body).map_err(|error| error.to_string()),
@@ -280,5 +360,140 @@ mod tests {
             ..LimitReport::default()
         };
         assert_eq!(exchange.settle("a", &long, 1_000), None);
+    }
+
+    #[test]
+    fn gateways_of_other_environments_are_apart() {
+        let exchanges = LimitExchanges::default();
+        let names = |names: &str| names.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let report = LimitReport {
+            counts: vec![(format!("{:032x}", 7), 2_000, 2_000, 5)],
+            ..LimitReport::default()
+        };
+        for (gateway, environments, others) in [
+            ("a", "prod", 0),
+            ("b", "test", 0),
+            ("c", "test,prod", 0),
+            ("d", "prod,test,prod", 5),
+            ("e", "prod", 5),
+        ] {
+            let exchange = exchanges.of(names(environments), 1_000).expect("room");
+            let answer = exchange.settle(gateway, &report, 1_000).expect("understood");
+            assert_eq!(answer.others[0].2, others, "{gateway}");
+        }
+        // What is in use is not displaced; what is idle is.
+        let fill = |now_ms: u64| {
+            let made = (0..=MAX_EXCHANGES).filter_map(|it| exchanges.of(vec![it.to_string()], now_ms));
+            assert_eq!(made.count(), MAX_EXCHANGES + 1);
+        };
+        let ask = |gateway: &str, environment: &str, now_ms: u64| {
+            let exchange = exchanges.of(names(environment), now_ms).expect("room");
+            exchange
+                .settle(gateway, &report, now_ms)
+                .expect("understood")
+                .others[0]
+                .2
+        };
+        fill(1_000);
+        assert_eq!((ask("f", "prod", 1_000), ask("g", "test", 1_000)), (10, 5));
+        let prod = exchanges.of(names("prod"), 1_000).expect("it is there");
+        fill(90_000);
+        let known = exchanges.of(names("prod"), 90_000).expect("it is there");
+        assert!(Arc::ptr_eq(&prod.0, &known.0), "a gateway of this process has it");
+    }
+
+    /// Windows that were counted in once each.
+    #[derive(Debug)]
+    struct Counted(u64);
+
+    impl SharedCounts for Counted {
+        fn has_counted(&self) -> bool {
+            true
+        }
+
+        fn is_open(&self) -> bool {
+            true
+        }
+
+        fn report(&self, all: bool, now_ms: u64) -> Vec<SharedCount> {
+            let count = |name: u64| SharedCount {
+                name: name.into(),
+                end_ms: now_ms,
+                until_ms: now_ms,
+                count: 1,
+            };
+            (0..if all { self.0 } else { 0 }).map(count).collect()
+        }
+
+        fn learn(&self, _: u128, _: u64, _: u64, _: u64) {}
+
+        fn set_contact(&self, _: Option<u64>) {}
+    }
+
+    fn settler(target: LimitTarget, windows: u64) -> Settler {
+        Settler {
+            name: "a".to_owned(),
+            target,
+            run: 1,
+            counts: vec![Arc::new(Counted(windows))],
+            connection: KeptConnection::default(),
+            heard: None,
+            waiting: Vec::new(),
+            is_waiting_of_all: false,
+            has_all: false,
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_full_report_asks_for_all() {
+        let mut settler = settler(LimitTarget::Nowhere, 2 * MAX_COUNTS as u64 + 1);
+        let mut next = || {
+            let report = settler.next_report(1_000);
+            (report.all, report.counts.len())
+        };
+        let reports = [next(), next(), next(), next()];
+        let full = (true, MAX_COUNTS);
+        assert_eq!(reports, [full, full, (true, 1), (false, 0)]);
+    }
+
+    /// A control plane that takes a second report on a connection and ends without an answer.
+    #[tokio::test]
+    async fn a_report_without_an_answer_is_not_repeated_as_it_was() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        /// A report ends with its only brace.
+        async fn whole(stream: &mut tokio::net::TcpStream) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            while bytes.last() != Some(&b'}') {
+                bytes.push(stream.read_u8().await.expect("a report"));
+            }
+            bytes
+        }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let plane = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let report = whole(&mut stream).await;
+            assert!(report.starts_with(b"POST /api/v1/gateways/a/limits?environment=test "));
+            let body = r#"{"exchange":1,"gateways":1,"others":[],"has_more":false}"#;
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(answer.as_bytes()).await.expect("written");
+            whole(&mut stream).await;
+            drop(stream);
+            let again = tokio::time::timeout(Duration::from_millis(200), listener.accept());
+            assert!(again.await.is_err(), "the report came once more");
+        });
+        let target = LimitTarget::Control {
+            url,
+            token: None,
+            environments: vec!["test".to_owned()],
+        };
+        let mut settler = settler(target, 1);
+        settler.settle().await;
+        assert!(settler.has_all);
+        settler.settle().await;
+        assert!(!settler.has_all, "everything is reported next");
+        plane.await.expect("a good end");
     }
 }

@@ -4,12 +4,13 @@
 //! reports there, under `weir/gateways/NAME`, for a while.
 
 use super::problem::Problem;
+use super::sync::environments_of;
 use super::writing::tried;
 use super::{Api, is_dry_run};
-use crate::access::NoAudit;
+use crate::access::{Caller, NoAudit};
 use crate::events::Commits;
-use crate::shared_limits::{LimitExchange, LimitReport, MAX_COUNTS};
-use axum::extract::{Path, State};
+use crate::shared_limits::{LimitExchange, LimitExchanges, LimitReport, MAX_COUNTS, MAX_EXCHANGES};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -90,7 +91,7 @@ impl Report {
 #[derive(Debug, Clone, Default)]
 pub struct Gateways {
     known: Arc<Mutex<Known>>,
-    limits: LimitExchange,
+    limits: LimitExchanges,
 }
 
 #[derive(Debug, Default)]
@@ -101,9 +102,10 @@ struct Known {
 }
 
 impl Gateways {
-    /// Where they settle limits that are for all of them.
-    pub fn limits(&self) -> &LimitExchange {
-        &self.limits
+    /// Where those of these environments settle limits that are for all of them; `None`: there are too many sets of
+    /// environments.
+    pub fn limits(&self, environments: Vec<String>) -> Option<LimitExchange> {
+        self.limits.of(environments, weir_plugin::system_clock())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -277,17 +279,31 @@ pub async fn report(
     Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
 }
 
-/// Takes what a gateway has counted, and tells what the others have.
+/// With whom a gateway settles its counts.
+#[derive(Deserialize, schemars::JsonSchema)]
+pub struct LimitQuery {
+    /// The environments that the gateway serves, with commas between them; left out: `default`.
+    environment: Option<String>,
+}
+
+/// Takes what a gateway has counted, and tells what the others of its environments have.
 pub async fn limits(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
+    Query(query): Query<LimitQuery>,
     Json(report): Json<LimitReport>,
 ) -> Result<Response, Problem> {
     if name.len() > MAX_TEXT {
         let detail = format!("the name is longer than {MAX_TEXT} bytes");
         return Err(Problem::bad(detail));
     }
-    let exchange = &api.options.gateways.limits;
+    let environments = environments_of(&caller, query.environment.as_deref())?;
+    let exchange = api.options.gateways.limits(environments).ok_or_else(|| {
+        Problem::bad(format!(
+            "gateways of {MAX_EXCHANGES} other sets of environments share limits: that is the most"
+        ))
+    })?;
     let answer = exchange.settle(&name, &report, weir_plugin::system_clock());
     let answer = answer.ok_or_else(|| {
         Problem::bad(format!(

@@ -88,21 +88,9 @@ pub async fn sync(
     let mut beats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let own = &api.options.dialects;
-    let dialects = match &from.environment {
-        Some(names) => own
-            .clone()
-            .in_environments(names.split(',').map(str::to_owned).collect()),
-        None => own.clone().in_environments(vec![DEFAULT_ENVIRONMENT.to_owned()]),
-    };
-    let refused = dialects.environments().iter().find(|it| !may_follow(&caller, it));
-    if let Some(environment) = refused {
-        let scope = [Scope::Environment(environment.clone())];
-        return Err(Problem::forbidden(refusal(
-            &caller,
-            Action::ConfigurationFollow,
-            &scope,
-        )));
-    }
+    let dialects = own
+        .clone()
+        .in_environments(environments_of(&caller, from.environment.as_deref())?);
     // What is served here tells nothing about a gateway of other environments.
     let is_alike = dialects.environments() == own.environments();
     let writer = Writer {
@@ -126,6 +114,23 @@ pub async fn sync(
     let body = Body::from_stream(Lines(taken));
     let head = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((Extension(Unending), head, body).into_response())
+}
+
+/// The environments that a gateway names, if it may follow all of them.
+pub(super) fn environments_of(caller: &Caller, names: Option<&str>) -> Result<Vec<String>, Problem> {
+    let names = names.unwrap_or(DEFAULT_ENVIRONMENT).split(',');
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    match names.iter().find(|it| !may_follow(caller, it)) {
+        None => Ok(names),
+        Some(refused) => {
+            let scope = [Scope::Environment(refused.clone())];
+            Err(Problem::forbidden(refusal(
+                caller,
+                Action::ConfigurationFollow,
+                &scope,
+            )))
+        }
+    }
 }
 
 /// Whether a caller may follow the configuration as a gateway of an environment does.

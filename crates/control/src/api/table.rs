@@ -242,7 +242,9 @@ fn of_gateways() -> Vec<Operation> {
             "Gateways",
             "Takes what a gateway has counted for limits over all gateways, and tells what the others have",
         )
+        .description("A caller with the right in environments only names these, and settles with no others.")
         .partial()
+        .query::<gateways::LimitQuery>()
         .body::<LimitReport>()
         .answers::<LimitAnswer>(),
         Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)

@@ -113,8 +113,10 @@ impl SharedCounts {
     ) {
         let mut notes = self.shard(key);
         let (mut make, mut made) = (Some(name), 0);
-        for limit in limits {
-            if let Window::FromFirst { .. } = limit.window {
+        for (at, limit) in limits.iter().enumerate() {
+            // Two limits of one window have one counter.
+            let is_noted = limits[..at].iter().any(|it| it.window == limit.window);
+            if is_noted || matches!(limit.window, Window::FromFirst { .. }) {
                 continue;
             }
             let place = Place {

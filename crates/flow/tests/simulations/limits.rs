@@ -77,7 +77,7 @@ impl Gateway {
         match self.under_way.take() {
             Some((at_ms, trip_ms, way)) if at_ms <= now_ms => match way {
                 Way::There(counts) => {
-                    let answer = exchange.settle(&self.name, self.has_to_tell_all, &counts, now_ms);
+                    let answer = exchange.settle((&self.name, 1), self.has_to_tell_all, &counts, now_ms);
                     self.has_to_tell_all = false;
                     let back = Way::Back(answer.others, answer.gateways);
                     self.under_way = Some((now_ms + trip_ms, trip_ms, back));

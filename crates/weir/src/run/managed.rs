@@ -217,7 +217,7 @@ pub async fn serve(
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
             return Ok(End::Drained);
         };
-        settle(&speaker, limit_target(management, &gateways), counts);
+        settle(&speaker, limit_target(management, &gateways, &speaker), counts);
         let sink = sink(management, &store, gateways);
         tokio::spawn(report(speaker, followed.clone(), sink));
     }
@@ -429,13 +429,18 @@ fn settle(speaker: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn Share
 }
 
 /// With whom this gateway settles limits that are for all gateways.
-fn limit_target(management: &Management, gateways: &Gateways) -> LimitTarget {
+fn limit_target(management: &Management, gateways: &Gateways, speaker: &ReporterInfo) -> LimitTarget {
+    let environments = speaker.environments.clone();
     match &management.origin {
         Origin::Control { url, token } => LimitTarget::Control {
             url: url.clone(),
             token: token.clone(),
+            environments,
         },
-        Origin::Store(_) if is_local(&management.origin) => LimitTarget::Here(gateways.limits().clone()),
+        Origin::Store(_) if is_local(&management.origin) => {
+            let exchange = gateways.limits(environments);
+            exchange.map_or(LimitTarget::Nowhere, LimitTarget::Here)
+        }
         Origin::Store(_) => LimitTarget::Nowhere,
     }
 }

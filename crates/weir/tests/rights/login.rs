@@ -585,6 +585,10 @@ async fn a_gateway_follows_the_environments_of_its_right() {
     ] {
         let path = format!("/api/v1/sync?environment={environments}");
         assert_eq!(plane.status(browser, &path).await, expected, "{environments}");
+        // It settles limits with no others, either.
+        let path = format!("/api/v1/gateways/edge/limits?environment={environments}");
+        let report = json!({ "run": 1, "counts": [] });
+        plane.call(browser, "POST", &path, report).await.expect(expected);
     }
     assert_eq!(plane.status(&test, "/api/v1/sync").await, 403);
     assert_eq!(plane.status(&test, "/api/v1/events").await, 200);

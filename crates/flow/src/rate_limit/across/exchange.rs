@@ -9,8 +9,20 @@ use std::sync::Mutex;
 
 /// Windows that are kept at most.
 const MAX_WINDOWS: usize = 1 << 20;
-/// Gateways that are kept at most.
-const MAX_GATEWAYS: usize = 10_000;
+/// Gateways that are kept at most, each run of one for itself.
+const MAX_GATEWAYS: usize = 1_000;
+/// Places in windows that are kept at most for all runs of one gateway: twice what a gateway shares.
+const MAX_OF_ONE: usize = 2 * super::SHARDS * super::MAX_NOTES;
+/// Runs of one gateway that are told apart in a window.
+const MAX_RUNS: usize = 16;
+/// Gateways that are told apart in one window.
+const MAX_PARTS: usize = 4_096;
+/// Places in windows that are kept at most for all gateways.
+const MAX_HELD: usize = 8 * MAX_WINDOWS;
+/// Windows are a year long at most, and a sliding one is of use for one more.
+const LONGEST_MS: u64 = 2 * 366 * 24 * 60 * 60 * 1_000;
+/// A count beyond this is none.
+const MAX_COUNT: u64 = 1 << 48;
 /// Windows in one answer at most.
 const MAX_TOLD: usize = 20_000;
 /// A gateway that was silent for so long does not count as one.
@@ -31,7 +43,9 @@ pub struct CountExchange {
 #[derive(Default)]
 struct Known {
     windows: HashMap<WindowName, Shared>,
-    gateways: HashMap<String, Gateway>,
+    /// By their numbers.
+    gateways: HashMap<u64, Gateway>,
+    held: Held,
     pruned_ms: u64,
 }
 
@@ -39,11 +53,32 @@ struct Known {
 struct Shared {
     until_ms: u64,
     sum: u64,
-    parts: Vec<(u64, u64)>,
+    parts: Vec<Part>,
+}
+
+/// What one run of a gateway has counted in a window.
+struct Part {
+    gateway: u64,
+    name: u64,
+    count: u64,
+}
+
+/// How many parts of windows there are.
+#[derive(Default)]
+struct Held {
+    all: usize,
+    /// Those of each name.
+    by_name: HashMap<u64, usize>,
+}
+
+/// Why a count is not taken in.
+enum Refused {
+    NotCredible,
+    Full,
 }
 
 struct Gateway {
-    number: u64,
+    name: u64,
     seen_ms: u64,
     /// Windows of which it has to hear.
     news: HashSet<WindowName>,
@@ -60,6 +95,10 @@ pub struct Settlement {
     pub others: Vec<(WindowName, u64)>,
     /// There is more of it.
     pub has_more: bool,
+    /// Counts that are not credible and were not taken in.
+    pub not_credible: usize,
+    /// Counts for which there was no room.
+    pub without_room: usize,
 }
 
 impl fmt::Debug for CountExchange {
@@ -82,32 +121,38 @@ impl CountExchange {
         }
     }
 
-    /// Takes in what a gateway has counted, and says what the others have. `all`: these are the first of all of its
-    /// windows, and it has to hear of each.
-    pub fn settle(&self, gateway: &str, all: bool, counts: &[Count], now_ms: u64) -> Settlement {
+    /// Takes in what a gateway has counted, and says what the others have. The gateway is its name and its run. `all`:
+    /// these are of all of its windows, and it has to hear of each.
+    pub fn settle(&self, gateway: (&str, u64), all: bool, counts: &[Count], now_ms: u64) -> Settlement {
         let mut known = lock(&self.known);
         known.prune(now_ms);
-        let Some(number) = known.gateway(gateway, now_ms) else {
-            return Settlement {
-                exchange: self.id,
-                gateways: known.active(now_ms),
-                ..Settlement::default()
-            };
-        };
-        let mut changed = Vec::new();
-        for count in counts {
-            if let Some((is_new, has_grown)) = known.take(number, count) {
-                changed.push((count.window, is_new || all, has_grown));
-            }
-        }
-        known.tell(number, &changed);
+        let number = known.gateway(gateway, now_ms);
         let mut settlement = Settlement {
             exchange: self.id,
             gateways: known.active(now_ms),
             ..Settlement::default()
         };
-        known.answer(gateway, number, &mut settlement);
+        let Some(number) = number else {
+            settlement.without_room = counts.len();
+            return settlement;
+        };
+        for count in counts {
+            match known.take(number, count, now_ms) {
+                Ok((is_new, has_grown)) => known.tell(number, count.window, is_new || all, has_grown),
+                Err(Refused::NotCredible) => settlement.not_credible += 1,
+                Err(Refused::Full) => settlement.without_room += 1,
+            }
+        }
+        known.answer(number, &mut settlement);
         settlement
+    }
+
+    /// Whether it keeps nothing, and no gateway was heard of lately.
+    #[must_use]
+    pub fn is_idle(&self, now_ms: u64) -> bool {
+        let mut known = lock(&self.known);
+        known.prune(now_ms);
+        known.windows.is_empty() && known.gateways.is_empty()
     }
 
     /// How many windows are kept.
@@ -123,29 +168,32 @@ impl Known {
             return;
         }
         self.pruned_ms = now_ms;
-        self.windows
-            .retain(|_, shared| shared.until_ms.saturating_add(SKEW_MS) > now_ms);
+        let held = &mut self.held;
+        self.windows.retain(|_, shared| {
+            let is_open = shared.until_ms.saturating_add(SKEW_MS) > now_ms;
+            if !is_open {
+                shared.parts.iter().for_each(|part| held.release(part.name));
+            }
+            is_open
+        });
         self.gateways
             .retain(|_, it| now_ms.saturating_sub(it.seen_ms) < FORGOTTEN_MS);
     }
 
     /// The number of a gateway; `None`: there are too many.
-    fn gateway(&mut self, name: &str, now_ms: u64) -> Option<u64> {
-        if let Some(known) = self.gateways.get_mut(name) {
-            known.seen_ms = now_ms;
-            return Some(known.number);
-        }
-        if self.gateways.len() >= MAX_GATEWAYS {
+    fn gateway(&mut self, (name, run): (&str, u64), now_ms: u64) -> Option<u64> {
+        let name = hash_bytes(name.as_bytes());
+        // One that comes back after a long time is the same as before.
+        let number = hash_bytes(&[name.to_le_bytes(), run.to_le_bytes()].concat());
+        if !self.gateways.contains_key(&number) && self.gateways.len() >= MAX_GATEWAYS {
             return None;
         }
-        // One that comes back after a long time is the same as before.
-        let number = hash_bytes(name.as_bytes());
-        let gateway = Gateway {
-            number,
+        let gateway = self.gateways.entry(number).or_insert_with(|| Gateway {
+            name,
             seen_ms: now_ms,
             news: HashSet::new(),
-        };
-        self.gateways.insert(name.to_owned(), gateway);
+        });
+        gateway.seen_ms = now_ms;
         Some(number)
     }
 
@@ -157,60 +205,109 @@ impl Known {
     }
 
     /// Takes in one count. Says whether the gateway is new in that window, and whether its count has grown.
-    fn take(&mut self, gateway: u64, count: &Count) -> Option<(bool, bool)> {
-        if !self.windows.contains_key(&count.window) && self.windows.len() >= MAX_WINDOWS {
-            return None;
+    fn take(&mut self, gateway: u64, count: &Count, now_ms: u64) -> Result<(bool, bool), Refused> {
+        let latest_ms = now_ms.saturating_add(LONGEST_MS + SKEW_MS);
+        if count.window.1 > latest_ms || count.until_ms > latest_ms || count.count > MAX_COUNT {
+            return Err(Refused::NotCredible);
+        }
+        let place = self.place(gateway, count)?;
+        let shared = self.windows.get_mut(&count.window).ok_or(Refused::Full)?;
+        let own = &mut shared.parts[place].count;
+        let is_new = *own == 0;
+        let more = count.count.saturating_sub(*own);
+        *own += more;
+        shared.sum = shared.sum.saturating_add(more);
+        Ok((is_new, more > 0))
+    }
+
+    /// Where a gateway's part of a window is. It is made where there is none.
+    fn place(&mut self, gateway: u64, count: &Count) -> Result<usize, Refused> {
+        let is_full = self.windows.len() >= MAX_WINDOWS;
+        let known = self.windows.get(&count.window);
+        let parts = known.map_or(&[][..], |it| it.parts.as_slice());
+        if let Some(place) = parts.iter().position(|it| it.gateway == gateway) {
+            return Ok(place);
+        }
+        let name = self.gateways.get(&gateway).map_or(0, |it| it.name);
+        let is_many = parts.len() >= MAX_PARTS;
+        let of_name = || parts.iter().filter(|it| it.name == name);
+        let is_crowded = is_many || self.held.is_full(name) || of_name().count() >= MAX_RUNS;
+        // Then the part of one that is over gives way.
+        let is_over = |it: &&Part| (is_many || it.name == name) && !self.gateways.contains_key(&it.gateway);
+        let over = parts.iter().find(is_over).filter(|_| is_crowded);
+        let over = over.map(|it| (it.gateway, it.name));
+        if (is_crowded && over.is_none()) || (is_full && known.is_none()) {
+            return Err(Refused::Full);
         }
         let shared = self.windows.entry(count.window).or_insert_with(|| Shared {
             until_ms: count.until_ms,
             sum: 0,
             parts: Vec::new(),
         });
-        let place = shared.parts.iter().position(|(of, _)| *of == gateway);
-        let place = place.unwrap_or_else(|| {
-            shared.parts.push((gateway, 0));
-            shared.parts.len() - 1
+        if let Some((gateway, name)) = over {
+            // Its calls stay in the sum.
+            shared.parts.retain(|it| it.gateway != gateway);
+            self.held.release(name);
+        }
+        self.held.take(name);
+        shared.parts.push(Part {
+            gateway,
+            name,
+            count: 0,
         });
-        let own = &mut shared.parts[place].1;
-        let is_new = *own == 0;
-        let more = count.count.saturating_sub(*own);
-        *own += more;
-        shared.sum = shared.sum.saturating_add(more);
-        Some((is_new, more > 0))
+        Ok(shared.parts.len() - 1)
     }
 
     /// Notes who has to hear of what a gateway has reported.
-    fn tell(&mut self, number: u64, changed: &[(WindowName, bool, bool)]) {
-        for gateway in self.gateways.values_mut() {
-            let is_own = gateway.number == number;
-            for (window, is_asked, has_grown) in changed {
-                let concerns = match is_own {
-                    true => *is_asked,
-                    false => {
-                        let parts = self.windows.get(window).map(|it| &it.parts);
-                        *has_grown && parts.is_some_and(|it| it.iter().any(|(of, _)| *of == gateway.number))
-                    }
-                };
-                if concerns {
-                    gateway.news.insert(*window);
-                }
+    fn tell(&mut self, number: u64, window: WindowName, is_asked: bool, has_grown: bool) {
+        if is_asked && let Some(gateway) = self.gateways.get_mut(&number) {
+            gateway.news.insert(window);
+        }
+        let Some(shared) = self.windows.get(&window).filter(|_| has_grown) else {
+            return;
+        };
+        for part in shared.parts.iter().filter(|it| it.gateway != number) {
+            if let Some(gateway) = self.gateways.get_mut(&part.gateway) {
+                gateway.news.insert(window);
             }
         }
     }
 
-    fn answer(&mut self, name: &str, number: u64, settlement: &mut Settlement) {
-        let Some(gateway) = self.gateways.get_mut(name) else {
+    fn answer(&mut self, number: u64, settlement: &mut Settlement) {
+        let Some(gateway) = self.gateways.get_mut(&number) else {
             return;
         };
         let told: Vec<WindowName> = gateway.news.iter().take(MAX_TOLD).copied().collect();
         for window in told {
             gateway.news.remove(&window);
             if let Some(shared) = self.windows.get(&window) {
-                let own = shared.parts.iter().find(|(of, _)| *of == number);
-                let own = own.map_or(0, |(_, count)| *count);
+                let own = shared.parts.iter().find(|it| it.gateway == number);
+                let own = own.map_or(0, |it| it.count);
                 settlement.others.push((window, shared.sum.saturating_sub(own)));
             }
         }
         settlement.has_more = !gateway.news.is_empty();
+    }
+}
+
+impl Held {
+    fn is_full(&self, name: u64) -> bool {
+        let of_name = self.by_name.get(&name).copied().unwrap_or(0);
+        self.all >= MAX_HELD || of_name >= MAX_OF_ONE
+    }
+
+    fn take(&mut self, name: u64) {
+        self.all += 1;
+        *self.by_name.entry(name).or_default() += 1;
+    }
+
+    fn release(&mut self, name: u64) {
+        self.all = self.all.saturating_sub(1);
+        if let Some(count) = self.by_name.get_mut(&name) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_name.remove(&name);
+            }
+        }
     }
 }

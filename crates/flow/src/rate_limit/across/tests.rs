@@ -40,7 +40,7 @@ impl Gateway {
 
     fn settle(&self, exchange: &CountExchange, all: bool, now_ms: u64) -> u64 {
         let counts = self.shared.report(all, now_ms);
-        let settlement = exchange.settle(self.name, all, &counts, now_ms);
+        let settlement = exchange.settle((self.name, 1), all, &counts, now_ms);
         for (window, others) in settlement.others {
             self.shared.learn(window, others, now_ms);
         }
@@ -80,8 +80,8 @@ fn reports_that_are_lost_or_come_twice_change_nothing() {
     assert_eq!(lost[0].count, 4);
     assert!(one.shared.report(false, NOW).is_empty());
     for _ in 0..3 {
-        exchange.settle("one", true, &one.shared.report(true, NOW), NOW);
-        exchange.settle("one", false, &lost, NOW);
+        exchange.settle(("one", 1), true, &one.shared.report(true, NOW), NOW);
+        exchange.settle(("one", 1), false, &lost, NOW);
     }
     other.calls(1, NOW);
     other.settle(&exchange, true, NOW);
@@ -134,7 +134,7 @@ fn gateways_without_contact_have_shares() {
     other.settle(&exchange, false, next);
     // It was silent for so long that it was forgotten; what it has counted was not.
     let later = next + 55_000;
-    exchange.settle("third", true, &[], NOW + 90_000);
+    exchange.settle(("third", 1), true, &[], NOW + 90_000);
     // There is contact again: what was assumed gives way to what is known.
     one.shared.set_contact(None);
     one.settle(&exchange, true, later);
@@ -166,9 +166,9 @@ fn windows_that_are_over_are_forgotten() {
     assert!(one.shared.is_open());
     assert!(one.shared.report(true, NOW + 60_000).is_empty());
     assert!(!one.shared.is_open() && one.shared.has_counted());
-    exchange.settle("one", false, &[], NOW + 121_000);
+    exchange.settle(("one", 1), false, &[], NOW + 121_000);
     assert_eq!(exchange.windows(), 0);
-    let settlement = exchange.settle("other", true, &[], NOW + 130_000);
+    let settlement = exchange.settle(("other", 1), true, &[], NOW + 130_000);
     assert_eq!(settlement.gateways, 1, "the first one is silent");
 }
 
@@ -177,6 +177,8 @@ fn windows_of_one_key_and_those_that_begin_with_a_call() {
     let one = Gateway::new("one");
     let limits = [
         MINUTE,
+        // Another limit of the same window is no second call.
+        WindowLimit { limit: 20, ..MINUTE },
         WindowLimit {
             window: Window::Hour,
             limit: 100,
@@ -199,4 +201,71 @@ fn windows_of_one_key_and_those_that_begin_with_a_call() {
     assert_eq!(counts.len(), 2);
     assert_ne!(counts[0].window.0, counts[1].window.0);
     assert!(counts.iter().all(|it| it.count == 2));
+}
+
+/// A count of a window of its own that ends after so long.
+fn count_of(key: u128, after_ms: u64, count: u64) -> Count {
+    Count {
+        window: (key, NOW + after_ms),
+        until_ms: NOW + after_ms,
+        count,
+    }
+}
+
+#[test]
+fn what_is_not_credible_is_refused() {
+    const YEAR_MS: u64 = 366 * 24 * 60 * 60 * 1_000;
+    let exchange = CountExchange::new(1);
+    let late_in_use = Count {
+        until_ms: u64::MAX,
+        ..count_of(3, 1_000, 1)
+    };
+    let counts = [
+        count_of(1, 2 * YEAR_MS, 1 << 48),
+        count_of(2, 2 * YEAR_MS + 60_001, 1),
+        late_in_use,
+        count_of(4, 1_000, (1 << 48) + 1),
+    ];
+    let settlement = exchange.settle(("one", 1), true, &counts, NOW);
+    assert_eq!((settlement.not_credible, settlement.without_room), (3, 0));
+    assert_eq!(settlement.others, [(counts[0].window, 0)]);
+    assert_eq!(exchange.windows(), 1);
+    exchange.settle(("one", 1), true, &[], NOW + 2 * YEAR_MS + 60_000);
+    assert_eq!(exchange.windows(), 0);
+}
+
+#[test]
+fn the_runs_of_a_gateway_are_bounded() {
+    let exchange = CountExchange::new(1);
+    let count = count_of(1, 60 * 60_000, 1);
+    for run in 0..16 {
+        let settlement = exchange.settle(("one", run), true, &[count], NOW);
+        assert_eq!(settlement.others, [(count.window, run)]);
+    }
+    let settlement = exchange.settle(("one", 16), true, &[count], NOW);
+    assert_eq!((settlement.without_room, settlement.others.len()), (1, 0));
+    let settlement = exchange.settle(("other", 16), true, &[count], NOW);
+    assert_eq!(settlement.others, [(count.window, 16)]);
+    // Later those runs are over. What they have counted stays.
+    for run in 17..34 {
+        let settlement = exchange.settle(("one", run), true, &[count], NOW + 100_000 * run);
+        assert_eq!(settlement.without_room, 0);
+    }
+    let settlement = exchange.settle(("other", 16), true, &[count], NOW + 100_000 * 34);
+    assert_eq!(settlement.others, [(count.window, 33)]);
+}
+
+#[test]
+fn gateways_and_the_windows_of_one_are_bounded() {
+    let exchange = CountExchange::new(1);
+    for number in 0..1_000 {
+        exchange.settle((&number.to_string(), 1), true, &[], NOW);
+    }
+    let one = [count_of(1, 1_000, 1)];
+    assert_eq!(exchange.settle(("more", 1), true, &one, NOW).without_room, 1);
+    assert!(!exchange.is_idle(NOW) && exchange.is_idle(NOW + 60_000));
+    let (most, more) = (1 << 19, 5);
+    let counts: Vec<Count> = (0..most + more).map(|key| count_of(key, 1_000, 1)).collect();
+    let settlement = exchange.settle(("one", 1), false, &counts, NOW + 60_000);
+    assert_eq!(settlement.without_room, more as usize);
 }

@@ -156,5 +156,8 @@ async fn sign_ups_of_a_stranger_silence_no_reset() {
     portal.post("/reset", "", ann).await.expect(202);
     portal.until_mailed(before + 1).await;
     let told = portal.last();
-    assert!(told.contains("/reset#") && told.contains("new password"), "{told}");
+    assert!(
+        told.contains("/reset#") && told.contains("new password"),
+        "{told}"
+    );
 }

@@ -33,7 +33,7 @@ struct Rows<'t> {
 /// What else the callers that are known are called, by the numbers of their names.
 type Renamed<'n> = HashMap<u64, &'n str>;
 
-/// Numbers are looked up anew in each transaction: in between, names that no row has are deleted, and their numbers may
+/// Numbers are looked up again in each transaction: in between, names that no row has are deleted, and their numbers may
 /// be given to others.
 fn known<'n>(connection: &Connection, renamed: &'n [(String, String)]) -> Result<Renamed<'n>, StoreError> {
     let mut known = Renamed::default();

@@ -28,7 +28,7 @@ use crate::lease;
 use crate::operational::{Entry, OperationalError, OperationalStore, Write};
 use aws_lc_rs::rand;
 use data_encoding::HEXLOWER;
-use places::Lane;
+use places::Queue;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
@@ -215,16 +215,16 @@ impl Outbox {
 
     /// Delivers until the process ends.
     pub async fn run(self) {
-        tokio::join!(self.run_lane(Lane::Own), self.run_lane(Lane::OfApplications));
+        tokio::join!(self.run_queue(Queue::Own), self.run_queue(Queue::OfApplications));
     }
 
-    async fn run_lane(&self, lane: Lane) {
-        let wake = match lane {
-            Lane::Own => &self.0.wake,
-            Lane::OfApplications => &self.0.wake_applications,
+    async fn run_queue(&self, queue: Queue) {
+        let wake = match queue {
+            Queue::Own => &self.0.wake,
+            Queue::OfApplications => &self.0.wake_applications,
         };
         loop {
-            let pause = match self.round(lane, SystemTime::now()).await {
+            let pause = match self.round(queue, SystemTime::now()).await {
                 Ok(next) => next.map_or(INTERVAL, |next| {
                     at(next)
                         .duration_since(SystemTime::now())
@@ -246,10 +246,10 @@ impl Outbox {
     }
 
     /// Delivers what is due, if no other control plane does. Gives the time at which something is due next.
-    async fn round(&self, lane: Lane, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+    async fn round(&self, queue: Queue, now: SystemTime) -> Result<Option<u64>, OperationalError> {
         let holder = self.0.holder.as_str();
-        match lease::hold(&self.0.store, lane.lease(), (holder, LEASE), now).await? {
-            true => self.deliver_of(lane, now).await,
+        match lease::hold(&self.0.store, queue.lease(), (holder, LEASE), now).await? {
+            true => self.deliver_of(queue, now).await,
             false => Ok(None),
         }
     }
@@ -259,20 +259,20 @@ impl Outbox {
     /// # Errors
     /// The store cannot be read or written.
     pub async fn deliver(&self, now: SystemTime) -> Result<Option<u64>, OperationalError> {
-        let own = self.deliver_of(Lane::Own, now).await?;
-        let of_applications = self.deliver_of(Lane::OfApplications, now).await?;
+        let own = self.deliver_of(Queue::Own, now).await?;
+        let of_applications = self.deliver_of(Queue::OfApplications, now).await?;
         Ok(own.into_iter().chain(of_applications).min())
     }
 
-    async fn deliver_of(&self, lane: Lane, now: SystemTime) -> Result<Option<u64>, OperationalError> {
+    async fn deliver_of(&self, queue: Queue, now: SystemTime) -> Result<Option<u64>, OperationalError> {
         let mut waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
-        waiting.retain(|it| lane.has(&it.value.message));
+        waiting.retain(|it| queue.has(&it.value.message));
         let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|it| it.value.due <= seconds(now));
-        let (due, left) = lane.round(due);
+        let (due, left) = queue.round(due);
         let mut next: Vec<u64> = later.iter().chain(&left).map(|it| it.value.due).collect();
         let mut running = JoinSet::new();
         for entry in due {
-            if running.len() >= lane.at_once()
+            if running.len() >= queue.at_once()
                 && let Some(done) = running.join_next().await
             {
                 next.extend(joined(done)?);

@@ -16,14 +16,14 @@ pub(super) const NOT_SENT: &str = "not sent: the webhook is disabled";
 
 /// Messages that are delivered side by side with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Queue {
     /// Mails, and webhooks of operators.
     Own,
     /// Webhooks of applications.
     OfApplications,
 }
 
-impl Lane {
+impl Queue {
     /// Whether a message goes here.
     pub fn has(self, message: &Message) -> bool {
         message.of_application().is_some() == (self == Self::OfApplications)

@@ -185,7 +185,7 @@ async fn of_two_control_planes_one_delivers() {
     let other = Outbox::new(store, receiver.clone());
     one.send("test", mail(), at(NOW)).await.expect("stored");
     for outbox in [&one, &other, &one] {
-        outbox.round(Lane::Own, at(NOW)).await.expect("a store");
+        outbox.round(Queue::Own, at(NOW)).await.expect("a store");
     }
     assert_eq!(receiver.got().len(), 1);
 }

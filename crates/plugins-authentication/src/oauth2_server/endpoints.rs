@@ -135,7 +135,7 @@ impl Server {
         }
     }
 
-    /// Waits until the store has told what is there, for a moment. Before that, nobody knows what other gateways have done.
+    /// Waits until the store has told what is there, for a moment. Before that, it is not known what other gateways have done.
     /// `None`: the call can go on.
     pub(super) fn wait_for_first_news(&self, exchange: &mut Exchange) -> Option<Outcome> {
         let has_waited = exchange.filter_state.take::<_, Looked>(self).is_some();

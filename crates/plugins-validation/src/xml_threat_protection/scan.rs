@@ -431,7 +431,7 @@ impl<'d> Scanner<'d, '_> {
         }
         self.qualified_name()?;
         self.skip_spaces();
-        // Declarations elsewhere could give attributes values and entities texts that nobody counts here.
+        // Declarations elsewhere could give attributes values and entities texts that are not counted here.
         if self.external_id()? {
             return Err("a document type is in another document");
         }

@@ -132,7 +132,7 @@ impl Leaver {
         })
     }
 
-    /// Lets nobody in any more: what is made meanwhile would stay.
+    /// Suspends the account: what is made meanwhile would stay.
     async fn lock_out(api: &Api, (portal, id): (&str, &str), now: SystemTime) -> Result<(), Problem> {
         let people = &api.developers;
         let suspend = |it: &mut Developer| {
@@ -245,7 +245,7 @@ async fn remove_owned(
     Ok((owned, renamed))
 }
 
-/// Kinds of messages about developers and what they have. Alerts, reports and approvals stay, whoever gets them: people
+/// Kinds of messages about developers and what they have. Alerts, reports and approvals stay for all who get them: people
 /// of the provider may have the same address.
 const OF_DEVELOPERS: [&str; 8] = [
     "application.",

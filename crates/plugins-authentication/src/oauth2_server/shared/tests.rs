@@ -310,7 +310,7 @@ fn only_what_may_be_a_token_is_looked_for() {
     assert_eq!(store.state().reads, 1);
 }
 
-/// Before the store has told what is there, nobody knows what other gateways have refreshed.
+/// Before the store has told what is there, it is not known what other gateways have refreshed.
 #[test]
 fn refreshed_tokens_are_not_judged_before_the_store_has_told() {
     let store = Arc::new(FakeStore::default());

@@ -265,7 +265,7 @@ async fn tokens_of_another_workspace_are_out_of_reach() {
         call(&admin, None, &format!("DELETE {path}/{own}"), &json!({})).await;
         assert_eq!(
             std::mem::take(&mut *issued.removed.lock().expect("whole")),
-            std::slice::from_ref(&own)
+            std::slice::from_ref(own)
         );
     }
 }

@@ -127,6 +127,7 @@ const USED: Record<string, string> = {
   listApprovals: 'pages/apis/approvals.tsx',
   requestApproval: 'pages/apis/approvals.tsx',
   decideApproval: 'pages/apis/approvals.tsx',
+  withdrawApproval: 'pages/apis/approvals.tsx',
   listDeliveries: 'pages/deliveries.tsx',
   retryDelivery: 'pages/deliveries.tsx',
   listPortals: 'api/developers.ts',

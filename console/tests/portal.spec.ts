@@ -84,7 +84,7 @@ portalTest('31: an API with 2,000 operations opens within a second, and search a
   const filter = page.getByRole('searchbox', { name: 'Filter operations' })
   const filtered = await best(5, async (number) => {
     await filter.fill(`thing 199${number}`)
-    await page.getByRole('link', { name: `Reads thing 199${number}`, exact: true }).waitFor()
+    await page.getByRole('link', { name: `Reads thing 199${number}` }).waitFor()
   })
   await page.goto(`${shop.portal}/search`)
   const box = page.getByRole('searchbox', { name: 'Search for' })

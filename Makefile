@@ -40,8 +40,8 @@ test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
 	@scripts/deps check build test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@# It builds target/debug/weir, too. A build of that package alone would build its dependencies with other features.
 	CARGO=$(CARGO) scripts/test-rust
-	$(CARGO) build --locked -p weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
 	scripts/test-console target/debug/weir

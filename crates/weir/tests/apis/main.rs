@@ -18,6 +18,8 @@ mod support;
 mod telling;
 mod testing;
 mod tokens;
+#[path = "../support/ports.rs"]
+mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

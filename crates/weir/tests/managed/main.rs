@@ -19,6 +19,8 @@ mod roles;
 mod secrets;
 mod support;
 mod tokens;
+#[path = "../support/ports.rs"]
+mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

@@ -1,5 +1,6 @@
 //! What the tests ask of a running gateway, and calls to it.
 
+pub use crate::ports::free_port;
 pub use crate::weir::Weir;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -215,10 +216,4 @@ fn serve(stream: TcpStream, answer: impl Fn(&str) -> (u16, String)) -> Option<()
         let answer = format!("{head}: {}\r\n\r\n{body}", body.len());
         writer.write_all(answer.as_bytes()).ok()?;
     }
-}
-
-/// A port that is free at the moment, for programs that cannot say which they took.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port()
 }

@@ -8,6 +8,8 @@ mod dialects;
 mod places;
 mod settled;
 mod support;
+#[path = "../support/ports.rs"]
+mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 mod topologies;

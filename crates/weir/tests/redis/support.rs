@@ -4,9 +4,10 @@ mod upstream;
 
 pub use upstream::Upstream;
 
+pub use crate::ports::free_port;
 use crate::weir::Weir;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,23 +31,6 @@ pub fn is_installed() -> bool {
 
 /// A port of 127.0.0.1 without a listener, now or later: that of a service (tcpmux) which no machine offers.
 pub const CLOSED_PORT: u16 = 1;
-
-/// A port without a listener just now.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port()
-}
-
-/// Likewise, without a listener on the port over which nodes of a cluster talk to each other: 10,000 above it.
-fn free_cluster_port() -> u16 {
-    loop {
-        let port = free_port();
-        let bus = port.checked_add(10_000);
-        if bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok()) {
-            return port;
-        }
-    }
-}
 
 /// Looks again and again until it holds.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -87,10 +71,7 @@ impl Redis {
     }
 
     fn try_start(folder: TempDir, options: &[&str]) -> Result<Self, TempDir> {
-        let port = match options.contains(&"--cluster-enabled") {
-            true => free_cluster_port(),
-            false => free_port(),
-        };
+        let port = free_port();
         let mut arguments: Vec<String> = ["--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]
             .map(str::to_owned)
             .into();

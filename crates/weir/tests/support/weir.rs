@@ -5,6 +5,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a start may take. Much more than it should: the machine may be busy.
+const START: Duration = Duration::from_secs(60);
 
 /// A process that ends with the test.
 pub struct Weir {
@@ -46,12 +51,25 @@ impl Weir {
     }
 
     /// Starts a command and waits until it is ready.
+    ///
+    /// # Panics
+    /// If it ends before, or is not ready in time: its store may be away.
     #[track_caller]
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("the binary runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let mut ready = String::new();
-        stdout.read_line(&mut ready).expect("a line");
+        let (said, heard) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut ready = String::new();
+            let read = stdout.read_line(&mut ready);
+            let _too_late = said.send((read, ready, stdout));
+        });
+        let Ok((read, ready, stdout)) = heard.recv_timeout(START) else {
+            let _ended = child.kill();
+            let _ended = child.wait();
+            panic!("{command:?}: not ready after {START:?}");
+        };
+        read.expect("a line");
         assert!(ready.starts_with("ready: "), "{command:?}: {ready:?}");
         Self { child, stdout, ready }
     }

@@ -194,6 +194,25 @@ fn certificates_of_services_come_before_those_of_their_upstreams() {
     }
 }
 
+#[test]
+fn keys_of_sets_come_to_the_plugins_that_name_them() {
+    let jwk = r#"{\"kty\":\"oct\",\"kid\":\"a\",\"k\":\"AAAA\"}"#;
+    let text = format!(
+        "key_sets: [{{name: mine}}, {{name: theirs}}]\n\
+         keys:\n\
+         - {{name: a, kid: a, set: mine, jwk: \"{jwk}\"}}\n\
+         - {{name: b, kid: b, set: mine, pem: {{private_key: P, public_key: Q}}}}\n\
+         - {{name: c, kid: c, set: mine, pem: {{public_key: Q}}}}\n\
+         - {{name: d, kid: d, set: theirs, jwk: '{{vault://env/d}}'}}\n\
+         routes: [{{name: r, paths: [/]}}]\n\
+         plugins: [{{name: jwe-decrypt, config: {{key_sets: [mine]}}}}]\n"
+    );
+    let model = model(&text);
+    let keys = at(&model, "/plugins/0/config/keys");
+    let expected = json!([{"id": "a", "jwk": jwk.replace("\\\"", "\"")}, {"id": "b", "pem": "P"}]);
+    assert_eq!(keys, expected);
+}
+
 /// The order in which the router asks the routes, the winner first.
 fn order(router: RouterFlavor, routes: &[&str]) -> Vec<String> {
     let text = format!("routes:\n- {}\n", routes.join("\n- "));

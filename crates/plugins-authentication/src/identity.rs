@@ -262,7 +262,8 @@ impl Gate {
         }
     }
 
-    fn clear(&self, exchange: &mut Exchange) {
+    /// Takes out what the client has said about who calls.
+    pub(crate) fn clear(&self, exchange: &mut Exchange) {
         exchange.request.headers.remove_all_owned(&self.owned);
     }
 }

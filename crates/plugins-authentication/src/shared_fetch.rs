@@ -4,10 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
-use weir_plugin::{Exchange, Outcome, Suspend};
+use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
 
 /// How often a call waits for others before it gives up.
 const MAX_WAITS: u8 = 8;
+
+/// What a call needs from the engine, or answers, before it can go on.
+pub(crate) type Step<T> = Result<T, Box<Outcome>>;
 
 /// A fetch of this call, or its wait for another one's.
 struct Progress<V: Clone> {
@@ -111,5 +115,77 @@ impl<V: Clone + 'static> Wanted<'_, V> {
                 stale.map_or(Found::Nothing, Found::Value)
             }
         }
+    }
+}
+
+/// An answer with status 200.
+pub(crate) fn good(answer: Option<SubrequestResponse>) -> Option<SubrequestResponse> {
+    answer.filter(|answer| answer.status == 200)
+}
+
+/// What was found, or what the engine has to do first.
+pub(crate) fn settled<V>(found: Found<V>) -> Step<Option<V>> {
+    match found {
+        Found::Value(value) => Ok(Some(value)),
+        Found::Nothing => Ok(None),
+        Found::Wait(outcome) => Err(Box::new(outcome)),
+    }
+}
+
+/// How long nothing is fetched after a failure.
+pub(crate) const RETRY_MS: u64 = 2_000;
+/// A key that is not in a document fetches the document again, at most so often.
+pub(crate) const ROTATION_MS: u64 = 30_000;
+/// How long documents are used when their server does not answer.
+pub(crate) const STALE_MS: u64 = 86_400_000;
+
+/// A document with keys on a server, fetched once for all calls.
+pub(crate) struct KeyDocument<'k, V: Clone> {
+    /// Where it is kept when it is read.
+    pub(crate) map: &'k Arc<ExpiringMap<V>>,
+    /// By what.
+    pub(crate) key: &'k [u8],
+    /// Where it is.
+    pub(crate) server: &'k HttpServer,
+    /// How its server is asked.
+    pub(crate) rules: &'k AskRules,
+    /// `Authorization` for the server.
+    pub(crate) authorization: Option<&'k str>,
+    /// How long it is good.
+    pub(crate) lifetime: Lifetime,
+}
+
+impl<V: Clone + 'static> KeyDocument<'_, V> {
+    /// The document, as `read` reads it; `None`: it cannot be had. With `renewed` it is fetched again unless that was done a
+    /// short time ago.
+    pub(crate) fn find<O>(
+        &self,
+        owner: &O,
+        exchange: &mut Exchange,
+        renewed: bool,
+        read: impl FnOnce(&[u8]) -> Option<V>,
+    ) -> Step<Option<V>> {
+        let since_ms = exchange.unix_ms().saturating_sub(ROTATION_MS);
+        let wanted = Wanted {
+            map: self.map,
+            key: self.key,
+            since_ms: if renewed { since_ms } else { 0 },
+            retry_ms: if renewed { ROTATION_MS } else { RETRY_MS },
+            timeout: self.rules.timeout,
+        };
+        let headers = self.authorization.map(|value| ("Authorization", value));
+        let request = HttpRequest {
+            headers: headers.as_slice(),
+            ..HttpRequest::GET
+        };
+        settled(wanted.find(
+            owner,
+            exchange,
+            |_| Outcome::Subrequest(Box::new(self.server.request(request, self.rules))),
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                Some((read(&answer.body)?, answer.body.len() * 4, self.lifetime))
+            },
+        ))
     }
 }

@@ -51,6 +51,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::client_certificate_request::ClientCertificateRequest);
     registry.add(crate::session::SessionPlugin::default());
     registry.add(crate::upstream_oauth::UpstreamOauth::default());
+    registry.add(crate::vault_auth::VaultAuth::default());
     registry.add(crate::openid_connect::OpenIdConnect::default());
     registry.add(crate::saml::Saml::default());
     registry.add(crate::request_validation::RequestValidation);
@@ -102,6 +103,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::consumer_headers::ConsumerHeaders);
     registry.add(crate::acl::Acl);
     registry.add(crate::jwt::Jwt);
+    registry.add(crate::jwt_signer::JwtSigner::default());
     registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::logger::Logger::writing_to(files));
     registry.add(crate::statsd::Statsd);

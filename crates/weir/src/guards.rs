@@ -12,7 +12,7 @@ use weir_model::{
 };
 
 /// Plugins that keep callers out.
-const GUARDS: [&str; 22] = [
+const GUARDS: [&str; 24] = [
     "acl",
     "app-login",
     "authz-keycloak",
@@ -25,6 +25,7 @@ const GUARDS: [&str; 22] = [
     "ip-restriction",
     "jwe-decrypt",
     "jwt",
+    "jwt-signer",
     "key-auth",
     "ldap-auth",
     "mtls-auth",
@@ -33,6 +34,7 @@ const GUARDS: [&str; 22] = [
     "openid-connect",
     "request-termination",
     "saml",
+    "vault-auth",
     "webhook-signature",
     "wolf-rbac",
 ];

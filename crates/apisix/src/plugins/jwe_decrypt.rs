@@ -71,6 +71,7 @@ impl PluginAdapter for JweDecrypt {
             header_is_protected: false,
             missing_status: 403,
             invalid_status: 400,
+            ..Config::default()
         })
     }
 }

@@ -23,6 +23,8 @@ const OTHERS: &[&str] = &[
     "/filter-chains/{filter_chains}",
     "/filter-chains/{filter_chains}/route",
     "/filter-chains/{filter_chains}/service",
+    "/jwt-signer/jwks",
+    "/jwt-signer/jwks/{key_sets}",
     "/metrics",
     "/plugins/enabled",
     "/plugins/schema/{name}",

@@ -10,6 +10,7 @@ use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::common::PROTOCOLS;
 use crate::document::entity_type::{EntityType, family};
+use crate::document::{Key, VaultAuthVault};
 use crate::plugins::{self, Consumers, Definition};
 use crate::schema::{Kind, Place, Problems, text};
 use aws_lc_rs::digest;
@@ -18,6 +19,8 @@ use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_model::x509::Certificate;
+use weir_plugins::private_key::PrivateKey;
+use weir_plugins::vault_auth::VaultServer;
 
 /// Whether this field's value is generated if the client gives none.
 pub fn is_made_up(family: &EntityType, field: &str) -> bool {
@@ -186,6 +189,8 @@ fn check_plugin(
     let known = Consumers {
         find: &|name| find_consumer(workspace, name),
         authority: &|id| find_authority(workspace, id),
+        key_set: &|name| find_key_set(workspace, name),
+        vault: &|name| find_vault(workspace, name),
     };
     if is_served && let Err(unfit) = (definition.translate)(&config, &known) {
         let place = Place::ROOT;
@@ -242,6 +247,31 @@ fn find_authority(workspace: &Workspace, id: &str) -> Option<String> {
     let found = table.get(Uuid::try_parse(id).ok()?)?;
     let fields = found.fields();
     Some(fields.get("cert")?.as_str()?.to_owned())
+}
+
+fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
+    let sets = workspace.table(family("key_sets")?);
+    let by_id = Uuid::try_parse(name).ok().and_then(|id| sets.get(id));
+    let set = by_id.or_else(|| sets.find("name", name))?;
+    let keys = workspace.table(family("keys")?);
+    let members = keys.referring("set", set.id).into_iter().flatten();
+    let key = |id: &Uuid| {
+        let mut fields = keys.get(*id)?.fields();
+        // What it belongs to is known, and written in another form here.
+        fields.remove("set");
+        serde_json::from_value::<Key>(Value::Object(fields))
+            .ok()?
+            .private()
+    };
+    Some(members.filter_map(key).collect())
+}
+
+fn find_vault(workspace: &Workspace, name: &str) -> Option<VaultServer> {
+    let table = workspace.table(family("vault_auth_vaults")?);
+    let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
+    let found = by_id.or_else(|| table.find("name", name))?;
+    let vault: VaultAuthVault = serde_json::from_value(Value::Object(found.fields())).ok()?;
+    Some(vault.server())
 }
 
 fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {

@@ -36,6 +36,7 @@ mod schemas;
 mod scope;
 mod server_name_changes;
 mod server_names;
+mod signing_keys;
 mod state;
 mod table;
 mod tags;
@@ -207,6 +208,7 @@ impl Admin {
         let found = info::answer(call, site, &self.options, hash.as_deref())
             .or_else(|| health::answer(call, site, node))
             .or_else(|| tags::answer(call, site))
+            .or_else(|| signing_keys::answer(call, site))
             .or_else(|| absent::answer(call, site))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
         if call.method == Method::OPTIONS {

@@ -182,6 +182,11 @@ fn insert(
         "certificates" => insert_at(&mut document.certificates, position, entity, Fields::typed)?,
         "snis" => insert_at(&mut document.snis, position, entity, Fields::typed)?,
         "ca_certificates" => insert_at(&mut document.ca_certificates, position, entity, Fields::typed)?,
+        "key_sets" => insert_at(&mut document.key_sets, position, entity, Fields::typed)?,
+        "keys" => insert_at(&mut document.keys, position, entity, Fields::typed)?,
+        "vault_auth_vaults" => {
+            insert_at(&mut document.vault_auth_vaults, position, entity, Fields::typed)?;
+        }
         _ => return Ok(false),
     }
     Ok(true)
@@ -223,6 +228,9 @@ fn remove(document: &mut Document, family: &str, position: usize) {
         "certificates" => take(&mut document.certificates, position),
         "snis" => take(&mut document.snis, position),
         "ca_certificates" => take(&mut document.ca_certificates, position),
+        "key_sets" => take(&mut document.key_sets, position),
+        "keys" => take(&mut document.keys, position),
+        "vault_auth_vaults" => take(&mut document.vault_auth_vaults, position),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! The families of entities that a document may hold: their fields, and what their ids are made from.
 
-use super::{consumer, plugin, route, secret, service, session, upstream, workspace};
+use super::{consumer, key, plugin, route, secret, service, session, upstream, vault, workspace};
 use crate::schema::{Kind, Record};
 
 /// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
@@ -100,14 +100,12 @@ pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("certificates", &secret::CERTIFICATE, "id").id_from(IdFrom::Nothing),
     EntityType::new("ca_certificates", &secret::CA_CERTIFICATE, "id").id_from(IdFrom::Nothing),
     EntityType::new("snis", &secret::SNI, "name").cascading(),
-    EntityType::new("key_sets", &secret::KEY_SET, "name")
-        .at("key-sets", "key-sets")
-        .kept_only(),
-    EntityType::new("keys", &secret::KEY, "name")
+    EntityType::new("key_sets", &key::KEY_SET, "name").at("key-sets", "key-sets"),
+    EntityType::new("keys", &key::KEY, "name")
         .unique_together(&["kid", "set"])
-        .cascading()
-        .kept_only(),
+        .cascading(),
     EntityType::new("vaults", &secret::VAULT, "prefix").kept_only(),
+    EntityType::new("vault_auth_vaults", &vault::VAULT_AUTH_VAULT, "name").at("vault-auth", "vault-auth"),
     EntityType::new("services", &service::RECORD, "name"),
     EntityType::new("routes", &route::RECORD, "name"),
     EntityType::new("consumers", &consumer::CONSUMER, "username"),

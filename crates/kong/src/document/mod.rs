@@ -10,6 +10,7 @@ mod consumer;
 pub(crate) mod entity_store;
 pub(crate) mod entity_type;
 pub(crate) mod id;
+mod key;
 mod link;
 mod plugin;
 mod read;
@@ -19,17 +20,20 @@ pub(crate) mod secret;
 mod service;
 mod session;
 mod upstream;
+mod vault;
 pub(crate) mod workspace;
 
 pub use consumer::{
     BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,
     OAuth2Credential, OAuth2Token,
 };
+pub use key::{Key, KeySet, find_key_set};
 pub use plugin::Plugin;
 pub use route::{Address, Route};
 pub use secret::{CaCertificate, ServerCertificate, Sni};
 pub use service::Service;
 pub use upstream::{Target, Upstream};
+pub use vault::{VaultAuthVault, find_vault};
 
 pub(crate) use plugin::read_config as read_plugin_config;
 pub(crate) use read::adapt;
@@ -84,6 +88,12 @@ pub struct Document {
     pub snis: Vec<Entity<Sni>>,
     /// Certificate authorities.
     pub ca_certificates: Vec<Entity<CaCertificate>>,
+    /// Sets of keys.
+    pub key_sets: Vec<Entity<KeySet>>,
+    /// Keys.
+    pub keys: Vec<Entity<Key>>,
+    /// Connections to vaults, for `vault-auth`.
+    pub vault_auth_vaults: Vec<Entity<VaultAuthVault>>,
     /// Whether passwords are written as their hashes.
     pub hashed_passwords: bool,
 }
@@ -140,6 +150,9 @@ impl Document {
             certificates: typed(take("certificates"), Fields::typed, problems),
             snis: typed(take("snis"), Fields::typed, problems),
             ca_certificates: typed(take("ca_certificates"), Fields::typed, problems),
+            key_sets: typed(take("key_sets"), Fields::typed, problems),
+            keys: typed(take("keys"), Fields::typed, problems),
+            vault_auth_vaults: typed(take("vault_auth_vaults"), Fields::typed, problems),
             hashed_passwords: false,
         }
     }

@@ -1,6 +1,6 @@
-//! Certificates, server names and authorities; keys and vaults, which are checked in shape and kept.
+//! Certificates, server names and authorities; vaults, which are checked in shape and kept.
 
-use super::common::{CREATED_AT, ID, NAME, PORT, TAGS, UPDATED_AT};
+use super::common::{CREATED_AT, ID, PORT, TAGS, UPDATED_AT};
 use crate::schema::{Check, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
@@ -146,54 +146,6 @@ fn fields_of_others(entity: &Fields) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The fields of a set of keys.
-pub static KEY_SET: Record = Record::of(&[ID, NAME, TAGS, CREATED_AT, UPDATED_AT]);
-
-/// The fields of a key.
-pub static KEY: Record = Record {
-    fields: &[
-        ID,
-        Field::new("set", Kind::Foreign("key_sets")),
-        NAME,
-        Field::new("kid", Kind::String).required(),
-        Field::new("jwk", Kind::String),
-        Field::new("pem", Kind::Record(&PEM)),
-        TAGS,
-        CREATED_AT,
-        UPDATED_AT,
-    ],
-    checks: &[
-        EntityCheck::MutuallyExclusive(&["jwk", "pem"]),
-        EntityCheck::AtLeastOneOf(&["jwk", "pem"]),
-        EntityCheck::Test(check_web_key),
-    ],
-};
-
-static PEM: Record = Record {
-    fields: &[
-        Field::new("private_key", Kind::String),
-        Field::new("public_key", Kind::String),
-    ],
-    checks: &[EntityCheck::AtLeastOneOf(&["private_key", "public_key"])],
-};
-
-/// A JSON Web Key names itself as its entity does.
-fn check_web_key(entity: &Fields) -> Result<(), String> {
-    let Some(text) = entity.get("jwk").and_then(Value::as_str) else {
-        return Ok(());
-    };
-    if is_reference(text) {
-        return Ok(());
-    }
-    match serde_json::from_str::<Value>(text) {
-        Err(_) => Err("could not json decode jwk string".to_owned()),
-        Ok(key) if key.get("kid") != entity.get("kid") => {
-            Err("kid in jwk.kid must be equal to keys.kid".to_owned())
-        }
-        Ok(_) => Ok(()),
-    }
-}
-
 /// The certificate in a field; `None`: there is none, or a vault has it.
 fn certificate_in(entity: &Fields, field: &str) -> Option<Certificate> {
     Certificate::of_pem(entity.get(field)?.as_str()?)
@@ -287,7 +239,7 @@ fn key(text: &str) -> Result<(), String> {
 }
 
 /// A value that a vault holds: `{vault://…}`.
-fn is_reference(text: &str) -> bool {
+pub(super) fn is_reference(text: &str) -> bool {
     text.starts_with("{vault://") && text.ends_with('}')
 }
 

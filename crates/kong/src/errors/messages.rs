@@ -178,6 +178,10 @@ fn unauthenticated(plugin: &str, failure: &AuthFailure) -> RenderedMessage {
         }
         ("hmac-auth", AuthFailure::Token(_)) => "HMAC signature does not match",
         ("hmac-auth", AuthFailure::Invalid | AuthFailure::Malformed) => "HMAC signature cannot be verified",
+        ("jwe-decrypt", AuthFailure::Malformed | AuthFailure::Token(TokenFault::NoKeyClaim(_))) => {
+            "Bad request"
+        }
+        ("jwe-decrypt", _) => "Forbidden",
         ("mtls-auth", AuthFailure::Missing) => "No required TLS certificate was sent",
         ("mtls-auth", _) => "TLS certificate failed verification",
         _ => "Unauthorized",

@@ -248,6 +248,31 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_sets_follow_their_changes() {
+        const SET: &str = "5f3e1c80-0000-4000-8000-000000000005";
+        let mut stored = IncrementalModel::new(Options::default());
+        let key = format!("default/keys/{SERVICE}");
+        let mut keys = |document: &str, value: Option<&str>| {
+            stored.apply(document, value.map(str::as_bytes));
+            let (model, broken) = stored.model();
+            assert!(broken.is_empty(), "{broken:?}");
+            model.plugins[0].config["keys"].to_string()
+        };
+        let plugin = r#"{"name":"jwe-decrypt","config":{"key_sets":["s"]}}"#;
+        assert_eq!(keys(&format!("default/plugins/{PLUGIN}"), Some(plugin)), "[]");
+        let set = format!("default/key_sets/{SET}");
+        assert_eq!(keys(&set, Some(r#"{"name":"s"}"#)), "[]");
+        let member =
+            |text: &str| format!(r#"{{"kid":"k","set":{{"id":"{SET}"}},"pem":{{"private_key":"{text}"}}}}"#);
+        assert_eq!(keys(&key, Some(&member("a"))), r#"[{"id":"k","pem":"a"}]"#);
+        assert_eq!(keys(&key, Some(&member("b"))), r#"[{"id":"k","pem":"b"}]"#);
+        assert_eq!(keys(&set, None), "[]");
+        assert_eq!(keys(&set, Some(r#"{"name":"other"}"#)), "[]");
+        assert_eq!(keys(&set, Some(r#"{"name":"s"}"#)), r#"[{"id":"k","pem":"b"}]"#);
+        assert_eq!(keys(&key, None), "[]");
+    }
+
+    #[test]
     fn keys_that_do_not_stay_have_an_end() {
         let key = format!("default/keyauth_credentials/{PLUGIN}");
         let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));

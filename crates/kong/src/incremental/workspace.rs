@@ -13,7 +13,7 @@ use super::{DEFAULT_WORKSPACE, SkippedDocument, key_of, name_in};
 use crate::RouterFlavor;
 use crate::document::entity_store::EntityStore;
 use crate::document::entity_type::EntityType;
-use crate::document::{Entity, Plugin};
+use crate::document::{Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{Consumers, PluginSupport, acme, known};
 use crate::translate::chain::{self, Chains};
 use crate::translate::service::Services;
@@ -67,7 +67,14 @@ struct Config {
     names_consumers: bool,
     /// Whether authorities may have been looked up for it.
     names_authorities: bool,
+    /// Whether keys may have been looked up for it.
+    names_keys: bool,
+    /// Whether a vault may have been looked up for it.
+    names_vault: bool,
 }
+
+/// Fields of plugins that name sets of keys.
+const NAMES_OF_KEY_SETS: [&str; 3] = ["access_token_keyset", "channel_token_keyset", "key_sets"];
 
 /// What is to be made again.
 #[derive(Default)]
@@ -190,6 +197,8 @@ impl Workspace {
                 self.changed.all_routes = true;
                 self.forget_configs(|config| family.name == "ca_certificates" && config.names_authorities);
             }
+            "key_sets" | "keys" => self.forget_configs(|config| config.names_keys),
+            "vault_auth_vaults" => self.forget_configs(|config| config.names_vault),
             _ => self.changed.consumers = true,
         }
     }
@@ -325,6 +334,8 @@ impl Workspace {
                 let known = Consumers {
                     find: &find,
                     authority: &|id| chain::find_authority(&document.ca_certificates, id),
+                    key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
+                    vault: &|name| find_vault(&document.vault_auth_vaults, name),
                 };
                 make_config(plugin, &known)
             });
@@ -396,6 +407,10 @@ fn keep_equal<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>], name: fn(&T
 fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
     let names_consumers = plugin.config.get("anonymous").is_some_and(Value::is_string);
     let names_authorities = plugin.config.get("ca_certificates").is_some();
+    let names_keys = NAMES_OF_KEY_SETS
+        .iter()
+        .any(|field| plugin.config.get(*field).is_some());
+    let names_vault = plugin.config.get("vault").is_some();
     let made = match known(&plugin.name) {
         PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
             Ok(config) => Ok(config),
@@ -411,6 +426,8 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
         made,
         names_consumers,
         names_authorities,
+        names_keys,
+        names_vault,
     }
 }
 

@@ -27,7 +27,9 @@ mod ip_restriction;
 mod jq;
 mod json_threat_protection;
 mod json_types;
+mod jwe_decrypt;
 mod jwt;
+mod jwt_signer;
 mod kafka_log;
 mod key_auth;
 mod key_auth_enc;
@@ -80,6 +82,7 @@ mod udp_log;
 pub mod unserved;
 mod upstream_oauth;
 mod upstream_timeout;
+mod vault_auth;
 mod websocket_size_limit;
 mod websocket_validator;
 mod xml_threat_protection;
@@ -98,6 +101,8 @@ use unserved::DESCRIBED;
 use weir_dialect::Support;
 use weir_model::DocPath;
 use weir_plugins::identity;
+use weir_plugins::private_key::PrivateKey;
+use weir_plugins::vault_auth::VaultServer;
 
 /// A plugin that Kong has and Weir too.
 pub struct Definition {
@@ -146,6 +151,10 @@ pub struct Consumers<'c> {
     pub find: &'c dyn Fn(&str) -> Option<String>,
     /// Finds the certificate of an authority, in PEM, by its id.
     pub authority: &'c dyn Fn(&str) -> Option<String>,
+    /// Finds the private keys of a set by its name or its id.
+    pub key_set: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
+    /// Finds a connection to a vault by its name or its id.
+    pub vault: &'c dyn Fn(&str) -> Option<VaultServer>,
 }
 
 impl Consumers<'_> {
@@ -153,6 +162,8 @@ impl Consumers<'_> {
     pub const NONE: Consumers<'static> = Consumers {
         find: &|_| None,
         authority: &|_| None,
+        key_set: &|_| None,
+        vault: &|_| None,
     };
 }
 
@@ -207,7 +218,9 @@ pub static DEFINITIONS: &[Definition] = &[
     ip_restriction::DEFINITION,
     jq::DEFINITION,
     json_threat_protection::DEFINITION,
+    jwe_decrypt::DEFINITION,
     jwt::DEFINITION,
+    jwt_signer::DEFINITION,
     kafka_log::DEFINITION,
     key_auth::DEFINITION,
     key_auth_enc::DEFINITION,
@@ -251,6 +264,7 @@ pub static DEFINITIONS: &[Definition] = &[
     udp_log::DEFINITION,
     upstream_oauth::DEFINITION,
     upstream_timeout::DEFINITION,
+    vault_auth::DEFINITION,
     websocket_size_limit::DEFINITION,
     websocket_validator::DEFINITION,
     xml_threat_protection::DEFINITION,

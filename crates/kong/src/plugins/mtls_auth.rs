@@ -159,6 +159,7 @@ mod tests {
         let known = Consumers {
             find: &|name| Some(format!("id of {name}")),
             authority: &|id| (id == "known").then(|| "PEM".to_owned()),
+            ..Consumers::NONE
         };
         let made = translate(&config(), &known).expect("it is served");
         assert_eq!(made["authorities"], json!(["PEM"]));

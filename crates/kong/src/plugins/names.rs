@@ -110,7 +110,11 @@ pub static NAMES: &[PluginName] = &[
     )
     .paid(),
     PluginName::served("json-threat-protection").paid(),
-    PluginName::refused("jwe-decrypt", NOT_BUILT).paid(),
+    PluginName::differs(
+        "jwe-decrypt",
+        &["key agreement (`ECDH-ES`) and wrapped keys (`A256KW`) are refused; a token must name its key (`kid`) ([jwe-decrypt](plugins/jwe-decrypt.md))"],
+    )
+    .paid(),
     PluginName::differs(
         "jwt",
         &[
@@ -120,7 +124,11 @@ pub static NAMES: &[PluginName] = &[
             "a token with `crit` is refused, and so is a call with a second token in the same header, argument or cookie (the originals use one of them)",
         ],
     ),
-    PluginName::refused("jwt-signer", NOT_BUILT).paid(),
+    PluginName::differs(
+        "jwt-signer",
+        &["keys to sign with stand in a key set or at an address, and are not made by the gateway; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
+    )
+    .paid(),
     PluginName::refused("kafka-consume", NOT_BUILT).paid(),
     PluginName::differs("kafka-log", &["client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; entries are always sent in batches", LOGS]).paid(),
     PluginName::refused("kafka-upstream", NOT_BUILT).paid(),
@@ -267,7 +275,11 @@ pub static NAMES: &[PluginName] = &[
     )
     .paid(),
     PluginName::served("upstream-timeout").paid(),
-    PluginName::refused("vault-auth", NOT_BUILT).paid(),
+    PluginName::differs(
+        "vault-auth",
+        &["pairs of tokens are written in the vault, and not through the Admin API (`/vault-auth/…/credentials`); without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
+    )
+    .paid(),
     PluginName::differs("websocket-size-limit", &[SOCKETS]).paid(),
     PluginName::differs("websocket-validator", &[SOCKETS]).paid(),
     PluginName::differs(

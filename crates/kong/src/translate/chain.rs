@@ -5,7 +5,7 @@
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
 use super::stream;
-use crate::document::{CaCertificate, Consumer, Entity, Plugin};
+use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{self, Consumers, DEFINITIONS, Definition, unserved};
 use crate::schema::ItemPlace;
 use serde_json::Value;
@@ -51,15 +51,12 @@ pub struct Chains {
 
 impl Chains {
     /// Sorts all instances that are enabled by plugin and scope.
-    pub fn translate(
-        plugins: Vec<Entity<Plugin>>,
-        consumers: &[Entity<Consumer>],
-        authorities: &[Entity<CaCertificate>],
-        found: &mut Vec<Diagnostic>,
-    ) -> Self {
+    pub fn translate(plugins: Vec<Entity<Plugin>>, document: &Document, found: &mut Vec<Diagnostic>) -> Self {
         let consumers = Consumers {
-            find: &consumer_finder(consumers),
-            authority: &|id| find_authority(authorities, id),
+            find: &consumer_finder(&document.consumers),
+            authority: &|id| find_authority(&document.ca_certificates, id),
+            key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
+            vault: &|name| find_vault(&document.vault_auth_vaults, name),
         };
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.

@@ -49,12 +49,7 @@ pub fn model(
     let plugins = std::mem::take(&mut document.plugins);
     let acme = acme::entries(plugins.iter().map(|it| &it.value));
     let services = service::Services::translate(&document, &mut found);
-    let mut chains = chain::Chains::translate(
-        plugins,
-        &document.consumers,
-        &document.ca_certificates,
-        &mut found,
-    );
+    let mut chains = chain::Chains::translate(plugins, &document, &mut found);
     let routes = route::translate(&document, router, &services, &mut chains, &mut found);
     let stream_routes = stream::translate(&document, router, &services, &mut chains, &mut found);
     let unmatched = chains.unmatched();

@@ -1,11 +1,11 @@
-//! Key sets: the public keys of another server, each for the algorithms that it may be used with.
+//! Key sets: the keys of another server by which its tokens are checked, each for the algorithms that it may be used with.
 
+use super::jwk::{Jwk, decoded};
 use crate::jwt::Algorithm;
 use crate::jwt::pem;
 use crate::jwt::verifier::Work;
+use aws_lc_rs::hmac;
 use aws_lc_rs::signature::ParsedPublicKey;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use std::fmt;
 
@@ -16,40 +16,33 @@ const MAX_TRIED: usize = 16;
 /// RFC 7518 (3.3).
 const LEAST_RSA_BITS: usize = 2_048;
 
-/// Public keys.
+/// Keys that check signatures.
 #[derive(Default)]
 pub(crate) struct KeySet(Vec<VerificationKey>);
 
 struct VerificationKey {
     id: Option<String>,
-    /// The algorithms that it is good for. Never an HMAC.
-    uses: Vec<(Algorithm, ParsedPublicKey)>,
+    /// The algorithms that it is good for: those of a public key, or those of a secret, and never both.
+    uses: Vec<(Algorithm, Verifier)>,
+}
+
+enum Verifier {
+    Public(ParsedPublicKey),
+    Secret(hmac::Key),
+}
+
+impl Verifier {
+    fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        match self {
+            Self::Public(key) => key.verify_sig(message, signature).is_ok(),
+            Self::Secret(key) => hmac::verify(key, message, signature).is_ok(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct Document {
     keys: Vec<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
-struct Jwk {
-    kty: String,
-    #[serde(default)]
-    kid: Option<String>,
-    #[serde(default)]
-    alg: Option<String>,
-    #[serde(default, rename = "use")]
-    purpose: Option<String>,
-    #[serde(default)]
-    crv: Option<String>,
-    #[serde(default)]
-    n: Option<String>,
-    #[serde(default)]
-    e: Option<String>,
-    #[serde(default)]
-    x: Option<String>,
-    #[serde(default)]
-    y: Option<String>,
 }
 
 /// Key ids may be long, and the keys are of no use in a log.
@@ -60,11 +53,20 @@ impl fmt::Debug for KeySet {
 }
 
 impl KeySet {
-    /// Reads a key set. Keys that cannot be used are left out; `None`: it is no key set.
+    /// Reads a key set. Keys that cannot be used are left out, and so are secrets; `None`: it is no key set.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+        Self::read(json, false)
+    }
+
+    /// The same, with its secrets.
+    pub(crate) fn parse_with_secrets(json: &[u8]) -> Option<Self> {
+        Self::read(json, true)
+    }
+
+    fn read(json: &[u8], takes_secrets: bool) -> Option<Self> {
         let document: Document = serde_json::from_slice(json).ok()?;
         let keys = document.keys.into_iter().take(MAX_KEYS);
-        Some(Self(keys.filter_map(read).collect()))
+        Some(Self(keys.filter_map(|key| read(key, takes_secrets)).collect()))
     }
 
     /// The one key of a PEM text: a public key or a certificate. `None`: it is neither.
@@ -91,7 +93,7 @@ impl KeySet {
         let fitting = keys.filter_map(|key| key.uses.iter().find(|(it, _)| *it == algorithm));
         let mut fitting = fitting.take(MAX_TRIED).peekable();
         fitting.peek()?;
-        Some(fitting.any(|(_, key)| key.verify_sig(message, signature).is_ok()))
+        Some(fitting.any(|(_, key)| key.has_signed(message, signature)))
     }
 }
 
@@ -117,19 +119,21 @@ const ALL: [Algorithm; 10] = [
     Algorithm::EdDSA,
 ];
 
-fn read(value: serde_json::Value) -> Option<VerificationKey> {
+const HMAC: [Algorithm; 3] = [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512];
+
+fn read(value: serde_json::Value, takes_secrets: bool) -> Option<VerificationKey> {
     let jwk: Jwk = serde_json::from_value(value).ok()?;
-    if jwk.purpose.as_deref().is_some_and(|purpose| purpose != "sig") {
+    if !jwk.is_for("sig") {
         return None;
     }
-    let decode = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
     let (possible, bytes): (&[Algorithm], Vec<u8>) = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
-        ("RSA", _) => (&RSA, rsa_key(&decode(&jwk.n)?, &decode(&jwk.e)?)),
-        ("EC", Some("P-256")) => (&[Algorithm::ES256], point(decode(&jwk.x)?, &decode(&jwk.y)?)),
-        ("EC", Some("P-384")) => (&[Algorithm::ES384], point(decode(&jwk.x)?, &decode(&jwk.y)?)),
-        ("EC", Some("P-521")) => (&[Algorithm::ES512], point(decode(&jwk.x)?, &decode(&jwk.y)?)),
-        ("OKP", Some("Ed25519")) => (&[Algorithm::EdDSA], decode(&jwk.x)?),
-        // A secret (`oct`) in a public document is none.
+        ("RSA", _) => (&RSA, jwk.rsa_public()?),
+        ("EC", Some("P-256")) => (&[Algorithm::ES256], jwk.point()?),
+        ("EC", Some("P-384")) => (&[Algorithm::ES384], jwk.point()?),
+        ("EC", Some("P-521")) => (&[Algorithm::ES512], jwk.point()?),
+        ("OKP", Some("Ed25519")) => (&[Algorithm::EdDSA], decoded(&jwk.x)?),
+        // In a public document, a secret is none.
+        ("oct", _) if takes_secrets => (&HMAC, jwk.secret()?),
         _ => return None,
     };
     let bits = pem::rsa_bits(&bytes).filter(|_| jwk.kty == "RSA");
@@ -140,48 +144,15 @@ fn read(value: serde_json::Value) -> Option<VerificationKey> {
     (!uses.is_empty()).then_some(VerificationKey { id: jwk.kid, uses })
 }
 
-fn uses(possible: &[Algorithm], key: &[u8], rsa_bits: Option<usize>) -> Vec<(Algorithm, ParsedPublicKey)> {
+fn uses(possible: &[Algorithm], key: &[u8], rsa_bits: Option<usize>) -> Vec<(Algorithm, Verifier)> {
     let is_long = rsa_bits.is_some_and(|bits| bits >= LEAST_RSA_BITS);
     let usable = possible.iter().filter(|it| !it.is_rsa() || is_long);
     let parsed = usable.filter_map(|algorithm| match algorithm.work() {
-        Work::Signature(work) => Some((*algorithm, ParsedPublicKey::new(work, key).ok()?)),
-        Work::Hmac(_) => None,
+        Work::Signature(work) => {
+            let key = ParsedPublicKey::new(work, key).ok()?;
+            Some((*algorithm, Verifier::Public(key)))
+        }
+        Work::Hmac(work) => Some((*algorithm, Verifier::Secret(hmac::Key::new(work, key)))),
     });
     parsed.collect()
-}
-
-fn point(mut x: Vec<u8>, y: &[u8]) -> Vec<u8> {
-    x.insert(0, 4);
-    x.extend_from_slice(y);
-    x
-}
-
-/// An `RSAPublicKey` (RFC 8017, A.1.1).
-fn rsa_key(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {
-    let numbers = [integer(modulus), integer(exponent)].concat();
-    element(0x30, &numbers)
-}
-
-fn integer(number: &[u8]) -> Vec<u8> {
-    let zeros = number.iter().take_while(|byte| **byte == 0).count();
-    let mut digits = number[zeros..].to_vec();
-    if digits.first().is_none_or(|first| first & 0x80 != 0) {
-        digits.insert(0, 0);
-    }
-    element(0x02, &digits)
-}
-
-fn element(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len().to_be_bytes();
-    let zeros = length.iter().take_while(|byte| **byte == 0).count();
-    let mut out = vec![tag];
-    match content.len() {
-        short @ 0..0x80 => out.push(short as u8),
-        _ => {
-            out.push(0x80 | (length.len() - zeros) as u8);
-            out.extend_from_slice(&length[zeros..]);
-        }
-    }
-    out.extend_from_slice(content);
-    out
 }

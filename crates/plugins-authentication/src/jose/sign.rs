@@ -1,6 +1,10 @@
-//! Signing tokens: what a client shows a provider in place of a password (RFC 7523).
+//! Signing tokens: what a client shows a provider in place of a password (RFC 7523), and what upstreams are shown in place of
+//! the tokens of callers.
 
+use super::jwk::{Jwk, decoded};
 use crate::jwt::Algorithm;
+use crate::jwt::verifier::Work;
+use crate::private_key::PrivateKey;
 use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -8,8 +12,12 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt;
+
+/// The most keys of one set that are read.
+const MAX_KEYS: usize = 64;
 
 /// A key that signs with one algorithm. `Debug` does not show it.
 pub(crate) struct SigningKey {
@@ -48,15 +56,10 @@ impl SigningKey {
             HS256 => secret(hmac::HMAC_SHA256),
             HS384 => secret(hmac::HMAC_SHA384),
             HS512 => secret(hmac::HMAC_SHA512),
-            RS256 => rsa(text, &signature::RSA_PKCS1_SHA256),
-            RS384 => rsa(text, &signature::RSA_PKCS1_SHA384),
-            RS512 => rsa(text, &signature::RSA_PKCS1_SHA512),
-            PS256 => rsa(text, &signature::RSA_PSS_SHA256),
-            PS384 => rsa(text, &signature::RSA_PSS_SHA384),
-            PS512 => rsa(text, &signature::RSA_PSS_SHA512),
-            ES256 => ecdsa(text, &signature::ECDSA_P256_SHA256_FIXED_SIGNING),
-            ES384 => ecdsa(text, &signature::ECDSA_P384_SHA384_FIXED_SIGNING),
-            ES512 => ecdsa(text, &signature::ECDSA_P521_SHA512_FIXED_SIGNING),
+            RS256 | RS384 | RS512 | PS256 | PS384 | PS512 => padding(algorithm)
+                .ok_or(())
+                .and_then(|padding| rsa(text, padding)),
+            ES256 | ES384 | ES512 => ecdsa(text, curve(algorithm)),
             EdDSA => {
                 let pair = der(text).and_then(|(_, der)| Ed25519KeyPair::from_pkcs8(&der).ok());
                 pair.map(|pair| Key::Ed25519(Box::new(pair))).ok_or(())
@@ -66,6 +69,70 @@ impl SigningKey {
             algorithm,
             id: id.map(str::to_owned),
             key: key.map_err(|()| BadKey(name))?,
+        })
+    }
+
+    /// The first of these keys that can sign with the algorithm. `None`: none can.
+    pub(crate) fn first(algorithm: Algorithm, keys: &[PrivateKey]) -> Option<Self> {
+        keys.iter().find_map(|key| match (&key.jwk, &key.pem) {
+            (Some(text), None) => {
+                let jwk: Jwk = serde_json::from_str(text).ok()?;
+                let made = Self::of_jwk(algorithm, &jwk)?;
+                Some(Self {
+                    id: key.id.clone().or(made.id),
+                    ..made
+                })
+            }
+            // A secret in PEM is none.
+            (None, Some(_)) if matches!(algorithm.work(), Work::Hmac(_)) => None,
+            (None, Some(text)) => Self::new(algorithm, text, key.id.as_deref()).ok(),
+            _ => None,
+        })
+    }
+
+    /// The first key of a key set that can sign with the algorithm. `None`: it is no key set, or none can.
+    pub(crate) fn of_set(algorithm: Algorithm, json: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Document {
+            keys: Vec<Value>,
+        }
+        let document: Document = serde_json::from_slice(json).ok()?;
+        let mut keys = document.keys.into_iter().take(MAX_KEYS);
+        keys.find_map(|key| Self::of_jwk(algorithm, &serde_json::from_value(key).ok()?))
+    }
+
+    fn of_jwk(algorithm: Algorithm, jwk: &Jwk) -> Option<Self> {
+        let is_own = jwk.alg.as_deref().is_none_or(|own| own == name(algorithm));
+        if !is_own || !jwk.is_for("sig") {
+            return None;
+        }
+        let on_curve = |curve: &str| (jwk.kty == "EC" && jwk.crv.as_deref() == Some(curve)).then_some(());
+        let key = match algorithm {
+            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => {
+                let Work::Hmac(work) = algorithm.work() else {
+                    return None;
+                };
+                let secret = jwk.secret().filter(|_| jwk.kty == "oct")?;
+                Key::Secret(Box::new(hmac::Key::new(work, &secret)))
+            }
+            Algorithm::ES256 => on_curve("P-256").and_then(|()| point(jwk, algorithm))?,
+            Algorithm::ES384 => on_curve("P-384").and_then(|()| point(jwk, algorithm))?,
+            Algorithm::ES512 => on_curve("P-521").and_then(|()| point(jwk, algorithm))?,
+            Algorithm::EdDSA => {
+                let is_it = jwk.kty == "OKP" && jwk.crv.as_deref() == Some("Ed25519");
+                let (seed, public) = (decoded(&jwk.d).filter(|_| is_it)?, decoded(&jwk.x)?);
+                let pair = Ed25519KeyPair::from_seed_and_public_key(&seed, &public).ok()?;
+                Key::Ed25519(Box::new(pair))
+            }
+            _ => {
+                let der = jwk.rsa_private().filter(|_| jwk.kty == "RSA")?;
+                Key::Rsa(Box::new(RsaKeyPair::from_der(&der).ok()?), padding(algorithm)?)
+            }
+        };
+        Some(Self {
+            algorithm,
+            id: jwk.kid.clone(),
+            key,
         })
     }
 
@@ -93,6 +160,34 @@ impl SigningKey {
     }
 }
 
+/// How RSA signs with an algorithm.
+fn padding(algorithm: Algorithm) -> Option<&'static dyn RsaEncoding> {
+    Some(match algorithm {
+        Algorithm::RS256 => &signature::RSA_PKCS1_SHA256,
+        Algorithm::RS384 => &signature::RSA_PKCS1_SHA384,
+        Algorithm::RS512 => &signature::RSA_PKCS1_SHA512,
+        Algorithm::PS256 => &signature::RSA_PSS_SHA256,
+        Algorithm::PS384 => &signature::RSA_PSS_SHA384,
+        Algorithm::PS512 => &signature::RSA_PSS_SHA512,
+        _ => return None,
+    })
+}
+
+fn curve(algorithm: Algorithm) -> &'static EcdsaSigningAlgorithm {
+    match algorithm {
+        Algorithm::ES384 => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
+        Algorithm::ES512 => &signature::ECDSA_P521_SHA512_FIXED_SIGNING,
+        _ => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
+    }
+}
+
+/// The key on a curve of a JSON Web Key.
+fn point(jwk: &Jwk, algorithm: Algorithm) -> Option<Key> {
+    let (private, public) = (decoded(&jwk.d)?, jwk.point()?);
+    let pair = EcdsaKeyPair::from_private_key_and_public_key(curve(algorithm), &private, &public);
+    Some(Key::Ecdsa(Box::new(pair.ok()?)))
+}
+
 fn name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::HS256 => "HS256",
@@ -112,7 +207,7 @@ fn name(algorithm: Algorithm) -> &'static str {
 }
 
 /// The first key of a PEM text: its label and its bytes.
-fn der(pem: &str) -> Option<(&str, Vec<u8>)> {
+pub(super) fn der(pem: &str) -> Option<(&str, Vec<u8>)> {
     let at = pem.find("PRIVATE KEY-----")?;
     let begin = pem[..at].rfind("-----BEGIN ")?;
     let (_, rest) = pem[begin..].split_once("-----BEGIN ")?;

@@ -11,19 +11,18 @@
 //! a secret of the process, so answer times tell nothing about them. They are never logged. SHA-256 without a salt
 //! protects random keys only: a key that a person chose can be guessed from its hash.
 
-use crate::body_fields::{Field, Form};
 use crate::identity::{self, Gate};
+pub use crate::key_locations::{KeyLocation, MultipleKeys};
+use crate::key_locations::{Lookup, form_of_body};
 use crate::query::{remove_argument, remove_argument_and_encode};
 use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
     AuthFailure, BuildContext, CredentialEntry, CredentialIndex, CredentialKind, Exchange, Filter, Outcome,
     Phases, Plugin, Request, parse_config,
@@ -85,18 +84,6 @@ fn standard_challenge() -> Option<String> {
     Some("Key".into())
 }
 
-/// A place where a key may stand, with its name there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum KeyLocation {
-    /// A request header.
-    Header(String),
-    /// A query argument.
-    Query(String),
-    /// A field of a body: of a form, of a multipart form, or a text at the top of a JSON object.
-    Body(String),
-}
-
 /// Whether the key is taken out of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -110,17 +97,6 @@ pub enum StripCredential {
     /// It is taken out of all places of the list with the same name. A query is encoded again (`?a` becomes `?a=`, a
     /// space `+`), as Kong does.
     Everywhere,
-}
-
-/// What several keys in one place mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MultipleKeys {
-    /// The call is refused.
-    #[default]
-    Refuse,
-    /// The first of several headers counts; several query arguments are a wrong key.
-    First,
 }
 
 /// A credential of `key-auth`: a key or the hash of one.
@@ -247,18 +223,6 @@ struct KeyFilter {
     hashes: Option<Arc<CredentialIndex<()>>>,
 }
 
-/// What a place holds.
-enum Lookup<'x> {
-    Absent,
-    Key(Cow<'x, [u8]>),
-    /// Several keys where one must stand.
-    Several,
-    /// A wrong key, whatever it is.
-    Wrong,
-    /// The body must be read first.
-    Body,
-}
-
 impl KeyFilter {
     /// The credential with this key. Hashes of keys are in an index of their own, so that nothing that a call carries
     /// can stand for a hash.
@@ -267,45 +231,11 @@ impl KeyFilter {
         plain.or_else(|| self.hashes.as_ref()?.get(digest(&SHA256, key).as_ref()))
     }
 
-    fn look<'x>(&self, place: &'x KeyLocation, request: &'x Request) -> Lookup<'x> {
-        match place {
-            KeyLocation::Header(name) => {
-                let mut values = request.headers.get_all(name.as_bytes());
-                let Some(first) = values.next() else {
-                    return Lookup::Absent;
-                };
-                match self.on_multiple == MultipleKeys::Refuse && values.next().is_some() {
-                    true => Lookup::Several,
-                    false => Lookup::Key(first.into()),
-                }
-            }
-            KeyLocation::Query(name) => {
-                let query = request.query.as_deref().unwrap_or_default();
-                let mut values = query_pairs(query).filter(|(key, _)| decode_form(key) == name.as_bytes());
-                match (values.next(), values.next(), self.on_multiple) {
-                    (None, ..) => Lookup::Absent,
-                    (Some((_, value)), None, _) => Lookup::Key(decode_form(value.unwrap_or_default())),
-                    (Some(_), Some(_), MultipleKeys::Refuse) => Lookup::Several,
-                    (Some(_), Some(_), MultipleKeys::First) => Lookup::Wrong,
-                }
-            }
-            KeyLocation::Body(name) => match (form_of_body(request), &request.body) {
-                (None, _) => Lookup::Absent,
-                (Some(_), None) => Lookup::Body,
-                (Some(form), Some(body)) => match form.field(body, name) {
-                    Field::Absent => Lookup::Absent,
-                    Field::One(key) => Lookup::Key(key.into()),
-                    Field::Several => Lookup::Several,
-                },
-            },
-        }
-    }
-
     /// Takes the key out of the request. `false`: the body must be read first.
     fn strip_found(&self, found: &KeyLocation, request: &mut Request) -> bool {
         let StripCredential::Everywhere = self.strip else {
             if self.strip == StripCredential::Found {
-                remove(found, request, remove_argument);
+                found.remove(request, remove_argument);
             }
             return true;
         };
@@ -315,43 +245,9 @@ impl KeyFilter {
             return false;
         }
         for place in places() {
-            remove(place, request, remove_argument_and_encode);
+            place.remove(request, remove_argument_and_encode);
         }
         true
-    }
-}
-
-/// The form of the request's body, where it has one that can be looked into.
-fn form_of_body(request: &Request) -> Option<Form> {
-    match request.has_body {
-        true => Form::of(request.headers.get(b"content-type")?),
-        false => None,
-    }
-}
-
-fn remove(place: &KeyLocation, request: &mut Request, remove_argument: fn(&mut Request, &[u8])) {
-    match place {
-        KeyLocation::Header(name) => {
-            request.headers.remove(name.as_bytes());
-        }
-        KeyLocation::Query(name) => remove_argument(request, name.as_bytes()),
-        KeyLocation::Body(name) => {
-            let form = form_of_body(request);
-            let rest = form
-                .zip(request.body.as_ref())
-                .and_then(|(form, body)| form.without(body, name));
-            if let Some(rest) = rest {
-                request.body = Some(rest);
-            }
-        }
-    }
-}
-
-impl KeyLocation {
-    fn name(&self) -> &str {
-        match self {
-            Self::Header(name) | Self::Query(name) | Self::Body(name) => name,
-        }
     }
 }
 
@@ -368,7 +264,7 @@ impl Filter for KeyFilter {
         let mut places = self
             .locations
             .iter()
-            .map(|place| (place, self.look(place, request)));
+            .map(|place| (place, place.look(request, self.on_multiple)));
         let seen = places.find(|(_, seen)| !matches!(seen, Lookup::Absent));
         let (found, credential) = match seen {
             None => (None, Err(AuthFailure::Missing)),
@@ -397,7 +293,7 @@ impl Filter for KeyFilter {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
             Err(_) if self.strip == StripCredential::Found && self.gate.takes_anybody() => {
                 for place in &self.locations {
-                    remove(place, &mut exchange.request, remove_argument);
+                    place.remove(&mut exchange.request, remove_argument);
                 }
                 self.gate
                     .reject(exchange, AuthFailure::Invalid, self.challenge.as_ref())

@@ -2,26 +2,18 @@
 
 use super::config::Config;
 use crate::jose::KeySet;
-use crate::shared_fetch::{Found, Wanted};
+use crate::shared_fetch::{KeyDocument, RETRY_MS, STALE_MS, Wanted};
+pub(super) use crate::shared_fetch::{Step, good, settled};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
-use weir_plugin::{Exchange, Outcome, SubrequestResponse};
+use weir_plugin::{Exchange, Outcome};
 use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
 
-/// How long nothing is fetched after a failure.
-const RETRY_MS: u64 = 2_000;
-/// An unknown key fetches the key set again, at most so often.
-const ROTATION_MS: u64 = 30_000;
-/// How long documents are used when the provider does not answer.
-const STALE_MS: u64 = 86_400_000;
 /// The most bytes of each cache.
 const CACHE_BYTES: usize = 32 << 20;
-
-/// What a call needs from the engine, or answers, before it can go on.
-pub(super) type Step<T> = Result<T, Box<Outcome>>;
 
 /// A provider's discovery document (OpenID Connect Discovery 1.0, 3), as far as it is used.
 #[derive(Debug, Default, Deserialize)]
@@ -185,38 +177,14 @@ impl Directory {
             return Ok(None);
         };
         let key = format!("{address} {}", self.rules.verify_tls);
-        let since_ms = exchange.unix_ms().saturating_sub(ROTATION_MS);
-        let wanted = Wanted {
+        let document = KeyDocument {
             map: &self.caches.keys,
             key: key.as_bytes(),
-            since_ms: if renewed { since_ms } else { 0 },
-            retry_ms: if renewed { ROTATION_MS } else { RETRY_MS },
-            timeout: self.timeout(),
+            server: &server,
+            rules: &self.rules,
+            authorization: None,
+            lifetime: self.lifetime(),
         };
-        let found = wanted.find(
-            self,
-            exchange,
-            |_| Outcome::Subrequest(Box::new(server.request(HttpRequest::GET, &self.rules))),
-            |exchange| {
-                let answer = good(exchange.subrequest_response.take()?)?;
-                let keys = KeySet::parse(&answer.body)?;
-                Some((Arc::new(keys), answer.body.len() * 4, self.lifetime()))
-            },
-        );
-        settled(found)
-    }
-}
-
-/// An answer with status 200.
-pub(super) fn good(answer: Option<SubrequestResponse>) -> Option<SubrequestResponse> {
-    answer.filter(|answer| answer.status == 200)
-}
-
-/// What was found, or what the engine has to do first.
-pub(super) fn settled<V>(found: Found<V>) -> Step<Option<V>> {
-    match found {
-        Found::Value(value) => Ok(Some(value)),
-        Found::Nothing => Ok(None),
-        Found::Wait(outcome) => Err(Box::new(outcome)),
+        document.find(self, exchange, renewed, |body| KeySet::parse(body).map(Arc::new))
     }
 }

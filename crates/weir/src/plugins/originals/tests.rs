@@ -55,6 +55,7 @@ fn every_name_of_kong_does_what_its_row_says() {
     for row in weir_kong::plugins::NAMES {
         let document = json!({
             "_format_version": "3.0",
+            "vault_auth_vaults": [{"name": "vault", "host": "vault.example", "mount": "callers", "vault_token": "t"}],
             "services": [{
                 "name": "s",
                 "url": "http://127.0.0.1:1",

@@ -6,19 +6,25 @@
 //! ```
 //!
 //! A consumer's credential for it is `{key: TEXT, secret: 32 BYTES}`; the token's `kid` names the key. Tokens are in the
-//! compact form, with the algorithms `dir` and `A256GCM`.
+//! compact form, with the algorithms `dir` and `A256GCM`. With `keys`, the gateway's own keys open tokens in place of
+//! credentials: secrets (`dir`) and RSA keys (`RSA-OAEP`, `RSA-OAEP-256`), with AES in all its forms.
 //!
 //! Security: it does not identify the caller. What is decrypted replaces the header that callers send; where there is no token
-//! and none is required, their own header goes through.
+//! and none is required, their own header goes through. The key decides which algorithms are good. Whatever is wrong with a
+//! token that names a known key, the answer is the same.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use crate::jose::{DecryptionKey, Jwe};
+use crate::private_key::PrivateKey;
+use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::is_value;
 use weir_plugin::{
     AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin,
     Refusal, RefusalKind, TokenFault, parse_config,
@@ -49,6 +55,13 @@ pub struct Config {
     #[serde(default = "unauthenticated")]
     #[schemars(range(min = 200, max = 599))]
     pub invalid_status: u16,
+    /// Status of the answer to calls with a token that no key opens, 200 to 599; absent: `invalid_status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 200, max = 599))]
+    pub unopened_status: Option<u16>,
+    /// Keys that open tokens, which must name one by its id. Absent: the credentials of consumers open them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<PrivateKey>>,
 }
 
 impl Default for Config {
@@ -60,6 +73,8 @@ impl Default for Config {
             header_is_protected: true,
             missing_status: unauthenticated(),
             invalid_status: unauthenticated(),
+            unopened_status: None,
+            keys: None,
         }
     }
 }
@@ -121,13 +136,31 @@ impl Plugin for JweDecrypt {
         faults.check_name("forward_header", &config.forward_header);
         faults.check_status("missing_status", config.missing_status);
         faults.check_status("invalid_status", config.invalid_status);
+        faults.check_status("unopened_status", config.unopened_status.unwrap_or(401));
         faults.done()?;
+        let keys = config.keys.as_ref().map(|keys| {
+            // Of keys with one id, the first counts.
+            let readable = keys.iter().rev().filter_map(read);
+            readable.collect::<HashMap<_, _>>()
+        });
         let index = context.credential_index("jwe-decrypt", |credential| {
             let credential = Credential::deserialize(credential).ok()?;
             let secret = credential.secret()?;
             Some((credential.key.into_bytes(), secret))
         });
-        Ok(Arc::new(TokenFilter { config, index }))
+        Ok(Arc::new(TokenFilter { config, index, keys }))
+    }
+
+    fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let keys = parse_config::<Config>(config).ok().and_then(|it| it.keys);
+        let keys = keys.unwrap_or_default();
+        let unreadable = keys.iter().enumerate().filter(|(_, key)| read(key).is_none());
+        let warning = |(index, _)| {
+            let message = "opens no token: expected an id, and a secret (`oct`) or a private RSA key (not encrypted, at \
+                           least 2048 bits), as a JSON Web Key (whose `use` is not `sig`) or in PEM";
+            Diagnostic::warning(DocPath::root().field("keys").index(index), message)
+        };
+        unreadable.map(warning).collect()
     }
 
     fn credentials(&self) -> Option<CredentialKind> {
@@ -148,58 +181,59 @@ impl Plugin for JweDecrypt {
     }
 }
 
+/// A key with its id. `None`: it opens no token.
+fn read(key: &PrivateKey) -> Option<(String, DecryptionKey)> {
+    let (own, read) = match (&key.jwk, &key.pem) {
+        (Some(text), None) => DecryptionKey::of_jwk(text)?,
+        (None, Some(text)) => (None, DecryptionKey::of_pem(text)?),
+        _ => return None,
+    };
+    Some((key.id.clone().or(own)?, read))
+}
+
 /// An instance of `jwe-decrypt`.
 struct TokenFilter {
     config: Config,
     index: Arc<CredentialIndex<LessSafeKey>>,
+    keys: Option<HashMap<String, DecryptionKey>>,
 }
 
 impl TokenFilter {
     fn decrypt(&self, token: &[u8]) -> Result<Vec<u8>, AuthFailure> {
-        let mut parts = token.split(|byte| *byte == b'.');
-        let mut part = || parts.next().ok_or(AuthFailure::Malformed);
-        let (header, _, iv, ciphertext, tag) = (part()?, part()?, part()?, part()?, part()?);
-        let decode = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).ok();
-        let fields: Value = decode(header)
-            .and_then(|header| serde_json::from_slice(&header).ok())
-            .ok_or(AuthFailure::Malformed)?;
-        // Whatever it names, nothing of that is understood here (RFC 7516, 4.1.13).
-        if fields.get("crit").is_some() {
-            return Err(AuthFailure::Malformed);
-        }
-        let key = fields
-            .get("kid")
-            .and_then(Value::as_str)
-            .ok_or_else(|| AuthFailure::Token(TokenFault::NoKeyClaim("kid".into())))?;
-        let entry = self.index.get(key.as_bytes()).ok_or_else(|| {
+        let token = Jwe::parse(token).ok_or(AuthFailure::Malformed)?;
+        let needed = |name: &str| {
+            let lacks = || AuthFailure::Token(TokenFault::NoKeyClaim(name.into()));
+            token.parameter(name).ok_or_else(lacks)
+        };
+        let id = needed("kid")?;
+        let unknown = || {
             AuthFailure::Token(TokenFault::UnknownKey {
                 claim: "kid".into(),
-                value: key.into(),
+                value: id.into(),
             })
-        })?;
-        let open = || {
-            let nonce = Nonce::try_assume_unique_for_key(&decode(iv)?).ok()?;
-            let mut sealed = decode(ciphertext)?;
-            sealed.extend_from_slice(&decode(tag).filter(|tag| tag.len() == 16)?);
-            let protected = if self.config.header_is_protected {
-                header
-            } else {
-                b""
-            };
-            let length = entry
-                .secret
-                .open_in_place(nonce, Aad::from(protected), &mut sealed)
-                .ok()?
-                .len();
-            sealed.truncate(length);
-            Some(sealed)
         };
-        open().ok_or(AuthFailure::Token(TokenFault::BadSignature))
+        let opened = match &self.keys {
+            Some(keys) => {
+                needed("alg")?;
+                needed("enc")?;
+                token.open(keys.get(id).ok_or_else(unknown)?)
+            }
+            None => {
+                let entry = self.index.get(id.as_bytes()).ok_or_else(unknown)?;
+                token.open_plain(&entry.secret, self.config.header_is_protected)
+            }
+        };
+        // What cannot stand in a header would be left out, and the call go on without it.
+        let told = opened.filter(|text| is_value(text));
+        told.ok_or(AuthFailure::Token(TokenFault::BadSignature))
     }
 
     fn refuse(&self, failure: AuthFailure) -> Outcome {
         let status = match failure {
             AuthFailure::Missing => self.config.missing_status,
+            AuthFailure::Token(TokenFault::BadSignature | TokenFault::UnknownKey { .. }) => {
+                self.config.unopened_status.unwrap_or(self.config.invalid_status)
+            }
             _ => self.config.invalid_status,
         };
         let plugin = "jwe-decrypt";
@@ -237,77 +271,4 @@ impl Filter for TokenFilter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-    use weir_plugins_testkit::*;
-
-    /// `hello-plain`, sealed by others without protecting the header.
-    const TOKEN: &str = "eyJhbGciOiAiZGlyIiwgImVuYyI6ICJBMjU2R0NNIiwgImtpZCI6ICJ1c2VyLWtleSJ9..AQEBAQEBAQEBAQEB.\
-                         uPfc0njlFGcxA9c.zkga8xYty-moIw8aHyVxIQ";
-
-    fn call(config: &Value, authorization: Option<&str>) -> (String, Vec<String>) {
-        let secret = "a".repeat(32);
-        let credentials = [("alice", None, json!({"key": "user-key", "secret": secret}))];
-        let filter = build_with(&JweDecrypt, config, &credentials).expect("valid");
-        let mut exchange = exchange();
-        if let Some(value) = authorization {
-            exchange
-                .request
-                .headers
-                .append(b"Authorization", value.as_bytes());
-        }
-        let word = word(&filter.on_request(&mut exchange));
-        (word, lines(&exchange.request.headers))
-    }
-
-    #[test]
-    fn tokens_are_decrypted() {
-        let apisix = json!({"header_is_protected": false});
-        let other = json!({"header_is_protected": false, "forward_header": "X-Plain", "required": false});
-        let unknown = "eyJhbGciOiAiZGlyIiwgImVuYyI6ICJBMjU2R0NNIiwgImtpZCI6ICJub2JvZHkifQ..AQEB.AQ.AQ";
-        let critical = "eyJhbGciOiJkaXIiLCJraWQiOiJ1c2VyLWtleSIsImNyaXQiOlsieCJdfQ..AQEB.AQ.AQ";
-        let nameless = "eyJhbGciOiJkaXIifQ..AQEB.AQ.AQ";
-        let bearer = format!("Bearer {TOKEN}");
-        for (config, token, expected) in [
-            (&apisix, Some(TOKEN), "continue"),
-            (&apisix, Some(bearer.as_str()), "continue"),
-            (&other, Some(TOKEN), "continue"),
-            (&other, None, "continue"),
-            (&json!({}), Some(TOKEN), "BadSignature"),
-            (&apisix, None, "Missing"),
-            (&apisix, Some("junk"), "Malformed"),
-            (&apisix, Some("a.b.c.d.e"), "Malformed"),
-            (&apisix, Some(critical), "Malformed"),
-            (&apisix, Some(nameless), "NoKeyClaim(\"kid\")"),
-            (
-                &apisix,
-                Some(unknown),
-                "UnknownKey { claim: \"kid\", value: \"nobody\" }",
-            ),
-        ] {
-            assert_eq!(call(config, token).0, expected, "{config} {token:?}");
-        }
-        assert_eq!(call(&apisix, Some(TOKEN)).1, ["Authorization: hello-plain"]);
-        assert_eq!(call(&other, Some(TOKEN)).1[1], "X-Plain: hello-plain");
-    }
-
-    #[test]
-    fn bad_configurations_and_credentials_are_refused() {
-        let config = json!({"header": "", "missing_status": 1});
-        assert_eq!(refused_at(&JweDecrypt, &config), ["header", "missing_status"]);
-        assert!(build(&JweDecrypt, &example(include_str!("jwe_decrypt.rs"))).is_ok());
-        let check = JweDecrypt.credentials().expect("has some").check;
-        let base64 = URL_SAFE_NO_PAD.encode([7; 32]);
-        for (credential, is_good) in [
-            (json!({"key": "k", "secret": "short"}), false),
-            (
-                json!({"key": "k", "secret": base64, "secret_is_base64": true}),
-                true,
-            ),
-            (json!({"key": "k", "secret": base64}), false),
-        ] {
-            assert_eq!(check(&credential).is_ok(), is_good, "{credential}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,188 @@
+//! Where keys and explanations of tokens come from: documents on servers, fetched once for all calls.
+
+use super::claims::Claims;
+use super::config::{Introspection, KeyServer};
+use crate::jose::{KeySet, SigningKey};
+use crate::shared_fetch::{KeyDocument, STALE_MS, Step, Wanted, good, settled};
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_plugin::{Exchange, Outcome};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+
+/// The most bytes of each cache.
+const CACHE_BYTES: usize = 16 << 20;
+/// How long a server is not asked about a token after a failure.
+const RETRY_MS: u64 = 1_000;
+
+/// What all instances share. It outlives reloads.
+pub(super) struct Caches {
+    pub(super) keys: Arc<ExpiringMap<Arc<KeySet>>>,
+    pub(super) signing: Arc<ExpiringMap<Arc<SigningKey>>>,
+    answers: Arc<ExpiringMap<Arc<Claims>>>,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self {
+            keys: ExpiringMap::new(CACHE_BYTES),
+            signing: ExpiringMap::new(CACHE_BYTES),
+            answers: ExpiringMap::new(CACHE_BYTES),
+        }
+    }
+}
+
+/// A document with keys.
+pub(super) struct KeySource {
+    server: HttpServer,
+    authorization: Option<String>,
+    lifetime: Lifetime,
+    /// What it is kept by, which shows no secret.
+    key: Vec<u8>,
+}
+
+impl KeySource {
+    /// `None`: its address cannot be read. `use_as` tells what is made of the document.
+    pub(super) fn new(config: &KeyServer, use_as: &str, rules: &AskRules) -> Option<Self> {
+        let basic = |(name, password): (&String, &String)| {
+            format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))
+        };
+        let authorization = config.username.as_ref().zip(config.password.as_ref()).map(basic);
+        let key = hashed(&[
+            use_as,
+            &config.address,
+            authorization.as_deref().unwrap_or_default(),
+            &format!("{} {:?}", rules.verify_tls, rules.connector.is_some()),
+        ]);
+        Some(Self {
+            server: HttpServer::parse(&config.address)?,
+            authorization,
+            lifetime: Lifetime {
+                fresh_ms: config.cache_seconds.max(1).saturating_mul(1_000),
+                stale_ms: STALE_MS,
+            },
+            key,
+        })
+    }
+
+    /// The document, as `read` reads it. With `renewed` it is fetched again unless that was done a short time ago.
+    pub(super) fn find<V: Clone + 'static>(
+        &self,
+        map: &Arc<ExpiringMap<V>>,
+        rules: &AskRules,
+        exchange: &mut Exchange,
+        renewed: bool,
+        read: impl FnOnce(&[u8]) -> Option<V>,
+    ) -> Step<Option<V>> {
+        let document = KeyDocument {
+            map,
+            key: &self.key,
+            server: &self.server,
+            rules,
+            authorization: self.authorization.as_deref(),
+            lifetime: self.lifetime,
+        };
+        document.find(self, exchange, renewed, read)
+    }
+}
+
+/// A server that explains tokens.
+pub(super) struct Explainer {
+    server: HttpServer,
+    rules: AskRules,
+    config: Introspection,
+}
+
+impl Explainer {
+    /// `None`: its address cannot be read.
+    pub(super) fn new(config: &Introspection, rules: &AskRules) -> Option<Self> {
+        let timeout = config.timeout_ms.map(std::time::Duration::from_millis);
+        Some(Self {
+            server: HttpServer::parse(&config.endpoint)?,
+            rules: AskRules {
+                timeout: timeout.unwrap_or(rules.timeout),
+                ..rules.clone()
+            },
+            config: config.clone(),
+        })
+    }
+
+    /// What the server says of a token; `None`: nothing that can be read.
+    pub(super) fn ask(
+        &self,
+        caches: &Caches,
+        exchange: &mut Exchange,
+        token: &str,
+    ) -> Step<Option<Arc<Claims>>> {
+        let config = &self.config;
+        let key = hashed(&[
+            &config.endpoint,
+            config.authorization.as_deref().unwrap_or_default(),
+            config.hint.as_deref().unwrap_or_default(),
+            config.arguments.as_deref().unwrap_or_default(),
+            token,
+        ]);
+        let wanted = Wanted {
+            map: &caches.answers,
+            key: &key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.rules.timeout,
+        };
+        let found = wanted.find(
+            self,
+            exchange,
+            |_| Outcome::Subrequest(Box::new(self.request(token))),
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let claims: Claims = serde_json::from_slice(&answer.body).ok()?;
+                claims.get("active")?.as_bool()?;
+                let now_s = exchange.unix_ms() / 1_000;
+                let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);
+                let left_s = until_s.map_or(u64::MAX, |at| at.saturating_sub(now_s));
+                let seconds = config.cache_seconds.min(left_s);
+                // Even what is not kept serves the calls that wait for it.
+                let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000).max(1));
+                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
+            },
+        );
+        settled(found)
+    }
+
+    fn request(&self, token: &str) -> weir_plugin::Subrequest {
+        let mut arguments = vec![("token", token)];
+        arguments.extend(self.config.hint.as_deref().map(|hint| ("token_type_hint", hint)));
+        let mut body = form(arguments);
+        if let Some(more) = self.config.arguments.as_deref().filter(|more| !more.is_empty()) {
+            body.push('&');
+            body.push_str(more);
+        }
+        let mut headers = vec![("Content-Type", "application/x-www-form-urlencoded")];
+        headers.extend(
+            self.config
+                .authorization
+                .as_deref()
+                .map(|it| ("Authorization", it)),
+        );
+        let request = HttpRequest {
+            method: "POST",
+            headers: &headers,
+            body: Some(body.as_bytes()),
+            ..HttpRequest::GET
+        };
+        self.server.request(request, &self.rules)
+    }
+}
+
+/// Parts as one key, which shows none of them.
+fn hashed(parts: &[&str]) -> Vec<u8> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    context.finish().as_ref().to_vec()
+}

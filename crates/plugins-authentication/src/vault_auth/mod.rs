@@ -1,0 +1,472 @@
+//! `vault-auth`: recognises consumers by two tokens, which a vault knows.
+//!
+//! ```yaml
+//! vault: {address: https://vault.example.com:8200, mount: callers, token: TEXT}
+//! ```
+//!
+//! The vault speaks as HashiCorp's does. Its key/value engine holds a secret for each caller: its name is the access token, and
+//! its fields are `access_token`, `secret_token`, `consumer: {id: ID}` and, if wanted, `ttl` in seconds. One request gets it for
+//! all calls, until that time is over. While the vault does not answer, calls whose tokens are not known are refused.
+//!
+//! Security: secrets are kept as hashes and compared in constant time. An access token can name nothing outside of the
+//! engine's folder. What the vault does not know, it is not asked about again for some seconds.
+
+use crate::consumer_names::{ConsumerName, ConsumerNames};
+use crate::http_rules::HttpRules;
+use crate::identity::{self, Gate};
+pub use crate::key_locations::KeyLocation;
+use crate::key_locations::{Lookup, MultipleKeys, form_of_body};
+use crate::query::remove_argument_and_encode;
+use crate::shared_fetch::{Step, Wanted, settled};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{self, SHA256, SHA256_OUTPUT_LEN};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::headers::{is_name, is_value};
+use weir_plugin::{
+    AuthFailure, BuildContext, Exchange, Filter, Identity, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    Request, SubrequestResponse, parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+
+/// The plugin's name.
+const NAME: &str = "vault-auth";
+/// The most bytes of what is known of tokens.
+const CACHE_BYTES: usize = 16 << 20;
+/// How long the vault is not asked about a token after a failure.
+const RETRY_MS: u64 = 1_000;
+/// How long what the vault does not know is not asked for.
+const UNKNOWN_MS: u64 = 5_000;
+/// The longest that a secret says it may be kept, in seconds.
+const LONGEST_S: f64 = 86_400.0;
+/// Longer access tokens are not asked for.
+const MAX_TOKEN: usize = 512;
+
+/// Configuration of `vault-auth`.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The vault.
+    pub vault: VaultServer,
+    /// Where the access token may stand. The first place that holds one counts.
+    #[serde(default = "access_places")]
+    pub access_token: Vec<KeyLocation>,
+    /// Where the secret token may stand. The first place that holds one counts.
+    #[serde(default = "secret_places")]
+    pub secret_token: Vec<KeyLocation>,
+    /// Whether both tokens are taken out of the request before it is forwarded.
+    #[serde(default)]
+    pub strip: bool,
+    /// The most bytes of a body that are read to look for tokens, for places in bodies.
+    #[serde(default = "standard_body_limit")]
+    pub max_body_bytes: usize,
+    /// How long what the vault says is used if it names no `ttl`, in seconds.
+    #[serde(default = "one_minute")]
+    pub cache_seconds: u64,
+    /// Who calls, and what upstreams are told about it.
+    #[serde(default)]
+    pub identity: identity::Config,
+    /// How the vault is asked.
+    #[serde(default)]
+    pub http: HttpRules,
+}
+
+/// A vault, and a key/value engine in it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VaultServer {
+    /// Its address, without a path.
+    pub address: String,
+    /// The path of the engine.
+    pub mount: String,
+    /// The engine's version.
+    #[serde(default)]
+    pub version: EngineVersion,
+    /// The token that lets the gateway read.
+    pub token: String,
+}
+
+/// What proves to the vault who asks is left out.
+impl std::fmt::Debug for VaultServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("VaultServer")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The version of a key/value engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineVersion {
+    /// The first one, which keeps one version of a secret.
+    #[default]
+    V1,
+    /// The second one.
+    V2,
+}
+
+impl Config {
+    /// All else as it usually is.
+    pub fn new(vault: VaultServer) -> Self {
+        Self {
+            vault,
+            access_token: access_places(),
+            secret_token: secret_places(),
+            strip: false,
+            max_body_bytes: standard_body_limit(),
+            cache_seconds: one_minute(),
+            identity: identity::Config::default(),
+            http: HttpRules::default(),
+        }
+    }
+}
+
+fn access_places() -> Vec<KeyLocation> {
+    vec![KeyLocation::Header("access-token".into())]
+}
+
+fn secret_places() -> Vec<KeyLocation> {
+    vec![KeyLocation::Header("secret-token".into())]
+}
+
+fn standard_body_limit() -> usize {
+    1 << 20
+}
+
+fn one_minute() -> u64 {
+    60
+}
+
+/// What the vault knows of an access token. It shows no secret.
+#[derive(Debug)]
+struct Pair {
+    /// The SHA-256 of the secret token.
+    secret: [u8; SHA256_OUTPUT_LEN],
+    consumer: String,
+}
+
+/// By access tokens; `None`: the vault does not know it.
+type Pairs = ExpiringMap<Option<Arc<Pair>>>;
+
+/// The plugin.
+pub struct VaultAuth(Arc<Pairs>);
+
+impl Default for VaultAuth {
+    fn default() -> Self {
+        Self(ExpiringMap::new(CACHE_BYTES))
+    }
+}
+
+impl Plugin for VaultAuth {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        let server = HttpServer::parse(&config.vault.address).filter(|it| it.target == "/");
+        if server.is_none() {
+            faults.add_at(
+                &["vault", "address"],
+                "expected an address that begins with http:// or https://, without a path",
+            );
+        }
+        let mount = config.vault.mount.trim_matches('/').to_owned();
+        if mount.is_empty() || !mount.split('/').all(is_segment) {
+            faults.add_at(&["vault", "mount"], "expected the path of a key/value engine");
+        }
+        if config.vault.token.is_empty() || !is_value(config.vault.token.as_bytes()) {
+            faults.add_at(&["vault", "token"], "expected a token that lets the gateway read");
+        }
+        for (field, places) in [
+            ("access_token", &config.access_token),
+            ("secret_token", &config.secret_token),
+        ] {
+            if places.is_empty() {
+                faults.add(field, "expected at least one place");
+            }
+            let is_bad =
+                |place: &KeyLocation| matches!(place, KeyLocation::Header(name) if !is_name(name.as_bytes()));
+            if places.iter().any(is_bad) {
+                faults.add(field, "expected names of headers");
+            }
+        }
+        config.http.check(&mut faults);
+        faults.done()?;
+        let folder = match config.vault.version {
+            EngineVersion::V1 => format!("/v1/{mount}/"),
+            EngineVersion::V2 => format!("/v1/{mount}/data/"),
+        };
+        Ok(Arc::new(PairFilter {
+            gate: Gate::build(NAME, config.identity.clone(), context)?,
+            consumers: ConsumerNames::of(context),
+            pairs: Arc::clone(&self.0),
+            server: server.expect("invariant: its absence has been told"),
+            rules: config.http.rules(),
+            folder,
+            config,
+        }))
+    }
+
+    fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {
+        let Ok(config) = parse_config::<Config>(config) else {
+            return Vec::new();
+        };
+        let is_open = config.vault.address.starts_with("http://") || !config.http.verify_tls;
+        let message = "others on the way to the vault can read its token and the callers' secrets, and pretend to be it: use \
+                       https, and check certificates";
+        let path = DocPath::root().field("vault").field("address");
+        is_open
+            .then(|| Diagnostic::warning(path, message))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Whether a text can be a segment of a path that leads nowhere else.
+fn is_segment(text: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'\\' | b'?' | b'#' | b'%');
+    !text.is_empty() && text.bytes().any(|byte| byte != b'.') && text.bytes().all(is_fine)
+}
+
+/// A segment as it stands in a path (RFC 3986, 3.3).
+fn encoded(segment: &str) -> String {
+    let mut out = String::new();
+    for byte in segment.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(byte.into()),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// An instance of `vault-auth`.
+struct PairFilter {
+    config: Config,
+    gate: Gate,
+    consumers: Arc<ConsumerNames>,
+    pairs: Arc<Pairs>,
+    server: HttpServer,
+    rules: AskRules,
+    /// The path before the name of a secret.
+    folder: String,
+}
+
+/// A token of a call.
+enum Brought {
+    Token(Vec<u8>),
+    Not(AuthFailure),
+    /// The body must be read first.
+    Body,
+}
+
+fn brought(places: &[KeyLocation], request: &Request) -> Brought {
+    for place in places {
+        match place.look(request, MultipleKeys::Refuse) {
+            Lookup::Absent => {}
+            Lookup::Key(key) if key.is_empty() => return Brought::Not(AuthFailure::Missing),
+            Lookup::Key(key) => return Brought::Token(key.into_owned()),
+            Lookup::Several => return Brought::Not(AuthFailure::Duplicate),
+            Lookup::Wrong => return Brought::Not(AuthFailure::Invalid),
+            Lookup::Body => return Brought::Body,
+        }
+    }
+    Brought::Not(AuthFailure::Missing)
+}
+
+impl PairFilter {
+    fn places(&self) -> impl Iterator<Item = &KeyLocation> {
+        self.config.access_token.iter().chain(&self.config.secret_token)
+    }
+
+    /// Whether the body has to be read before tokens can be taken out of it.
+    fn lacks_body(&self, request: &Request) -> bool {
+        let is_in_body = self.places().any(|place| matches!(place, KeyLocation::Body(_)));
+        is_in_body && self.config.strip && request.body.is_none() && form_of_body(request).is_some()
+    }
+
+    /// The consumer of the tokens.
+    fn judge(&self, exchange: &mut Exchange, access: &[u8], secret: &[u8]) -> Step<Judgement> {
+        let wrong = |reason| Ok(Judgement::Refused(AuthFailure::Rejected(reason)));
+        let access = std::str::from_utf8(access).ok();
+        let Some(access) = access.filter(|it| it.len() <= MAX_TOKEN && is_segment(it)) else {
+            return wrong("the access token is none that a vault could know");
+        };
+        let Some(pair) = self.pair(exchange, access)? else {
+            return Ok(Judgement::Unknown);
+        };
+        let Some(pair) = pair else {
+            return wrong("the vault does not know the access token");
+        };
+        let given = digest::digest(&SHA256, secret);
+        if verify_slices_are_equal(given.as_ref(), &pair.secret).is_err() {
+            return wrong("the secret token is wrong");
+        }
+        match self.consumers.find(&pair.consumer, &[ConsumerName::Id]) {
+            Some(consumer) => Ok(Judgement::Good(Identity {
+                consumer: Arc::clone(consumer),
+                credential_id: None,
+            })),
+            None => wrong("the tokens are those of a consumer that does not exist"),
+        }
+    }
+
+    /// What the vault knows; `None`: it does not answer.
+    fn pair(&self, exchange: &mut Exchange, access: &str) -> Step<Option<Option<Arc<Pair>>>> {
+        let mut key = digest::Context::new(&SHA256);
+        for part in [
+            &self.config.vault.address,
+            &self.folder,
+            &self.config.vault.token,
+            access,
+        ] {
+            key.update(&(part.len() as u64).to_be_bytes());
+            key.update(part.as_bytes());
+        }
+        let key = key.finish();
+        let wanted = Wanted {
+            map: &self.pairs,
+            key: key.as_ref(),
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.rules.timeout,
+        };
+        settled(wanted.find(
+            self,
+            exchange,
+            |_| {
+                let server = HttpServer {
+                    target: format!("{}{}", self.folder, encoded(access)),
+                    ..self.server.clone()
+                };
+                let headers = [
+                    ("X-Vault-Token", self.config.vault.token.as_str()),
+                    // Without it, agents before a vault refuse (they protect themselves from forged requests so).
+                    ("X-Vault-Request", "true"),
+                ];
+                let request = HttpRequest {
+                    headers: &headers,
+                    ..HttpRequest::GET
+                };
+                Outcome::Subrequest(Box::new(server.request(request, &self.rules)))
+            },
+            |exchange| {
+                let answer = exchange.subrequest_response.take()??;
+                let (pair, fresh_ms) = self.read(&answer, access)?;
+                let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
+                Some((pair.map(Arc::new), bytes, Lifetime::fresh(fresh_ms)))
+            },
+        ))
+    }
+
+    /// What an answer says, and for how long. `None`: it cannot be used.
+    fn read(&self, answer: &SubrequestResponse, access: &str) -> Option<(Option<Pair>, u64)> {
+        let unknown = Some((None, UNKNOWN_MS));
+        if answer.status == 404 {
+            return unknown;
+        }
+        if answer.status != 200 {
+            return None;
+        }
+        let body: Value = serde_json::from_slice(&answer.body).ok()?;
+        let fields = match self.config.vault.version {
+            EngineVersion::V1 => &body["data"],
+            EngineVersion::V2 => &body["data"]["data"],
+        };
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let (Some(own), Some(secret), Some(consumer)) = (
+            text(&fields["access_token"]),
+            text(&fields["secret_token"]),
+            text(&fields["consumer"]["id"]),
+        ) else {
+            return unknown;
+        };
+        // Another secret of the engine is no pair of this name.
+        if own != access {
+            return unknown;
+        }
+        let mut hash = [0; SHA256_OUTPUT_LEN];
+        hash.copy_from_slice(digest::digest(&SHA256, secret.as_bytes()).as_ref());
+        let ttl = match &fields["ttl"] {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_f64(),
+        };
+        let ttl = ttl.filter(|ttl: &f64| *ttl >= 0.0).map(|ttl| ttl.min(LONGEST_S));
+        let fresh_ms = ttl.map_or(self.config.cache_seconds.saturating_mul(1_000), |ttl| {
+            (ttl * 1_000.0) as u64
+        });
+        let pair = Pair {
+            secret: hash,
+            consumer,
+        };
+        Some((Some(pair), fresh_ms.max(1)))
+    }
+}
+
+/// What comes of a call's tokens.
+enum Judgement {
+    Good(Identity),
+    Refused(AuthFailure),
+    /// The vault does not answer.
+    Unknown,
+}
+
+impl Filter for PairFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gate.skips(exchange) {
+            return Outcome::Continue;
+        }
+        let max_bytes = self.config.max_body_bytes;
+        let request = &exchange.request;
+        let tokens = [&self.config.access_token, &self.config.secret_token];
+        let judged = match tokens.map(|places| brought(places, request)) {
+            [Brought::Body, _] | [_, Brought::Body] => return Outcome::NeedBody { max_bytes },
+            [Brought::Token(access), Brought::Token(secret)] => {
+                match self.judge(exchange, &access, &secret) {
+                    Ok(judged) => judged,
+                    Err(wait) => return *wait,
+                }
+            }
+            [Brought::Not(failure), _] | [_, Brought::Not(failure)] => Judgement::Refused(failure),
+        };
+        if self.lacks_body(&exchange.request) {
+            return Outcome::NeedBody { max_bytes };
+        }
+        if self.config.strip {
+            for place in self.places() {
+                place.remove(&mut exchange.request, remove_argument_and_encode);
+            }
+        }
+        match judged {
+            Judgement::Good(identity) => self.gate.accept(exchange, &identity),
+            Judgement::Refused(failure) => self.gate.reject(exchange, failure, None),
+            Judgement::Unknown => {
+                let kind = RefusalKind::PluginFailed {
+                    plugin: NAME,
+                    reason: "the vault does not answer",
+                };
+                Outcome::Refuse(Box::new(Refusal::new(kind)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

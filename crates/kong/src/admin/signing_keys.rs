@@ -69,10 +69,7 @@ fn keys(site: WorkspaceView<'_>, set: Uuid) -> Vec<Value> {
 /// The public half of a JSON Web Key; `None`: it has none.
 fn public(jwk: &str) -> Option<Value> {
     let mut key: Map<String, Value> = serde_json::from_str(jwk).ok()?;
-    let is_public = matches!(
-        key.get("kty").and_then(Value::as_str),
-        Some("RSA" | "EC" | "OKP")
-    );
+    let is_public = matches!(key.get("kty").and_then(Value::as_str), Some("RSA" | "EC" | "OKP"));
     key.retain(|name, _| PUBLIC.contains(&name.as_str()));
     is_public.then_some(Value::Object(key))
 }

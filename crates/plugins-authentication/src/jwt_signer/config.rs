@@ -1,4 +1,4 @@
-//! Configuration of `jwt-signer`.
+//! Configuration of `jwt-signer`: rules for each of the two tokens, and where keys and explanations come from.
 
 use crate::consumer_names::ConsumerName;
 use crate::http_rules::HttpRules;

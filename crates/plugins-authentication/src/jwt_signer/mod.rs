@@ -47,7 +47,7 @@ pub struct JwtSigner {
 
 impl Plugin for JwtSigner {
     fn name(&self) -> &'static str {
-        NAME
+        "jwt-signer"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -141,7 +141,7 @@ fn a_good_token_is_signed_again() {
             ("/access_token/signing/remove_claims", json!(["scope"])),
             (
                 "/access_token/signing/add_claims",
-                json!({"sub": "nobody", "tier": {"a": 1}}),
+                json!({"sub": "stranger", "tier": {"a": 1}}),
             ),
             ("/access_token/signing/set_claims", json!({"aud": "api"})),
         ],
@@ -164,49 +164,57 @@ fn a_good_token_is_signed_again() {
     assert_eq!(headers[1], format!("X-Original: {token}"));
 }
 
+/// A token of the issuer with other claims; `null` takes one out.
+fn issued(changes: &Value) -> String {
+    let mut all = claims();
+    let fields = all.as_object_mut().expect("an object");
+    fields.extend(changes.as_object().expect("an object").clone());
+    fields.retain(|_, value| !value.is_null());
+    signed(Algorithm::RS256, "issuer", &all)
+}
+
+/// What becomes of calls with these tokens.
+fn judge(cases: Vec<(&str, &Value, Option<String>, &str)>) {
+    for (what, config, token, expected) in cases {
+        let value = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<(&str, &str)> = value.iter().map(|it| ("Authorization", it.as_str())).collect();
+        let (found, told) = call(&Servers::new(), config, &headers);
+        assert_eq!(found, expected, "{what}");
+        if headers.is_empty() && found == "continue" {
+            assert!(told.is_empty(), "{what}: {told:?}");
+        }
+    }
+}
+
 #[test]
-fn tokens_are_judged() {
-    let good = |changes: Value| {
-        let mut all = claims();
-        let fields = all.as_object_mut().expect("an object");
-        fields.extend(changes.as_object().expect("an object").clone());
-        fields.retain(|_, value| !value.is_null());
-        signed(Algorithm::RS256, "issuer", &all)
-    };
+fn tokens_must_be_there_and_signed() {
     let plain = config();
-    let scopes = |scopes: Value| with(config(), &[("/access_token/claims", json!({"scopes": scopes}))]);
     let optional = with(config(), &[("/access_token/optional", json!(true))]);
-    let off = with(
-        config(),
-        &[("/access_token/claims", json!({"verify_expiry": false}))],
-    );
-    let late = with(
-        config(),
-        &[("/access_token/claims", json!({"leeway_seconds": 10}))],
-    );
-    let expired = good(json!({"exp": NOW_S - 5}));
-    for (what, config, token, expected) in [
-        ("good", &plain, Some(good(json!({}))), "continue"),
+    let unsigned = "Rejected(\"the token is not signed\")";
+    judge(vec![
+        ("good", &plain, Some(issued(&json!({}))), "continue"),
         ("none", &plain, None, "Missing"),
         ("none, and none is needed", &optional, None, "continue"),
         (
             "a bad one, and none is needed",
             &optional,
             Some("a.b.c".into()),
-            "Rejected(\"the token is not signed\")",
+            unsigned,
         ),
-        (
-            "empty",
-            &plain,
-            Some(String::new()),
-            "Rejected(\"the token is not signed\")",
-        ),
-        (
-            "opaque",
-            &plain,
-            Some("opaque".into()),
-            "Rejected(\"the token is not signed\")",
-        ),
+        ("empty", &plain, Some(String::new()), unsigned),
+        ("opaque", &plain, Some("opaque".into()), unsigned),
+    ]);
+}
+
+#[test]
+fn times_are_checked() {
+    let plain = config();
+    let rules = |rules: Value| with(config(), &[("/access_token/claims", rules)]);
+    let off = rules(json!({"verify_expiry": false}));
+    let late = rules(json!({"leeway_seconds": 10}));
+    let expired = issued(&json!({"exp": NOW_S - 5}));
+    let endless = "Rejected(\"the token does not say when it expires\")";
+    judge(vec![
         (
             "expired",
             &plain,
@@ -228,66 +236,52 @@ fn tokens_are_judged() {
         (
             "without an end",
             &plain,
-            Some(good(json!({"exp": null}))),
-            "Rejected(\"the token does not say when it expires\")",
+            Some(issued(&json!({"exp": null}))),
+            endless,
         ),
         (
             "an end that is no time",
             &plain,
-            Some(good(json!({"exp": "soon"}))),
-            "Rejected(\"the token does not say when it expires\")",
+            Some(issued(&json!({"exp": "soon"}))),
+            endless,
         ),
         (
             "not good yet",
             &plain,
-            Some(good(json!({"nbf": NOW_S + 5}))),
+            Some(issued(&json!({"nbf": NOW_S + 5}))),
             "Rejected(\"the token is not good yet\")",
         ),
-        (
-            "a scope",
-            &scopes(json!(["b"])),
-            Some(good(json!({}))),
-            "continue",
-        ),
-        (
-            "one of two",
-            &scopes(json!(["c", "a b"])),
-            Some(good(json!({}))),
-            "continue",
-        ),
+    ]);
+}
+
+#[test]
+fn scopes_are_checked() {
+    let scopes = |scopes: Value| with(config(), &[("/access_token/claims", json!({"scopes": scopes}))]);
+    let (one, two, both) = (
+        scopes(json!(["b"])),
+        scopes(json!(["c", "a b"])),
+        scopes(json!(["a c"])),
+    );
+    let empty = scopes(json!([" "]));
+    let good = || Some(issued(&json!({})));
+    judge(vec![
+        ("a scope", &one, good(), "continue"),
+        ("one of two", &two, good(), "continue"),
         (
             "a list of scopes",
-            &scopes(json!(["b"])),
-            Some(good(json!({"scope": ["a", "b"]}))),
+            &one,
+            Some(issued(&json!({"scope": ["a", "b"]}))),
             "continue",
         ),
-        (
-            "one that is lacking",
-            &scopes(json!(["a c"])),
-            Some(good(json!({}))),
-            "forbidden 403",
-        ),
+        ("one that is lacking", &both, good(), "forbidden 403"),
         (
             "no scopes",
-            &scopes(json!(["a"])),
-            Some(good(json!({"scope": null}))),
+            &one,
+            Some(issued(&json!({"scope": null}))),
             "forbidden 403",
         ),
-        (
-            "an empty alternative",
-            &scopes(json!([" "])),
-            Some(good(json!({}))),
-            "forbidden 403",
-        ),
-    ] {
-        let value = token.map(|token| format!("Bearer {token}"));
-        let headers: Vec<(&str, &str)> = value.iter().map(|it| ("Authorization", it.as_str())).collect();
-        let (found, told) = call(&Servers::new(), config, &headers);
-        assert_eq!(found, expected, "{what}");
-        if headers.is_empty() && found == "continue" {
-            assert!(told.is_empty(), "{what}: {told:?}");
-        }
-    }
+        ("an empty alternative", &empty, good(), "forbidden 403"),
+    ]);
 }
 
 #[test]

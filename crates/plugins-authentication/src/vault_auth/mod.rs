@@ -144,8 +144,7 @@ fn one_minute() -> u64 {
     60
 }
 
-/// What the vault knows of an access token. It shows no secret.
-#[derive(Debug)]
+/// What the vault knows of an access token.
 struct Pair {
     /// The SHA-256 of the secret token.
     secret: [u8; SHA256_OUTPUT_LEN],
@@ -166,7 +165,7 @@ impl Default for VaultAuth {
 
 impl Plugin for VaultAuth {
     fn name(&self) -> &'static str {
-        NAME
+        "vault-auth"
     }
 
     fn config_schema(&self) -> schemars::Schema {

@@ -101,7 +101,7 @@ fn callers_are_those_whom_the_vault_knows() {
         (
             "a consumer that does not exist",
             &config(),
-            with("consumer", json!({"id": "nobody"})),
+            with("consumer", json!({"id": "stranger"})),
             "Rejected(\"the tokens are those of a consumer that does not exist\")",
         ),
         (
@@ -352,7 +352,11 @@ fn bad_configurations_are_refused_at_their_place() {
         ("/access_token", json!([]), "access_token"),
         ("/secret_token", json!([{"header": "a b"}]), "secret_token"),
         ("/http", json!({"timeout_ms": 0}), "http.timeout_ms"),
-        ("/identity", json!({"anonymous": "nobody"}), "identity.anonymous"),
+        (
+            "/identity",
+            json!({"anonymous": "stranger"}),
+            "identity.anonymous",
+        ),
     ] {
         let mut config = good.clone();
         let (parent, name) = path.rsplit_once('/').expect("a path");

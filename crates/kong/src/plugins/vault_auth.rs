@@ -68,7 +68,7 @@ fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, Unsupported
     let vault = name.and_then(|name| (known.vault)(name));
     let vault = vault.ok_or_else(|| UnsupportedOption {
         field: "vault",
-        what: "a vault that does not exist (see `/vault-auth`)".to_owned(),
+        what: "checking tokens in a vault that does not exist (write it at `/vault-auth` first)".to_owned(),
     })?;
     let is_in_body = options.tokens_in_body == Some(true);
     let anonymous = options.anonymous.as_deref().filter(|name| !name.is_empty());

@@ -12,7 +12,7 @@ pub(super) type Claims = Map<String, Value>;
 pub(super) enum Fault {
     /// There is no good token; the reason, for logs.
     Unauthorized(&'static str),
-    /// The token lacks a right, or names nobody who is known.
+    /// The token lacks a right, or names no consumer.
     Forbidden,
     /// The gateway cannot tell, or cannot sign; the reason, for logs.
     Failed(&'static str),

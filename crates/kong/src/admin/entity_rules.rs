@@ -192,7 +192,11 @@ fn check_plugin(
         key_set: &|name| find_key_set(workspace, name),
         vault: &|name| find_vault(workspace, name),
     };
-    if is_served && let Err(unfit) = (definition.translate)(&config, &known) {
+    let made = (definition.translate)(&config, &known);
+    let unfit = made
+        .err()
+        .or_else(|| plugins::missing(definition.name, &config, &known));
+    if is_served && let Some(unfit) = unfit {
         let place = Place::ROOT;
         let config = place.field("config");
         match unfit.field {

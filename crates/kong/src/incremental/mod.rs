@@ -273,6 +273,33 @@ mod tests {
     }
 
     #[test]
+    fn plugins_stay_when_what_they_name_goes() {
+        let mut stored = IncrementalModel::new(Options::default());
+        let vault = format!("default/vault_auth_vaults/{SERVICE}");
+        let plugin = format!(r#"{{"name":"vault-auth","config":{{"vault":{{"id":"{SERVICE}"}}}}}}"#);
+        stored.apply(&format!("default/plugins/{PLUGIN}"), Some(plugin.as_bytes()));
+        let signer = r#"{"name":"jwt-signer","config":{}}"#;
+        stored.apply(&format!("default/plugins/{ROUTE}"), Some(signer.as_bytes()));
+        let entity = r#"{"name":"v","host":"vault.test","mount":"m","vault_token":"t"}"#;
+        for (value, expected) in [
+            (None, serde_json::Value::Null),
+            (Some(entity), serde_json::json!("http://vault.test:8200")),
+            (None, serde_json::Value::Null),
+        ] {
+            stored.apply(&vault, value.map(str::as_bytes));
+            let (model, broken) = stored.model();
+            assert!(broken.is_empty(), "{broken:?}");
+            let config = |name: &str| {
+                let found = model.plugins.iter().find(|it| it.name == name);
+                found.expect("it is in the chain").config.clone()
+            };
+            assert_eq!(config("vault-auth")["vault"]["address"], expected);
+            // It cannot be made, so that its routes serve no calls.
+            assert_eq!(config("jwt-signer")["access_token"]["signing"].get("keys"), None);
+        }
+    }
+
+    #[test]
     fn keys_that_do_not_stay_have_an_end() {
         let key = format!("default/keyauth_credentials/{PLUGIN}");
         let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));

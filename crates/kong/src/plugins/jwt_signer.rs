@@ -186,7 +186,6 @@ struct Common {
 
 /// The names of fields that may ask for what there is not.
 struct Refusable {
-    keyset: &'static str,
     of_keyset: &'static str,
     of_keys: &'static str,
 }
@@ -194,13 +193,11 @@ struct Refusable {
 fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let common: Common = typed(config)?;
     let names = Refusable {
-        keyset: "access_token_keyset",
         of_keyset: "access_token_keyset_client_certificate",
         of_keys: "access_token_jwks_uri_client_certificate",
     };
     let access_token = token(typed(&fields_of(config, "access_token"))?, &common, &names, known)?;
     let names = Refusable {
-        keyset: "channel_token_keyset",
         of_keyset: "channel_token_keyset_client_certificate",
         of_keys: "channel_token_jwks_uri_client_certificate",
     };
@@ -248,7 +245,7 @@ fn token(
         }
     }
     let signing = match given(options.upstream_header.as_ref()) {
-        Some(header) => Some(signing(header, &options, common, names, known)?),
+        Some(header) => Some(signing(header, &options, common, known)),
         None => None,
     };
     let introspection = introspection(&options);
@@ -276,6 +273,32 @@ fn token(
         signing,
         original_header: given(options.original_upstream_header.as_ref()).map(str::to_owned),
     })
+}
+
+/// What a configuration names that does not exist.
+pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
+    let channel = config["channel_token_request_header"]
+        .as_str()
+        .unwrap_or_default();
+    let text = |field: &str| config[field].as_str().filter(|text| !text.is_empty());
+    for (token, is_there) in [("access_token", true), ("channel_token", !channel.is_empty())] {
+        let keyset = text(&format!("{token}_keyset")).unwrap_or("kong");
+        let is_address = keyset.starts_with("http://") || keyset.starts_with("https://");
+        let signs = is_there && text(&format!("{token}_upstream_header")).is_some();
+        if signs && !is_address && (known.key_set)(keyset).is_none() {
+            return Some(UnsupportedOption {
+                field: match token {
+                    "access_token" => "access_token_keyset",
+                    _ => "channel_token_keyset",
+                },
+                what: format!(
+                    "making keys by itself (write the private key to sign with into a key set with the name '{keyset}', \
+                     or name the address of one)"
+                ),
+            });
+        }
+    }
+    None
 }
 
 fn introspection(options: &Options) -> Option<Introspection> {
@@ -307,13 +330,7 @@ fn introspection(options: &Options) -> Option<Introspection> {
     })
 }
 
-fn signing(
-    header: &str,
-    options: &Options,
-    common: &Common,
-    names: &Refusable,
-    known: &Consumers<'_>,
-) -> Result<Signing, UnsupportedOption> {
+fn signing(header: &str, options: &Options, common: &Common, known: &Consumers<'_>) -> Signing {
     let (header, scheme) = match header.split_once(':') {
         Some((header, scheme)) => (header, Some(scheme.trim()).filter(|it| !it.is_empty())),
         None => (header, None),
@@ -326,30 +343,25 @@ fn signing(
         cache_seconds: period(options.keyset_rotate_period),
         ..KeyServer::new(keyset.to_owned())
     });
+    // With none, the instance cannot be made, and its routes serve no calls.
     let keys = match is_address {
-        true => Vec::new(),
-        false => (known.key_set)(keyset).ok_or_else(|| UnsupportedOption {
-            field: names.keyset,
-            what: format!(
-                "making keys by itself (write the private key to sign with into a key set with the name '{keyset}', or name \
-                 the address of one)"
-            ),
-        })?,
+        true => None,
+        false => (known.key_set)(keyset),
     };
     let both = [&common.add_claims, &options.add_claims];
     let set = [&common.set_claims, &options.set_claims];
-    Ok(Signing {
+    Signing {
         header: header.trim().to_owned(),
         scheme: scheme.map(str::to_owned),
         issuer: options.issuer.clone().unwrap_or_else(|| "kong".to_owned()),
         algorithm: options.signing_algorithm,
-        keys,
+        keys: keys.unwrap_or_default(),
         key_server,
         leeway_seconds: seconds(options.upstream_leeway),
         remove_claims: options.remove_claims.clone().unwrap_or_default(),
         add_claims: decoded(both),
         set_claims: decoded(set),
-    })
+    }
 }
 
 /// Claims are texts, which may be JSON.
@@ -483,7 +495,6 @@ mod tests {
     #[test]
     fn what_there_is_not_is_refused_at_its_field() {
         for (field, value) in [
-            ("access_token_keyset", "other"),
             ("access_token_keyset_client_certificate", "id"),
             ("access_token_jwks_uri_client_certificate", "id"),
         ] {
@@ -491,9 +502,38 @@ mod tests {
             config[field] = json!(value);
             assert_eq!(made(&config).expect_err("refused").field, field);
         }
-        let mut unsigned = defaults();
-        unsigned["access_token_keyset"] = json!("other");
-        unsigned["access_token_upstream_header"] = json!("");
-        assert!(made(&unsigned).is_ok());
+    }
+
+    #[test]
+    fn sets_that_do_not_exist_are_told() {
+        let found = |changes: &[(&str, &str)]| {
+            let mut config = defaults();
+            for (field, value) in changes {
+                config[*field] = json!(value);
+            }
+            let known = Consumers {
+                key_set: &|name| (name == "kong").then(Vec::new),
+                ..Consumers::NONE
+            };
+            missing(&config, &known).map(|it| it.field)
+        };
+        let other = ("access_token_keyset", "other");
+        for (changes, expected) in [
+            (&[][..], None),
+            (&[other], Some("access_token_keyset")),
+            (&[other, ("access_token_upstream_header", "")], None),
+            (&[("access_token_keyset", "https://a/keys")], None),
+            (&[("channel_token_keyset", "other")], None),
+            (
+                &[
+                    ("channel_token_keyset", "other"),
+                    ("channel_token_request_header", "X-C"),
+                    ("channel_token_upstream_header", "X-U"),
+                ],
+                Some("channel_token_keyset"),
+            ),
+        ] {
+            assert_eq!(found(changes), expected, "{changes:?}");
+        }
     }
 }

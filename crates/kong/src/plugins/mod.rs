@@ -167,6 +167,15 @@ impl Consumers<'_> {
     };
 }
 
+/// What a configuration names that does not exist. It is refused when it is written; once it is stored, calls are refused.
+pub fn missing(name: &str, config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
+    match name {
+        "jwt-signer" => jwt_signer::missing(config, known),
+        "vault-auth" => vault_auth::missing(config, known),
+        _ => None,
+    }
+}
+
 /// What is known of a plugin's name.
 pub enum PluginSupport {
     /// It can be used.

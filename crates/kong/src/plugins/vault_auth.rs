@@ -5,7 +5,7 @@ use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::key_auth::KeyLocation;
-use weir_plugins::vault_auth::Config;
+use weir_plugins::vault_auth::{Config, VaultServer};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -64,12 +64,8 @@ struct Options {
 
 fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
-    let name = options.vault.as_str().or_else(|| options.vault["id"].as_str());
-    let vault = name.and_then(|name| (known.vault)(name));
-    let vault = vault.ok_or_else(|| UnsupportedOption {
-        field: "vault",
-        what: "checking tokens in a vault that does not exist (write it at `/vault-auth` first)".to_owned(),
-    })?;
+    // With none that exists, no token is good.
+    let vault = vault_of(&options.vault, known);
     let is_in_body = options.tokens_in_body == Some(true);
     let anonymous = options.anonymous.as_deref().filter(|name| !name.is_empty());
     Ok(untyped(Config {
@@ -79,6 +75,22 @@ fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, Unsupported
         identity: identity(anonymous, options.run_on_preflight != Some(false), known),
         ..Config::new(vault)
     }))
+}
+
+fn vault_of(reference: &Value, known: &Consumers<'_>) -> Option<VaultServer> {
+    let name = reference.as_str().or_else(|| reference["id"].as_str());
+    name.and_then(|name| (known.vault)(name))
+}
+
+/// What a configuration names that does not exist.
+pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
+    vault_of(&config["vault"], known)
+        .is_none()
+        .then(|| UnsupportedOption {
+            field: "vault",
+            what: "checking tokens in a vault that does not exist (write it at `/vault-auth` first)"
+                .to_owned(),
+        })
 }
 
 fn places(names: &str, is_in_body: bool) -> Vec<KeyLocation> {
@@ -101,7 +113,7 @@ fn places(names: &str, is_in_body: bool) -> Vec<KeyLocation> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use weir_plugins::vault_auth::{EngineVersion, VaultServer};
+    use weir_plugins::vault_auth::EngineVersion;
 
     #[test]
     fn the_vault_is_found_by_id_or_name() {
@@ -138,7 +150,9 @@ mod tests {
             );
         }
         for vault in [json!("w"), json!({}), Value::Null] {
-            let refused = translate(&config(vault), &known).expect_err("refused");
+            let made = translate(&config(vault.clone()), &known).expect("it is served");
+            assert_eq!(made.get("vault"), None);
+            let refused = missing(&config(vault), &known).expect("refused");
             assert_eq!(refused.field, "vault");
         }
         assert!(names("a_b, C-1").is_ok() && names("a b").is_err() && names("a,").is_err());

@@ -61,7 +61,10 @@ impl Chains {
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.
             let config = std::mem::take(&mut plugin.config);
-            let translated = (definition.translate)(&config, &consumers);
+            let translated = match plugins::missing(definition.name, &config, &consumers) {
+                Some(missing) => Err(missing),
+                None => (definition.translate)(&config, &consumers),
+            };
             if !is_served(definition) {
                 let warning = unserved::warning(definition.name, translated.is_err());
                 found.push(Diagnostic::warning(place.to_path().field("name"), warning));

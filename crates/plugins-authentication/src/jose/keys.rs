@@ -28,7 +28,7 @@ struct VerificationKey {
 
 enum Verifier {
     Public(ParsedPublicKey),
-    Secret(hmac::Key),
+    Secret(Box<hmac::Key>),
 }
 
 impl Verifier {
@@ -152,7 +152,7 @@ fn uses(possible: &[Algorithm], key: &[u8], rsa_bits: Option<usize>) -> Vec<(Alg
             let key = ParsedPublicKey::new(work, key).ok()?;
             Some((*algorithm, Verifier::Public(key)))
         }
-        Work::Hmac(work) => Some((*algorithm, Verifier::Secret(hmac::Key::new(work, key)))),
+        Work::Hmac(work) => Some((*algorithm, Verifier::Secret(Box::new(hmac::Key::new(work, key))))),
     });
     parsed.collect()
 }

@@ -51,8 +51,9 @@ const MAX_TOKEN: usize = 512;
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The vault.
-    pub vault: VaultServer,
+    /// The vault. Absent: every call is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vault: Option<VaultServer>,
     /// Where the access token may stand. The first place that holds one counts.
     #[serde(default = "access_places")]
     pub access_token: Vec<KeyLocation>,
@@ -114,7 +115,7 @@ pub enum EngineVersion {
 
 impl Config {
     /// All else as it usually is.
-    pub fn new(vault: VaultServer) -> Self {
+    pub fn new(vault: Option<VaultServer>) -> Self {
         Self {
             vault,
             access_token: access_places(),
@@ -175,20 +176,7 @@ impl Plugin for VaultAuth {
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
-        let server = HttpServer::parse(&config.vault.address).filter(|it| it.target == "/");
-        if server.is_none() {
-            faults.add_at(
-                &["vault", "address"],
-                "expected an address that begins with http:// or https://, without a path",
-            );
-        }
-        let mount = config.vault.mount.trim_matches('/').to_owned();
-        if mount.is_empty() || !mount.split('/').all(is_segment) {
-            faults.add_at(&["vault", "mount"], "expected the path of a key/value engine");
-        }
-        if config.vault.token.is_empty() || !is_value(config.vault.token.as_bytes()) {
-            faults.add_at(&["vault", "token"], "expected a token that lets the gateway read");
-        }
+        let vault = config.vault.as_ref().and_then(|vault| built(vault, &mut faults));
         for (field, places) in [
             ("access_token", &config.access_token),
             ("secret_token", &config.secret_token),
@@ -204,17 +192,12 @@ impl Plugin for VaultAuth {
         }
         config.http.check(&mut faults);
         faults.done()?;
-        let folder = match config.vault.version {
-            EngineVersion::V1 => format!("/v1/{mount}/"),
-            EngineVersion::V2 => format!("/v1/{mount}/data/"),
-        };
         Ok(Arc::new(PairFilter {
             gate: Gate::build(NAME, config.identity.clone(), context)?,
             consumers: ConsumerNames::of(context),
             pairs: Arc::clone(&self.0),
-            server: server.expect("invariant: its absence has been told"),
             rules: config.http.rules(),
-            folder,
+            vault,
             config,
         }))
     }
@@ -223,7 +206,11 @@ impl Plugin for VaultAuth {
         let Ok(config) = parse_config::<Config>(config) else {
             return Vec::new();
         };
-        let is_open = config.vault.address.starts_with("http://") || !config.http.verify_tls;
+        let Some(vault) = config.vault else {
+            let message = "every call is refused: name the vault that knows the tokens";
+            return vec![Diagnostic::warning(DocPath::root().field("vault"), message)];
+        };
+        let is_open = vault.address.starts_with("http://") || !config.http.verify_tls;
         let message = "others on the way to the vault can read its token and the callers' secrets, and pretend to be it: use \
                        https, and check certificates";
         let path = DocPath::root().field("vault").field("address");
@@ -232,6 +219,33 @@ impl Plugin for VaultAuth {
             .into_iter()
             .collect()
     }
+}
+
+/// Makes a vault ready, and tells what is wrong with it.
+fn built(vault: &VaultServer, faults: &mut ConfigErrors) -> Option<Vault> {
+    let server = HttpServer::parse(&vault.address).filter(|it| it.target == "/");
+    if server.is_none() {
+        faults.add_at(
+            &["vault", "address"],
+            "expected an address that begins with http:// or https://, without a path",
+        );
+    }
+    let mount = vault.mount.trim_matches('/');
+    if mount.is_empty() || !mount.split('/').all(is_segment) {
+        faults.add_at(&["vault", "mount"], "expected the path of a key/value engine");
+    }
+    if vault.token.is_empty() || !is_value(vault.token.as_bytes()) {
+        faults.add_at(&["vault", "token"], "expected a token that lets the gateway read");
+    }
+    Some(Vault {
+        server: server?,
+        folder: match vault.version {
+            EngineVersion::V1 => format!("/v1/{mount}/"),
+            EngineVersion::V2 => format!("/v1/{mount}/data/"),
+        },
+        version: vault.version,
+        token: vault.token.clone(),
+    })
 }
 
 /// Whether a text can be a segment of a path that leads nowhere else.
@@ -258,10 +272,18 @@ struct PairFilter {
     gate: Gate,
     consumers: Arc<ConsumerNames>,
     pairs: Arc<Pairs>,
-    server: HttpServer,
+    /// Absent: no token is good.
+    vault: Option<Vault>,
     rules: AskRules,
+}
+
+/// A vault that is asked.
+struct Vault {
+    server: HttpServer,
     /// The path before the name of a secret.
     folder: String,
+    version: EngineVersion,
+    token: String,
 }
 
 /// A token of a call.
@@ -325,11 +347,16 @@ impl PairFilter {
 
     /// What the vault knows; `None`: it does not answer.
     fn pair(&self, exchange: &mut Exchange, access: &str) -> Step<Option<Option<Arc<Pair>>>> {
+        let Some(vault) = &self.vault else {
+            return Ok(None);
+        };
         let mut key = digest::Context::new(&SHA256);
+        let scheme = if vault.server.is_https { "https" } else { "http" };
         for part in [
-            &self.config.vault.address,
-            &self.folder,
-            &self.config.vault.token,
+            scheme,
+            &vault.server.authority,
+            &vault.folder,
+            &vault.token,
             access,
         ] {
             key.update(&(part.len() as u64).to_be_bytes());
@@ -348,11 +375,11 @@ impl PairFilter {
             exchange,
             |_| {
                 let server = HttpServer {
-                    target: format!("{}{}", self.folder, encoded(access)),
-                    ..self.server.clone()
+                    target: format!("{}{}", vault.folder, encoded(access)),
+                    ..vault.server.clone()
                 };
                 let headers = [
-                    ("X-Vault-Token", self.config.vault.token.as_str()),
+                    ("X-Vault-Token", vault.token.as_str()),
                     // Without it, agents before a vault refuse (they protect themselves from forged requests so).
                     ("X-Vault-Request", "true"),
                 ];
@@ -364,55 +391,58 @@ impl PairFilter {
             },
             |exchange| {
                 let answer = exchange.subrequest_response.take()??;
-                let (pair, fresh_ms) = self.read(&answer, access)?;
+                let (pair, fresh_ms) = read(&answer, access, vault.version, self.config.cache_seconds)?;
                 let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
                 Some((pair.map(Arc::new), bytes, Lifetime::fresh(fresh_ms)))
             },
         ))
     }
+}
 
-    /// What an answer says, and for how long. `None`: it cannot be used.
-    fn read(&self, answer: &SubrequestResponse, access: &str) -> Option<(Option<Pair>, u64)> {
-        let unknown = Some((None, UNKNOWN_MS));
-        if answer.status == 404 {
-            return unknown;
-        }
-        if answer.status != 200 {
-            return None;
-        }
-        let body: Value = serde_json::from_slice(&answer.body).ok()?;
-        let fields = match self.config.vault.version {
-            EngineVersion::V1 => &body["data"],
-            EngineVersion::V2 => &body["data"]["data"],
-        };
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let (Some(own), Some(secret), Some(consumer)) = (
-            text(&fields["access_token"]),
-            text(&fields["secret_token"]),
-            text(&fields["consumer"]["id"]),
-        ) else {
-            return unknown;
-        };
-        // Another secret of the engine is no pair of this name.
-        if own != access {
-            return unknown;
-        }
-        let mut hash = [0; SHA256_OUTPUT_LEN];
-        hash.copy_from_slice(digest::digest(&SHA256, secret.as_bytes()).as_ref());
-        let ttl = match &fields["ttl"] {
-            Value::String(text) => text.parse().ok(),
-            other => other.as_f64(),
-        };
-        let ttl = ttl.filter(|ttl: &f64| *ttl >= 0.0).map(|ttl| ttl.min(LONGEST_S));
-        let fresh_ms = ttl.map_or(self.config.cache_seconds.saturating_mul(1_000), |ttl| {
-            (ttl * 1_000.0) as u64
-        });
-        let pair = Pair {
-            secret: hash,
-            consumer,
-        };
-        Some((Some(pair), fresh_ms.max(1)))
+/// What an answer says, and for how long. `None`: it cannot be used.
+fn read(
+    answer: &SubrequestResponse,
+    access: &str,
+    version: EngineVersion,
+    cache_seconds: u64,
+) -> Option<(Option<Pair>, u64)> {
+    let unknown = Some((None, UNKNOWN_MS));
+    if answer.status == 404 {
+        return unknown;
     }
+    if answer.status != 200 {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    let fields = match version {
+        EngineVersion::V1 => &body["data"],
+        EngineVersion::V2 => &body["data"]["data"],
+    };
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let (Some(own), Some(secret), Some(consumer)) = (
+        text(&fields["access_token"]),
+        text(&fields["secret_token"]),
+        text(&fields["consumer"]["id"]),
+    ) else {
+        return unknown;
+    };
+    // Another secret of the engine is no pair of this name.
+    if own != access {
+        return unknown;
+    }
+    let mut hash = [0; SHA256_OUTPUT_LEN];
+    hash.copy_from_slice(digest::digest(&SHA256, secret.as_bytes()).as_ref());
+    let ttl = match &fields["ttl"] {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_f64(),
+    };
+    let ttl = ttl.filter(|ttl: &f64| *ttl >= 0.0).map(|ttl| ttl.min(LONGEST_S));
+    let fresh_ms = ttl.map_or(cache_seconds.saturating_mul(1_000), |ttl| (ttl * 1_000.0) as u64);
+    let pair = Pair {
+        secret: hash,
+        consumer,
+    };
+    Some((Some(pair), fresh_ms.max(1)))
 }
 
 /// What comes of a call's tokens.

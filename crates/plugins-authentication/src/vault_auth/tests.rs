@@ -287,7 +287,6 @@ fn the_vault_is_asked_once_until_the_time_is_over() {
     prepare(&mut call, "GET /", &TOKENS);
     assert_eq!(word(&vault.run(&other, &mut call)), "plugin_failed 500");
     let text = |ttl: Value| {
-        let config: Config = parse_config(&config()).expect("valid");
         let mut pair = pair();
         pair["ttl"] = ttl;
         let answer = SubrequestResponse {
@@ -295,16 +294,7 @@ fn the_vault_is_asked_once_until_the_time_is_over() {
             body: json!({"data": pair}).to_string().into_bytes(),
             ..SubrequestResponse::default()
         };
-        let filter = PairFilter {
-            server: HttpServer::parse(&config.vault.address).expect("an address"),
-            rules: config.http.rules(),
-            folder: String::new(),
-            pairs: ExpiringMap::new(1_000),
-            consumers: Arc::default(),
-            gate: gate(),
-            config,
-        };
-        filter.read(&answer, "a1").expect("it is read").1
+        read(&answer, "a1", EngineVersion::V1, 60).expect("it is read").1
     };
     for (ttl, expected) in [
         (Value::Null, 60_000),
@@ -318,18 +308,14 @@ fn the_vault_is_asked_once_until_the_time_is_over() {
     }
 }
 
-fn gate() -> Gate {
-    let context = weir_plugin::BuildContext {
-        instance_id: "instance",
-        dialect: weir_model::DialectName::NATIVE,
-        workspace: None,
-        credentials: &Default::default(),
-        consumers: &Default::default(),
-        indexes: &Default::default(),
-        destinations: &Default::default(),
-        credential_diagnostics: &Default::default(),
-    };
-    Gate::build(NAME, identity::Config::default(), &context).expect("valid")
+#[test]
+fn without_a_vault_no_call_goes_on() {
+    let vault = Vault::with(Some((200, json!({"data": pair()}))));
+    for (headers, expected) in [(&TOKENS[..], "plugin_failed 500"), (&[], "Missing")] {
+        let (found, _) = call(&vault, &json!({}), "GET /", headers);
+        assert_eq!(found, expected);
+    }
+    assert!(vault.asked.borrow().is_empty());
 }
 
 #[test]

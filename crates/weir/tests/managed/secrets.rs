@@ -136,3 +136,139 @@ fn references_are_resolved_and_never_shown() {
     let metrics = Call::get(&weir.status(), "/metrics").make().body;
     assert!(metrics.contains("weir_config_documents_left_out 1"), "{metrics}");
 }
+
+/// A stand-in for a vault: no real one is built for tests.
+fn vault_of_callers() -> SocketAddr {
+    server(|head| {
+        let is_right = head.starts_with("GET /v1/callers/data/a1 ")
+            && head.to_ascii_lowercase().contains("\r\nx-vault-token: root\r\n");
+        match is_right {
+            true => (
+                200,
+                "{\"data\":{\"data\":{\"access_token\":\"a1\",\"secret_token\":\"s1\",\
+                  \"consumer\":{\"id\":\"5f3e1c80-0000-4000-8000-000000000001\"}}}}"
+                    .to_owned(),
+            ),
+            false => (404, "{\"errors\":[]}".to_owned()),
+        }
+    })
+}
+
+#[test]
+fn pairs_of_tokens_stand_in_a_vault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, vault) = (upstream("a"), vault_of_callers());
+    let weir = Weir::start_with(folder.path(), &ALL_APIS, &[("VAULT_TOKEN", "root")]);
+    let kong = |method: &str, path: &str, body: &str, status: u16| {
+        let answer = Call::new(method, &weir.kong(), path).body(body).make();
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        answer.body
+    };
+    kong(
+        "PUT",
+        "/services/s",
+        &format!("{{\"url\": \"http://{server}\"}}"),
+        200,
+    );
+    kong("PUT", "/services/s/routes/r", "{\"paths\": [\"/kong\"]}", 200);
+    kong(
+        "PUT",
+        "/consumers/5f3e1c80-0000-4000-8000-000000000001",
+        "{\"username\": \"alice\"}",
+        200,
+    );
+    let plugin = "{\"name\": \"vault-auth\", \"config\": {\"vault\": {\"id\": \"5f3e1c80-0000-4000-8000-000000000002\"}}}";
+    let refused = kong("POST", "/services/s/plugins", plugin, 400);
+    assert!(refused.contains("a vault that does not exist"), "{refused}");
+    let entity = format!(
+        "{{\"name\": \"v\", \"host\": \"127.0.0.1\", \"port\": {}, \"mount\": \"callers\", \"kv\": \"v2\", \
+         \"vault_token\": \"{{vault://env/vault-token}}\"}}",
+        vault.port()
+    );
+    kong(
+        "PUT",
+        "/vault-auth/5f3e1c80-0000-4000-8000-000000000002",
+        &entity,
+        200,
+    );
+    kong("POST", "/services/s/plugins", plugin, 201);
+    let status = |access: &str, secret: &str| {
+        let call = Call::get(&weir.proxy(), "/kong");
+        call.header("access_token", access)
+            .header("secret_token", secret)
+            .make()
+            .status
+    };
+    // Before the plugin is served, every call passes.
+    until("pairs are asked for", || {
+        status("a1", "wrong") == 401 && status("a1", "s1") == 200
+    });
+    assert_eq!((status("a2", "s1"), status("../../sys/a1", "s1")), (401, 401));
+    let shown = kong("GET", "/vault-auth/v", "", 200);
+    assert!(shown.contains("{vault://env/vault-token}"), "{shown}");
+    kong("DELETE", "/vault-auth/v", "", 204);
+    until("without the vault, no call goes on", || status("a1", "s1") == 500);
+}
+
+#[test]
+fn keys_of_a_store_open_and_sign_tokens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = upstream("a");
+    let weir = Weir::start_with(folder.path(), &ALL_APIS, &[("OPENING", OPENING)]);
+    let kong = |method: &str, path: &str, body: &str, status: u16| {
+        let answer = Call::new(method, &weir.kong(), path).body(body).make();
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        answer.body
+    };
+    kong(
+        "PUT",
+        "/services/s",
+        &format!("{{\"url\": \"http://{server}\"}}"),
+        200,
+    );
+    kong("PUT", "/services/s/routes/r", "{\"paths\": [\"/kong\"]}", 200);
+    let signer = "{\"name\": \"jwt-signer\", \"config\": {\"access_token_optional\": true, \
+                  \"access_token_signing_algorithm\": \"HS256\"}}";
+    let refused = kong("POST", "/services/s/plugins", signer, 400);
+    assert!(refused.contains("key set with the name 'kong'"), "{refused}");
+    kong("PUT", "/key-sets/kong", "{}", 200);
+    kong(
+        "POST",
+        "/key-sets/kong/keys",
+        "{\"name\": \"k\", \"kid\": \"gateway\", \"jwk\": \"{vault://env/opening}\"}",
+        201,
+    );
+    kong(
+        "POST",
+        "/key-sets/kong/keys",
+        "{\"name\": \"e\", \"kid\": \"e\", \"jwk\": \"{\\\"kty\\\":\\\"OKP\\\",\\\"kid\\\":\\\"e\\\",\\\"x\\\":\\\"X\\\",\\\"d\\\":\\\"D\\\"}\"}",
+        201,
+    );
+    let published: serde_json::Value =
+        serde_json::from_str(&kong("GET", "/jwt-signer/jwks/kong", "", 200)).expect("JSON");
+    let expected = serde_json::json!({"keys": [{"kty": "OKP", "kid": "e", "x": "X"}]});
+    assert_eq!(published, expected);
+    kong("GET", "/jwt-signer/jwks/none", "", 404);
+    kong("POST", "/services/s/plugins", signer, 201);
+    let opener = "{\"name\": \"jwe-decrypt\", \"config\": {\"key_sets\": [\"kong\"], \"lookup_header_name\": \"X-Sealed\", \
+                  \"forward_header_name\": \"X-Plain\"}}";
+    kong("POST", "/services/s/plugins", opener, 201);
+    let status = |sealed: &str| {
+        let call = Call::get(&weir.proxy(), "/kong");
+        call.header("X-Sealed", sealed).make().status
+    };
+    until("the key opens tokens", || {
+        status(SEALED) == 200 && status(&format!("{SEALED}-")) == 403
+    });
+    assert_eq!(status("junk"), 400);
+    assert_eq!(Call::get(&weir.proxy(), "/kong").make().status, 403);
+    kong("DELETE", "/key-sets/kong/keys/k", "", 204);
+    // What signs cannot be made any more, either.
+    until("without the key, no call goes on", || status(SEALED) != 200);
+}
+
+/// A secret of 32 bytes, and a token that another library has sealed with it.
+const OPENING: &str =
+    "{\"kty\":\"oct\",\"kid\":\"gateway\",\"k\":\"dGhpcnR5LXR3by1ieXRlcy1vZi1hLXNlY3JldC1rZXk\"}";
+const SEALED: &str = "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4Q0JDLUhTMjU2Iiwia2lkIjoiZ2F0ZXdheSJ9..IGk5NYc505zuqALAxUSxdQ.\
+                      3HHaUrj7lb3Mzg_-0B89vg.oi4iN2es-rCEgmUF6-Yapg";

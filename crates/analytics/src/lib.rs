@@ -30,4 +30,4 @@ pub mod store;
 pub mod uniques;
 pub mod varint;
 
-pub use store::{AnalyticsStore, Gap, Ingested, Retained, StoreError};
+pub use store::{AnalyticsStore, Gap, Ingested, NewNames, Retained, StoreError};

@@ -59,6 +59,27 @@ pub struct Gap {
     pub reason: String,
 }
 
+/// Callers that are to be known no more, each with the name that takes the place of its own. A consumer and an application
+/// may have the same name, and so may consumers of several documents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewNames {
+    /// Applications.
+    pub applications: Vec<(String, String)>,
+    /// Consumers, whatever they have called.
+    pub consumers: Vec<(String, String)>,
+    /// Consumers whose names others have, too: in calls of some services alone.
+    pub consumers_of_services: Vec<(String, String)>,
+    /// What the names of these services begin with.
+    pub services: Vec<String>,
+}
+
+impl NewNames {
+    /// Whether there is nothing to be renamed.
+    pub fn is_empty(&self) -> bool {
+        self.applications.is_empty() && self.consumers.is_empty() && self.consumers_of_services.is_empty()
+    }
+}
+
 /// A store of analytics. Its functions block; call them where that is no harm.
 pub trait AnalyticsStore: Send + Sync {
     /// Adds a batch, exactly once by its gateway, run and number.
@@ -73,12 +94,11 @@ pub trait AnalyticsStore: Send + Sync {
     /// It asks for what is not kept, or the engine failed.
     fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError>;
 
-    /// Makes callers nameless: each consumer and application gets the name beside it, which leads to no one, or its rows are
-    /// deleted. Says how many rows were changed here; a server elsewhere does not tell.
+    /// Makes callers nameless: each gets the name beside it, which leads to no one, or its rows are deleted. Says how many rows were changed here; a server elsewhere does not tell.
     ///
     /// # Errors
     /// The engine failed. What was done stays done; it may be asked again.
-    fn anonymise(&self, renamed: &[(String, String)]) -> Result<u64, StoreError>;
+    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError>;
 
     /// Does what is due: puts minutes together, deletes what is too old, gives space back.
     ///

@@ -212,13 +212,21 @@ fn a_caller_without_a_name_has_the_same_counts() {
         answer.frames.iter().filter_map(one).collect()
     };
     let before = calls();
-    let renamed = [
-        ("c2".to_owned(), "removed-1".to_owned()),
-        ("c4".to_owned(), "removed-2".to_owned()),
-        // A service is no caller, whatever its name is.
-        ("shop".to_owned(), "removed-3".to_owned()),
-        ("unknown".to_owned(), "removed-4".to_owned()),
-    ];
+    let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
+    let renamed = weir_analytics::NewNames {
+        consumers: vec![
+            pair("c2", "removed-1"),
+            pair("c4", "removed-2"),
+            // A service is no caller, whatever its name is.
+            pair("shop", "removed-3"),
+            pair("unknown", "removed-4"),
+        ],
+        // None of these is an application.
+        applications: vec![pair("c1", "removed-5")],
+        // c3 calls nothing of them.
+        consumers_of_services: vec![pair("c3", "removed-6")],
+        services: vec!["test.pets.1.".to_owned()],
+    };
     assert!(store.anonymise(&renamed).expect("done") > 0);
     let after = calls();
     assert_eq!((after.get("c2"), after.get("c4")), (None, None));

@@ -233,7 +233,7 @@ fn of_plan(before: Option<&Plan>, after: Option<&Plan>) -> Vec<Event> {
 /// What developers may know of an event that concerns an application of theirs; `None`: it is not for them. Who of the
 /// provider has done it, and hashes of the inside, are left out.
 pub fn for_application(event: &Event) -> Option<Event> {
-    const ABOUT: [&str; 14] = [
+    const ABOUT: [&str; 19] = [
         "publication",
         "api",
         "version",
@@ -248,8 +248,15 @@ pub fn for_application(event: &Event) -> Option<Event> {
         "ends",
         "sunset",
         "webhook",
+        "limit",
+        "per",
+        "used",
+        "percent",
+        "resets",
     ];
-    let is_theirs = event.kind.starts_with("subscription.") || event.kind.starts_with("credential.");
+    let is_theirs = ["subscription.", "credential.", "quota."]
+        .iter()
+        .any(|it| event.kind.starts_with(it));
     let is_of_api = matches!(
         event.kind.as_str(),
         "publication.published"
@@ -325,6 +332,14 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
             format!("Subscription to {api} has ended"),
             format!("Ended: {what}. Calls are answered with 403."),
         ),
+        "quota.near" => (
+            format!("{} % of the quota of {api} is used", event.get("percent")),
+            used(event),
+        ),
+        "quota.reached" => (
+            format!("The quota of {api} is used up"),
+            format!("{} Further calls are answered with 429 until then.", used(event)),
+        ),
         "publication.deprecated" => {
             let until = match event.get("sunset").parse::<u64>() {
                 Ok(sunset) => format!(" It ends on {}.", date(sunset)),
@@ -379,6 +394,20 @@ pub fn mail_to_owner(event: &Event) -> Option<(String, String)> {
         _ => return None,
     };
     Some((subject, with_note(text, &event.note)))
+}
+
+/// How much of a quota is used, and when the next window begins.
+fn used(event: &Event) -> String {
+    let resets = event.get("resets").parse().map_or_else(|_| String::new(), date);
+    format!(
+        "{} has used {} of {} calls of this {} to {} ({}). New calls come on {resets}.",
+        event.get("application"),
+        event.get("used"),
+        event.get("limit"),
+        event.get("per"),
+        target(event),
+        event.get("environment"),
+    )
 }
 
 /// What a subscription is to, for people.

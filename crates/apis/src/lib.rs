@@ -14,6 +14,7 @@
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
 //! | [`portal`] | whether a developer portal and its pages are good |
+//! | [`quota`] | where the limits of a subscription count, and of what its developers are told |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
 //! | [`export`](mod@export), [`postman`] | a version as OpenAPI with the gateway's servers; a Postman collection as OpenAPI |
 //!
@@ -34,6 +35,7 @@ pub mod logo;
 pub mod naming;
 pub mod portal;
 pub mod postman;
+pub mod quota;
 pub mod render;
 pub mod states;
 

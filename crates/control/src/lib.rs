@@ -18,6 +18,7 @@ pub mod lease;
 pub mod listen;
 pub mod operational;
 pub mod outbox;
+pub mod quotas;
 mod reach;
 pub mod report;
 pub mod secrets;

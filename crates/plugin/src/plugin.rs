@@ -74,8 +74,8 @@ pub enum CountWindow {
     Day,
     /// A month in UTC.
     Month,
-    /// So many seconds from the first call on.
-    Seconds(u64),
+    /// So many seconds of the clock: the time since 1970 is divided into windows of this length.
+    ClockSeconds(u64),
 }
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.

@@ -75,7 +75,7 @@ fn window(of: CountWindow) -> Window {
         CountWindow::Hour => Window::Hour,
         CountWindow::Day => Window::Day,
         CountWindow::Month => Window::Month,
-        CountWindow::Seconds(seconds) => Window::FromFirst {
+        CountWindow::ClockSeconds(seconds) => Window::Aligned {
             length_ms: seconds.saturating_mul(1_000),
         },
     }

@@ -34,6 +34,5 @@ use weir_control::developers as people;
 
 pub use catalogue::GatewayOf;
 pub use entry::router;
-pub use state::{Counted, CountedIn, Limited};
 pub use state::{Listening, Mail, Options, Portals, Post};
 pub use viewer::Viewer;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
-use weir_apis::entities::{Period, Portal};
+use weir_apis::entities::Portal;
 use weir_console::Archive;
 use weir_control::access::Audit;
 use weir_control::access::openid::Providers;
@@ -22,30 +22,8 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_control::operational::{OperationalError, OperationalStore};
 use weir_control::outbox::Outbox;
+use weir_control::quotas::{CountedIn, Meter};
 use weir_store::{Store, StoreError};
-
-/// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
-pub type CountedIn = Arc<dyn Fn(&str, &Limited<'_>) -> Option<Counted> + Send + Sync>;
-
-/// A count of a limit.
-#[derive(Debug, Clone, Copy)]
-pub struct Limited<'l> {
-    /// The limit: the id of its plugin.
-    pub limit: &'l str,
-    /// The consumer's id.
-    pub consumer: &'l str,
-    /// The window.
-    pub per: Period,
-}
-
-/// How a count stands.
-#[derive(Debug, Clone, Copy)]
-pub struct Counted {
-    /// Calls in the window that is open.
-    pub used: u64,
-    /// Milliseconds until it ends.
-    pub reset_ms: u64,
-}
 
 /// What portals work with.
 pub struct Options {
@@ -78,6 +56,8 @@ pub struct Options {
 /// A mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
+    /// The portal in whose name it goes.
+    pub portal: String,
     /// To whom.
     pub to: String,
     /// What about.
@@ -88,8 +68,9 @@ pub struct Mail {
 
 impl Mail {
     /// A mail.
-    pub fn new(to: &str, subject: &str, text: String) -> Self {
+    pub fn new((portal, to): (&str, &str), subject: &str, text: String) -> Self {
         Self {
+            portal: portal.to_owned(),
             to: to.to_owned(),
             subject: subject.to_owned(),
             text,
@@ -108,7 +89,8 @@ pub struct Portals {
     pub(crate) delegate: Delegate,
     pub(crate) analytics: Option<Analytics>,
     pub(crate) gateway: GatewayOf,
-    pub(crate) counted: CountedIn,
+    /// What knows how limits stand.
+    pub(crate) meter: Meter,
     pub(crate) shell: Shell,
     pub(crate) tries: Turns,
     pub(crate) people: People,
@@ -176,9 +158,9 @@ impl Portals {
         Ok(Arc::new(Self {
             documents: Documents::open(options.store).await?,
             delegate: options.delegate,
+            meter: Meter::new(options.counted, options.analytics.clone()),
             analytics: options.analytics,
             gateway: options.gateway,
-            counted: options.counted,
             shell: Shell::new(options.assets),
             tries: Turns::default(),
             people: People::new(options.operational, Passwords::default()),
@@ -286,7 +268,7 @@ impl Portals {
         if all.is_empty() {
             // On the first day there is a portal that shows everything.
             return Some(Portal {
-                name: "default".to_owned(),
+                name: Portal::DEFAULT.to_owned(),
                 ..Portal::default()
             });
         }

@@ -66,17 +66,20 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
   const now = Date.now() / 1000
   const stateOf = (key: Subscription['keys'][number]) => (key.revoked ? 'revoked' : key.expires && key.expires <= now ? 'expired' : key.expires ? 'ends' : 'good')
   return (
-    <li className="card" aria-label={`${api} ${version}, ${subscription.plan_title}`}>
+    <li className="card" aria-label={`${subscription.product || `${api} ${version}`}, ${subscription.plan_title}`}>
       <div className="row between">
         <h2>
-          <Link href={`/apis/${part(api ?? '')}/${part(version ?? '')}`}>
-            {api} {version}
-          </Link>
+          {subscription.product || (
+            <Link href={`/apis/${part(api ?? '')}/${part(version ?? '')}`}>
+              {api} {version}
+            </Link>
+          )}
         </h2>
         <span className={`badge ${LOOKS[subscription.state] ?? ''}`}>{subscription.state}</span>
       </div>
       <p className="muted">
-        <strong>{subscription.plan_title}</strong> in {environment}, since <Time at={subscription.created} />
+        <strong>{subscription.plan_title}</strong>
+        {environment && ` in ${environment}`}, since <Time at={subscription.created} />
         {subscription.reason && `: ${subscription.reason}`}
       </p>
       {subscription.state === 'pending' && <p>The provider has to accept it. You get a key then.</p>}

@@ -53,18 +53,18 @@ export function UsageShown({ app }: { app: string }) {
         {usage.data.quotas.length === 0 && <p className="muted">No plan of this application has a limit.</p>}
         <ul className="stack">
           {usage.data.quotas.map((it) => (
-            <li key={`${it.subscription}${it.per}`} className="card">
+            <li key={`${it.subscription}${it.environment}${it.per}`} className="card">
               <div className="row between">
                 <strong>
-                  {it.publication.split('/').slice(0, 2).join(' ')}, each {it.per}
+                  {targetOf(it)}, each {it.per}
                 </strong>
                 <span>
                   <strong>{it.left.toLocaleString()}</strong> of {it.limit.toLocaleString()} left
                 </span>
               </div>
-              <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${it.publication} each ${it.per}`} />
+              <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)} each ${it.per}`} />
               <span className="muted small">
-                New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
+                In {it.environment}, all gateways together. New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
               </span>
             </li>
           ))}
@@ -95,6 +95,11 @@ export function UsageShown({ app }: { app: string }) {
       <p className="muted small">Counts come in every few seconds. Times are of answered calls.</p>
     </div>
   )
+}
+
+/** What a quota is for: an API with its version, or a product. */
+function targetOf(quota: Usage['quotas'][number]): string {
+  return quota.product || quota.publication.split('/').slice(0, 2).join(' ')
 }
 
 export function CallsShown({ app }: { app: string }) {

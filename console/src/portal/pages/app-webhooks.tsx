@@ -14,6 +14,7 @@ const KINDS = [
   ['subscription.*', 'Subscriptions'],
   ['credential.*', 'Keys'],
   ['publication.*', 'Versions of APIs'],
+  ['quota.*', 'Quotas'],
 ] as const
 
 interface Wanted {

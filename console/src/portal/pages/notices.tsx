@@ -26,7 +26,7 @@ export default function NoticesPage() {
       {notices.data.items.length === 0 ? (
         <div className="empty">
           <h2>Nothing yet</h2>
-          <p>You read here when a subscription is accepted or ends, when a key is replaced, and when an API that you use is to end.</p>
+          <p>You read here when a subscription is accepted or ends, when a key is replaced, when a quota is nearly used up, and when an API that you use is to end.</p>
         </div>
       ) : (
         <ul className="hits" aria-label="Notifications">

@@ -27,7 +27,7 @@ use crate::cube::{Cube, Dimension, Position};
 use crate::query::{Answer, Query};
 use crate::retention::Retention;
 use crate::sqlite::SqliteAnalytics;
-use crate::store::{AnalyticsStore, Ingested, Retained, StoreError};
+use crate::store::{AnalyticsStore, Ingested, NewNames, Retained, StoreError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What carries SQL to a server.
@@ -127,27 +127,14 @@ impl AnalyticsStore for ClickhouseAnalytics {
 
     /// Names stand in the order of the tables, which the server does not change: rows of these callers are deleted. Other
     /// cubes have the same calls without their callers.
-    fn anonymise(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
-        let callers = [Dimension::Consumer, Dimension::Application];
-        let names: Vec<String> = renamed.iter().map(|(old, _)| quoted(old)).collect();
-        if names.is_empty() {
+    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError> {
+        if renamed.is_empty() {
             return Ok(0);
         }
         self.server()?;
-        for cube in Cube::ALL {
-            for place in callers.into_iter().filter_map(|it| cube.position(it)) {
-                let Position::Value(place) = place else {
-                    continue;
-                };
-                let of_them = format!(
-                    "cube_id = {} AND d{} IN ({})",
-                    cube.number(),
-                    place + 1,
-                    names.join(", ")
-                );
-                for table in ["weir_minute", "weir_minute_times", "weir_hour", "weir_hour_times"] {
-                    self.send(&format!("ALTER TABLE {table} DELETE WHERE {of_them}"), None)?;
-                }
+        for condition in rows_of(renamed) {
+            for table in ["weir_minute", "weir_minute_times", "weir_hour", "weir_hour_times"] {
+                self.send(&format!("ALTER TABLE {table} DELETE WHERE {condition}"), None)?;
             }
         }
         Ok(0)
@@ -160,6 +147,44 @@ impl AnalyticsStore for ClickhouseAnalytics {
         self.server()?;
         retain::retain(self, retention, now)
     }
+}
+
+/// Which rows have these callers: a condition for each cube that names some.
+fn rows_of(renamed: &NewNames) -> Vec<String> {
+    let column = |cube: Cube, dimension: Dimension| match cube.position(dimension)? {
+        Position::Value(place) => Some(format!("d{}", place + 1)),
+        Position::ClassOf(_) => None,
+    };
+    let among = |column: &str, names: &[(String, String)]| {
+        let names: Vec<String> = names.iter().map(|(old, _)| quoted(old)).collect();
+        (!names.is_empty()).then(|| format!("{column} IN ({})", names.join(", ")))
+    };
+    let mut conditions = Vec::new();
+    for cube in Cube::ALL {
+        let mut any = Vec::new();
+        if let Some(application) = column(*cube, Dimension::Application) {
+            any.extend(among(&application, &renamed.applications));
+        }
+        if let Some(consumer) = column(*cube, Dimension::Consumer) {
+            any.extend(among(&consumer, &renamed.consumers));
+            let of_services = among(&consumer, &renamed.consumers_of_services);
+            if let (Some(condition), Some(service)) = (of_services, column(*cube, Dimension::Service)) {
+                let begins = renamed
+                    .services
+                    .iter()
+                    .map(|it| format!("startsWith({service}, {})", quoted(it)));
+                let begins: Vec<String> = begins.collect();
+                any.extend(
+                    (!begins.is_empty()).then(|| format!("{condition} AND ({})", begins.join(" OR "))),
+                );
+            }
+        }
+        conditions.extend(
+            any.into_iter()
+                .map(|it| format!("cube_id = {} AND {it}", cube.number())),
+        );
+    }
+    conditions
 }
 
 /// A text as SQL writes it.
@@ -192,6 +217,35 @@ mod tests {
         ] {
             assert_eq!(quoted(text), expected);
         }
+    }
+
+    #[test]
+    fn callers_are_found_by_what_they_are() {
+        let pair = |name: &str| vec![(name.to_owned(), "removed-1".to_owned())];
+        let renamed = NewNames {
+            applications: pair("till"),
+            consumers: pair("sub.1"),
+            consumers_of_services: pair("it's"),
+            services: vec!["test.pets.1.".to_owned()],
+        };
+        let number = |cube: Cube| cube.number();
+        assert_eq!(
+            rows_of(&renamed),
+            [
+                format!("cube_id = {} AND d3 IN ('sub.1')", number(Cube::Caller)),
+                format!(
+                    r"cube_id = {} AND d3 IN ('it\'s') AND (startsWith(d2, 'test.pets.1.'))",
+                    number(Cube::Caller)
+                ),
+                format!("cube_id = {} AND d2 IN ('sub.1')", number(Cube::CallerRoute)),
+                format!(
+                    r"cube_id = {} AND d2 IN ('it\'s') AND (startsWith(d3, 'test.pets.1.'))",
+                    number(Cube::CallerRoute)
+                ),
+                format!("cube_id = {} AND d4 IN ('till')", number(Cube::Usage)),
+            ]
+        );
+        assert!(rows_of(&NewNames::default()).is_empty());
     }
 
     struct Down;

@@ -1,5 +1,5 @@
-//! Making callers nameless: their consumers and applications get another name in every row, which leads to no one. Counts
-//! stay, so sums over all callers are what they were.
+//! Making callers nameless: they get another name in every row, which leads to no one. What is a consumer's name is none of an
+//! application, and the other way round. Counts stay, so sums over all callers are what they were.
 //!
 //! The work is done by the hour and the day, and others write in between: a file of 15 months has millions of rows.
 
@@ -7,20 +7,17 @@ use super::{SqliteAnalytics, Tiers, names, set_meta};
 use crate::cell::{Parts, Row};
 use crate::cube::{Cube, Dimension, Position};
 use crate::retention::TIERS;
-use crate::store::StoreError;
+use crate::store::{NewNames, StoreError};
 use foldhash::HashMap;
 use rusqlite::Connection;
 use std::ops::Range;
 
-/// Where names of callers stand in the keys of a cube.
-fn positions(cube: Cube) -> Vec<usize> {
-    let callers = [Dimension::Consumer, Dimension::Application];
-    let found = callers.into_iter().filter_map(|it| cube.position(it));
-    let values = found.filter_map(|it| match it {
+/// Where something stands in the keys of a cube.
+fn place_of(cube: Cube, dimension: Dimension) -> Option<usize> {
+    match cube.position(dimension)? {
         Position::Value(place) => Some(place),
         Position::ClassOf(_) => None,
-    });
-    values.collect()
+    }
 }
 
 /// Rows of a table, of an hour or of a day.
@@ -30,25 +27,75 @@ struct Rows<'t> {
     at: i64,
 }
 
-/// What else the callers that are known are called, by the numbers of their names.
-type Renamed<'n> = HashMap<u64, &'n str>;
+/// New names by the numbers of the old ones.
+type Numbered<'n> = HashMap<u64, &'n str>;
 
-/// Numbers are looked up again in each transaction: in between, names that no row has are deleted, and their numbers may
-/// be given to others.
-fn known<'n>(connection: &Connection, renamed: &'n [(String, String)]) -> Result<Renamed<'n>, StoreError> {
-    let mut known = Renamed::default();
-    for (old, new) in renamed.iter().filter(|(old, new)| old != new) {
-        if let Some(number) = names::find(connection, old)? {
-            known.insert(number, new);
-        }
+/// What the callers that are known are called from now on.
+struct Known<'n> {
+    applications: Numbered<'n>,
+    consumers: Numbered<'n>,
+    consumers_of_services: Numbered<'n>,
+    services: &'n [String],
+    /// Whether a service is one of these, by the number of its name.
+    is_of_them: HashMap<u64, bool>,
+}
+
+impl<'n> Known<'n> {
+    /// Numbers are looked up again in each transaction: in between, names that no row has are deleted, and their numbers may
+    /// be given to others.
+    fn of(connection: &Connection, renamed: &'n NewNames) -> Result<Self, StoreError> {
+        let numbered = |names: &'n [(String, String)]| -> Result<Numbered<'n>, StoreError> {
+            let mut known = Numbered::default();
+            for (old, new) in names.iter().filter(|(old, new)| old != new) {
+                if let Some(number) = names::find(connection, old)? {
+                    known.insert(number, new);
+                }
+            }
+            Ok(known)
+        };
+        Ok(Self {
+            applications: numbered(&renamed.applications)?,
+            consumers: numbered(&renamed.consumers)?,
+            consumers_of_services: numbered(&renamed.consumers_of_services)?,
+            services: &renamed.services,
+            is_of_them: HashMap::default(),
+        })
     }
-    Ok(known)
+
+    fn is_empty(&self) -> bool {
+        self.applications.is_empty() && self.consumers.is_empty() && self.consumers_of_services.is_empty()
+    }
+
+    /// The new name of a consumer that has called a service.
+    fn consumer(
+        &mut self,
+        connection: &Connection,
+        number: u64,
+        service: Option<u64>,
+    ) -> Result<Option<&'n str>, StoreError> {
+        if let Some(new) = self.consumers.get(&number) {
+            return Ok(Some(new));
+        }
+        let (Some(new), Some(service)) = (self.consumers_of_services.get(&number).copied(), service) else {
+            return Ok(None);
+        };
+        let is_of_them = match self.is_of_them.get(&service) {
+            Some(known) => *known,
+            None => {
+                let name = names::text(connection, service)?;
+                let found = self.services.iter().any(|it| name.starts_with(it.as_str()));
+                self.is_of_them.insert(service, found);
+                found
+            }
+        };
+        Ok(is_of_them.then_some(new))
+    }
 }
 
 impl SqliteAnalytics {
     /// Gives callers other names. Says how many rows had one of theirs.
-    pub(super) fn rename_callers(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
-        if known(&self.writer().connection, renamed)?.is_empty() {
+    pub(super) fn rename_callers(&self, renamed: &NewNames) -> Result<u64, StoreError> {
+        if Known::of(&self.writer().connection, renamed)?.is_empty() {
             return Ok(0);
         }
         let hours = self.span(
@@ -64,12 +111,7 @@ impl SqliteAnalytics {
     }
 
     /// Renames in all hours or days, each in a transaction of its own.
-    fn rename_each(
-        &self,
-        span: &str,
-        all: Range<i64>,
-        renamed: &[(String, String)],
-    ) -> Result<u64, StoreError> {
+    fn rename_each(&self, span: &str, all: Range<i64>, renamed: &NewNames) -> Result<u64, StoreError> {
         let mut changed = 0;
         for at in all {
             let mut writer = self.writer();
@@ -82,7 +124,7 @@ impl SqliteAnalytics {
             changed += rename(
                 &transaction,
                 &Rows { table, span, at },
-                &known(&transaction, renamed)?,
+                &mut Known::of(&transaction, renamed)?,
             )?;
             transaction.commit()?;
             drop(writer);
@@ -107,13 +149,14 @@ impl SqliteAnalytics {
     }
 }
 
-fn rename(connection: &Connection, rows: &Rows<'_>, renamed: &Renamed<'_>) -> Result<u64, StoreError> {
+fn rename(connection: &Connection, rows: &Rows<'_>, renamed: &mut Known<'_>) -> Result<u64, StoreError> {
     let Rows { table, span, at } = rows;
     let mut found: Vec<(Cube, Vec<u8>, Vec<u8>)> = Vec::new();
     let (mut key, mut fresh) = (Vec::new(), names::Known::default());
     for cube in Cube::ALL {
-        let positions = positions(*cube);
-        if positions.is_empty() || renamed.is_empty() {
+        let [consumer, application, service] =
+            [Dimension::Consumer, Dimension::Application, Dimension::Service].map(|it| place_of(*cube, it));
+        if (consumer.is_none() && application.is_none()) || renamed.is_empty() {
             continue;
         }
         let sql = format!("SELECT key FROM {table} WHERE {span} = ?1 AND cube = ?2");
@@ -122,12 +165,18 @@ fn rename(connection: &Connection, rows: &Rows<'_>, renamed: &Renamed<'_>) -> Re
         while let Some(row) = rows.next()? {
             let bytes = row.get_ref(0)?.as_blob().unwrap_or_default();
             names::decode(bytes, &mut key)?;
+            let number = |place: Option<usize>| place.and_then(|it| key.get(it)).copied();
+            let (of_service, of_consumer, of_application) =
+                (number(service), number(consumer), number(application));
+            let of_consumer = match of_consumer {
+                Some(number) => renamed.consumer(connection, number, of_service)?,
+                None => None,
+            };
+            let of_application = of_application.and_then(|it| renamed.applications.get(&it).copied());
             let mut is_changed = false;
-            for place in &positions {
-                if let Some(number) = key.get_mut(*place)
-                    && let Some(new) = renamed.get(number)
-                {
-                    (*number, is_changed) = (fresh.number(connection, new)?, true);
+            for (place, new) in [(consumer, of_consumer), (application, of_application)] {
+                if let (Some(place), Some(new)) = (place, new) {
+                    (key[place], is_changed) = (fresh.number(connection, new)?, true);
                 }
             }
             if is_changed {
@@ -236,7 +285,12 @@ mod tests {
     fn what_comes_late_is_added_to_what_was_renamed() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = store(&folder);
-        let renamed = [("ann".to_owned(), "removed-1".to_owned())];
+        let renamed = NewNames {
+            consumers: vec![("ann".to_owned(), "removed-1".to_owned())],
+            // It is no consumer here, whatever its name is.
+            applications: vec![("bob".to_owned(), "removed-2".to_owned())],
+            ..NewNames::default()
+        };
         calls(&store, 1, FIRST, ("ann", 5));
         calls(&store, 2, FIRST, ("bob", 3));
         {
@@ -269,7 +323,12 @@ mod tests {
             let consumer = if hour + 1 == FIRST + HOURS { "ann" } else { "bob" };
             calls(&store, hour, hour, (consumer, 1));
         }
-        let renamed = [("ann".to_owned(), "removed-1".to_owned())];
+        let renamed = NewNames {
+            consumers: vec![("ann".to_owned(), "removed-1".to_owned())],
+            // It is no consumer here, whatever its name is.
+            applications: vec![("bob".to_owned(), "removed-2".to_owned())],
+            ..NewNames::default()
+        };
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -27,7 +27,7 @@ pub use documents::{Document, Placed};
 use crate::batch::Batch;
 use crate::query::{Answer, Query};
 use crate::retention::{Retention, TIERS};
-use crate::store::{AnalyticsStore, Ingested, Retained, StoreError};
+use crate::store::{AnalyticsStore, Ingested, NewNames, Retained, StoreError};
 use crate::varint::Damaged;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
@@ -182,7 +182,7 @@ impl AnalyticsStore for SqliteAnalytics {
         read::query(&self.reader(), query, &self.retention, now)
     }
 
-    fn anonymise(&self, renamed: &[(String, String)]) -> Result<u64, StoreError> {
+    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError> {
         self.rename_callers(renamed)
     }
 

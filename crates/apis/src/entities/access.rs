@@ -3,6 +3,7 @@
 use super::{Labels, Runtime, is_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// How callers of a plan are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,6 +70,14 @@ pub struct Limit {
     pub count: u64,
     /// The window.
     pub per: Period,
+}
+
+impl Limit {
+    /// Whether it is a quota: calls of a day, a week or a month. What is used up in a shorter time is over before somebody reads
+    /// of it.
+    pub fn is_quota(&self) -> bool {
+        self.count > 0 && matches!(self.per, Period::Day | Period::Week | Period::Month)
+    }
 }
 
 /// A way to call a version of an API.
@@ -350,6 +359,9 @@ pub struct Approval {
     pub state: ApprovalState,
     /// Who asks.
     pub requested_by: String,
+    /// Who has made what is to be approved: all changes since the revision that is published there.
+    #[serde(skip_serializing_if = "is_default")]
+    pub authors: BTreeSet<String>,
     /// Why.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: String,

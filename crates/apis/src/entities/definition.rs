@@ -3,7 +3,7 @@
 use super::{Labels, is_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who may see that an API exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -154,6 +154,9 @@ pub struct Draft {
     pub chain: Vec<Value>,
     /// What has come of it.
     pub state: DraftState,
+    /// Who has changed it since the last revision.
+    #[serde(skip_serializing_if = "is_default")]
+    pub authors: BTreeSet<String>,
 }
 
 /// A group of operations with one backend and one chain.
@@ -237,6 +240,9 @@ pub struct Revision {
     pub lint: LintSummary,
     /// Who made it.
     pub author: String,
+    /// Who has changed the draft that it was made of, since the revision before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub authors: BTreeSet<String>,
     /// Why.
     #[serde(skip_serializing_if = "is_default")]
     pub note: String,
@@ -245,6 +251,12 @@ pub struct Revision {
 }
 
 impl Draft {
+    /// Notes that somebody has changed it.
+    pub fn changed_by(&mut self, author: &str) {
+        self.state = DraftState::Changed;
+        self.authors.insert(author.to_owned());
+    }
+
     /// SHA-256 of what a revision of this draft would hold.
     pub fn hash(&self) -> String {
         crate::hash::of_value(&serde_json::json!({
@@ -266,6 +278,7 @@ impl Draft {
             components: self.components.clone(),
             operations: self.operations.clone(),
             chain: self.chain.clone(),
+            authors: self.authors.clone(),
             ..Revision::default()
         }
     }

@@ -50,6 +50,11 @@ pub struct Portal {
     pub footer: Vec<Link>,
 }
 
+impl Portal {
+    /// The name of the one that there is before any is made.
+    pub const DEFAULT: &str = "default";
+}
+
 /// Who may sign up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -48,16 +48,6 @@ pub fn consumer_of(subscription: &Subscription) -> String {
     format!("sub.{}", subscription.id)
 }
 
-/// The limit that counts the calls of a subscription to a publication: the id of its plugin.
-pub fn limit_of(subscription: &Subscription) -> Option<String> {
-    let parts: Vec<&str> = subscription.publication.split('/').collect();
-    let [api, version, environment] = parts[..] else {
-        return None;
-    };
-    let name = crate::naming::publication(environment, api, version);
-    Some(format!("{name}.plan.{}", subscription.plan))
-}
-
 impl Renderer<'_> {
     /// What stands in front of every route's own plugins, and the documents that it needs.
     pub fn head(&mut self) -> Head {
@@ -378,10 +368,15 @@ fn credential(known: &Credential) -> Value {
     }
 }
 
-/// The configuration of the plugin that keeps subscribers to a plan's limits.
+/// The configuration of the plugin that keeps callers to a plan's limits. What a subscriber may call in a month does not depend
+/// on how many gateways there are: with a quota they count together.
 pub(super) fn limit_config(plan: &Plan, by: &str) -> Value {
     let limits: Vec<Value> = plan.limits.iter().map(window).collect();
-    json!({ "limits": limits, "by": by })
+    let mut config = json!({ "limits": limits, "by": by });
+    if by == "consumer" && plan.limits.iter().any(Limit::is_quota) {
+        config["across"] = "gateways".into();
+    }
+    config
 }
 
 /// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
@@ -408,7 +403,7 @@ fn window(limit: &Limit) -> Value {
         Period::Minute => json!("minute"),
         Period::Hour => json!("hour"),
         Period::Day => json!("day"),
-        Period::Week => json!({ "seconds": 7 * 24 * 3600 }),
+        Period::Week => json!({ "clock-seconds": 7 * 24 * 3600 }),
         Period::Month => json!("month"),
     };
     json!({ "count": limit.count, "per": per })

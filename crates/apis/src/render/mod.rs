@@ -12,8 +12,8 @@ mod backends;
 mod products;
 mod routes;
 
-pub use access::{consumer_of, limit_of};
-pub use products::{Offer, as_of_publication, product};
+pub use access::consumer_of;
+pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};
 
 use crate::entities::{
     Canary, Credential, Environment, Plan, PlanState, Publication, PublicationState, Revision, Subscription,

@@ -24,7 +24,7 @@ fn plan_name(product: &str, plan: &str) -> String {
 }
 
 /// The id of the plugin that keeps subscribers to the limits of a product's plan. All publications share its counters.
-pub(super) fn limit_id(product: &str, plan: &str) -> String {
+pub fn limit_id(product: &str, plan: &str) -> String {
     let plan = plan.rsplit('.').next().unwrap_or(plan);
     format!("products.{product}.plan.{plan}")
 }

@@ -1,7 +1,7 @@
 //! Evaluating alert rules now and then, and telling what has changed.
 
 use super::{Analytics, Kept, now};
-use crate::outbox::{Mail, Message, Outbox, Webhook};
+use crate::outbox::{Mail, Message, Origin, Outbox, Webhook};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -104,7 +104,10 @@ async fn tell(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Opti
             tracing::warn!(to = message.receiver(), "an alert is not sent: nothing sends yet");
             continue;
         };
-        if let Err(error) = outbox.send("alert", message, SystemTime::now()).await {
+        if let Err(error) = outbox
+            .send((Origin::Provider, "alert", message), SystemTime::now())
+            .await
+        {
             tracing::warn!(%error, "an alert is not sent");
         }
     }

@@ -6,7 +6,7 @@
 use super::{Analytics, Kept};
 use crate::lease;
 use crate::operational::{OperationalError, Write};
-use crate::outbox::{Attachment, Mail, Message, Outbox};
+use crate::outbox::{Attachment, Mail, Message, Origin, Outbox};
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -213,7 +213,7 @@ impl Analytics {
             let id = reason.map(|reason| format!("{reason}-{place}"));
             let message = Message::Mail(mail(to, &rendered));
             // A mail each: all of them together may be more than a store takes at once.
-            let write = outbox.entry(id.as_deref(), (KIND, message), now)?;
+            let write = outbox.entry(id.as_deref(), (Origin::Provider, KIND, message), now)?;
             outbox.store().write(vec![write], now).await?;
         }
         outbox.notify();

@@ -8,8 +8,8 @@ use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
 use crate::developers::{
-    Decided, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole, mail_of,
-    owner_name, random_id, seconds,
+    Decided, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole, checked_name,
+    greeting, mail_of, owner_name, random_id, seconds,
 };
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -27,8 +27,7 @@ const ONE: &str = "/api/v1/portals/{portal}/developers/{developer}";
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 /// Developers of a list, unless fewer are asked for.
 const MAX_LISTED: usize = 1_000;
-/// The longest name and the longest reason, in characters.
-const MAX_NAME: usize = 80;
+/// The longest reason, in characters.
 const MAX_REASON: usize = 1_000;
 /// Groups of a developer, and the longest name of one.
 const MAX_GROUPS: usize = 100;
@@ -244,7 +243,7 @@ impl<'a> Desk<'a> {
     async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
         let library = api.library().await?;
         let portals: Vec<Portal> = library.list("apis/portals/")?;
-        let is_first_day = portals.is_empty() && name == DEFAULT;
+        let is_first_day = portals.is_empty() && name == Portal::DEFAULT;
         let known = portals.into_iter().find(|it| it.name == name);
         let portal = match known {
             Some(known) => known,
@@ -315,9 +314,6 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// The portal that there is without any document.
-pub const DEFAULT: &str = "default";
-
 async fn list(
     State(api): State<Arc<Api>>,
     Path(portal): Path<String>,
@@ -365,12 +361,8 @@ fn wrong(field: &str, message: impl Into<String>) -> Problem {
     Problem::step("check", vec![(field.to_owned(), message.into())])
 }
 
-fn checked_name(name: &str) -> Result<String, Problem> {
-    let name = name.trim();
-    match (1..=MAX_NAME).contains(&name.chars().count()) && !name.contains(char::is_control) {
-        true => Ok(name.to_owned()),
-        false => Err(wrong("name", format!("expected 1 to {MAX_NAME} characters"))),
-    }
+fn named(name: &str) -> Result<String, Problem> {
+    checked_name(name).map_err(|expected| wrong("name", expected))
 }
 
 fn checked_groups(groups: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
@@ -400,7 +392,7 @@ async fn create(
     let desk = Desk::of(&api, &portal).await?;
     let notices = desk.notices();
     let mail = mail_of(&wanted.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
-    let name = checked_name(&wanted.name)?;
+    let name = named(&wanted.name)?;
     let Some(url) = notices.url() else {
         let detail = format!("the mail to a developer has a link: set 'url' of the portal '{portal}' first");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -442,8 +434,8 @@ async fn create(
     };
     let link = desk.people().link(&portal, &purpose, now).await?;
     let text = format!(
-        "Hello {},\n\nyou have an account at {}. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
-        developer.name,
+        "{}\n\nyou have an account at {}. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
+        greeting(&developer.name),
         notices.title(),
         link.token
     );
@@ -463,7 +455,7 @@ async fn change(
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let desk = Desk::of(&api, &portal).await?;
-    let name = wanted.name.as_deref().map(checked_name).transpose()?;
+    let name = wanted.name.as_deref().map(named).transpose()?;
     let groups = wanted.groups.map(checked_groups).transpose()?;
     let edit = |developer: &mut Developer| {
         if let Some(name) = &name {
@@ -506,8 +498,8 @@ async fn delete(
     desk.people().remove_from_all(&portal, &developer, now).await?;
     let notices = desk.notices();
     let text = format!(
-        "Hello {},\n\nyour account of {} was removed.\n",
-        developer.name,
+        "{}\n\nyour account of {} was removed.\n",
+        greeting(&developer.name),
         notices.title()
     );
     let subject = format!("Your account is removed: {}", notices.title());

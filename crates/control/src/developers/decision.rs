@@ -1,6 +1,7 @@
 //! What administrators decide about developers: which decision is possible in which state, what comes of it, and what the
 //! developer is told. No I/O; time is an argument.
 
+use super::names::greeting;
 use super::store::{Decided, Developer, DeveloperState};
 use axum::http::StatusCode;
 
@@ -85,7 +86,10 @@ impl Decision {
                 "is active again. You can sign in now.",
             ),
         };
-        let mut text = format!("Hello {},\n\nyour account of {title} {said}\n", developer.name);
+        let mut text = format!(
+            "{}\n\nyour account of {title} {said}\n",
+            greeting(&developer.name)
+        );
         let reason = developer.decided.as_ref().map_or("", |it| it.reason.as_str());
         if !reason.is_empty() {
             text += &format!("\nReason: {reason}\n");

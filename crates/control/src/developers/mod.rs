@@ -4,18 +4,24 @@
 //! **What it is not**: developers are no users. They have no rights of Weir's own API.
 
 mod accounts;
+mod addresses;
 mod decision;
 mod inbox;
 mod links;
+mod names;
 mod notices;
+mod owners;
 mod store;
 mod teams;
 
 pub use accounts::{Account, mark_of};
+pub use addresses::AddressBook;
 pub use decision::Decision;
 pub use inbox::{Inbox, Notice, has_read, read_until};
 pub use links::{Link, Purpose, Vouched};
+pub use names::{MAX_NAME, checked_name, greeting};
 pub use notices::Notices;
+pub use owners::Owners;
 pub use store::{
     Decided, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id, seconds,
 };

@@ -4,10 +4,11 @@
 //! **What it is not**: subscriptions, keys and publications are announced by the configuration's history
 //! ([`crate::outbox::feed`]).
 
+use super::names::checked_name;
 use super::store::{Developer, seconds};
 use crate::operational::{OperationalError, Write};
-use crate::outbox::feed::webhooks;
-use crate::outbox::{Mail, Message, Outbox};
+use crate::outbox::webhooks::webhooks;
+use crate::outbox::{Mail, Message, Origin, Outbox};
 use std::time::SystemTime;
 use weir_apis::entities::{Hook, Portal};
 use weir_apis::events::Event;
@@ -36,6 +37,10 @@ impl Notices<'_> {
         Some(self.portal.url.trim_end_matches('/')).filter(|it| !it.is_empty())
     }
 
+    fn origin(&self) -> Origin {
+        Origin::Portal(self.portal.name.clone())
+    }
+
     /// Webhooks about a developer.
     ///
     /// # Errors
@@ -62,7 +67,7 @@ impl Notices<'_> {
                 .map_or_else(String::new, |it| it.reason.clone()),
         };
         webhooks(&self.hooks, &event, (by, seconds(now)), None)
-            .map(|message| self.outbox.entry(None, (kind, message), now))
+            .map(|message| self.outbox.entry(None, (self.origin(), kind, message), now))
             .collect()
     }
 
@@ -73,6 +78,16 @@ impl Notices<'_> {
     pub fn mail(
         &self,
         kind: &str,
+        to: &str,
+        text: (String, String),
+        now: SystemTime,
+    ) -> Result<Vec<Write>, OperationalError> {
+        self.mail_of((self.origin(), kind), to, text, now)
+    }
+
+    fn mail_of(
+        &self,
+        (origin, kind): (Origin, &str),
         to: &str,
         (subject, text): (String, String),
         now: SystemTime,
@@ -86,7 +101,8 @@ impl Notices<'_> {
             text,
             ..Mail::default()
         };
-        Ok(vec![self.outbox.entry(None, (kind, Message::Mail(mail)), now)?])
+        let about = (origin, kind, Message::Mail(mail));
+        Ok(vec![self.outbox.entry(None, about, now)?])
     }
 
     /// Mails to those who decide about sign-ups: somebody waits.
@@ -94,17 +110,18 @@ impl Notices<'_> {
     /// # Errors
     /// They have no JSON form.
     pub fn waiting(&self, developer: &Developer, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
-        let subject = format!("{} waits for approval: {}", developer.name, self.title());
+        let Developer { name, mail, .. } = developer;
+        let subject = format!("{mail} waits for approval: {}", self.title());
+        // The name is what a stranger has typed.
+        let called = checked_name(name).map_or_else(|_| String::new(), |name| format!(" ({name})"));
         let text = format!(
-            "{} <{}> has signed up at {} and waits for approval.\n\nApprove or refuse it in the console, under Developers.\n",
-            developer.name,
-            developer.mail,
+            "{mail}{called} has signed up at {} and waits for approval.\n\nApprove or refuse it in the console, under Developers.\n",
             self.title()
         );
         let mut writes = Vec::new();
         for to in &self.portal.sign_up.notify {
             let mail = (subject.clone(), text.clone());
-            writes.extend(self.mail("developer.confirmed", to, mail, now)?);
+            writes.extend(self.mail_of((Origin::Provider, "developer.confirmed"), to, mail, now)?);
         }
         Ok(writes)
     }

@@ -1,23 +1,16 @@
 //! From the configuration's history to messages: each commit is read once, and what it means is written to the outbox
 //! together with the place up to which the history was read.
 
-use super::message::{Delivery, Mail, Message, Webhook};
-use super::places::{HookState, Waiting, stopped};
-use super::{LEASE, Outbox, WAITING, seconds};
-use crate::developers::{Inbox, Notice};
-use crate::lease;
+use super::message::Delivery;
+use super::places::{Waiting, stopped};
+use super::receivers::{Inboxes, PREFIX, Receivers};
+use super::{Outbox, WAITING, seconds};
 use crate::operational::{Entry, OperationalError, Write};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use weir_apis::entities::{Api, Application, Hook, Subscription};
-use weir_apis::events::{self, Event};
-use weir_store::{Document, HistoryEntry, Key, Revision, Store, StoreError};
+use weir_store::{HistoryEntry, Key, Revision, Store, StoreError};
 
-/// What the keys of entities begin with.
-const PREFIX: &str = "apis/";
 /// Where the place in the history is kept.
 const CURSOR: &str = "outbox/cursor";
 /// Changes that are read at once.
@@ -26,8 +19,6 @@ const BATCH: usize = 500;
 const MAX_CHANGES: usize = 50_000;
 /// How long the reader sleeps at most.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The lease's name.
-const LEASE_NAME: &str = "outbox-feed";
 
 /// Up to where the history was read.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -64,11 +55,10 @@ pub async fn run(store: Arc<dyn Store>, outbox: Outbox) -> Result<(), StoreError
 }
 
 async fn round(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result<(), FeedError> {
-    let holder = outbox.0.holder.as_str();
-    if lease::hold(&outbox.0.store, LEASE_NAME, (holder, LEASE), now).await? {
-        read(store, outbox, now).await?;
+    match outbox.write_alone(now).await? {
+        Some(_alone) => read(store, outbox, now).await,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes messages for all commits that were not read before. The first time, it only notes where the history ends.
@@ -86,7 +76,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
         if known.value.revision >= head.0 {
             return Ok(());
         }
-        let receivers = Receivers::of(&documents);
+        let mut receivers = Receivers::of(&documents);
         let (mut places, mut dropped) = (Waiting::of(&waiting), 0);
         writes.extend(stopped(&waiting, |app, name| receivers.state_of(app, name), now)?);
         let mut inboxes = Inboxes::default();
@@ -98,13 +88,16 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
                     number,
                     short(entry.key.as_str())
                 );
-                for (place, message) in receivers.messages(outbox, &event, &entry).into_iter().enumerate() {
+                receivers.look_up(outbox, &event, now).await?;
+                let about = (entry.author.as_str(), seconds(entry.time));
+                let messages = receivers.messages(outbox, &event, about, Some(entry.revision.0));
+                for (place, (origin, message)) in messages.into_iter().enumerate() {
                     if !places.take(&message) {
                         dropped += 1;
                         continue;
                     }
                     let id = format!("{id}-{place}");
-                    writes.push(outbox.entry(Some(&id), (&event.kind, message), now)?);
+                    writes.push(outbox.entry(Some(&id), (origin, &event.kind, message), now)?);
                 }
                 inboxes.take(&receivers, &event, seconds(entry.time));
             }
@@ -143,191 +136,5 @@ async fn since(store: &dyn Store, from: Revision, to: Revision) -> Result<Vec<Hi
             found.reverse();
             return Ok(found);
         }
-    }
-}
-
-/// The webhooks of an event: whose doing it was and when, and the revision of the configuration, if it is a change of that.
-pub fn webhooks<'h>(
-    hooks: &'h [Hook],
-    event: &'h Event,
-    (by, at): (&str, u64),
-    revision: Option<u64>,
-) -> impl Iterator<Item = Message> + use<'h> {
-    let mut body = json!({ "type": event.kind, "timestamp": at, "by": by, "data": event });
-    if let Some(revision) = revision {
-        body["revision"] = revision.into();
-    }
-    let body = body.to_string();
-    hooks.iter().filter(|it| it.wants(event)).map(move |hook| {
-        Message::Webhook(Webhook {
-            url: hook.url.clone(),
-            secret: hook.secret.clone(),
-            body: body.clone(),
-            of_application: None,
-        })
-    })
-}
-
-/// The webhook of an application about an event. Names of the provider's people are left out.
-pub fn webhook_of_application(hook: &Hook, event: &Event, (by, at): (&str, u64)) -> Option<Message> {
-    let told = events::for_application(event).filter(|it| hook.wants(it))?;
-    let by = if by.starts_with("developer ") {
-        by
-    } else {
-        "provider"
-    };
-    let body = json!({ "type": told.kind, "timestamp": at, "by": by, "data": told });
-    Some(Message::Webhook(Webhook {
-        url: hook.url.clone(),
-        secret: hook.secret.clone(),
-        body: body.to_string(),
-        of_application: Some((hook.application.clone(), hook.name.clone())),
-    }))
-}
-
-/// What developers read in their portal, gathered from the commits that are read at once.
-#[derive(Default)]
-struct Inboxes(BTreeMap<String, Vec<Notice>>);
-
-impl Inboxes {
-    fn take(&mut self, receivers: &Receivers, event: &Event, at: u64) {
-        let told = events::for_application(event).and_then(|event| {
-            let (title, text) = events::notice_to_application(&event)?;
-            Some(Notice {
-                at,
-                kind: event.kind.clone(),
-                title,
-                text,
-            })
-        });
-        let Some(notice) = told else { return };
-        for name in receivers.concerned(event) {
-            let owner = receivers.applications.get(&name).map_or("", |it| &it.owner);
-            // No portal shows the notices of other applications.
-            if owner.starts_with("developer/") || owner.starts_with("team/") {
-                self.0.entry(name).or_default().push(notice.clone());
-            }
-        }
-    }
-
-    async fn writes(self, outbox: &Outbox, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
-        let mut writes = Vec::new();
-        for (application, notices) in self.0 {
-            writes.push(Inbox::with(&outbox.0.store, &application, notices, now).await?);
-        }
-        Ok(writes)
-    }
-}
-
-/// Who is told.
-struct Receivers {
-    hooks: Vec<Hook>,
-    /// Those of applications.
-    own_hooks: Vec<Hook>,
-    apis: BTreeMap<String, Api>,
-    applications: BTreeMap<String, Application>,
-    subscriptions: BTreeMap<String, Subscription>,
-}
-
-fn entities<T: serde::de::DeserializeOwned>(documents: &[Document], kind: &str) -> BTreeMap<String, T> {
-    let prefix = format!("{PREFIX}{kind}/");
-    let read = |it: &Document| {
-        let name = it.key.as_str().strip_prefix(&prefix)?;
-        Some((name.to_owned(), serde_json::from_slice(&it.value).ok()?))
-    };
-    documents.iter().filter_map(read).collect()
-}
-
-impl Receivers {
-    fn of(documents: &[Document]) -> Self {
-        Self {
-            hooks: entities(documents, "hooks").into_values().collect(),
-            own_hooks: entities(documents, "webhooks").into_values().collect(),
-            apis: entities(documents, "apis"),
-            applications: entities(documents, "applications"),
-            subscriptions: entities(documents, "subscriptions"),
-        }
-    }
-
-    /// How a webhook of an application is now.
-    fn state_of(&self, application: &str, name: &str) -> HookState {
-        let mut own = self.own_hooks.iter();
-        match own.find(|it| it.application == application && it.name == name) {
-            Some(hook) if hook.disabled => HookState::Disabled,
-            Some(_) => HookState::InUse,
-            None => HookState::Gone,
-        }
-    }
-
-    /// What a change means, with all that is known of what it is about.
-    fn events(&self, entry: &HistoryEntry) -> Vec<Event> {
-        let mut events = events::of(
-            entry.key.as_str(),
-            entry.before.as_deref(),
-            entry.after.as_deref(),
-        );
-        for event in &mut events {
-            let known = self.subscriptions.get(event.get("subscription"));
-            if let Some(known) = known.filter(|_| event.get("publication").is_empty()) {
-                event.about_subscription(known);
-            }
-        }
-        events
-    }
-
-    fn messages(&self, outbox: &Outbox, event: &Event, entry: &HistoryEntry) -> Vec<Message> {
-        let about = (entry.author.as_str(), seconds(entry.time));
-        let mut messages: Vec<Message> =
-            webhooks(&self.hooks, event, about, Some(entry.revision.0)).collect();
-        if !self.own_hooks.is_empty() {
-            let concerned = self.concerned(event);
-            let own = self
-                .own_hooks
-                .iter()
-                .filter(|it| concerned.contains(&it.application));
-            messages.extend(own.filter_map(|it| webhook_of_application(it, event, about)));
-        }
-        if !outbox.can_mail() {
-            return messages;
-        }
-        let to_applications = events::mail_to_application(event).map(|mail| (self.addresses(event), mail));
-        let to_owners = events::mail_to_owner(event).map(|mail| (self.owners(event), mail));
-        for (addresses, (subject, text)) in to_applications.into_iter().chain(to_owners) {
-            for to in addresses {
-                messages.push(Message::Mail(Mail {
-                    to,
-                    subject: subject.clone(),
-                    text: text.clone(),
-                    ..Mail::default()
-                }));
-            }
-        }
-        messages
-    }
-
-    /// The applications that an event concerns: the one that it names, or those that are subscribed.
-    fn concerned(&self, event: &Event) -> BTreeSet<String> {
-        let named = Some(event.get("application").to_owned()).filter(|it| !it.is_empty());
-        let subscribed = self
-            .subscriptions
-            .values()
-            .filter(|it| named.is_none() && !it.publication.is_empty())
-            .filter(|it| it.publication == event.get("publication"))
-            .map(|it| it.application.clone());
-        named.iter().cloned().chain(subscribed).collect()
-    }
-
-    /// The addresses of the applications that an event concerns.
-    fn addresses(&self, event: &Event) -> BTreeSet<String> {
-        let names = self.concerned(event);
-        let applications = names.iter().filter_map(|it| self.applications.get(it));
-        applications.flat_map(|it| it.mails.iter().cloned()).collect()
-    }
-
-    /// The addresses of the people behind an API.
-    fn owners(&self, event: &Event) -> BTreeSet<String> {
-        let api = self.apis.get(event.get("api"));
-        let contacts = api.into_iter().flat_map(|it| &it.contacts);
-        contacts.filter(|it| it.contains('@')).cloned().collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Messages: mails and webhooks, and what became of each of them. Values alone; nothing is sent here.
 
+use super::origin::Origin;
 use super::places::NOT_SENT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,9 @@ pub struct Delivery {
     pub id: String,
     /// What it is about, such as `subscription.accepted`.
     pub kind: String,
+    /// In whose name it goes. Earlier versions did not note it.
+    #[serde(default)]
+    pub origin: Origin,
     /// The message.
     pub message: Message,
     /// How far it has come.

@@ -12,15 +12,20 @@ mod backoff;
 pub mod feed;
 mod mail;
 mod message;
+mod origin;
 mod places;
+mod receivers;
 mod send;
 mod signature;
+pub mod webhooks;
 
 pub use crate::reach::Reach;
 pub use backoff::{GIVE_UP, pause};
 pub use mail::{Smtp, SmtpError};
 pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, TEST, Webhook};
+pub use origin::Origin;
 pub use places::MOST_OF_APPLICATION;
+pub use receivers::{Inboxes, Receivers};
 pub use send::{Failure, Network, Transport};
 pub use signature::{SECRET_PREFIX, sign};
 
@@ -31,7 +36,7 @@ use data_encoding::HEXLOWER;
 use places::Queue;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::task::JoinSet;
 use weir_store::Key;
 
@@ -47,6 +52,8 @@ const MAX_ATTEMPTS: usize = 50;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// For how long a control plane delivers before it says so again.
 const LEASE: Duration = Duration::from_secs(60);
+/// The lease of who writes messages about events, with what portals show of them.
+const WRITING: &str = "outbox-feed";
 
 /// Messages on their way. Cheap to share.
 #[derive(Clone)]
@@ -59,6 +66,8 @@ struct Inner {
     wake: Notify,
     /// The same for webhooks of applications.
     wake_applications: Notify,
+    /// Who writes messages about events: one task at a time.
+    writing: Mutex<()>,
 }
 
 /// The time as documents have it: seconds since 1970.
@@ -91,6 +100,7 @@ impl Outbox {
             holder: random_id(),
             wake: Notify::new(),
             wake_applications: Notify::new(),
+            writing: Mutex::default(),
         }))
     }
 
@@ -122,13 +132,14 @@ impl Outbox {
     pub fn entry(
         &self,
         id: Option<&str>,
-        (kind, message): (&str, Message),
+        (origin, kind, message): (Origin, &str, Message),
         now: SystemTime,
     ) -> Result<Write, OperationalError> {
         let id = id.map_or_else(random_id, str::to_owned);
         let delivery = Delivery {
             id: id.clone(),
             kind: kind.to_owned(),
+            origin,
             message,
             state: DeliveryState::Waiting,
             created: seconds(now),
@@ -138,12 +149,28 @@ impl Outbox {
         Write::put(key(WAITING, &id)?, &delivery, None)
     }
 
+    /// Lets one task of one control plane write messages about events: what portals show is read, and written with more.
+    /// `None`: another control plane does.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn write_alone(&self, now: SystemTime) -> Result<Option<MutexGuard<'_, ()>>, OperationalError> {
+        let alone = self.0.writing.lock().await;
+        let holder = self.0.holder.as_str();
+        let is_held = lease::hold(&self.0.store, WRITING, (holder, LEASE), now).await?;
+        Ok(is_held.then_some(alone))
+    }
+
     /// Sends a message as soon as possible. It is stored when this returns.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub async fn send(&self, kind: &str, message: Message, now: SystemTime) -> Result<(), OperationalError> {
-        let write = self.entry(None, (kind, message), now)?;
+    pub async fn send(
+        &self,
+        about: (Origin, &str, Message),
+        now: SystemTime,
+    ) -> Result<(), OperationalError> {
+        let write = self.entry(None, about, now)?;
         self.0.store.write(vec![write], now).await?;
         self.notify();
         Ok(())
@@ -155,12 +182,19 @@ impl Outbox {
         self.0.wake_applications.notify_one();
     }
 
+    /// All messages, waiting or done.
+    async fn entries(&self, now: SystemTime) -> Result<Vec<Entry<Delivery>>, OperationalError> {
+        let mut entries = self.0.store.list(WAITING, now).await?;
+        entries.extend(self.0.store.list(DONE, now).await?);
+        Ok(entries)
+    }
+
     /// All messages, the newest first.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn list(&self, now: SystemTime) -> Result<Vec<Delivery>, OperationalError> {
-        let entries: Vec<Entry<Delivery>> = self.0.store.list("outbox/", now).await?;
+        let entries = self.entries(now).await?;
         let mut all: Vec<Delivery> = entries.into_iter().map(|it| it.value).collect();
         all.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
         Ok(all)
@@ -175,7 +209,7 @@ impl Outbox {
         is_meant: impl Fn(&Delivery) -> bool,
         now: SystemTime,
     ) -> Result<usize, OperationalError> {
-        let entries: Vec<Entry<Delivery>> = self.0.store.list("outbox/", now).await?;
+        let entries = self.entries(now).await?;
         let meant = entries.into_iter().filter(|it| is_meant(&it.value));
         let keys: Vec<Key> = meant.map(|it| it.key).collect();
         let count = keys.len();
@@ -215,6 +249,9 @@ impl Outbox {
 
     /// Delivers until the process ends.
     pub async fn run(self) {
+        if let Err(error) = self.note_origins(SystemTime::now()).await {
+            tracing::warn!(%error, "it is not noted in whose name messages of an earlier version go");
+        }
         tokio::join!(self.run_queue(Queue::Own), self.run_queue(Queue::OfApplications));
     }
 

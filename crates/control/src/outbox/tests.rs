@@ -76,7 +76,10 @@ fn mail() -> Message {
 async fn a_receiver_that_is_down_for_an_hour_gets_it_once() {
     let (outbox, receiver) = outbox();
     *receiver.down_until.lock().expect("not poisoned") = NOW + 3600;
-    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    outbox
+        .send((Origin::Portal("main".into()), "test", mail()), at(NOW))
+        .await
+        .expect("stored");
     let mut time = NOW;
     let mut rounds = 0;
     while let Some(next) = outbox.deliver(at(time)).await.expect("a store") {
@@ -109,7 +112,10 @@ async fn a_receiver_that_is_down_for_an_hour_gets_it_once() {
 async fn what_is_given_up_can_be_tried_again() {
     let (outbox, receiver) = outbox();
     *receiver.refuses.lock().expect("not poisoned") = true;
-    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    outbox
+        .send((Origin::Portal("main".into()), "test", mail()), at(NOW))
+        .await
+        .expect("stored");
     assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
     let failed = outbox.list(at(NOW)).await.expect("a store").remove(0);
     assert_eq!(failed.state, DeliveryState::Failed);
@@ -124,7 +130,10 @@ async fn what_is_given_up_can_be_tried_again() {
     assert!(!outbox.retry("none", at(NOW + 9)).await.expect("a store"));
     // A receiver that is down for good is given up after some days.
     *receiver.down_until.lock().expect("not poisoned") = u64::MAX;
-    outbox.send("test", mail(), at(NOW)).await.expect("stored");
+    outbox
+        .send((Origin::Portal("main".into()), "test", mail()), at(NOW))
+        .await
+        .expect("stored");
     let mut time = NOW;
     while let Some(next) = outbox.deliver(at(time)).await.expect("a store") {
         time = next;
@@ -170,7 +179,10 @@ async fn what_is_forgotten_while_it_is_sent_stays_forgotten() {
             has_arrived,
         };
         let outbox = Outbox::new(store, transport);
-        outbox.send("test", mail(), at(NOW)).await.expect("stored");
+        outbox
+            .send((Origin::Portal("main".into()), "test", mail()), at(NOW))
+            .await
+            .expect("stored");
         assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
         let left = outbox.list(at(NOW)).await.expect("a store");
         assert_eq!(left, [], "{has_arrived}");
@@ -183,7 +195,9 @@ async fn of_two_control_planes_one_delivers() {
     let receiver = Receiver::default();
     let one = Outbox::new(store.clone(), receiver.clone());
     let other = Outbox::new(store, receiver.clone());
-    one.send("test", mail(), at(NOW)).await.expect("stored");
+    one.send((Origin::Portal("main".into()), "test", mail()), at(NOW))
+        .await
+        .expect("stored");
     for outbox in [&one, &other, &one] {
         outbox.round(Queue::Own, at(NOW)).await.expect("a store");
     }
@@ -311,10 +325,16 @@ async fn mails_do_not_wait_for_receivers_of_developers() {
     let now = SystemTime::now();
     for _ in 0..20 {
         let hook = of_application("shop", "ci");
-        outbox.send(TEST, hook, now).await.expect("stored");
+        outbox
+            .send((Origin::Application("shop".into()), TEST, hook), now)
+            .await
+            .expect("stored");
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
-    outbox.send("test", mail(), now).await.expect("stored");
+    outbox
+        .send((Origin::Portal("main".into()), "test", mail()), now)
+        .await
+        .expect("stored");
     for _ in 0..1_500 {
         if receiver.got().len() == 1 {
             running.abort();
@@ -330,10 +350,16 @@ async fn each_application_gets_its_turn() {
     let (outbox, receiver) = outbox();
     for _ in 0..10 {
         let hook = of_application("loud", "ci");
-        outbox.send("x", hook, at(NOW)).await.expect("stored");
+        outbox
+            .send((Origin::Application("shop".into()), "x", hook), at(NOW))
+            .await
+            .expect("stored");
     }
     let quiet = of_application("quiet", "ci");
-    outbox.send("x", quiet, at(NOW)).await.expect("stored");
+    outbox
+        .send((Origin::Application("quiet".into()), "x", quiet), at(NOW))
+        .await
+        .expect("stored");
     let next = outbox.deliver(at(NOW)).await.expect("a store");
     assert_eq!(next, Some(NOW), "the rest is due");
     let got = receiver.got();
@@ -346,7 +372,10 @@ async fn a_test_is_tried_once() {
     let (outbox, receiver) = outbox();
     *receiver.down_until.lock().expect("not poisoned") = u64::MAX;
     let hook = of_application("shop", "ci");
-    outbox.send(TEST, hook, at(NOW)).await.expect("stored");
+    outbox
+        .send((Origin::Application("shop".into()), TEST, hook), at(NOW))
+        .await
+        .expect("stored");
     assert_eq!(outbox.deliver(at(NOW)).await.expect("a store"), None);
     let listed = outbox.list(at(NOW)).await.expect("a store");
     assert_eq!(listed[0].state, DeliveryState::Failed);
@@ -402,7 +431,10 @@ async fn webhooks_that_are_disabled_or_gone_get_nothing() {
     feed::read(&store, &outbox, at(NOW)).await.expect("read");
     for name in ["used", "off", "gone"] {
         let hook = of_application("shop", name);
-        outbox.send("x", hook, at(NOW)).await.expect("stored");
+        outbox
+            .send((Origin::Application("shop".into()), "x", hook), at(NOW))
+            .await
+            .expect("stored");
     }
     commit(
         &store,

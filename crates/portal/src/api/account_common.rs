@@ -61,21 +61,9 @@ pub fn shown(developer: &Developer) -> Me {
     }
 }
 
-/// The longest name, in characters.
-pub const MAX_NAME: usize = 80;
-
-/// A name stands in mails to others: what mail programs would make a link of is none.
+/// A name that may stand in mails.
 pub fn checked_name(name: &str) -> Result<String, Problem> {
-    let name = name.trim();
-    let is_text = !name.contains(char::is_control) && !name.contains(['/', '\\', '<', '>']);
-    let is_link = name.to_lowercase().contains("www.");
-    match (1..=MAX_NAME).contains(&name.chars().count()) && is_text && !is_link {
-        true => Ok(name.to_owned()),
-        false => Err(wrong(
-            "name",
-            format!("expected 1 to {MAX_NAME} characters, and neither a link nor one of / \\ < >"),
-        )),
-    }
+    crate::people::checked_name(name).map_err(|expected| wrong("name", expected))
 }
 
 /// Whether one more mail of a purpose may go to an address that somebody has typed. The caller is told the same if not.

@@ -55,6 +55,8 @@ pub struct SubscriptionLine {
     pub id: String,
     /// The publication, as `API/VERSION/ENVIRONMENT`.
     pub publication: String,
+    /// The product, if it is to one: then there is no publication.
+    pub product: String,
     /// The plan.
     pub plan: String,
     /// The plan's title.

@@ -142,12 +142,10 @@ async fn create(
         &random_id()?[..8]
     );
     let body = json!({ "name": name, "display_name": wanted.title.trim(), "description": wanted.description, "owner": owner });
-    let made = portals
-        .delegate
-        .call(&asker.name(), Method::POST, "/api/v1/applications", Some(&body))
+    let made = asker
+        .write(&portals, (Method::POST, "/api/v1/applications"), Some(&body))
         .await?;
     let application = understood::<Application>(made)?;
-    portals.documents.catch_up().await?;
     let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok((StatusCode::CREATED, Json(line)))
 }
@@ -193,11 +191,9 @@ async fn change(
         ..known
     };
     let path = format!("/api/v1/applications/{name}");
-    portals
-        .delegate
-        .call(&asker.name(), Method::PUT, &path, Some(&json!(application)))
+    asker
+        .write(&portals, (Method::PUT, &path), Some(&json!(application)))
         .await?;
-    portals.documents.catch_up().await?;
     let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok(Json(line))
 }
@@ -210,10 +206,6 @@ async fn delete(
     let asker = Asker::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     let path = format!("/api/v1/applications/{name}");
-    portals
-        .delegate
-        .call(&asker.name(), Method::DELETE, &path, None)
-        .await?;
-    portals.documents.catch_up().await?;
+    asker.write(&portals, (Method::DELETE, &path), None).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,6 +3,8 @@
 use super::signed_in::developer;
 use crate::people::{Developer, Membership, TeamRole, owner_name};
 use crate::state::{Portals, Visit};
+use axum::http::Method;
+use serde_json::Value;
 use std::time::SystemTime;
 use weir_apis::entities::Application;
 use weir_control::api::Problem;
@@ -49,6 +51,18 @@ impl Asker {
     /// The name for the history.
     pub fn name(&self) -> String {
         format!("developer {}", self.developer.mail)
+    }
+
+    /// Makes a call of Weir's own API in the asker's name, and waits until the portal knows what it has changed.
+    pub async fn write(
+        &self,
+        portals: &Portals,
+        (method, path): (Method, &str),
+        body: Option<&Value>,
+    ) -> Result<Value, Problem> {
+        let made = portals.delegate.call(&self.name(), method, path, body).await?;
+        portals.documents.catch_up().await?;
+        Ok(made)
     }
 
     pub fn membership(&self, owner: &str) -> Option<&Membership> {

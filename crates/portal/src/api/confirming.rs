@@ -3,7 +3,7 @@
 //! **What it is not**: it decides nothing about who may have an account ([`super::sign_up::may_join`]).
 
 use super::account_common::gone;
-use crate::people::{Account, Developer, DeveloperState, Purpose, Vouched};
+use crate::people::{Account, Developer, DeveloperState, Purpose, Vouched, greeting};
 use crate::state::{Mail, Portals, Visit};
 use std::time::SystemTime;
 use weir_control::api::Problem;
@@ -23,12 +23,15 @@ pub async fn send_confirm(
         of,
     };
     let link = portals.people.link(&visit.portal.name, &purpose, now).await?;
+    // No name: a stranger may have typed it, beside an address that is not theirs.
     let text = format!(
-        "Hello {},\n\nsomebody signs up with your mail address and {with}. If it is you, open this link to confirm the address. It is good once, for a day.\n\n{url}/confirm#{}\n\nIf you did not sign up, ignore this mail.\n",
-        developer.name, link.token
+        "Hello,\n\nsomebody signs up with your mail address and {with}. If it is you, open this link to confirm the address. It is good once, for a day.\n\n{url}/confirm#{}\n\nIf you did not sign up, ignore this mail.\n",
+        link.token
     );
-    let mail = Mail::new(&developer.mail, "Confirm your mail address", text);
-    portals.send(mail).await
+    let to = (visit.portal.name.as_str(), developer.mail.as_str());
+    portals
+        .send(Mail::new(to, "Confirm your mail address", text))
+        .await
 }
 
 /// Sends the link for the first password again, of an account that an administrator has made.
@@ -44,12 +47,12 @@ pub async fn send_welcome(
     };
     let link = portals.people.link(&visit.portal.name, &purpose, now).await?;
     let text = format!(
-        "Hello {},\n\nyou have an account here. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
-        developer.name, link.token
+        "{}\n\nyou have an account here. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
+        greeting(&developer.name),
+        link.token
     );
-    portals
-        .send(Mail::new(&developer.mail, "Your account", text))
-        .await
+    let to = (visit.portal.name.as_str(), developer.mail.as_str());
+    portals.send(Mail::new(to, "Your account", text)).await
 }
 
 /// What a confirmed mail address makes of a developer who has registered, and what is written with it. Whom an administrator

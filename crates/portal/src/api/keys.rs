@@ -79,10 +79,15 @@ pub fn subscriptions(portals: &Portals, application: &str) -> Vec<Subscription> 
 
 /// The plan of a subscription.
 pub fn plan_of(portals: &Portals, subscription: &Subscription) -> Option<Plan> {
-    let (version, _) = subscription.publication.rsplit_once('/')?;
-    portals
-        .documents
-        .get(&format!("apis/plans/{version}/{}", subscription.plan))
+    let plan = &subscription.plan;
+    let key = match subscription.product.as_str() {
+        "" => format!(
+            "apis/plans/{}/{plan}",
+            subscription.publication.rsplit_once('/')?.0
+        ),
+        product => format!("apis/product-plans/{product}/{plan}"),
+    };
+    portals.documents.get(&key)
 }
 
 pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> SubscriptionLine {
@@ -93,6 +98,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
     SubscriptionLine {
         id: subscription.id.clone(),
         publication: subscription.publication.clone(),
+        product: subscription.product.clone(),
         plan: subscription.plan.clone(),
         plan_title: plan
             .map(|it| it.display_name)
@@ -150,11 +156,9 @@ async fn subscribe(
         "request": wanted.request.chars().take(2_000).collect::<String>(),
         "conditions_revision": wanted.conditions_revision,
     });
-    let made = portals
-        .delegate
-        .call(&asker.name(), Method::POST, "/api/v1/subscriptions", Some(&body))
+    let made = asker
+        .write(&portals, (Method::POST, "/api/v1/subscriptions"), Some(&body))
         .await?;
-    portals.documents.catch_up().await?;
     let id = made["id"].as_str().unwrap_or_default();
     let known = find(&portals, &name, id)?;
     let mut line = subscription_line(&portals, &known);
@@ -183,11 +187,7 @@ async fn set_state(
     find(&portals, &name, &id)?;
     let body = json!({ "state": wanted.state, "side": "consumer" });
     let path = format!("/api/v1/subscriptions/{id}/state");
-    portals
-        .delegate
-        .call(&asker.name(), Method::POST, &path, Some(&body))
-        .await?;
-    portals.documents.catch_up().await?;
+    asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
     Ok(Json(subscription_line(&portals, &find(&portals, &name, &id)?)))
 }
 
@@ -218,11 +218,7 @@ async fn add_key(
     }
     let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap });
     let path = format!("/api/v1/subscriptions/{id}/credentials");
-    let made = portals
-        .delegate
-        .call(&asker.name(), Method::POST, &path, Some(&body))
-        .await?;
-    portals.documents.catch_up().await?;
+    let made = asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
     let shown = ShownKey {
         id: text("id"),
@@ -247,10 +243,6 @@ async fn revoke_key(
         return Err(Problem::not_found("this key"));
     }
     let path = format!("/api/v1/subscriptions/{id}/credentials/{key}");
-    portals
-        .delegate
-        .call(&asker.name(), Method::DELETE, &path, None)
-        .await?;
-    portals.documents.catch_up().await?;
+    asker.write(&portals, (Method::DELETE, &path), None).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -7,7 +7,9 @@ use super::operation::{Operation, Shared};
 use super::session::begin_session;
 use super::sign_up::may_join;
 use crate::cookie;
-use crate::people::{Account, Developer, DeveloperState, Vouched, mail_of, mark_of, random_id, seconds};
+use crate::people::{
+    Account, Developer, DeveloperState, MAX_NAME, Vouched, checked_name, mail_of, mark_of, random_id, seconds,
+};
 use crate::state::{Portals, Visit};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -24,9 +26,6 @@ use weir_control::access::openid::Provider;
 use weir_control::access::openid::engine::{Begun, Callback, LoginError, is_private};
 use weir_control::access::{AuditedAs, Token};
 use weir_control::api::Problem;
-
-/// The longest name of a person that is taken over, in characters.
-const MAX_NAME: usize = 80;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {
@@ -327,11 +326,12 @@ async fn new_developer(
         portals.need_mail()?;
         visit.link_url()?;
     }
-    let name = seen.name.unwrap_or(&mail);
-    let name = name.chars().filter(|it| !it.is_control()).take(MAX_NAME);
+    // People choose their names at providers, too.
+    let name = seen.name.map(|it| it.chars().take(MAX_NAME).collect::<String>());
+    let name = name.and_then(|it| checked_name(&it).ok());
     let developer = Developer {
         id: random_id()?,
-        name: name.collect(),
+        name: name.unwrap_or_else(|| mail.clone()),
         mail,
         password: None,
         state: DeveloperState::Registered,

@@ -5,7 +5,7 @@ use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
 use super::account_shapes::{Address, NewPassword, Said};
 use super::confirming::confirm_step;
 use super::operation::{Operation, Shared};
-use crate::people::{Developer, DeveloperState, Purpose, mail_of};
+use crate::people::{Developer, DeveloperState, Purpose, greeting, mail_of};
 use crate::state::{Mail, Portals, Visit};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -75,11 +75,17 @@ async fn send_reset(
         developer: developer.id,
     };
     let link = portals.people.link(&portal, &purpose, now).await?;
+    // Whose address is not confirmed has not chosen the name.
+    let hello = match developer.state {
+        DeveloperState::Registered => "Hello,".to_owned(),
+        _ => greeting(&developer.name),
+    };
     let text = format!(
-        "Hello {},\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
-        developer.name, link.token
+        "{hello}\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
+        link.token
     );
-    portals.send(Mail::new(mail, "Set a new password", text)).await
+    let mail = Mail::new((&portal, mail), "Set a new password", text);
+    portals.send(mail).await
 }
 
 async fn reset(

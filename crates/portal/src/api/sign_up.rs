@@ -113,8 +113,9 @@ async fn register(
     let text = format!(
         "Somebody, probably you, tried to sign up with this address. There is an account already.\n\nSign in: {url}/login\nA new password: {url}/reset\n"
     );
+    let to = (portal.as_str(), written.mail.as_str());
     portals
-        .send(Mail::new(&written.mail, "You have an account already", text))
+        .send(Mail::new(to, "You have an account already", text))
         .await
 }
 

@@ -246,12 +246,13 @@ async fn invite(
         mail: mail.clone(),
     };
     let link = portals.people.link(portal, &purpose, now).await?;
+    // Names of people and teams are what somebody has typed; the address is confirmed.
     let text = format!(
-        "Hello,\n\n{} invites you into the team '{}'. Open this link to join; it is good once, for a week.\n\n{url}/invitation#{}\n",
-        me.name, membership.team.name, link.token
+        "Hello,\n\n{} invites you into a team of developers. Open this link to see the team and to join; it is good once, for a week.\n\n{url}/invitation#{}\n\nIf you do not know who invites you, ignore this mail.\n",
+        me.mail, link.token
     );
     portals
-        .send(Mail::new(&mail, "You are invited into a team", text))
+        .send(Mail::new((portal, &mail), "You are invited into a team", text))
         .await?;
     let message = format!("The invitation to {mail} is on its way.");
     Ok((StatusCode::ACCEPTED, Json(Said { message })))

@@ -5,7 +5,7 @@ use super::asker::Asker;
 use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
-use crate::state::{Counted, Limited, Portals, Visit};
+use crate::state::{Portals, Visit};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -16,9 +16,8 @@ use std::time::SystemTime;
 use weir_analytics::StoreError;
 use weir_analytics::calls::{CallLine, Search};
 use weir_analytics::query::{Answer, Length, OneOrMany, Query as Analysis};
-use weir_apis::entities::{Period, Subscription, SubscriptionState};
-use weir_apis::naming;
-use weir_apis::render::{consumer_of, limit_of};
+use weir_apis::entities::{Period, Product, SubscriptionState};
+use weir_apis::quota::places;
 use weir_control::api::Problem;
 
 const DAY: u64 = 86_400;
@@ -117,8 +116,12 @@ pub struct ApiUsage {
 pub struct Quota {
     /// The subscription.
     subscription: String,
-    /// The publication.
+    /// The publication; empty: it is to a product.
     publication: String,
+    /// The product; empty: it is to a publication.
+    product: String,
+    /// The environment, whose gateways count together.
+    environment: String,
     /// The plan.
     plan: String,
     /// Calls that the plan allows in a window.
@@ -262,42 +265,7 @@ fn by_api(answer: &Answer) -> Vec<ApiUsage> {
     found.into_iter().map(one).collect()
 }
 
-/// The window of the clock that a time is in: its begin and its end. Gateways count in the same, but for the week, which
-/// begins with the first call there.
-fn window(per: Period, now: u64) -> (u64, u64) {
-    let of = |length: u64| (now - now % length, now - now % length + length);
-    match per {
-        Period::Second => of(1),
-        Period::Minute => of(60),
-        Period::Hour => of(3_600),
-        Period::Day => of(DAY),
-        Period::Week => of(7 * DAY),
-        Period::Month => month(now),
-    }
-}
-
-/// The calendar month in UTC that a time is in (days from the civil calendar, after Hinnant).
-fn month(now: u64) -> (u64, u64) {
-    let days = now / DAY + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let is_leap = (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
-    let length = match month {
-        2 => 28 + u64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    let begin = (now / DAY - (day - 1)) * DAY;
-    (begin, begin + length * DAY)
-}
-
-/// What is left of the limits of all subscriptions that are good: by the limiter's own counter if it is here, else by the
-/// calls that were reported. Calls that the gateway refused did not count.
+/// What is left of the limits of all subscriptions that are good, for each environment in which they count.
 async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Problem> {
     let mut quotas = Vec::new();
     for subscription in subscriptions(portals, app) {
@@ -305,70 +273,33 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
             continue;
         }
         let limits = plan_of(portals, &subscription).map_or_else(Vec::new, |it| it.limits);
-        // A second is over before it is shown.
-        for limit in limits.into_iter().filter(|it| it.per != Period::Second) {
-            let (used, end, is_exact) = match counted(portals, &subscription, limit.per) {
-                Some(counted) => (counted.used, now + counted.reset_ms.div_ceil(1_000), true),
-                None => {
-                    let (begin, end) = window(limit.per, now);
-                    let reported = used(portals, app, &subscription, (begin, now)).await?;
-                    (reported, end, false)
-                }
-            };
-            quotas.push(Quota {
-                is_exact,
-                subscription: subscription.id.clone(),
-                publication: subscription.publication.clone(),
-                plan: subscription.plan.clone(),
-                limit: limit.count,
-                per: super::cards::word(&limit.per),
-                used,
-                left: limit.count.saturating_sub(used),
-                resets: end,
-            });
+        let product: Option<Product> = portals
+            .documents
+            .get(&format!("apis/products/{}", subscription.product));
+        for place in places(&subscription, product.as_ref()) {
+            // A second is over before it is shown.
+            for limit in limits.iter().filter(|it| it.per != Period::Second) {
+                let asked = portals.meter.used(&place, (&subscription, limit.per), now).await;
+                let Some(used) = asked.map_err(|error| failed(&error))? else {
+                    continue;
+                };
+                quotas.push(Quota {
+                    is_exact: used.is_exact,
+                    subscription: subscription.id.clone(),
+                    publication: subscription.publication.clone(),
+                    product: subscription.product.clone(),
+                    environment: place.environment.clone(),
+                    plan: subscription.plan.clone(),
+                    limit: limit.count,
+                    per: super::cards::word(&limit.per),
+                    used: used.calls,
+                    left: limit.count.saturating_sub(used.calls),
+                    resets: used.resets,
+                });
+            }
         }
     }
     Ok(quotas)
-}
-
-/// What the limiter itself has counted, if a gateway of this process serves the environment.
-fn counted(portals: &Portals, subscription: &Subscription, per: Period) -> Option<Counted> {
-    let environment = subscription.publication.rsplit('/').next()?;
-    let of = Limited {
-        limit: &limit_of(subscription)?,
-        consumer: &consumer_of(subscription),
-        per,
-    };
-    (portals.counted)(environment, &of)
-}
-
-async fn used(
-    portals: &Portals,
-    app: &str,
-    subscription: &Subscription,
-    span: (u64, u64),
-) -> Result<u64, Problem> {
-    let parts: Vec<&str> = subscription.publication.split('/').collect();
-    let [api, version, environment] = parts[..] else {
-        return Ok(0);
-    };
-    let begin = format!("{}.", naming::publication(environment, api, version));
-    let query = Analysis {
-        group_by: vec!["service".to_owned()],
-        ..of_consumer(app, &["calls", "refused"], span)
-    };
-    let answer = ask(portals, query, span.1).await?;
-    let of_it = answer.frames.iter().filter(|it| {
-        it.group
-            .get("service")
-            .is_some_and(|service| service.starts_with(&begin))
-    });
-    let value = |frame: &weir_analytics::query::Frame, metric: &str| {
-        frame.total.get(metric).copied().flatten().unwrap_or(0.0)
-    };
-    Ok(of_it
-        .map(|it| (value(it, "calls") - value(it, "refused")).max(0.0))
-        .sum::<f64>() as u64)
 }
 
 /// Why a call was refused, for the one who called.
@@ -436,22 +367,6 @@ async fn calls(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn windows_are_those_of_the_clock() {
-        // 2024-02-29T12:34:56Z
-        let now = 1_709_210_096;
-        for (per, begin, end) in [
-            (Period::Minute, 1_709_210_040, 1_709_210_100),
-            (Period::Hour, 1_709_208_000, 1_709_211_600),
-            (Period::Day, 1_709_164_800, 1_709_251_200),
-            (Period::Month, 1_706_745_600, 1_709_251_200),
-        ] {
-            assert_eq!(window(per, now), (begin, end), "{per:?}");
-        }
-        // 2026-12-31T23:59:59Z
-        assert_eq!(month(1_798_761_599), (1_796_083_200, 1_798_761_600));
-    }
 
     #[test]
     fn services_name_their_api() {

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use weir_apis::entities::Hook;
 use weir_control::api::Problem;
 use weir_control::outbox::{
-    Attempt, Delivery, DeliveryState, MOST_OF_APPLICATION, Message, TEST as TEST_KIND, Webhook,
+    Attempt, Delivery, DeliveryState, MOST_OF_APPLICATION, Message, Origin, TEST as TEST_KIND, Webhook,
 };
 
 const ALL: &str = "/portal/v1/apps/{app}/webhooks";
@@ -193,11 +193,7 @@ async fn write(
 ) -> Result<WebhookLine, Problem> {
     let body = json!({ "url": wanted.url, "events": wanted.events, "disabled": wanted.disabled });
     let path = format!("/api/v1/applications/{app}/webhooks/{name}");
-    let made = portals
-        .delegate
-        .call(&asker.name(), Method::PUT, &path, Some(&body))
-        .await?;
-    portals.documents.catch_up().await?;
+    let made = asker.write(portals, (Method::PUT, &path), Some(&body)).await?;
     let secret = made["secret"].as_str().map(str::to_owned);
     Ok(line(find(portals, app, name)?, secret))
 }
@@ -251,11 +247,7 @@ async fn delete(
     asker.app(&portals, &app, TeamRole::Member)?;
     find(&portals, &app, &name)?;
     let path = format!("/api/v1/applications/{app}/webhooks/{name}");
-    portals
-        .delegate
-        .call(&asker.name(), Method::DELETE, &path, None)
-        .await?;
-    portals.documents.catch_up().await?;
+    asker.write(&portals, (Method::DELETE, &path), None).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -312,13 +304,14 @@ async fn test(
     need_place(&portals, &app, now).await?;
     let data = json!({ "kind": TEST_KIND, "about": { "application": app, "webhook": name } });
     let body = json!({ "type": TEST_KIND, "timestamp": seconds(now), "by": asker.name(), "data": data });
+    let origin = Origin::Application(app.clone());
     let message = Message::Webhook(Webhook {
         url: hook.url,
         secret: hook.secret,
         body: body.to_string(),
         of_application: Some((app, name)),
     });
-    let sent = portals.outbox().send(TEST_KIND, message, now).await;
+    let sent = portals.outbox().send((origin, TEST_KIND, message), now).await;
     sent.map_err(crate::people::failed)?;
     Ok(StatusCode::ACCEPTED)
 }

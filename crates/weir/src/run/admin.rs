@@ -26,6 +26,8 @@ use weir_control::follow::Followed;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{self, Outbox};
+use weir_control::quotas::watch::Watch;
+use weir_control::quotas::{CountedIn, Meter};
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
 use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
@@ -154,6 +156,7 @@ pub async fn open_beside_files(
         analytics: starter.analytics.kept.clone(),
         files: FileTexts::default(),
         outbox: super::outbox::open(&starter.args.outbox, OperationalStore::in_memory())?,
+        counted: Arc::new(|_, _| None),
         operational: OperationalStore::in_memory(),
         is_read_only: true,
         api: Arc::default(),
@@ -230,6 +233,8 @@ pub struct Shared {
     pub api: Arc<tokio::sync::OnceCell<Arc<Api>>>,
     /// What sends mails and webhooks.
     pub outbox: Outbox,
+    /// What the limits of this process have counted.
+    pub counted: CountedIn,
 }
 
 /// Tells clients of Admin APIs what is counted.
@@ -361,6 +366,9 @@ impl Shared {
                 let ticker = Ticker::new(Arc::clone(&api), shared.node_name());
                 tokio::spawn(ticker.run(crate::clock::unix_seconds));
                 tokio::spawn(outbox::feed::run(Arc::clone(store), shared.outbox.clone()));
+                let meter = Meter::new(Arc::clone(&shared.counted), shared.analytics.clone());
+                let watch = Watch::new(Arc::clone(store), shared.outbox.clone(), meter);
+                tokio::spawn(watch.run());
                 Ok(api)
             }
         });

@@ -7,6 +7,7 @@ use super::health::Health;
 use super::plan::{Management, Origin};
 use super::portal::{self, OpenPortal};
 use super::proxy::{Starter, first_address};
+use super::quotas::counted_in;
 use super::{Control, End};
 use crate::args::RoleArg;
 use crate::status::Status;
@@ -184,7 +185,9 @@ pub async fn serve(
     }
     let source = source(&management.origin, opened.keys, &store, &dialects);
     tokio::spawn(follow::follow(source, inputs.clone(), opened.kept));
+    let environments = starter.args.management.environment.clone();
     let shared = Shared {
+        counted: counted_in(environments.clone(), starter.counts.asked()),
         dialects,
         followed: followed.clone(),
         gateways: gateways.clone(),
@@ -204,10 +207,7 @@ pub async fn serve(
         is_read_only,
         api: Arc::default(),
     };
-    let environments = starter.args.management.environment.clone();
-    let portal = opened
-        .portal
-        .serve(control, (environments, starter.counts.asked()))?;
+    let portal = opened.portal.serve(control, environments)?;
     let listeners = opened.listeners.serve(control)?;
     if !listeners.is_empty() || portal.is_some() {
         control.status.await_admin();

@@ -18,6 +18,7 @@ mod panics;
 mod plan;
 mod portal;
 mod proxy;
+mod quotas;
 mod trust;
 
 use crate::args::RunArgs;

@@ -3,7 +3,6 @@
 
 use super::Control;
 use super::admin::{Late, Shared, assets, pass_on};
-use super::limit_counts::CountedOf;
 use super::plan::Management;
 use super::proxy::bind;
 use super::trust;
@@ -14,13 +13,11 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_apis::entities::Period;
 use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
 use weir_control::outbox;
-use weir_plugin::{ConsumerCount, CountWindow};
-use weir_portal::{Counted, CountedIn, GatewayOf, Listening, Mail, Options, Portals, Post};
+use weir_portal::{GatewayOf, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
 
 /// The listeners, bound.
@@ -55,7 +52,7 @@ impl Listeners {
     pub fn serve(
         self,
         control: &mut Control,
-        (environments, counted): (Vec<String>, CountedOf),
+        environments: Vec<String>,
     ) -> std::io::Result<Option<OpenPortal>> {
         if self.0.is_empty() {
             return Ok(None);
@@ -76,7 +73,6 @@ impl Listeners {
             control.listen(listen::Listener::new(listener, tls), router);
         }
         Ok(Some(OpenPortal {
-            counted,
             routers,
             environments,
             status: Arc::clone(&control.status),
@@ -104,8 +100,6 @@ fn tls(management: &Management) -> anyhow::Result<Tls> {
 
 /// The portal, once it is opened.
 pub struct OpenPortal {
-    /// What the limits of this process have counted.
-    counted: CountedOf,
     /// What answers over cleartext, and over TLS.
     routers: Vec<(Late, bool)>,
     /// The environments that the gateway of this process serves.
@@ -135,7 +129,7 @@ impl OpenPortal {
                 analytics: shared.analytics.clone(),
                 assets,
                 gateway: self.gateway(),
-                counted: self.counted(),
+                counted: Arc::clone(&shared.counted),
                 is_tls: *is_tls,
                 operational: shared.operational.clone(),
                 post: post(shared),
@@ -148,24 +142,6 @@ impl OpenPortal {
             let _is_first = late.set(weir_portal::router(&portals));
         }
         Ok(())
-    }
-
-    /// What has been counted in an environment that this process serves.
-    fn counted(&self) -> CountedIn {
-        let (counted, environments) = (Arc::clone(&self.counted), self.environments.clone());
-        Arc::new(move |environment, of| {
-            let is_served = environments.iter().any(|it| it == environment);
-            let of = ConsumerCount {
-                limit: of.limit,
-                consumer: of.consumer,
-                window: window(of.per),
-            };
-            let found = is_served.then(|| counted(&of))??;
-            Some(Counted {
-                used: found.used,
-                reset_ms: found.reset_ms,
-            })
-        })
     }
 
     /// Where this process takes calls of an environment.
@@ -192,18 +168,6 @@ impl OpenPortal {
     }
 }
 
-/// The window in which a plan's limit counts, as the documents of gateways name it.
-fn window(per: Period) -> CountWindow {
-    match per {
-        Period::Second => CountWindow::Second,
-        Period::Minute => CountWindow::Minute,
-        Period::Hour => CountWindow::Hour,
-        Period::Day => CountWindow::Day,
-        Period::Week => CountWindow::Seconds(7 * 24 * 3_600),
-        Period::Month => CountWindow::Month,
-    }
-}
-
 /// Mails go through the outbox: they are stored when this returns, and sent as soon as possible. `None`: there is no mail
 /// server.
 fn post(shared: &Shared) -> Option<Post> {
@@ -218,7 +182,8 @@ fn post(shared: &Shared) -> Option<Post> {
                     text: mail.text,
                     ..outbox::Mail::default()
                 });
-                outbox.send("portal", message, SystemTime::now()).await
+                let origin = outbox::Origin::Portal(mail.portal);
+                outbox.send((origin, "portal", message), SystemTime::now()).await
             })
         })
     })

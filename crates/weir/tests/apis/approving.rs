@@ -161,8 +161,56 @@ fn one_takes_back_what_one_has_asked_for_and_agrees_to_nothing_of_ones_own() {
     let asked = people.ask(&other, "POST", APPROVALS, wish).expect(201).json();
     let asked = format!("{APPROVALS}/{}", asked["id"].as_str().expect("an id"));
     let refused = people.decide(&both, &asked, "granted").expect(403);
-    assert!(refused.body.contains("max has made the revision"), "{refused:?}");
+    assert!(refused.body.contains("max has made a part"), "{refused:?}");
     people.decide(&approver, &asked, "granted").expect(200);
+}
+
+/// Four eyes: neither who asks nor who has changed something since the revision that is published agrees to it.
+#[test]
+fn who_has_made_a_change_agrees_to_none_of_it() {
+    let plane = two_apis();
+    let people = People::of(&plane);
+    let both = || json!([{"role": "api-owner"}, {"role": "approver"}]);
+    let [ann, bob, eve, tim] = ["ann", "bob", "eve", "tim"].map(|name| people.add(name, both()));
+    let version = "/api/v1/apis/pets/versions/1.0.0";
+    let change = |token: &str, title: &str| {
+        let mut document = petstore();
+        document["info"]["title"] = title.into();
+        people
+            .ask(token, "PUT", version, json!({"spec": document}))
+            .expect(200);
+    };
+    // What is published is Ann's, and of no interest any more.
+    change(&ann, "first");
+    let publish = json!({"runtime": runtime(upstream("pets"))});
+    people
+        .ask(
+            &people.root,
+            "POST",
+            "/api/v1/publications/pets/1.0.0/prod",
+            publish,
+        )
+        .expect(200);
+    // Bob and Eve change the draft, and a revision is between.
+    change(&bob, "second");
+    people
+        .ask(&tim, "POST", &format!("{version}/revisions"), json!({}))
+        .expect(201);
+    change(&eve, "third");
+    // One who changes nothing is no author.
+    people
+        .ask(&ann, "PUT", version, json!({"description": "the third one"}))
+        .expect(200);
+    let asked = people.ask(&eve, "POST", APPROVALS, json!({"publication": "pets/1.0.0/prod"}));
+    let asked = asked.expect(201).json();
+    assert_eq!(asked["authors"], json!(["bob", "eve", "tim"]), "{asked:#}");
+    let asked = format!("{APPROVALS}/{}", asked["id"].as_str().expect("an id"));
+    for (who, token) in [("bob", &bob), ("eve", &eve), ("tim", &tim)] {
+        let refused = people.decide(token, &asked, "granted").expect(403);
+        let expected = format!("{who} has made a part of what is to be approved");
+        assert!(refused.body.contains(&expected), "{who}: {refused:?}");
+    }
+    people.decide(&ann, &asked, "granted").expect(200);
 }
 
 /// A test of one's own API is no way to see what routes of others do.

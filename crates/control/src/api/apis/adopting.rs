@@ -20,9 +20,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::adopt::{self, Adopted};
-use weir_apis::entities::{
-    Api as ApiEntity, DraftState, Environment, Publication, PublicationState, Source, Version,
-};
+use weir_apis::entities::{Api as ApiEntity, Environment, Publication, PublicationState, Source, Version};
 use weir_apis::{hash, naming};
 use weir_dialect::DialectName;
 use weir_model::overview::{List, Row};
@@ -85,7 +83,7 @@ pub async fn adopt(
                 ..Version::default()
             };
             entity.draft.spec = specs::keep(library, &text)?;
-            entity.draft.state = DraftState::Changed;
+            entity.draft.changed_by(&caller.name());
             entity.draft.components.clone_from(&adopted.components);
             entity.draft.operations.clone_from(&adopted.operations);
             library.put(&key, &entity)?;

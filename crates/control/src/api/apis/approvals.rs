@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::entities::{Approval, ApprovalState, Publication, Revision, Runtime, Version};
 use weir_apis::{hash, states};
@@ -113,6 +114,8 @@ pub async fn ask(
             };
             let known: Option<Publication> = library.find(&library::publication_key(&wanted.publication))?;
             let diff = publish::difference(library, known.as_ref(), &revision)?;
+            let published = known.as_ref().map_or(0, |it| it.revision);
+            let authors = authors(library, (name, version), published, &revision)?;
             let approval = Approval {
                 runtime: wanted.runtime.clone(),
                 diff: Some(json!({ "operations": diff.operations, "breaking": diff.is_breaking() })),
@@ -120,6 +123,7 @@ pub async fn ask(
                 publication: wanted.publication.clone(),
                 hash: revision.hash,
                 requested_by: caller.name(),
+                authors,
                 reason: wanted.reason.clone(),
                 created: now(),
                 ..Approval::default()
@@ -171,17 +175,38 @@ pub async fn decide(
     Ok(Json(json!(written.answer)))
 }
 
-/// Who has written a revision does not agree to it, not even if another person has asked.
+/// Who has made what a revision has more than the one that is published: all changes of all revisions since.
+fn authors(
+    library: &Library,
+    (name, version): (&str, &str),
+    published: u32,
+    revision: &Revision,
+) -> Result<BTreeSet<String>, Problem> {
+    let all: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
+    let is_new = |it: &&Revision| {
+        it.number == revision.number || (it.number > published && it.number < revision.number)
+    };
+    let mut authors = BTreeSet::new();
+    // The last one may be made in this very step.
+    for it in all.iter().filter(is_new).chain([revision]) {
+        authors.extend(it.authors.iter().cloned());
+        authors.insert(it.author.clone());
+    }
+    authors.remove("");
+    Ok(authors)
+}
+
+/// Who has made a part of what is to be approved does not agree to it, not even if another person has asked.
 fn not_by_its_author(library: &Library, approval: &Approval, by: &str) -> Result<(), Problem> {
     let mut parts = approval.publication.split('/');
     let (Some(name), Some(version)) = (parts.next(), parts.next()) else {
         return Ok(());
     };
     let revisions: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
-    let is_own = |it: &Revision| it.hash == approval.hash && it.author == by;
-    match revisions.iter().any(is_own) {
+    let is_own = |it: &Revision| it.hash == approval.hash && (it.author == by || it.authors.contains(by));
+    match approval.authors.contains(by) || revisions.iter().any(is_own) {
         true => Err(Problem::forbidden(format!(
-            "{by} has made the revision that is to be approved: another person has to agree to it"
+            "{by} has made a part of what is to be approved: another person has to agree to it"
         ))),
         false => Ok(()),
     }

@@ -9,6 +9,8 @@
 
 use super::access::affected;
 use super::commit::Done;
+use super::erasing_messages::MessagesOf;
+use super::erasing_names::{Renamed, note_names};
 use super::library::{Library, PREFIX, webhooks_of};
 
 use crate::api::analytics::failed;
@@ -18,22 +20,18 @@ use crate::access::{Action, Caller, Scope};
 use crate::api::writing::tried;
 use crate::api::{Api, Problem, is_dry_run};
 use crate::developers::{
-    Developer, DeveloperState, Inbox, Membership, Notices, Team, TeamRole, key, owner_name, random_id,
-    team_owner_name,
+    Developer, DeveloperState, Inbox, Membership, Notices, Team, TeamRole, key, owner_name, team_owner_name,
 };
-use crate::outbox::{Delivery, Message, Webhook};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::{Application, Credential, Hook, Portal, Subscription};
-use weir_apis::render::consumer_of;
 
 /// What was erased, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -102,10 +100,6 @@ impl Owned {
         Ok(publications)
     }
 }
-
-/// Names that analytics are to forget, each with the one that takes its place. It is kept until all is done.
-#[derive(Default, Serialize, Deserialize)]
-struct Renamed(BTreeMap<String, String>);
 
 /// Who goes.
 struct Leaver {
@@ -180,11 +174,12 @@ pub async fn erase(
     let now = SystemTime::now();
     let (people, outbox) = (&api.developers, &api.options.outbox);
     let who = (portal.as_str(), id.as_str());
+    outbox.note_origins(now).await?;
     let leaver = Leaver::of(&api, who, now).await?;
     let owned = Owned::of(&api.library().await?, &leaver.owners)?;
     check(&caller, &portal, &owned)?;
     if is_dry_run(&headers) {
-        let about = About::of((&portal, &leaver.developer), &owned.applications);
+        let about = MessagesOf::of(&api, (&portal, &leaver.developer), &owned.applications, now).await?;
         let messages = outbox.list(now).await?;
         return Ok(tried(Json(Erased {
             links: people.links_of(&portal, &leaver.developer, now).await?.len(),
@@ -195,13 +190,13 @@ pub async fn erase(
     Leaver::lock_out(&api, who, now).await?;
     let leaver = Leaver::of(&api, who, now).await?;
     let (owned, renamed) = remove_owned(&api, (&caller, &headers), who, &leaver.owners, now).await?;
-    let names = renamed.iter().map(|(name, _)| name.clone());
-    // Those of consumers have a dot. An earlier attempt may have removed more than this one.
-    let applications: Vec<String> = names.filter(|it| !it.contains('.')).collect();
+    // An earlier attempt may have removed more than this one.
+    let applications: Vec<String> = renamed.applications().map(|(name, _)| name.clone()).collect();
     let mut erased = leaver.erased(&owned);
     erased.names = renamed.len();
     if let Some(analytics) = &api.options.analytics {
-        let anonymised = analytics.with(move |kept| kept.store.anonymise(&renamed));
+        let names = renamed.new_names(&api).await?;
+        let anonymised = analytics.with(move |kept| kept.store.anonymise(&names));
         anonymised.await.map_err(failed)?;
     }
     for membership in &leaver.memberships {
@@ -210,7 +205,7 @@ pub async fn erase(
     let links = people.links_of(&portal, &leaver.developer, now).await?;
     erased.links = links.len();
     people.store.remove(links, now).await?;
-    let about = About::of((&portal, &leaver.developer), &applications);
+    let about = MessagesOf::of(&api, (&portal, &leaver.developer), &applications, now).await?;
     erased.messages = outbox.forget(|it| about.has(it), now).await?;
     Inbox::forget(&people.store, &applications, now).await?;
     tell(&api, &portal, &leaver.developer, &caller, now).await?;
@@ -227,9 +222,9 @@ async fn remove_owned(
     who: (&str, &str),
     owners: &BTreeSet<String>,
     now: SystemTime,
-) -> Result<(Owned, Vec<(String, String)>), Problem> {
+) -> Result<(Owned, Renamed), Problem> {
     let owned = Owned::of(&api.library().await?, owners)?;
-    note_names(api, who, &owned, now).await?;
+    note_names(api, who, (&owned.applications, &owned.subscriptions), now).await?;
     let removed = api.manage(caller, headers, |library| {
         // A request that was under way may have made more.
         let owned = Owned::of(library, owners)?;
@@ -241,109 +236,8 @@ async fn remove_owned(
         })
     });
     let owned = removed.await?.answer;
-    let renamed = note_names(api, who, &owned, now).await?;
+    let renamed = note_names(api, who, (&owned.applications, &owned.subscriptions), now).await?;
     Ok((owned, renamed))
-}
-
-/// Kinds of messages about developers and what they have. Alerts, reports and approvals stay for all who get them: people
-/// of the provider may have the same address.
-const OF_DEVELOPERS: [&str; 8] = [
-    "application.",
-    "credential.",
-    "developer.",
-    "portal",
-    "publication.",
-    "subscription.",
-    "team.",
-    "webhook.",
-];
-/// Of these, mails to people of the provider.
-const TO_PROVIDER: [&str; 3] = [
-    "developer.confirmed",
-    "publication.canary-taken-back",
-    "subscription.requested",
-];
-
-/// Which messages go to a developer or say something of one.
-struct About<'d> {
-    portal: &'d str,
-    developer: &'d Developer,
-    /// The applications that are gone.
-    applications: &'d [String],
-}
-
-impl<'d> About<'d> {
-    fn of((portal, developer): (&'d str, &'d Developer), applications: &'d [String]) -> Self {
-        Self {
-            portal,
-            developer,
-            applications,
-        }
-    }
-
-    fn has(&self, delivery: &Delivery) -> bool {
-        let kind = delivery.kind.as_str();
-        let is_of_developers = OF_DEVELOPERS.iter().any(|it| kind.starts_with(it));
-        match &delivery.message {
-            Message::Mail(mail) => {
-                let is_theirs = is_of_developers && !TO_PROVIDER.contains(&kind);
-                is_theirs && mail.to.eq_ignore_ascii_case(&self.developer.mail)
-            }
-            Message::Webhook(Webhook {
-                of_application: Some((of, _)),
-                ..
-            }) if self.applications.contains(of) => true,
-            Message::Webhook(hook) => is_of_developers && self.is_named_in(&hook.body),
-        }
-    }
-
-    /// Whether a text in the body is the developer's name. Another portal may have somebody with the same address.
-    fn is_named_in(&self, body: &str) -> bool {
-        let Ok(body) = serde_json::from_str::<Value>(body) else {
-            return false;
-        };
-        let Developer { id, mail, .. } = self.developer;
-        let mut names = vec![id.clone(), owner_name(id), format!("developer {mail}")];
-        match body["data"]["about"]["portal"].as_str() {
-            Some(portal) if portal != self.portal => return false,
-            Some(_) => names.push(mail.clone()),
-            // Without a portal, an address alone may be one of the provider's people.
-            None => {}
-        }
-        holds(&body, &names)
-    }
-}
-
-/// Whether one of the texts in a value is one of these.
-fn holds(value: &Value, texts: &[String]) -> bool {
-    match value {
-        Value::String(text) => texts.iter().any(|it| it.eq_ignore_ascii_case(text)),
-        Value::Array(all) => all.iter().any(|it| holds(it, texts)),
-        Value::Object(all) => all.values().any(|it| holds(it, texts)),
-        _ => false,
-    }
-}
-
-/// Notes which names go, with those that an earlier attempt has noted.
-async fn note_names(
-    api: &Api,
-    (portal, id): (&str, &str),
-    owned: &Owned,
-    now: SystemTime,
-) -> Result<Vec<(String, String)>, Problem> {
-    let (store, key) = (&api.developers.store, key(portal, &format!("erasing/{id}"))?);
-    let known = store.read::<Renamed>(&key, now).await?;
-    let mut renamed = known.map(|it| it.value).unwrap_or_default();
-    let consumers = owned.subscriptions.iter().map(consumer_of);
-    for name in owned.applications.iter().cloned().chain(consumers) {
-        let place = renamed.0.len();
-        renamed
-            .0
-            .entry(name)
-            .or_insert(format!("removed-{}-{place}", &random_id()?[..8]));
-    }
-    store.put(&key, &renamed, (None, now)).await?;
-    Ok(renamed.0.into_iter().collect())
 }
 
 /// Leaves a team. The last owner hands it to the member who may do most.
@@ -400,108 +294,4 @@ async fn tell(
         api.options.outbox.notify();
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::outbox::{DeliveryState, Mail};
-    use serde_json::json;
-
-    const MAIL: &str = "m@example.com";
-    const ID: &str = "0123456789abcdef";
-
-    fn delivery(kind: &str, message: Message) -> Delivery {
-        Delivery {
-            id: "1".to_owned(),
-            kind: kind.to_owned(),
-            message,
-            state: DeliveryState::Waiting,
-            created: 0,
-            due: 0,
-            attempts: Vec::new(),
-        }
-    }
-
-    fn has(delivery: &Delivery) -> bool {
-        let developer = Developer {
-            id: ID.to_owned(),
-            mail: MAIL.to_owned(),
-            name: "M".to_owned(),
-            password: None,
-            state: DeveloperState::Active,
-            groups: BTreeSet::new(),
-            provided: BTreeSet::new(),
-            created: 0,
-            decided: None,
-        };
-        let applications = ["till".to_owned()];
-        About::of(("main", &developer), &applications).has(delivery)
-    }
-
-    #[test]
-    fn mails_of_the_provider_stay() {
-        for (kind, to, expected) in [
-            ("portal", MAIL, true),
-            ("developer.created", "M@Example.com", true),
-            ("subscription.accepted", MAIL, true),
-            ("subscription.accepted", "tim@example.com", false),
-            ("subscription.requested", MAIL, false),
-            ("developer.confirmed", MAIL, false),
-            ("approval.requested", MAIL, false),
-            ("alert", MAIL, false),
-            ("report", MAIL, false),
-        ] {
-            let mail = Mail {
-                to: to.to_owned(),
-                ..Mail::default()
-            };
-            let found = has(&delivery(kind, Message::Mail(mail)));
-            assert_eq!(found, expected, "{kind} {to}");
-        }
-    }
-
-    #[test]
-    fn webhooks_about_others_stay() {
-        let of = |portal: &str, mail: &str| json!({"data": {"about": {"portal": portal, "mail": mail}}});
-        let by = |who: &str| json!({"by": who, "data": {"about": {"application": "other"}}});
-        for (kind, body, application, expected) in [
-            ("developer.created", of("main", MAIL), None, true),
-            ("developer.created", of("main", "tim@example.com"), None, false),
-            ("developer.created", of("other", MAIL), None, false),
-            (
-                "developer.removed",
-                json!({"data": {"about": {"portal": "main", "developer": ID}}}),
-                None,
-                true,
-            ),
-            (
-                "subscription.requested",
-                by("developer m@example.com"),
-                None,
-                true,
-            ),
-            (
-                "subscription.requested",
-                by("developer tim@example.com"),
-                None,
-                false,
-            ),
-            // An operator with this name.
-            ("subscription.accepted", by(MAIL), None, false),
-            ("approval.requested", of("main", MAIL), None, false),
-            ("alert", of("main", MAIL), None, false),
-            ("publication.deprecated", json!({}), Some("till"), true),
-            ("publication.deprecated", json!({}), Some("tills"), false),
-        ] {
-            let hook = Webhook {
-                url: "https://hooks.example.com".to_owned(),
-                secret: String::new(),
-                body: body.to_string(),
-                of_application: application.map(|it| (it.to_owned(), "mine".to_owned())),
-            };
-            let found = has(&delivery(kind, Message::Webhook(hook)));
-            assert_eq!(found, expected, "{kind} {body} {application:?}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::commit::Done;
 use super::entities::{answered, body_of, check_name, parse};
-use super::library::PREFIX;
+use super::library::{Library, PREFIX};
 use crate::access::Caller;
 use crate::api::shapes::List;
 use crate::api::{Api, Problem};
@@ -54,34 +54,12 @@ pub async fn put(
     body: String,
 ) -> Result<Response, Problem> {
     check_name(&name)?;
-    let mut body = body_of(&body)?;
-    body["name"] = name.as_str().into();
-    if let Some(fields) = body.as_object_mut() {
-        fields.remove("secret");
-    }
-    let wanted: Hook = parse(&body)?;
-    if let Err(error) = crate::http::host_of(&wanted.url) {
-        return Err(Problem::step("read", vec![("url".to_owned(), error.to_string())]));
-    }
+    let wanted = wanted(&body, &[("name", &name)])?;
     let secret = secret()?;
     let written = api
         .manage(&caller, &headers, |library| {
-            let known: Option<Hook> = library.find(&hook_key(&name))?;
-            let hook = Hook {
-                secret: known
-                    .as_ref()
-                    .map_or_else(|| secret.clone(), |it| it.secret.clone()),
-                ..wanted.clone()
-            };
-            library.put(&hook_key(&name), &hook)?;
-            let mut answer = shown(&hook);
-            if known.is_none() {
-                answer["secret"] = hook.secret.as_str().into();
-            }
-            Ok(Done::quiet(
-                format!("PUT hooks {name}"),
-                (known.is_none(), answer),
-            ))
+            let answer = keep(library, &hook_key(&name), &wanted, &secret)?;
+            Ok(Done::quiet(format!("PUT hooks {name}"), answer))
         })
         .await?;
     Ok(answered(written.answer.0, &written.answer.1))
@@ -100,6 +78,39 @@ pub async fn delete(
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The hook that a body describes. These fields are as they are here, and its secret is not the caller's to choose.
+pub fn wanted(body: &str, fields: &[(&str, &str)]) -> Result<Hook, Problem> {
+    let mut body = body_of(body)?;
+    for (name, value) in fields {
+        body[*name] = (*value).into();
+    }
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("secret");
+    }
+    let wanted: Hook = parse(&body)?;
+    match crate::http::host_of(&wanted.url) {
+        Ok(_) => Ok(wanted),
+        Err(error) => Err(Problem::step("read", vec![("url".to_owned(), error.to_string())])),
+    }
+}
+
+/// Writes a hook. One that is known keeps its secret; a new one gets this one, which is in the answer, and nowhere else. Says
+/// whether it is new, and what is answered.
+pub fn keep(library: &mut Library, key: &str, wanted: &Hook, secret: &str) -> Result<(bool, Value), Problem> {
+    let known: Option<Hook> = library.find(key)?;
+    let is_new = known.is_none();
+    let hook = Hook {
+        secret: known.map_or_else(|| secret.to_owned(), |it| it.secret),
+        ..wanted.clone()
+    };
+    library.put(key, &hook)?;
+    let mut answer = shown(&hook);
+    if is_new {
+        answer["secret"] = hook.secret.into();
+    }
+    Ok((is_new, answer))
 }
 
 pub fn secret() -> Result<String, Problem> {
@@ -129,6 +140,12 @@ pub struct ShownDelivery {
     channel: &'static str,
     /// The address, or the host of the URL.
     to: String,
+    /// The portal in whose name it goes, if it is about developers of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    portal: Option<String>,
+    /// The application that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<String>,
     /// How far it has come.
     state: DeliveryState,
     /// Since when, in seconds since 1970.
@@ -145,6 +162,8 @@ impl From<Delivery> for ShownDelivery {
         Self {
             channel: delivery.message.channel(),
             to: delivery.message.receiver(),
+            portal: delivery.origin.portal().map(str::to_owned),
+            application: delivery.origin.application().map(str::to_owned),
             next: (delivery.state == DeliveryState::Waiting).then_some(delivery.due),
             id: delivery.id,
             kind: delivery.kind,

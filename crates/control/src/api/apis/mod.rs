@@ -14,6 +14,8 @@ mod commit;
 mod conflicts;
 mod entities;
 mod erasing;
+mod erasing_messages;
+mod erasing_names;
 mod explaining;
 mod guards;
 mod hooks;

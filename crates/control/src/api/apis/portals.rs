@@ -5,7 +5,6 @@ use super::commit::Done;
 use super::entities::{answered, body_of, listed, parse, shown};
 use super::library::{Library, PREFIX};
 use crate::access::{Action, Caller};
-use crate::api::developers::DEFAULT;
 use crate::api::operation::Operation;
 use crate::api::shapes::{List, Resource};
 use crate::api::{Api, Problem};
@@ -131,9 +130,10 @@ pub fn check(
     faults.extend(missing(library, portal));
     refused(faults)?;
     // Without any document the portal is called `default`. Who signed up there would be gone under another name.
-    if others.is_empty() && portal.name != DEFAULT && has_first_developers {
+    if others.is_empty() && portal.name != Portal::DEFAULT && has_first_developers {
         let detail = format!(
-            "developers have signed up at the portal '{DEFAULT}', which there is until one is made: make '{DEFAULT}' first, then others beside it"
+            "developers have signed up at the portal '{0}', which there is until one is made: make '{0}' first, then others beside it",
+            Portal::DEFAULT
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
@@ -142,7 +142,7 @@ pub fn check(
 
 /// Whether there are developers of the portal that there is without any document.
 pub async fn has_first_developers(api: &Api) -> Result<bool, Problem> {
-    let known = api.developers.all(DEFAULT, SystemTime::now()).await?;
+    let known = api.developers.all(Portal::DEFAULT, SystemTime::now()).await?;
     Ok(!known.is_empty())
 }
 

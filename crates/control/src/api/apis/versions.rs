@@ -134,7 +134,7 @@ pub async fn create(
                 ..Version::default()
             };
             entity.draft.spec = specs::keep(library, &spec)?;
-            entity.draft.state = DraftState::Changed;
+            entity.draft.changed_by(&caller.name());
             entity.draft.components = vec![Component {
                 name: "main".to_owned(),
                 backend: "main".to_owned(),
@@ -275,7 +275,7 @@ pub async fn put(
             let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
             check(&entity, &description)?;
             if entity.draft.hash() != hash {
-                entity.draft.state = DraftState::Changed;
+                entity.draft.changed_by(&caller.name());
                 entity.modified = now();
             }
             library.put(&library::version_key(&name, &version), &entity)?;
@@ -398,6 +398,7 @@ pub fn freeze(
     };
     entity.last_revision = revision.number;
     entity.draft.state = DraftState::Clean;
+    entity.draft.authors.clear();
     library.put(&library::revision_key(name, version, revision.number), &revision)?;
     library.put(&library::version_key(name, version), &entity)?;
     Ok(revision)

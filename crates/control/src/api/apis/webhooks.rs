@@ -4,8 +4,8 @@
 //! **What it is not**: hooks of operators are in [`super::hooks`].
 
 use super::commit::Done;
-use super::entities::{answered, body_of, check_name, parse};
-use super::hooks::{secret, shown};
+use super::entities::{answered, check_name};
+use super::hooks::{keep, secret, shown, wanted};
 use super::library::{PREFIX, webhooks_of};
 use crate::access::{Action, Caller};
 use crate::api::operation::Operation;
@@ -62,40 +62,18 @@ async fn put(
     body: String,
 ) -> Result<Response, Problem> {
     check_name(&name)?;
-    let mut body = body_of(&body)?;
-    body["name"] = name.as_str().into();
-    body["application"] = application.as_str().into();
-    if let Some(fields) = body.as_object_mut() {
-        fields.remove("secret");
-    }
-    let wanted: Hook = parse(&body)?;
-    if let Err(error) = crate::http::host_of(&wanted.url) {
-        return Err(Problem::step("read", vec![("url".to_owned(), error.to_string())]));
-    }
+    let wanted = wanted(&body, &[("name", &name), ("application", &application)])?;
     let (secret, key) = (secret()?, format!("{}{name}", webhooks_of(&application)));
     let written = api
         .manage(&caller, &headers, |library| {
             let _there: Application = library.get(&format!("{PREFIX}applications/{application}"))?;
-            let known: Option<Hook> = library.find(&key)?;
-            if known.is_none() && library.keys(&webhooks_of(&application)).len() >= MOST {
+            let is_new = library.bytes(&key).is_none();
+            if is_new && library.keys(&webhooks_of(&application)).len() >= MOST {
                 let detail = format!("the application has {MOST} webhooks, which is the most there may be");
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
-            let hook = Hook {
-                secret: known
-                    .as_ref()
-                    .map_or_else(|| secret.clone(), |it| it.secret.clone()),
-                ..wanted.clone()
-            };
-            library.put(&key, &hook)?;
-            let mut answer = shown(&hook);
-            if known.is_none() {
-                answer["secret"] = hook.secret.as_str().into();
-            }
-            Ok(Done::quiet(
-                format!("PUT webhooks {application} {name}"),
-                (known.is_none(), answer),
-            ))
+            let answer = keep(library, &key, &wanted, &secret)?;
+            Ok(Done::quiet(format!("PUT webhooks {application} {name}"), answer))
         })
         .await?;
     Ok(answered(written.answer.0, &written.answer.1))

@@ -1,0 +1,261 @@
+//! Quotas: where the limits of a subscription count, in which windows, and of what its developers are told.
+//!
+//! **What it is not**: it counts nothing. Gateways do; how they stand is asked for elsewhere.
+
+use crate::entities::{Limit, Period, Product, Subscription};
+use crate::events::Event;
+use crate::naming;
+use crate::render::limit_of_product;
+
+const DAY: u64 = 86_400;
+
+/// From how many of a hundred calls on developers are told.
+pub const LEVELS: [u8; 2] = [80, 100];
+
+/// Where the limits of a subscription count: gateways of an environment count together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The environment.
+    pub environment: String,
+    /// The limit: the id of its plugin.
+    pub limit: String,
+    /// What the names of the services begin with that it is in front of.
+    pub services: Vec<String>,
+}
+
+impl Place {
+    /// Whether calls of a service count here.
+    pub fn has(&self, service: &str) -> bool {
+        self.services.iter().any(|it| service.starts_with(it.as_str()))
+    }
+}
+
+/// What the names of a publication's services begin with.
+fn services_of(publication: &str) -> Option<(String, String)> {
+    let parts: Vec<&str> = publication.split('/').collect();
+    let [api, version, environment] = parts[..] else {
+        return None;
+    };
+    Some((
+        environment.to_owned(),
+        naming::publication(environment, api, version),
+    ))
+}
+
+/// The places of a subscription: that of its publication, or one for each environment of its product.
+pub fn places(subscription: &Subscription, product: Option<&Product>) -> Vec<Place> {
+    if subscription.product.is_empty() {
+        let found = services_of(&subscription.publication).map(|(environment, name)| Place {
+            environment,
+            limit: format!("{name}.plan.{}", subscription.plan),
+            services: vec![format!("{name}.")],
+        });
+        return found.into_iter().collect();
+    }
+    let Some(product) = product else {
+        return Vec::new();
+    };
+    let place = |environment: String| {
+        let all = product.publications.keys().filter_map(|it| services_of(it));
+        let here = all.filter(|(known, _)| *known == environment);
+        Place {
+            limit: limit_of_product(&product.name, &subscription.plan),
+            services: here.map(|(_, name)| format!("{name}.")).collect(),
+            environment,
+        }
+    };
+    product.environments().into_iter().map(place).collect()
+}
+
+/// The window of the clock that a time is in: its begin and its end, in seconds since 1970. Gateways count in the same.
+pub fn window(per: Period, now: u64) -> (u64, u64) {
+    let of = |length: u64| (now - now % length, now - now % length + length);
+    match per {
+        Period::Second => of(1),
+        Period::Minute => of(60),
+        Period::Hour => of(3_600),
+        Period::Day => of(DAY),
+        Period::Week => of(7 * DAY),
+        Period::Month => month(now),
+    }
+}
+
+/// The calendar month in UTC that a time is in (days from the civil calendar, after Hinnant).
+fn month(now: u64) -> (u64, u64) {
+    let days = now / DAY + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let is_leap = (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
+    let length = match month {
+        2 => 28 + u64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let begin = (now / DAY - (day - 1)) * DAY;
+    (begin, begin + length * DAY)
+}
+
+/// The highest level that is reached, in percent.
+pub fn level(used: u64, limit: u64) -> Option<u8> {
+    let is_reached = |it: &u8| u128::from(used) * 100 >= u128::from(limit) * u128::from(*it);
+    LEVELS.into_iter().filter(is_reached).max()
+}
+
+/// How a quota stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The level that is reached, in percent.
+    pub level: u8,
+    /// Calls that counted in the window.
+    pub used: u64,
+    /// When the next window begins, in seconds since 1970.
+    pub resets: u64,
+}
+
+/// What developers are told of a quota.
+pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, standing: &Standing) -> Event {
+    let kind = match standing.level {
+        100 => "quota.reached",
+        _ => "quota.near",
+    };
+    let per = serde_json::json!(limit.per);
+    let mut event = Event {
+        kind: kind.to_owned(),
+        ..Event::default()
+    };
+    event.about_subscription(subscription);
+    event.about.extend([
+        ("environment", environment.to_owned()),
+        ("limit", limit.count.to_string()),
+        ("per", per.as_str().unwrap_or_default().to_owned()),
+        ("used", standing.used.to_string()),
+        ("percent", standing.level.to_string()),
+        ("resets", standing.resets.to_string()),
+    ]);
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_clock() {
+        // 2024-02-29T12:34:56Z
+        let now = 1_709_210_096;
+        for (per, begin, end) in [
+            (Period::Minute, 1_709_210_040, 1_709_210_100),
+            (Period::Hour, 1_709_208_000, 1_709_211_600),
+            (Period::Day, 1_709_164_800, 1_709_251_200),
+            (Period::Week, 1_709_164_800, 1_709_769_600),
+            (Period::Month, 1_706_745_600, 1_709_251_200),
+        ] {
+            assert_eq!(window(per, now), (begin, end), "{per:?}");
+        }
+        // 2026-12-31T23:59:59Z
+        assert_eq!(month(1_798_761_599), (1_796_083_200, 1_798_761_600));
+    }
+
+    #[test]
+    fn levels_are_reached() {
+        for (used, limit, expected) in [
+            (0, 10, None),
+            (7, 10, None),
+            (8, 10, Some(80)),
+            (9, 10, Some(80)),
+            (10, 10, Some(100)),
+            (12, 10, Some(100)),
+            (0, 1, None),
+            (1, 1, Some(100)),
+            (u64::MAX, u64::MAX, Some(100)),
+        ] {
+            assert_eq!(level(used, limit), expected, "{used} of {limit}");
+        }
+    }
+
+    #[test]
+    fn limits_count_in_the_environments_of_what_is_subscribed() {
+        let product = Product {
+            name: "bundle".to_owned(),
+            publications: ["pets/1/test", "cats/2/test", "pets/1/prod"]
+                .map(|it| (it.to_owned(), Vec::new()))
+                .into(),
+            ..Product::default()
+        };
+        let to_publication = Subscription {
+            publication: "pets/1/test".to_owned(),
+            plan: "gold".to_owned(),
+            ..Subscription::default()
+        };
+        let to_product = Subscription {
+            product: "bundle".to_owned(),
+            plan: "gold".to_owned(),
+            ..Subscription::default()
+        };
+        let shown = |subscription: &Subscription, product: Option<&Product>| {
+            let all = places(subscription, product).into_iter();
+            let all = all.map(|it| format!("{} {} {}", it.environment, it.limit, it.services.join(",")));
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            shown(&to_publication, None),
+            ["test test.pets.1.plan.gold test.pets.1."]
+        );
+        assert_eq!(
+            shown(&to_product, Some(&product)),
+            [
+                "prod products.bundle.plan.gold prod.pets.1.",
+                "test products.bundle.plan.gold test.cats.2.,test.pets.1."
+            ]
+        );
+        assert!(shown(&to_product, None).is_empty());
+        assert!(shown(&Subscription::default(), None).is_empty());
+        assert!(places(&to_publication, None)[0].has("test.pets.1.main"));
+        assert!(!places(&to_publication, None)[0].has("test.pets.10.main"));
+    }
+
+    #[test]
+    fn developers_read_how_a_quota_stands() {
+        let subscription = Subscription {
+            id: "s".to_owned(),
+            application: "shop".to_owned(),
+            publication: "pets/1/test".to_owned(),
+            plan: "gold".to_owned(),
+            ..Subscription::default()
+        };
+        let limit = Limit {
+            count: 1_000,
+            per: Period::Month,
+        };
+        for (level, subject, beginning) in [
+            (
+                80,
+                "80 % of the quota of pets 1 is used",
+                "shop has used 812 of 1000 calls of this month to pets 1 (test).",
+            ),
+            (
+                100,
+                "The quota of pets 1 is used up",
+                "shop has used 812 of 1000 calls of this month to pets 1 (test). Further calls are answered with 429",
+            ),
+        ] {
+            let standing = Standing {
+                level,
+                used: 812,
+                resets: 1_798_761_600,
+            };
+            let event = event(&subscription, "test", &limit, &standing);
+            let told = crate::events::for_application(&event).expect("it is for the application");
+            assert_eq!(told.about, event.about);
+            let (title, text) = crate::events::mail_to_application(&told).expect("a mail");
+            assert_eq!(title, subject);
+            assert!(text.starts_with(beginning), "{text}");
+            assert!(text.contains("Fri, 01 Jan 2027"), "{text}");
+        }
+    }
+}

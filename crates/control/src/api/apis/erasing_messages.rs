@@ -1,0 +1,205 @@
+//! Which messages are forgotten with a developer who is erased.
+
+use super::library::PREFIX;
+use crate::api::{Api, Problem};
+use crate::developers::{AddressBook, Developer, owner_name, team_owner_name};
+use crate::outbox::{Delivery, Message, Origin};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+use weir_apis::entities::Application;
+
+/// Which messages go to a developer or say something of one. Somebody may have the same address in another portal, and
+/// people of the provider may have it: what is not in the name of this portal or of its applications stays.
+pub struct MessagesOf<'d> {
+    portal: &'d str,
+    developer: &'d Developer,
+    /// The applications that are gone.
+    applications: &'d [String],
+    /// Applications of others in this portal.
+    others: BTreeSet<String>,
+    /// Another portal knows the address.
+    is_elsewhere: bool,
+}
+
+impl<'d> MessagesOf<'d> {
+    /// Of a developer of a portal, with the applications that are gone.
+    pub async fn of(
+        api: &Api,
+        (portal, developer): (&'d str, &'d Developer),
+        applications: &'d [String],
+        now: SystemTime,
+    ) -> Result<Self, Problem> {
+        let people = &api.developers;
+        let developers = people.all(portal, now).await?;
+        let mut owners: BTreeSet<String> = developers.iter().map(|it| owner_name(&it.id)).collect();
+        let teams = people.teams(portal, now).await?;
+        owners.extend(teams.iter().map(|it| team_owner_name(&it.id)));
+        let all: Vec<Application> = api.library().await?.list(&format!("{PREFIX}applications/"))?;
+        let others = all.into_iter().filter(|it| owners.contains(&it.owner));
+        let book = AddressBook::of(&people.store, now).await?;
+        Ok(Self {
+            portal,
+            developer,
+            applications,
+            others: others.map(|it| it.name).collect(),
+            is_elsewhere: book.portals(&developer.mail).iter().any(|it| it != portal),
+        })
+    }
+
+    /// Whether a message is one of them.
+    pub fn has(&self, delivery: &Delivery) -> bool {
+        let is_here = match &delivery.origin {
+            Origin::Provider => false,
+            Origin::Portal(portal) => portal == self.portal,
+            Origin::Application(name) if self.applications.contains(name) => match &delivery.message {
+                Message::Webhook(_) => return true,
+                Message::Mail(_) => true,
+            },
+            // One that is gone tells no more where it was.
+            Origin::Application(name) => self.others.contains(name) || !self.is_elsewhere,
+            Origin::Unknown => !self.is_elsewhere,
+        };
+        let is_of_portal = matches!(delivery.origin, Origin::Portal(_));
+        is_here
+            && match &delivery.message {
+                Message::Mail(mail) => mail.to.eq_ignore_ascii_case(&self.developer.mail),
+                Message::Webhook(hook) => self.is_named_in(&hook.body, is_of_portal),
+            }
+    }
+
+    /// Whether a text in the body is the developer's name. An address alone may be one of the provider's people, unless it is
+    /// about developers of the portal.
+    fn is_named_in(&self, body: &str, is_of_portal: bool) -> bool {
+        let Ok(body) = serde_json::from_str::<Value>(body) else {
+            return false;
+        };
+        let Developer { id, mail, .. } = self.developer;
+        let mut names = vec![id.clone(), owner_name(id), format!("developer {mail}")];
+        names.extend(is_of_portal.then(|| mail.clone()));
+        holds(&body, &names)
+    }
+}
+
+/// Whether one of the texts in a value is one of these.
+fn holds(value: &Value, texts: &[String]) -> bool {
+    match value {
+        Value::String(text) => texts.iter().any(|it| it.eq_ignore_ascii_case(text)),
+        Value::Array(all) => all.iter().any(|it| holds(it, texts)),
+        Value::Object(all) => all.values().any(|it| holds(it, texts)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::developers::DeveloperState;
+    use crate::outbox::{DeliveryState, Mail, Webhook};
+    use serde_json::json;
+
+    const MAIL: &str = "m@example.com";
+    const ID: &str = "0123456789abcdef";
+
+    fn delivery(origin: Origin, message: Message) -> Delivery {
+        Delivery {
+            id: "1".to_owned(),
+            kind: "x".to_owned(),
+            origin,
+            message,
+            state: DeliveryState::Waiting,
+            created: 0,
+            due: 0,
+            attempts: Vec::new(),
+        }
+    }
+
+    fn has(delivery: &Delivery, is_elsewhere: bool) -> bool {
+        let developer = Developer {
+            id: ID.to_owned(),
+            mail: MAIL.to_owned(),
+            name: "M".to_owned(),
+            password: None,
+            state: DeveloperState::Active,
+            groups: BTreeSet::new(),
+            provided: BTreeSet::new(),
+            created: 0,
+            decided: None,
+        };
+        let applications = ["till".to_owned()];
+        let about = MessagesOf {
+            portal: "main",
+            developer: &developer,
+            applications: &applications,
+            others: BTreeSet::from(["shop".to_owned()]),
+            is_elsewhere,
+        };
+        about.has(delivery)
+    }
+
+    fn portal(name: &str) -> Origin {
+        Origin::Portal(name.to_owned())
+    }
+
+    fn application(name: &str) -> Origin {
+        Origin::Application(name.to_owned())
+    }
+
+    #[test]
+    fn mails_of_the_provider_and_of_other_portals_stay() {
+        for (origin, to, alone, elsewhere) in [
+            (portal("main"), MAIL, true, true),
+            (portal("main"), "M@Example.com", true, true),
+            (portal("main"), "tim@example.com", false, false),
+            (portal("other"), MAIL, false, false),
+            (application("till"), MAIL, true, true),
+            (application("till"), "tim@example.com", false, false),
+            (application("shop"), MAIL, true, true),
+            (application("of-another-portal"), MAIL, true, false),
+            (Origin::Unknown, MAIL, true, false),
+            (Origin::Provider, MAIL, false, false),
+        ] {
+            let mail = Mail {
+                to: to.to_owned(),
+                ..Mail::default()
+            };
+            let delivery = delivery(origin, Message::Mail(mail));
+            let found = (has(&delivery, false), has(&delivery, true));
+            assert_eq!(found, (alone, elsewhere), "{delivery:?}");
+        }
+    }
+
+    #[test]
+    fn webhooks_about_others_stay() {
+        let of = |mail: &str| json!({"data": {"about": {"mail": mail}}});
+        let by = |who: &str| json!({"by": who, "data": {"about": {"application": "other"}}});
+        let removed = json!({"data": {"about": {"portal": "main", "developer": ID}}});
+        for (origin, body, expected) in [
+            (portal("main"), of(MAIL), true),
+            (portal("main"), of("tim@example.com"), false),
+            (portal("other"), of(MAIL), false),
+            (portal("main"), removed, true),
+            (application("shop"), by("developer m@example.com"), true),
+            (application("shop"), by("developer tim@example.com"), false),
+            (
+                application("of-another-portal"),
+                by("developer m@example.com"),
+                false,
+            ),
+            // An operator with this name.
+            (application("shop"), by(MAIL), false),
+            (Origin::Provider, by("developer m@example.com"), false),
+            (application("till"), json!({}), true),
+            (application("tills"), json!({}), false),
+        ] {
+            let hook = Webhook {
+                url: "https://hooks.example.com".to_owned(),
+                secret: String::new(),
+                body: body.to_string(),
+                of_application: None,
+            };
+            let found = has(&delivery(origin.clone(), Message::Webhook(hook)), true);
+            assert_eq!(found, expected, "{origin:?} {body}");
+        }
+    }
+}

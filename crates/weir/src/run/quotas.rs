@@ -1,0 +1,36 @@
+//! What the limits of this process have counted of subscribers, for those who show and watch quotas.
+
+use super::limit_counts::CountedOf;
+use std::sync::Arc;
+use weir_apis::entities::Period;
+use weir_control::quotas::{Counted, CountedIn};
+use weir_plugin::{ConsumerCount, CountWindow};
+
+/// What has been counted in the environments that this process serves.
+pub fn counted_in(environments: Vec<String>, counted: CountedOf) -> CountedIn {
+    Arc::new(move |environment, of| {
+        let is_served = environments.iter().any(|it| it == environment);
+        let of = ConsumerCount {
+            limit: of.limit,
+            consumer: of.consumer,
+            window: window(of.per),
+        };
+        let found = is_served.then(|| counted(&of))??;
+        Some(Counted {
+            used: found.used,
+            reset_ms: found.reset_ms,
+        })
+    })
+}
+
+/// The window in which a plan's limit counts, as the documents of gateways name it.
+fn window(per: Period) -> CountWindow {
+    match per {
+        Period::Second => CountWindow::Second,
+        Period::Minute => CountWindow::Minute,
+        Period::Hour => CountWindow::Hour,
+        Period::Day => CountWindow::Day,
+        Period::Week => CountWindow::ClockSeconds(7 * 24 * 3_600),
+        Period::Month => CountWindow::Month,
+    }
+}

@@ -14,7 +14,7 @@
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
 //! | [`portal`] | whether a developer portal and its pages are good |
-//! | [`quota`] | where the limits of a subscription count, and of what its developers are told |
+//! | [`quota`] | where the limits of a subscription count, and what its developers hear about them |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
 //! | [`export`](mod@export), [`postman`] | a version as OpenAPI with the gateway's servers; a Postman collection as OpenAPI |
 //!

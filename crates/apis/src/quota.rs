@@ -1,4 +1,4 @@
-//! Quotas: where the limits of a subscription count, in which windows, and of what its developers are told.
+//! Quotas: where the limits of a subscription count, in which windows, and what its developers hear about them.
 //!
 //! **What it is not**: it counts nothing. Gateways do; how they stand is asked for elsewhere.
 
@@ -108,7 +108,7 @@ pub fn level(used: u64, limit: u64) -> Option<u8> {
 
 /// How a quota stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct Reached {
     /// The level that is reached, in percent.
     pub level: u8,
     /// Calls that counted in the window.
@@ -117,9 +117,9 @@ pub struct Standing {
     pub resets: u64,
 }
 
-/// What developers are told of a quota.
-pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, standing: &Standing) -> Event {
-    let kind = match standing.level {
+/// What developers hear about a quota.
+pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, reached: &Reached) -> Event {
+    let kind = match reached.level {
         100 => "quota.reached",
         _ => "quota.near",
     };
@@ -133,9 +133,9 @@ pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, stan
         ("environment", environment.to_owned()),
         ("limit", limit.count.to_string()),
         ("per", per.as_str().unwrap_or_default().to_owned()),
-        ("used", standing.used.to_string()),
-        ("percent", standing.level.to_string()),
-        ("resets", standing.resets.to_string()),
+        ("used", reached.used.to_string()),
+        ("percent", reached.level.to_string()),
+        ("resets", reached.resets.to_string()),
     ]);
     event
 }
@@ -236,20 +236,20 @@ mod tests {
             (
                 80,
                 "80 % of the quota of pets 1 is used",
-                "shop has used 812 of 1000 calls of this month to pets 1 (test).",
+                "shop has used 812 of 1000 calls of this month to pets 1 (test). New calls come on Fri, 01 Jan 2027",
             ),
             (
                 100,
                 "The quota of pets 1 is used up",
-                "shop has used 812 of 1000 calls of this month to pets 1 (test). Further calls are answered with 429",
+                "shop has used 812 of 1000 calls of this month to pets 1 (test). New calls come on Fri, 01 Jan 2027 00:00:00 GMT. Further calls are answered with 429 until then.",
             ),
         ] {
-            let standing = Standing {
+            let reached = Reached {
                 level,
                 used: 812,
                 resets: 1_798_761_600,
             };
-            let event = event(&subscription, "test", &limit, &standing);
+            let event = event(&subscription, "test", &limit, &reached);
             let told = crate::events::for_application(&event).expect("it is for the application");
             assert_eq!(told.about, event.about);
             let (title, text) = crate::events::mail_to_application(&told).expect("a mail");

@@ -1,12 +1,13 @@
 //! Messages: mails and webhooks, and what became of each of them. Values alone; nothing is sent here.
 
 use super::origin::Origin;
-use super::places::NOT_SENT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a webhook that only tries whether it arrives. It is sent once.
 pub const TEST: &str = "webhook.test";
+/// What became of a message whose webhook is disabled.
+pub(super) const NOT_SENT: &str = "not sent: the webhook is disabled";
 /// What the outcome of an attempt begins with if there was an answer.
 pub(super) const ANSWERED: &str = "the receiver answered";
 

@@ -12,6 +12,7 @@ mod backoff;
 pub mod feed;
 mod mail;
 mod message;
+mod older;
 mod origin;
 mod places;
 mod receivers;

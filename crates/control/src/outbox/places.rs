@@ -1,7 +1,7 @@
 //! Places in the outbox. Everybody who signs up can name a receiver that hangs: webhooks of developers have few places of
 //! their own, and few of them wait for one application. Mails, alerts and webhooks of operators do not wait for them.
 
-use super::message::{Attempt, Delivery, DeliveryState, Message};
+use super::message::{Attempt, Delivery, DeliveryState, Message, NOT_SENT};
 use super::{DONE, KEPT, Outbox, WAITING, key, seconds};
 use crate::operational::{Entry, OperationalError, Write};
 use std::collections::BTreeMap;
@@ -11,8 +11,6 @@ use std::time::SystemTime;
 pub const MOST_OF_APPLICATION: usize = 50;
 /// Messages of applications that are tried in a round: it ends while the lease is held, and new ones get their turn.
 const A_ROUND: usize = 4;
-/// What became of a message whose webhook is disabled.
-pub(super) const NOT_SENT: &str = "not sent: the webhook is disabled";
 
 /// Messages that are delivered side by side with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Who is told of an event, and what: hooks of operators, webhooks of applications, people behind applications and APIs, and
+//! Who hears about an event, and what: hooks of operators, webhooks of applications, people behind applications and APIs, and
 //! the bell of portals.
 //!
 //! **What it is not**: it finds no events. The configuration's history does ([`super::feed`]), and quotas do

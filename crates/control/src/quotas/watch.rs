@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_analytics::StoreError as AnalyticsError;
 use weir_apis::entities::{Limit, Period, Plan, Product, Subscription, SubscriptionState};
-use weir_apis::quota::{self, Place, Standing};
+use weir_apis::quota::{self, Place, Reached};
 use weir_store::{Document, Key, Store};
 
 /// How often quotas are looked at.
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 100;
 /// Below here is what was told.
 const TOLD: &str = "quotas/";
 
-/// What was told of a quota in the window that is open.
+/// What was said about a quota in the window that is open.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Told {
     level: u8,
@@ -117,7 +117,7 @@ impl Watch {
             tokio::time::sleep(pause).await;
             let began = Instant::now();
             if let Err(error) = self.round(SystemTime::now()).await {
-                tracing::warn!(%error, "developers are not told of quotas; it is tried again");
+                tracing::warn!(%error, "developers do not hear about quotas; it is tried again");
             }
             pause = EVERY.max(began.elapsed() * REST);
         }
@@ -154,12 +154,12 @@ impl Watch {
             let Some(level) = quota::level(used.calls, quota.limit.count) else {
                 continue;
             };
-            let standing = Standing {
+            let reached = Reached {
                 level,
                 used: used.calls,
                 resets: used.resets,
             };
-            count += usize::from(self.tell(&quota, &standing, &mut receivers, now).await?);
+            count += usize::from(self.tell(&quota, &reached, &mut receivers, now).await?);
         }
         if count > 0 {
             self.outbox.notify();
@@ -215,7 +215,7 @@ impl Watch {
     async fn tell(
         &self,
         quota: &Quota,
-        standing: &Standing,
+        reached: &Reached,
         receivers: &mut Receivers,
         now: SystemTime,
     ) -> Result<bool, WatchError> {
@@ -223,7 +223,7 @@ impl Watch {
             &quota.subscription,
             &quota.place.environment,
             &quota.limit,
-            standing,
+            reached,
         );
         let key = format!(
             "{TOLD}{}/{}/{}",
@@ -234,13 +234,11 @@ impl Watch {
         let key = Key::new(&key).map_err(OperationalError::Name)?;
         let store = self.outbox.store();
         let told = store.read::<Told>(&key, now).await?;
-        if told.is_some_and(|it| it.value.level >= standing.level) {
+        if told.is_some_and(|it| it.value.level >= reached.level) {
             return Ok(false);
         }
-        let noted = Told {
-            level: standing.level,
-        };
-        let until = UNIX_EPOCH + Duration::from_secs(standing.resets);
+        let noted = Told { level: reached.level };
+        let until = UNIX_EPOCH + Duration::from_secs(reached.resets);
         let mut writes = vec![Write::put(key, &noted, Some(until))?];
         writes.extend(self.outbox.writes_about(receivers, &event, now).await?);
         store.write(writes, now).await?;

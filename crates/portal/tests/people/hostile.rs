@@ -161,3 +161,69 @@ async fn sign_ups_of_a_stranger_silence_no_reset() {
         "{told}"
     );
 }
+
+/// Whom strangers sign up or invite reads nothing that they have typed.
+#[tokio::test]
+async fn what_a_stranger_has_typed_is_in_no_mail() {
+    let portal = Portal::start().await;
+    let eve = portal.join("eve").await;
+    for name in ["Win at evil.com", "win@evil", "evil。com", "<b>Win</b>"] {
+        let new = json!({ "mail": "ann@example.com", "name": name, "password": "correct horse" });
+        let refused = portal.post("/sign-up", "", new).await.expect(422);
+        assert!(
+            refused.text("detail").contains("make links of"),
+            "{}",
+            refused.body
+        );
+        portal
+            .post("/teams", &eve, json!({ "name": name }))
+            .await
+            .expect(422);
+        let change = json!({ "name": name });
+        portal
+            .call(Method::PUT, "/account", &eve, change)
+            .await
+            .expect(422);
+        let new = json!({ "mail": "ann@example.com", "name": name });
+        let made = portal
+            .provider
+            .call("provider", Method::POST, DEVELOPERS, Some(&new))
+            .await;
+        assert!(made.is_err(), "{name}");
+    }
+    // A good name is one, too, that a stranger has chosen.
+    let prize = json!({ "mail": "ann@example.com", "name": "You Win", "password": "correct horse" });
+    portal.post("/sign-up", "", prize).await.expect(202);
+    assert!(portal.last().starts_with("Hello,\n"), "{}", portal.last());
+    assert!(!portal.last().contains("Win"), "{}", portal.last());
+    let before = portal.count();
+    let ann = json!({ "mail": "ann@example.com" });
+    portal.post("/reset", "", ann).await.expect(202);
+    portal.until_mailed(before + 1).await;
+    assert!(!portal.last().contains("Win"), "{}", portal.last());
+    let team = portal.post("/teams", &eve, json!({ "name": "You Win" })).await;
+    let team = team.expect(201).text("id");
+    let rename = json!({ "name": "Prize Giver" });
+    portal
+        .call(Method::PUT, "/account", &eve, rename)
+        .await
+        .expect(200);
+    let bob = json!({ "mail": "bob@example.com", "role": "member" });
+    let invite = format!("/teams/{team}/invitations");
+    portal.post(&invite, &eve, bob).await.expect(202);
+    let told = portal.last();
+    assert!(told.contains("eve@example.com invites you"), "{told}");
+    assert!(!told.contains("Win") && !told.contains("Prize"), "{told}");
+}
+
+/// A mail of each portal says whose it is.
+#[tokio::test]
+async fn mails_go_in_the_name_of_their_portal() {
+    let portal = Portal::start().await;
+    portal.join("ann").await;
+    let mails = portal.mails.lock().expect("whole").clone();
+    assert!(
+        !mails.is_empty() && mails.iter().all(|it| it.portal == "main"),
+        "{mails:?}"
+    );
+}

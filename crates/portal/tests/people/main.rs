@@ -16,9 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_control::access::{Audit, Right, Role, Scope};
+use weir_control::analytics::{Analytics, Options as AnalyticsOptions, Place};
 use weir_control::api::{Api, ApiOptions, Delegate};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Failure, Message, Outbox, Transport};
+use weir_control::quotas::{Counted, CountedIn, Limited};
 use weir_portal::{Mail, Options, Portals};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -99,6 +101,11 @@ impl Portal {
 
     /// As on the first day.
     async fn without_document() -> Self {
+        Self::with(None, Arc::new(|_, _| None)).await
+    }
+
+    /// As on the first day, with analytics, and with what limits have counted.
+    async fn with(analytics: Option<Analytics>, counted: CountedIn) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let operational = OperationalStore::in_memory();
         let outbox = Outbox::new(operational.clone(), Taken);
@@ -117,10 +124,10 @@ impl Portal {
         let options = Options {
             store,
             delegate: Delegate::new(&api, vec![right(Role::PortalAdmin)]),
-            analytics: None,
+            analytics,
             assets: weir_console::assets().expect("assets"),
             gateway: Arc::new(|_| Some("http://gateway.test".to_owned())),
-            counted: Arc::new(|_, _| None),
+            counted,
             is_tls: false,
             operational,
             outbox: outbox.clone(),
@@ -486,4 +493,74 @@ async fn applications_subscribe_and_see_their_key_once() {
         .await;
     assert_eq!(history["items"][0]["author"], "developer ann@example.com");
     portal.get(&format!("/apps/{app}/usage"), &ann).await.expect(404);
+}
+
+/// What is left of a product's quota is shown for each environment, by the limiter's count or by what gateways have reported.
+#[tokio::test]
+async fn quotas_of_products_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = Place::of(folder.path());
+    let analytics = Analytics::open(&place, AnalyticsOptions::default()).expect("analytics");
+    let counted = |environment: &str, of: &Limited<'_>| {
+        let is_it = of.limit == "products.bundle.plan.gold" && of.consumer.starts_with("sub.");
+        (environment == "default" && is_it).then_some(Counted {
+            used: 30,
+            reset_ms: 5_000,
+        })
+    };
+    let portal = Portal::with(Some(analytics), Arc::new(counted)).await;
+    portal
+        .configure("Plain", json!({ "display_name": "Plain", "url": ORIGIN }))
+        .await;
+    portal.publish().await;
+    let put = |path: &'static str, body| portal.provide(Method::PUT, path, body);
+    put("/api/v1/environments/far", json!({})).await;
+    let runtime = json!({ "runtime": { "base_path": "/pets", "backends": { "main": { "url": "http://127.0.0.1:9" } } } });
+    portal
+        .provide(Method::POST, "/api/v1/publications/pets/1/far", runtime)
+        .await;
+    let product = json!({ "state": "published", "publications": { "pets/1/default": [], "pets/1/far": [] } });
+    put("/api/v1/products/bundle", product).await;
+    let plan = json!({ "state": "published", "limits": [{ "count": 100, "per": "month" }] });
+    put("/api/v1/products/bundle/plans/gold", plan).await;
+    let ann = portal.join("ann").await;
+    let app = portal.post("/apps", &ann, json!({ "title": "Shop" })).await;
+    let app = app.expect(201).text("name");
+    let wanted = json!({ "application": app, "product": "bundle", "plan": "gold" });
+    portal
+        .provide(Method::POST, "/api/v1/subscriptions", wanted)
+        .await;
+    let path = format!("/apps/{app}/usage");
+    // The portal follows the store: what the provider writes is there a moment later.
+    let mut quotas = Value::Null;
+    for _ in 0..1_500 {
+        quotas = portal.get(&path, &ann).await.expect(200).body["quotas"].clone();
+        if quotas.as_array().is_some_and(|it| !it.is_empty()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let shown: Vec<Value> = quotas
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| {
+            json!([
+                it["product"],
+                it["environment"],
+                it["limit"],
+                it["left"],
+                it["is_exact"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            json!(["bundle", "default", 100, 70, true]),
+            json!(["bundle", "far", 100, 100, false]),
+        ]
+    );
+    let listed = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    assert_eq!(listed.body["subscriptions"][0]["product"], "bundle");
 }

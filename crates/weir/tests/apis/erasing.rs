@@ -134,3 +134,40 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
         .json();
     assert_ne!(again["id"], Value::from(id));
 }
+
+/// Somebody else may have the same address in another portal.
+#[test]
+fn messages_of_another_portal_stay() {
+    // No mail server listens there: mails wait.
+    let flags = ["--smtp", "smtp://127.0.0.1:1", "--mail-from", "weir@example.com"];
+    let plane = Plane::with(&flags);
+    let developers = |portal: &str| format!("/api/v1/portals/{portal}/developers");
+    let ids = ["default", "other"].map(|portal| {
+        let host = format!("{portal}.test");
+        let document = json!({"url": format!("http://{host}"), "hosts": [host]});
+        plane
+            .put(&format!("/api/v1/portals/{portal}"), document)
+            .expect(201);
+        let new = json!({"mail": MAIL, "name": "Ann"});
+        let made = plane.post(&developers(portal), new).expect(201).json();
+        made["id"].as_str().expect("an id").to_owned()
+    });
+    let portals = || {
+        let listed = plane.get("/api/v1/deliveries").expect(200).json();
+        let items = listed["items"].as_array().expect("a list").clone();
+        let of_ann = items.iter().filter(|it| it["to"] == MAIL);
+        let mut portals: Vec<String> = of_ann
+            .filter_map(|it| it["portal"].as_str().map(str::to_owned))
+            .collect();
+        portals.sort();
+        portals
+    };
+    assert_eq!(portals(), ["default", "other"]);
+    let erase = format!("{}/{}/erase", developers("default"), ids[0]);
+    let told = plane.post(&erase, json!({})).expect(200).json();
+    assert_eq!(told["messages"], 1, "{told:#}");
+    assert_eq!(portals(), ["other"]);
+    plane
+        .get(&format!("{}/{}", developers("other"), ids[1]))
+        .expect(200);
+}

@@ -216,6 +216,111 @@ fn people_get_mails_about_their_subscriptions() {
     );
 }
 
+/// Each level of a quota is told once, by mail and by webhook. Who subscribes to a product hears of its APIs.
+#[test]
+fn developers_hear_of_quotas_and_of_apis_of_their_products() {
+    let Some(sink) = Sink::start() else {
+        return;
+    };
+    let (address, got, _) = receiver();
+    let url = format!("smtp://127.0.0.1:{}", sink.port);
+    let flags = [
+        "--environment",
+        "test",
+        "--smtp",
+        &url,
+        "--mail-from",
+        "Weir <weir@example.com>",
+        "--portal-webhook-allow",
+        "127.0.0.0/8",
+    ];
+    let plane = Plane::with(&flags);
+    plane.version(&petstore());
+    let plan = || json!({"state": "published", "limits": [{"count": 5, "per": "day"}]});
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan())
+        .expect(201);
+    plane.publish("test", upstream("pets"));
+    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": []}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    plane
+        .put("/api/v1/products/bundle/plans/gold", plan())
+        .expect(201);
+    for (name, mail) in [("shop", "shop@example.com"), ("club", "club@example.com")] {
+        plane
+            .put(&format!("/api/v1/applications/{name}"), json!({"mails": [mail]}))
+            .expect(201);
+    }
+    let hook = json!({"url": format!("http://{address}/shop"), "events": ["quota.*"]});
+    plane
+        .put("/api/v1/applications/shop/webhooks/ci", hook)
+        .expect(201);
+    let wanted = json!({"application": "club", "product": "bundle", "plan": "gold"});
+    plane.post("/api/v1/subscriptions", wanted).expect(201);
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let key = made["credential"]["key"].as_str().expect("a key").to_owned();
+    // A key that is not known yet counts nothing.
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    let call = || assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
+    (0..3).for_each(|_| call());
+    let near = "80 % of the quota of pets 1.0.0 is used";
+    until("80 % are told", || sink.subjects().iter().any(|it| it == near));
+    call();
+    assert_eq!(plane.status("/v1/pets", Some(&key)), Some(429));
+    let reached = "The quota of pets 1.0.0 is used up";
+    until("100 % are told", || {
+        sink.subjects().iter().any(|it| it == reached)
+    });
+    until("the webhook knows both", || got.lock().expect("whole").len() == 2);
+    let bodies: Vec<Value> = got
+        .lock()
+        .expect("whole")
+        .iter()
+        .map(|it| serde_json::from_str(&it.body).expect("JSON"))
+        .collect();
+    for (body, kind, used) in [
+        (&bodies[0], "quota.near", "4"),
+        (&bodies[1], "quota.reached", "5"),
+    ] {
+        let about = &body["data"]["about"];
+        assert_eq!(
+            (&body["type"], &about["used"]),
+            (&json!(kind), &json!(used)),
+            "{body:#}"
+        );
+        assert_eq!(
+            (&about["application"], &about["limit"], &about["per"]),
+            (&json!("shop"), &json!("5"), &json!("day")),
+            "{body:#}"
+        );
+    }
+    plane
+        .put(
+            "/api/v1/publications/pets/1.0.0/test/deprecation",
+            json!({"since": 1_750_000_000}),
+        )
+        .expect(200);
+    let heard = |who: &str| {
+        let mails = sink.mails.lock().expect("whole").clone();
+        let is_it = |it: &&Value| it["to"] == json!([who]) && it["subject"] == "pets 1.0.0 is deprecated";
+        mails.iter().filter(is_it).count()
+    };
+    until("both hear of the end", || {
+        heard("club@example.com") == 1 && heard("shop@example.com") == 1
+    });
+    let subjects = sink.subjects();
+    for subject in [near, reached] {
+        assert_eq!(
+            subjects.iter().filter(|it| *it == subject).count(),
+            1,
+            "{subjects:?}"
+        );
+    }
+}
+
 /// A report that is sent now, and an alert, each with a link to the console.
 #[test]
 fn reports_and_alerts_come_by_mail() {

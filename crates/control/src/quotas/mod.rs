@@ -48,7 +48,7 @@ pub struct Used {
     pub is_exact: bool,
 }
 
-/// Calls of an application to a service that gateways let pass.
+/// Calls of an application to a service that no gateway refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
     application: String,

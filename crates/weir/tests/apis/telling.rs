@@ -216,6 +216,36 @@ fn people_get_mails_about_their_subscriptions() {
     );
 }
 
+/// The application `shop` with a quota of five calls and a webhook, and `club`, which subscribes to a product. Gives the key of the
+/// shop.
+fn with_quotas(plane: &Plane, receiver: SocketAddr) -> String {
+    plane.version(&petstore());
+    let plan = || json!({"state": "published", "limits": [{"count": 5, "per": "day"}]});
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan())
+        .expect(201);
+    plane.publish("test", upstream("pets"));
+    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": []}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    plane
+        .put("/api/v1/products/bundle/plans/gold", plan())
+        .expect(201);
+    for (name, mail) in [("shop", "shop@example.com"), ("club", "club@example.com")] {
+        plane
+            .put(&format!("/api/v1/applications/{name}"), json!({"mails": [mail]}))
+            .expect(201);
+    }
+    let hook = json!({"url": format!("http://{receiver}/shop"), "events": ["quota.*"]});
+    plane
+        .put("/api/v1/applications/shop/webhooks/ci", hook)
+        .expect(201);
+    let wanted = json!({"application": "club", "product": "bundle", "plan": "gold"});
+    plane.post("/api/v1/subscriptions", wanted).expect(201);
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    made["credential"]["key"].as_str().expect("a key").to_owned()
+}
+
 /// Each level of a quota is told once, by mail and by webhook. Who subscribes to a product hears of its APIs.
 #[test]
 fn developers_hear_of_quotas_and_of_apis_of_their_products() {
@@ -235,31 +265,7 @@ fn developers_hear_of_quotas_and_of_apis_of_their_products() {
         "127.0.0.0/8",
     ];
     let plane = Plane::with(&flags);
-    plane.version(&petstore());
-    let plan = || json!({"state": "published", "limits": [{"count": 5, "per": "day"}]});
-    plane
-        .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan())
-        .expect(201);
-    plane.publish("test", upstream("pets"));
-    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": []}});
-    plane.put("/api/v1/products/bundle", product).expect(201);
-    plane
-        .put("/api/v1/products/bundle/plans/gold", plan())
-        .expect(201);
-    for (name, mail) in [("shop", "shop@example.com"), ("club", "club@example.com")] {
-        plane
-            .put(&format!("/api/v1/applications/{name}"), json!({"mails": [mail]}))
-            .expect(201);
-    }
-    let hook = json!({"url": format!("http://{address}/shop"), "events": ["quota.*"]});
-    plane
-        .put("/api/v1/applications/shop/webhooks/ci", hook)
-        .expect(201);
-    let wanted = json!({"application": "club", "product": "bundle", "plan": "gold"});
-    plane.post("/api/v1/subscriptions", wanted).expect(201);
-    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
-    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
-    let key = made["credential"]["key"].as_str().expect("a key").to_owned();
+    let key = with_quotas(&plane, address);
     // A key that is not known yet counts nothing.
     until("the key is good", || {
         plane.status("/v1/pets", Some(&key)) == Some(200)

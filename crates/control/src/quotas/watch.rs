@@ -97,7 +97,7 @@ fn quotas(documents: &[Document]) -> Vec<Quota> {
             found.extend(places.iter().map(|place| Quota {
                 subscription: subscription.clone(),
                 place: place.clone(),
-                limit: limit.clone(),
+                limit: *limit,
             }));
         }
     }

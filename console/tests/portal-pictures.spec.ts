@@ -52,6 +52,7 @@ portalTest('pictures of the portal', async ({ page, shop }) => {
   await expect.poll(async () => (await call()).status).toBe(200)
   for (let count = 0; count < 8; count += 1) await call()
   await page.getByRole('link', { name: 'To the application' }).click()
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   await page.getByRole('link', { name: 'Usage' }).click()
   await expect(async () => {
     await page.reload()

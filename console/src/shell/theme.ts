@@ -27,3 +27,16 @@ export function useTheme(): Theme {
 
 export const isDark = (theme: Theme): boolean =>
   theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
+
+/** Whether it is dark now. The system's theme changes by itself: what is drawn in its colours is drawn again then. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore((listener) => {
+    const system = matchMedia('(prefers-color-scheme: dark)')
+    listeners.add(listener)
+    system.addEventListener('change', listener)
+    return () => {
+      listeners.delete(listener)
+      system.removeEventListener('change', listener)
+    }
+  }, () => isDark(read()))
+}

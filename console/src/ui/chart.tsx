@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { shown, tick } from '../api/analytics'
-import { useTheme } from '../shell/theme'
+import { useIsDark } from '../shell/theme'
 import { Button } from './button'
 
 export interface Line {
@@ -66,7 +66,7 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
   const [isTable, setTable] = useState(false)
   /** The place that is pointed at. */
   const [at, setAt] = useState<number | null>(null)
-  const theme = useTheme()
+  const isDark = useIsDark()
   const data = useMemo((): uPlot.AlignedData => [times, ...lines.map((line) => line.values)], [times, lines])
   useEffect(() => {
     const element = host.current
@@ -122,7 +122,7 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
       observer.disconnect()
       plot.destroy()
     }
-  }, [data, lines, times, unit, marks, isArea, isTable, theme])
+  }, [data, lines, times, unit, marks, isArea, isTable, isDark])
   return (
     <figure className="stack tight">
       {isTable ? (

@@ -244,10 +244,8 @@ fn token(
             });
         }
     }
-    let signing = match given(options.upstream_header.as_ref()) {
-        Some(header) => Some(signing(header, &options, common, known)),
-        None => None,
-    };
+    let header = given(options.upstream_header.as_ref());
+    let signing = header.map(|header| signing(header, &options, common, known));
     let introspection = introspection(&options);
     let keys = given(options.jwks_uri.as_ref()).map(|address| KeyServer {
         username: options.jwks_uri_client_username,

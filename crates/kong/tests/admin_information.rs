@@ -340,7 +340,15 @@ async fn health_is_told_and_marked() {
 /// Of the original's paths, those that stand for what there is not here.
 const WITHOUT: &[&str] = &["/targets"];
 /// Paths that the free edition lacks.
-const MORE: &[&str] = &["/workspaces", "/vault-auth", "/jwt-signer"];
+const MORE: &[&str] = &[
+    "/workspaces",
+    "/vault-auth",
+    "/jwt-signer",
+    "/degraphql_routes",
+    "/graphql-rate-limiting-advanced",
+    "/services/{services}/degraphql",
+    "/services/{services}/graphql-rate-limiting-advanced",
+];
 
 #[tokio::test]
 async fn the_originals_paths_are_there() {

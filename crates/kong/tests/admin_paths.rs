@@ -77,6 +77,95 @@ async fn paths_of_plugins_answer_as_the_originals() {
     );
 }
 
+/// Entities of the paid edition's GraphQL plugins, at the paths at which its clients look for them.
+#[tokio::test]
+async fn graphql_of_services_has_paths_of_two_segments() {
+    let client = Client::open(AdminOptions::default()).await;
+    let service = json!({"name": "gql", "url": "http://127.0.0.1:1/graphql"});
+    let (status, service) = client.call("POST", "/services", service).await;
+    assert_eq!(status, 201, "{service}");
+    let id = service["id"].as_str().expect("an id");
+    for (list, top, given, defaults, change) in [
+        (
+            "/services/gql/graphql-rate-limiting-advanced/costs",
+            "/graphql-rate-limiting-advanced/costs",
+            json!({"type_path": "Query.users", "mul_arguments": ["first"]}),
+            json!({"add_constant": 1, "mul_constant": 1, "add_arguments": null, "mul_arguments": ["first"]}),
+            json!({"type_path": "Person.name"}),
+        ),
+        (
+            "/services/gql/degraphql/routes",
+            "/degraphql_routes",
+            json!({"uri": "/front", "query": "query { viewer { login } }"}),
+            json!({"methods": ["GET"], "query": "query { viewer { login } }"}),
+            json!({"uri": "/v2/front", "methods": ["GET", "POST"]}),
+        ),
+    ] {
+        let (status, made) = client.call("POST", list, given).await;
+        assert_eq!(
+            (status, &made["service"]["id"]),
+            (201, &json!(id)),
+            "{list} {made}"
+        );
+        for (field, value) in defaults.as_object().expect("an object") {
+            assert_eq!(&made[field], value, "{field} of {made}");
+        }
+        let own = made["id"].as_str().expect("an id");
+        for path in [format!("{list}/{own}"), format!("{top}/{own}")] {
+            assert_eq!(
+                client.call("GET", &path, Value::Null).await,
+                (200, made.clone()),
+                "{path}"
+            );
+        }
+        let by_id = list.replace("gql", id);
+        for path in [list, &by_id, top] {
+            let (status, found) = client.call("GET", path, Value::Null).await;
+            assert_eq!((status, &found["data"]), (200, &json!([made])), "{path}");
+        }
+        let (status, changed) = client
+            .call("PATCH", &format!("{list}/{own}"), change.clone())
+            .await;
+        assert_eq!(status, 200, "{changed}");
+        for (field, value) in change.as_object().expect("an object") {
+            assert_eq!(&changed[field], value, "{field} of {changed}");
+        }
+        assert_eq!(
+            client
+                .call("DELETE", &format!("{list}/{own}"), Value::Null)
+                .await
+                .0,
+            204
+        );
+        assert_eq!(
+            client.call("GET", &format!("{top}/{own}"), Value::Null).await.0,
+            404
+        );
+        let (status, again) = client.call("POST", list, changed).await;
+        assert_eq!(status, 201, "{again}");
+    }
+    for (method, path, status) in [
+        ("POST", "/services", 201),
+        // A service may be called so.
+        ("GET", "/services/degraphql/routes", 200),
+        ("GET", "/services/none/degraphql/routes", 404),
+        ("GET", "/degraphql/routes", 404),
+        ("GET", "/services/gql/degraphql", 404),
+        ("GET", "/graphql-rate-limiting-advanced", 404),
+        // What belongs to a service goes with it.
+        ("DELETE", "/services/gql", 204),
+    ] {
+        let given = json!({"name": "degraphql", "host": "a.example"});
+        assert_eq!(
+            client.call(method, path, given).await.0,
+            status,
+            "{method} {path}"
+        );
+    }
+    let (_, left) = client.call("GET", "/degraphql_routes", Value::Null).await;
+    assert_eq!(left["data"], json!([]));
+}
+
 #[tokio::test]
 async fn config_is_for_nodes_without_a_database() {
     let options = AdminOptions {

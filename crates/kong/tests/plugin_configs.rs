@@ -318,3 +318,256 @@ fn searches_of_the_paid_edition_are_searches_of_the_catalogue() {
         "{found:?}"
     );
 }
+
+/// A document with two services, one of which has costs and routes of GraphQL, and a plugin of each for all.
+fn graphql_document() -> Value {
+    json!({
+        "_format_version": "3.0",
+        "upstreams": [{"name": "people", "host_header": "gql.example", "targets": [
+            {"target": "10.0.0.1:81", "weight": 0}, {"target": "10.0.0.2:82"},
+        ]}],
+        "services": [
+            {
+                "id": "7f0b3a52-9a53-4a4e-8f2c-0d8d6a0c0001", "name": "gql", "url": "https://people:443/graphql",
+                "graphql_ratelimiting_cost_decorations": [
+                    {"type_path": "Query.allPeople", "mul_arguments": ["first"]},
+                    {"type_path": "Person.name", "add_constant": 8},
+                ],
+                "degraphql_routes": [
+                    {"uri": "/:owner/:name", "query": "query ($owner: String!) { r(o: $owner) }"},
+                    {"uri": "/search", "methods": ["POST"], "query": "{ s }"},
+                ],
+                "routes": [{"name": "a", "paths": ["/a"]}],
+            },
+            {"name": "plain", "url": "http://127.0.0.1:1", "routes": [{"name": "b", "paths": ["/b"]}]},
+        ],
+        "graphql_ratelimiting_cost_decorations": [
+            {"type_path": "Film.title", "add_constant": 2.5, "service": "gql"},
+        ],
+        "plugins": [
+            {
+                "name": "graphql-rate-limiting-advanced",
+                "config": {"limit": [100], "window_size": [60], "sync_rate": 1, "max_cost": 50},
+            },
+            {"name": "degraphql", "config": {"graphql_server_path": "/gq"}},
+        ],
+    })
+}
+
+#[test]
+fn plugins_are_told_what_entities_say_of_graphql() {
+    let (model, found) = translate(&graphql_document(), &Options::default()).expect("valid");
+    assert!(found.iter().all(|it| it.severity != Severity::Error), "{found:?}");
+    let config = |name: &str| {
+        &model
+            .plugins
+            .iter()
+            .find(|it| it.name == name)
+            .expect(name)
+            .config
+    };
+    let limits = config("rate-limit");
+    let service = "7f0b3a52-9a53-4a4e-8f2c-0d8d6a0c0001";
+    assert_eq!(
+        limits["graphql"],
+        json!({
+            "strategy": "complexity", "factor": 1.0, "max": 50, "header": "X-Gql-Query-Cost",
+            "services": [{
+                "service": service,
+                "introspection": {"url": "https://10.0.0.2:82/graphql", "host": "gql.example", "verify_tls": false},
+                "weights": [
+                    {"path": "Query.allPeople", "add": 1.0, "multiply": 1.0, "multiply_arguments": ["first"]},
+                    {"path": "Person.name", "add": 8.0, "multiply": 1.0},
+                    {"path": "Film.title", "add": 2.5, "multiply": 1.0},
+                ],
+            }],
+        })
+    );
+    assert_eq!(
+        (&limits["across"], &limits["by"]),
+        (&json!("gateways"), &json!("consumer"))
+    );
+    assert_eq!(limits["limits"][0]["per"], json!({"sliding-seconds": 60}));
+    let queries = config("degraphql");
+    assert_eq!(
+        queries["routes"],
+        json!([
+            {"service": service, "methods": ["GET"], "path": "/:owner/:name",
+                "query": "query ($owner: String!) { r(o: $owner) }"},
+            {"service": service, "methods": ["POST"], "path": "/search", "query": "{ s }"},
+        ])
+    );
+    assert_eq!(
+        (&queries["path"], &queries["only_routes"]),
+        (&json!("/gq"), &json!(true))
+    );
+    let route = model.routes.iter().find(|it| it.name == "a").expect("a route");
+    assert_eq!(route.labels.get("service_id").map(String::as_str), Some(service));
+}
+
+#[test]
+fn what_entities_say_of_graphql_is_checked() {
+    for (list, member, words) in [
+        (
+            "graphql_ratelimiting_cost_decorations",
+            json!({}),
+            "required field missing",
+        ),
+        (
+            "graphql_ratelimiting_cost_decorations",
+            json!({"type_path": "a..b"}),
+            "expected a path such as",
+        ),
+        (
+            "graphql_ratelimiting_cost_decorations",
+            json!({"type_path": "a.b", "mul_constant": -1}),
+            "value should be between 0 and",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "/x", "query": "{ a"}),
+            "failed to parse the GraphQL query",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "x", "query": "{ a }"}),
+            "should start with: /",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "/x", "query": "{ a }", "methods": ["LOOK"]}),
+            "expected one of: GET",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "/x", "query": "query A { a } query B { b }"}),
+            "one operation",
+        ),
+    ] {
+        let mut document = graphql_document();
+        document["services"][0][list] = json!([member]);
+        let found = translate(&document, &Options::default()).expect_err("a fault");
+        assert!(
+            found.iter().any(|it| it.message.contains(words)),
+            "{list} {member}: {found:?}"
+        );
+    }
+    for (plugin, config, words) in [
+        (
+            "degraphql",
+            json!({"graphql_server_path": "x"}),
+            "should start with: /",
+        ),
+        (
+            "graphql-rate-limiting-advanced",
+            json!({"limit": [1], "window_size": [1]}),
+            "required field missing",
+        ),
+        (
+            "graphql-rate-limiting-advanced",
+            json!({"limit": [1], "window_size": [1, 2], "sync_rate": -1}),
+            "same number of windows and limits",
+        ),
+        (
+            "graphql-rate-limiting-advanced",
+            json!({"limit": [1], "window_size": [1], "sync_rate": -1, "strategy": "local"}),
+            "expected one of: cluster, redis",
+        ),
+        (
+            "graphql-rate-limiting-advanced",
+            json!({"limit": [1], "window_size": [1], "sync_rate": -1, "pass_all_downstream_headers": true}),
+            "not available in this version",
+        ),
+    ] {
+        let found = read(plugin, &config).expect_err("it is refused");
+        assert!(
+            found.iter().any(|it| it.contains(words)),
+            "{plugin} {config}: {found:?}"
+        );
+    }
+    let own = json!({"limit": [1], "window_size": [1], "sync_rate": -1});
+    let told = translated("graphql-rate-limiting-advanced", &own);
+    assert!(
+        told.get("across").is_none(),
+        "a rate of -1 settles nothing: {told}"
+    );
+}
+
+#[test]
+fn limits_of_what_responses_use_count_over_all_gateways() {
+    let config = json!({"policy": "redis", "redis": {"host": "r"}, "limits": {"v": {"hour": 1}}});
+    let told = translated("response-ratelimiting", &config);
+    assert!(
+        told["store"].is_object() && told.get("across").is_none(),
+        "{told}"
+    );
+}
+
+#[test]
+fn callouts_of_the_paid_edition_are_callouts_of_the_catalogue() {
+    let plugin = "request-callout";
+    let config = json!({
+        "callouts": [{
+            "name": "user",
+            "request": {
+                "url": "http://127.0.0.1:1980/$(headers.x_user)",
+                "headers": {"forward": true, "custom": {"X-A": "1"}},
+                "http_opts": {"proxy": {"http_proxy": "http://p:3128", "auth_username": "u", "auth_password": "p"}},
+                "error": {"on_error": "retry", "http_statuses": [503], "error_response_code": 502},
+            },
+            "response": {"body": {"decode": true}},
+        }],
+        "cache": {"strategy": "memory", "cache_ttl": 60},
+        "upstream": {"headers": {"custom": {"X-B": "$(kong.ctx.shared.callouts.user.response.body.id)"}}},
+    });
+    let told = translated(plugin, &config);
+    let callout = &told["callouts"][0];
+    for (field, wanted) in [
+        ("method", json!("GET")),
+        ("on_error", json!("retry")),
+        ("retries", json!(2)),
+        ("error_statuses", json!([503])),
+        ("status", json!(502)),
+        ("message", json!("service callout error")),
+        ("decode", json!(true)),
+        ("cache", json!(true)),
+        ("verify_tls", json!(false)),
+        ("proxy", json!("http://p:3128")),
+        ("proxy_authorization", json!("Basic dTpw")),
+    ] {
+        assert_eq!(callout[field], wanted, "{field}: {callout}");
+    }
+    assert_eq!(
+        (&callout["send"]["forward_headers"], &callout["send"]["headers"]),
+        (&json!(true), &json!({"X-A": "1"}))
+    );
+    assert_eq!(
+        (&told["upstream"]["headers"], &told["cache_seconds"]),
+        (&json!({"X-B": "$(callouts.user.response.body.id)"}), &json!(60))
+    );
+    assert_eq!(told["upstream"]["forward_headers"], json!(true));
+    for (path, value, words) in [
+        ("/callouts/0/request/by_lua", json!("return 1"), "code of Lua"),
+        ("/callouts/0/response/by_lua", json!("return 1"), "code of Lua"),
+        ("/upstream/by_lua", json!("return 1"), "code of Lua"),
+        (
+            "/callouts/0/request/http_opts/ssl_server_name",
+            json!("a"),
+            "a server name of its own",
+        ),
+        (
+            "/callouts/0/request/error/on_error",
+            json!("stop"),
+            "expected one of: continue, fail, retry",
+        ),
+        ("/callouts", json!([]), "length must be at least 1"),
+        ("/callouts/0/name", Value::Null, "required field missing"),
+    ] {
+        let mut changed = config.clone();
+        let (parent, field) = path.rsplit_once('/').expect("a path");
+        let place = changed.pointer_mut(parent).expect("a place");
+        place[field] = value;
+        let found = read(plugin, &changed).expect_err("it is refused");
+        assert!(found.iter().any(|it| it.contains(words)), "{path}: {found:?}");
+    }
+}

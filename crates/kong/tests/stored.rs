@@ -60,16 +60,28 @@ fn document(family: &str, numbers: &mut Numbers) -> String {
             let consumer = numbers.id(5);
             format!("{{\"key\":\"k{name}\",\"consumer\":{{\"id\":\"{consumer}\"}}}}")
         }
+        "degraphql_routes" => {
+            let service = numbers.id(1);
+            format!("{{\"uri\":\"/{name}\",\"query\":\"{{a}}\",\"service\":{{\"id\":\"{service}\"}}}}")
+        }
+        "graphql_ratelimiting_cost_decorations" => {
+            let service = numbers.reference(1);
+            format!("{{\"type_path\":\"Query.f{name}\",\"service\":{service}}}")
+        }
         _ => {
             let (route, service) = (numbers.reference(2), numbers.reference(1));
             let consumer = numbers.reference(5);
-            let config = match numbers.below(4) {
+            let config = match numbers.below(6) {
                 0 => format!("\"key-auth\",\"config\":{{\"anonymous\":\"c{name}\"}},\"consumer\":null"),
                 1 => format!(
                     "\"rate-limiting\",\"config\":{{\"minute\":{}}},\"consumer\":{consumer}",
                     name + 1
                 ),
                 2 => "\"cors\",\"config\":{},\"consumer\":null".to_owned(),
+                3 => "\"degraphql\",\"config\":{},\"consumer\":null".to_owned(),
+                4 => "\"graphql-rate-limiting-advanced\",\"config\":{\"limit\":[5],\"window_size\":[60],\
+                      \"sync_rate\":-1},\"consumer\":null"
+                    .to_owned(),
                 _ => "\"no-such-plugin\",\"consumer\":null".to_owned(),
             };
             format!("{{\"name\":{config},\"route\":{route},\"service\":{service}}}")
@@ -97,7 +109,7 @@ fn in_order(mut model: Model) -> Model {
 
 #[test]
 fn pieces_make_the_same_whole() {
-    const FAMILIES: [&str; 7] = [
+    const FAMILIES: [&str; 9] = [
         "services",
         "routes",
         "upstreams",
@@ -105,6 +117,8 @@ fn pieces_make_the_same_whole() {
         "consumers",
         "keyauth_credentials",
         "plugins",
+        "degraphql_routes",
+        "graphql_ratelimiting_cost_decorations",
     ];
     for router in [RouterFlavor::TraditionalCompatible, RouterFlavor::Traditional] {
         let options = Options { router };

@@ -3,7 +3,7 @@
 pub use weir_plugin::graphql::Document as Query;
 
 use crate::lenient_json;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use weir_plugin::graphql::Fault as QueryFault;
 use weir_plugin::{Outcome, Refusal, RefusalKind, Request};
@@ -90,10 +90,75 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
     }
 }
 
+/// What stands beside the query of a request.
+#[derive(Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// The values of variables.
+    pub variables: Option<Map<String, Value>>,
+    /// The name of the operation that is meant.
+    pub operation_name: Option<String>,
+}
+
+/// What stands beside the query of a request in which [`query`] has found one: arguments of a GET, members of a POST's
+/// JSON. What cannot be read counts as absent.
+pub fn parameters(request: &Request) -> Parameters {
+    let mut parameters = Parameters::default();
+    if request.method == b"GET" {
+        let text = |name: &[u8]| Some(String::from_utf8_lossy(&request.query_arg(name)?).into_owned());
+        parameters.operation_name = text(b"operationName");
+        parameters.variables = text(b"variables").and_then(|json| serde_json::from_str(&json).ok());
+        return parameters;
+    }
+    let body = request.body.as_deref().unwrap_or_default();
+    let content_type = request.headers.get(b"content-type").unwrap_or_default();
+    if content_type.starts_with(b"application/json")
+        && let Ok(Value::Object(mut members)) = serde_json::from_slice(body)
+    {
+        if let Some(Value::Object(variables)) = members.remove("variables") {
+            parameters.variables = Some(variables);
+        }
+        if let Some(Value::String(name)) = members.remove("operationName") {
+            parameters.operation_name = Some(name);
+        }
+    }
+    parameters
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use weir_plugins_testkit::*;
+
+    #[test]
+    fn parameters_are_found() {
+        let json = r#"{"query":"{a}","variables":{"n":1},"operationName":"A"}"#;
+        for (call, content_type, body, variables, name) in [
+            ("POST /", "application/json", json, json!({"n": 1}), Some("A")),
+            (
+                "POST /",
+                "application/json",
+                r#"{"variables":[1],"operationName":2}"#,
+                json!(null),
+                None,
+            ),
+            ("POST /", "application/graphql", json, json!(null), None),
+            (
+                "GET /?query=x&variables=%7B%22n%22%3A1%7D&operationName=A",
+                "",
+                "",
+                json!({"n": 1}),
+                Some("A"),
+            ),
+            ("GET /?query=x&variables=1", "", "", json!(null), None),
+        ] {
+            let mut exchange = exchange();
+            prepare(&mut exchange, call, &[("Content-Type", content_type)]);
+            exchange.request.body = Some(body.as_bytes().to_vec());
+            let found = parameters(&exchange.request);
+            assert_eq!(found.variables, variables.as_object().cloned(), "{call} {body}");
+            assert_eq!(found.operation_name.as_deref(), name, "{call} {body}");
+        }
+    }
 
     #[test]
     fn queries_are_found() {

@@ -22,6 +22,9 @@ pub mod request_uri;
 pub mod sealed;
 pub mod text_template;
 
+/// The label of routes with the id of their service, for dialects whose services have other names than their ids.
+pub const SERVICE_LABEL: &str = "service_id";
+
 /// Default of options that are on unless turned off.
 pub fn yes() -> bool {
     true

@@ -4,11 +4,13 @@
 //! **What it is not**: it reads no store, opens no socket and knows no dialect.
 
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
+pub mod callout;
 pub mod canary;
 pub mod circuit_breaker;
 pub mod concurrency_limit;
 pub mod cors;
 pub mod fault_injection;
+pub mod graphql_cost;
 pub mod graphql_limit;
 pub mod ip_restriction;
 mod kept_counts;
@@ -25,6 +27,7 @@ pub mod request_termination;
 pub mod request_validation;
 pub mod response_rate_limit;
 pub mod route_by_header;
+mod shared_limits;
 pub mod throttle;
 pub mod traffic_label;
 pub mod traffic_split;

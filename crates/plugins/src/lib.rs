@@ -14,7 +14,9 @@ pub use registry::{registry, registry_on, registry_with};
 pub use weir_plugins_authentication::*;
 pub use weir_plugins_caching::*;
 pub use weir_plugins_observability::*;
-pub use weir_plugins_shared::{cookie, field_edits, header_edits, lenient_json, lua_syntax, request_uri};
+pub use weir_plugins_shared::{
+    SERVICE_LABEL, cookie, field_edits, header_edits, lenient_json, lua_syntax, request_uri,
+};
 pub use weir_plugins_traffic::*;
 pub use weir_plugins_transformation::*;
 pub use weir_plugins_validation::*;

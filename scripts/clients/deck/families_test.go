@@ -17,8 +17,7 @@ import (
 
 // enterprise are the paths of which decK takes a 404 to mean that there is nothing.
 var enterprise = []string{
-	"/partials", "/degraphql_routes", "/graphql-rate-limiting-advanced/costs", "/ai-models", "/custom-plugins",
-	"/cloned-plugins",
+	"/partials", "/ai-models", "/custom-plugins", "/cloned-plugins",
 }
 
 func text(format string, values ...any) *string {

@@ -77,10 +77,11 @@ impl PluginAdapter for Degraphql {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
-            query: options.query,
+            query: Some(options.query),
             operation_name: options.operation_name,
             variables: options.variables,
             max_body_bytes: options.max_req_body_size.min(64 << 20) as usize,
+            ..Config::default()
         })
     }
 }

@@ -101,13 +101,14 @@ impl SharedCounts {
         lock(&self.shards[key as usize % SHARDS])
     }
 
-    /// Notes a call that passed and is counted in `counters`. `name` says what the key is called on all gateways, and is
+    /// Notes a call that passed and is counted in `counters`, as so many. `name` says what the key is called on all gateways, and is
     /// asked for once in a window. Windows that begin with a call are not shared: each gateway would have its own.
     pub fn note(
         &self,
         counters: &Counters,
         key: u128,
         limits: &[WindowLimit],
+        count: u64,
         now_ms: u64,
         name: impl FnOnce() -> u128,
     ) {
@@ -125,12 +126,12 @@ impl SharedCounts {
                 end_ms: limit.window.end_ms(now_ms),
             };
             if let Some(note) = notes.get_mut(&place) {
-                note.own += 1;
+                note.own = note.own.saturating_add(count);
             } else if notes.len() < MAX_NOTES {
                 if let Some(make) = make.take() {
                     made = make();
                 }
-                let note = self.first(counters, place, limit.limit, made, now_ms);
+                let note = self.first(counters, place, *limit, (made, count), now_ms);
                 lock(&self.names).insert((note.name, place.end_ms), place);
                 notes.insert(place, note);
                 self.has_counted.store(true, Ordering::Relaxed);
@@ -139,7 +140,14 @@ impl SharedCounts {
     }
 
     /// The note of a call that is the first of this gateway in a window.
-    fn first(&self, counters: &Counters, place: Place, limit: u64, name: u128, now_ms: u64) -> Note {
+    fn first(
+        &self,
+        counters: &Counters,
+        place: Place,
+        WindowLimit { limit, .. }: WindowLimit,
+        (name, count): (u128, u64),
+        now_ms: u64,
+    ) -> Note {
         let began_ms = self.began_ms.fetch_min(now_ms, Ordering::Relaxed).min(now_ms);
         let cut_off_of = self.cut_off_of.load(Ordering::Relaxed);
         let mut note = Note {
@@ -151,7 +159,7 @@ impl SharedCounts {
                 Window::Sliding { length_ms } => place.end_ms.saturating_add(length_ms),
                 _ => place.end_ms,
             },
-            own: 1,
+            own: count,
             reported: 0,
             others: 0,
             is_assumed: false,
@@ -162,7 +170,7 @@ impl SharedCounts {
         } else if place.window.end_ms(began_ms) == place.end_ms {
             // What was counted before a restart, by this gateway and the others.
             let used = counters.used_until(place.key, place.window, place.end_ms, now_ms);
-            note.others = used.saturating_sub(1);
+            note.others = used.saturating_sub(count);
         }
         note
     }

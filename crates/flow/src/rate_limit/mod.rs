@@ -142,12 +142,24 @@ impl Counters {
     /// first count. `now_ms` is UTC in milliseconds since the Unix epoch; it need not be the same moment for all
     /// workers: one that lags counts in the window that another has opened already.
     pub fn take(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
-        self.decide(key, limits, now_ms, out, true)
+        self.decide(key, limits, now_ms, out, 1)
+    }
+
+    /// [`Counters::take`] for a call that costs as much as so many, at least 1: it passes if all of them would.
+    pub fn take_many(
+        &self,
+        key: u128,
+        limits: &[WindowLimit],
+        cost: u64,
+        now_ms: u64,
+        out: &mut [WindowState],
+    ) -> Verdict {
+        self.decide(key, limits, now_ms, out, cost.max(1))
     }
 
     /// The answer that [`Counters::take`] would give, without counting. Here `remaining` includes the call asked for.
     pub fn peek(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
-        self.decide(key, limits, now_ms, out, false)
+        self.decide(key, limits, now_ms, out, 0)
     }
 
     /// How many calls have been counted in the window; not for sliding ones.
@@ -205,13 +217,14 @@ impl Counters {
         write(&mut shard, key, std::iter::once(limit.window), &[counter], now_ms);
     }
 
+    /// `cost` is what a call that passes is counted as; with 0 nothing is counted.
     fn decide(
         &self,
         key: u128,
         limits: &[WindowLimit],
         now_ms: u64,
         out: &mut [WindowState],
-        count: bool,
+        cost: u64,
     ) -> Verdict {
         debug_assert!(
             limits.len() <= MAX_LIMITS,
@@ -219,8 +232,8 @@ impl Counters {
         );
         // Nearly always there is one, which needs no room for eight.
         match limits {
-            [_] => self.decide_up_to::<1>(key, limits, now_ms, out, count),
-            _ => self.decide_up_to::<MAX_LIMITS>(key, limits, now_ms, out, count),
+            [_] => self.decide_up_to::<1>(key, limits, now_ms, out, cost),
+            _ => self.decide_up_to::<MAX_LIMITS>(key, limits, now_ms, out, cost),
         }
     }
 
@@ -230,9 +243,10 @@ impl Counters {
         limits: &[WindowLimit],
         now_ms: u64,
         out: &mut [WindowState],
-        count: bool,
+        cost: u64,
     ) -> Verdict {
         let limits = &limits[..limits.len().min(MOST)];
+        let (count, further) = (cost > 0, cost.saturating_sub(1));
         let mut counters = [Counter::default(); MOST];
         let mut carried = [0.0; MOST];
         let mut exhausted = None;
@@ -245,14 +259,14 @@ impl Counters {
             } else {
                 *counter = read(&shard, key, limit.window, now_ms);
             }
-            let used = counter.used as f64 + carried[index];
+            let used = counter.used.saturating_add(further) as f64 + carried[index];
             if used >= limit.limit as f64 && exhausted.is_none() {
                 exhausted = Some(index);
             }
         }
         if count && exhausted.is_none() {
             for ((counter, limit), carried) in counters.iter_mut().zip(limits).zip(carried) {
-                counter.used += 1;
+                counter.used = counter.used.saturating_add(cost);
                 counter.is_exhausted = counter.used as f64 + carried >= limit.limit as f64;
             }
             write(

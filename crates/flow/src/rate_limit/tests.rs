@@ -33,6 +33,37 @@ const fn rejected(index_of_first_exhausted: usize) -> Verdict {
 }
 
 #[test]
+fn calls_of_a_cost_pass_as_so_many_or_not_at_all() {
+    for window in [Window::Minute, FROM_FIRST, Window::Sliding { length_ms: 60_000 }] {
+        let counters = Limiter::new(1_000).counters("limit");
+        let ten = [limit(window, 10)];
+        for (cost, verdict, remaining) in [
+            (4, Verdict::Allowed, 6),
+            (7, rejected(0), 6),
+            (u64::MAX, rejected(0), 6),
+            (6, Verdict::Allowed, 0),
+            (0, rejected(0), 0),
+        ] {
+            let mut states = [WindowState::default()];
+            let found = counters.take_many(1, &ten, cost, NOW, &mut states);
+            assert_eq!(
+                (found, states[0].remaining),
+                (verdict, remaining),
+                "{window:?} {cost}"
+            );
+        }
+    }
+    // Of two windows none counts what one of them refuses.
+    let counters = Limiter::new(1_000).counters("limit");
+    let both = [limit(Window::Second, 5), limit(Window::Minute, 8)];
+    for (cost, verdict, left) in [(5, Verdict::Allowed, [0, 3]), (1, rejected(0), [0, 3])] {
+        let mut states = [WindowState::default(); 2];
+        assert_eq!(counters.take_many(1, &both, cost, NOW, &mut states), verdict);
+        assert_eq!(states.map(|it| it.remaining), left, "{cost}");
+    }
+}
+
+#[test]
 fn one_window() {
     // Milliseconds after NOW, the verdict, what remains and when it resets: minute of the clock, then from first call.
     type Step = (u64, Verdict, u64, u64);

@@ -61,7 +61,7 @@ impl Gateway {
         let verdict = self.counters.take(7, &[limit], now_ms, &mut []);
         let passes = verdict == Verdict::Allowed;
         if passes && settles {
-            self.shared.note(&self.counters, 7, &[limit], now_ms, || 7);
+            self.shared.note(&self.counters, 7, &[limit], 1, now_ms, || 7);
         }
         passes
     }

@@ -191,6 +191,8 @@ fn check_plugin(
         authority: &|id| find_authority(workspace, id),
         key_set: &|name| find_key_set(workspace, name),
         vault: &|name| find_vault(workspace, name),
+        // What they tell has been checked with them.
+        graphql: &Vec::new,
     };
     let made = (definition.translate)(&config, &known);
     let unfit = made

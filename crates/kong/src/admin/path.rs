@@ -188,6 +188,23 @@ pub fn collection(name: &str) -> Option<&'static EntityType> {
     ENTITY_TYPES.iter().find(|family| family.path == name)
 }
 
+/// A path in which names of families that have two segments are one: at its beginning, or behind a member.
+fn joined(path: &[String]) -> Vec<String> {
+    let mut segments = path.to_vec();
+    join(&mut segments, 0, |family| family.path);
+    join(&mut segments, 2, |family| family.nested_path);
+    segments
+}
+
+fn join(segments: &mut Vec<String>, at: usize, name: fn(&EntityType) -> &'static str) {
+    if let Some([first, second]) = segments.get(at..at + 2) {
+        let both = format!("{first}/{second}");
+        if ENTITY_TYPES.iter().any(|family| name(family) == both) {
+            segments.splice(at..at + 2, [both]);
+        }
+    }
+}
+
 impl ResourcePath {
     /// Whether the original has closed this path: targets are found below their upstream only, and the certificate of
     /// a server name below `/certificates`.
@@ -201,6 +218,7 @@ impl ResourcePath {
 
     /// What these segments lead to.
     pub fn of(path: &[String]) -> Option<Self> {
+        let path = joined(path);
         let (first, rest) = path.split_first()?;
         let family = collection(first)?;
         match rest {

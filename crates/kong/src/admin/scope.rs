@@ -2,7 +2,8 @@
 //! here, so that both mean the same.
 
 use super::endpoints;
-use super::path::{collection, segments};
+use super::path::segments;
+use crate::document::entity_type::ENTITY_TYPES;
 use weir_dialect::{DEFAULT_WORKSPACE, Scope};
 use weir_model::secrets;
 
@@ -38,7 +39,8 @@ const ELSEWHERE: [&str; 15] = [
 
 /// Whether a path that begins with this segment is none of the workspace of this name.
 pub fn is_reserved(segment: &str) -> bool {
-    collection(segment).is_some()
+    let mut families = ENTITY_TYPES.iter();
+    families.any(|family| family.path.split('/').next() == Some(segment))
         || endpoints::first_segments().any(|known| known == segment)
         || [&EVERYWHERE[..], &ANYWHERE, &ELSEWHERE]
             .iter()

@@ -1,6 +1,6 @@
 //! Entities that come one by one, each as it is stored, and go again.
 
-use super::entity_type::{EntityType, family};
+use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, family};
 use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
 use crate::schema::{Fields, ItemPlace, Kind, Place, Problems, RawFields};
 use serde_json::{Map, Value};
@@ -179,6 +179,8 @@ fn insert(
             insert_at(&mut document.oauth2_credentials, position, entity, Fields::typed)?;
         }
         "oauth2_tokens" => insert_at(&mut document.oauth2_tokens, position, entity, Fields::typed)?,
+        GRAPHQL_COSTS => insert_at(&mut document.graphql_costs, position, entity, Fields::typed)?,
+        DEGRAPHQL_ROUTES => insert_at(&mut document.degraphql_routes, position, entity, Fields::typed)?,
         "certificates" => insert_at(&mut document.certificates, position, entity, Fields::typed)?,
         "snis" => insert_at(&mut document.snis, position, entity, Fields::typed)?,
         "ca_certificates" => insert_at(&mut document.ca_certificates, position, entity, Fields::typed)?,
@@ -225,6 +227,8 @@ fn remove(document: &mut Document, family: &str, position: usize) {
         "hmacauth_credentials" => take(&mut document.hmacauth_credentials, position),
         "oauth2_credentials" => take(&mut document.oauth2_credentials, position),
         "oauth2_tokens" => take(&mut document.oauth2_tokens, position),
+        GRAPHQL_COSTS => take(&mut document.graphql_costs, position),
+        DEGRAPHQL_ROUTES => take(&mut document.degraphql_routes, position),
         "certificates" => take(&mut document.certificates, position),
         "snis" => take(&mut document.snis, position),
         "ca_certificates" => take(&mut document.ca_certificates, position),

@@ -1,6 +1,6 @@
 //! The families of entities that a document may hold: their fields, and what their ids are made from.
 
-use super::{consumer, key, plugin, route, secret, service, session, upstream, vault, workspace};
+use super::{consumer, graphql, key, plugin, route, secret, service, session, upstream, vault, workspace};
 use crate::schema::{Kind, Record};
 
 /// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
@@ -95,6 +95,11 @@ impl EntityType {
     }
 }
 
+/// The family of what GraphQL queries cost.
+pub const GRAPHQL_COSTS: &str = "graphql_ratelimiting_cost_decorations";
+/// The family of calls that are GraphQL queries.
+pub const DEGRAPHQL_ROUTES: &str = "degraphql_routes";
+
 /// All families.
 pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("certificates", &secret::CERTIFICATE, "id").id_from(IdFrom::Nothing),
@@ -144,6 +149,17 @@ pub static ENTITY_TYPES: &[EntityType] = &[
         .id_from(IdFrom::Nothing)
         .cascading(),
     EntityType::new("oauth2_tokens", &session::OAUTH2_TOKEN, "access_token")
+        .id_from(IdFrom::Nothing)
+        .cascading(),
+    EntityType::new(GRAPHQL_COSTS, &graphql::COST, "id")
+        .at(
+            "graphql-rate-limiting-advanced/costs",
+            "graphql-rate-limiting-advanced/costs",
+        )
+        .id_from(IdFrom::Nothing)
+        .cascading(),
+    EntityType::new(DEGRAPHQL_ROUTES, &graphql::DEGRAPHQL_ROUTE, "id")
+        .at("degraphql_routes", "degraphql/routes")
         .id_from(IdFrom::Nothing)
         .cascading(),
     EntityType::new("sessions", &session::SESSION, "session_id")

@@ -9,6 +9,7 @@ pub(crate) mod common;
 mod consumer;
 pub(crate) mod entity_store;
 pub(crate) mod entity_type;
+mod graphql;
 pub(crate) mod id;
 mod key;
 mod link;
@@ -27,6 +28,7 @@ pub use consumer::{
     BasicauthCredential, Consumer, HmacauthCredential, JwtSecret, KeyauthCredential, Membership,
     OAuth2Credential, OAuth2Token,
 };
+pub use graphql::{DegraphqlRoute, GraphqlCost};
 pub use key::{Key, KeySet, find_key_set};
 pub use plugin::Plugin;
 pub use route::{Address, Route};
@@ -39,6 +41,7 @@ pub(crate) use plugin::read_config as read_plugin_config;
 pub(crate) use read::adapt;
 
 use crate::schema::{Fields, ItemPlace, Problems};
+use entity_type::{DEGRAPHQL_ROUTES, GRAPHQL_COSTS};
 use read::RawEntity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -82,6 +85,10 @@ pub struct Document {
     pub oauth2_credentials: Vec<Entity<OAuth2Credential>>,
     /// Their tokens that an administrator has written.
     pub oauth2_tokens: Vec<Entity<OAuth2Token>>,
+    /// What GraphQL queries cost.
+    pub graphql_costs: Vec<Entity<GraphqlCost>>,
+    /// Calls that are GraphQL queries.
+    pub degraphql_routes: Vec<Entity<DegraphqlRoute>>,
     /// Certificates with their keys.
     pub certificates: Vec<Entity<ServerCertificate>>,
     /// The server names that lead to them.
@@ -147,6 +154,8 @@ impl Document {
             hmacauth_credentials: typed(take("hmacauth_credentials"), Fields::typed, problems),
             oauth2_credentials: typed(take("oauth2_credentials"), Fields::typed, problems),
             oauth2_tokens: typed(take("oauth2_tokens"), Fields::typed, problems),
+            graphql_costs: typed(take(GRAPHQL_COSTS), Fields::typed, problems),
+            degraphql_routes: typed(take(DEGRAPHQL_ROUTES), Fields::typed, problems),
             certificates: typed(take("certificates"), Fields::typed, problems),
             snis: typed(take("snis"), Fields::typed, problems),
             ca_certificates: typed(take("ca_certificates"), Fields::typed, problems),

@@ -12,12 +12,12 @@ use super::workspace_scope;
 use super::{DEFAULT_WORKSPACE, SkippedDocument, key_of, name_in};
 use crate::RouterFlavor;
 use crate::document::entity_store::EntityStore;
-use crate::document::entity_type::EntityType;
+use crate::document::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS};
 use crate::document::{Entity, Plugin, find_key_set, find_vault};
-use crate::plugins::{Consumers, PluginSupport, acme, known};
+use crate::plugins::{Consumers, GRAPHQL_PLUGINS, PluginSupport, acme, known};
 use crate::translate::chain::{self, Chains};
 use crate::translate::service::Services;
-use crate::translate::{certificate, consumer, dialect_settings};
+use crate::translate::{certificate, consumer, dialect_settings, graphql};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -71,6 +71,8 @@ struct Config {
     names_keys: bool,
     /// Whether a vault may have been looked up for it.
     names_vault: bool,
+    /// Whether what entities tell of the GraphQL of services is in it.
+    tells_graphql: bool,
 }
 
 /// Fields of plugins that name sets of keys.
@@ -167,8 +169,13 @@ impl Workspace {
                 self.changed.services = true;
                 let routes = self.routes_of.get(&id).into_iter().flatten();
                 self.changed.routes.extend(routes);
+                self.forget_configs(|config| config.tells_graphql);
             }
-            "targets" => self.changed.services = true,
+            "targets" => {
+                self.changed.services = true;
+                self.forget_configs(|config| config.tells_graphql);
+            }
+            GRAPHQL_COSTS | DEGRAPHQL_ROUTES => self.forget_configs(|config| config.tells_graphql),
             "snis" => self.changed.certificates = true,
             "plugins" => {
                 self.configs.remove(&id);
@@ -195,7 +202,9 @@ impl Workspace {
                 self.changed.services = true;
                 self.changed.certificates = true;
                 self.changed.all_routes = true;
-                self.forget_configs(|config| family.name == "ca_certificates" && config.names_authorities);
+                self.forget_configs(|config| {
+                    config.tells_graphql || family.name == "ca_certificates" && config.names_authorities
+                });
             }
             "key_sets" | "keys" => self.forget_configs(|config| config.names_keys),
             "vault_auth_vaults" => self.forget_configs(|config| config.names_vault),
@@ -336,6 +345,7 @@ impl Workspace {
                     authority: &|id| chain::find_authority(&document.ca_certificates, id),
                     key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
                     vault: &|name| find_vault(&document.vault_auth_vaults, name),
+                    graphql: &|| graphql::services(document),
                 };
                 make_config(plugin, &known)
             });
@@ -428,6 +438,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
         names_authorities,
         names_keys,
         names_vault,
+        tells_graphql: GRAPHQL_PLUGINS.contains(&plugin.name.as_str()),
     }
 }
 

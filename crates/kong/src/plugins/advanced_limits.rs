@@ -43,8 +43,8 @@ pub const ERROR_CODE: Field = Field::new("error_code", Kind::Number)
     .or(Default::Integer(429))
     .check(&[Check::Above(0)]);
 /// What refused calls are told.
-pub const ERROR_MESSAGE: Field =
-    Field::new("error_message", Kind::String).or(Default::Text("API rate limit exceeded"));
+pub const ERROR_MESSAGE: Field = Field::new("error_message", Kind::String).or(Default::Text(EXCEEDED));
+const EXCEEDED: &str = "API rate limit exceeded";
 
 /// The common fields.
 #[derive(Deserialize)]
@@ -56,48 +56,60 @@ pub struct Limits {
     namespace: Option<String>,
     strategy: String,
     hide_client_headers: bool,
+    #[serde(default)]
     retry_after_jitter_max: f64,
-    error_code: f64,
-    error_message: String,
+    error_code: Option<f64>,
+    error_message: Option<String>,
     redis: Settings,
 }
 
-/// As many limits as windows, and a rate at which counts are settled where they are shared.
-pub fn check(plugin: &Fields) -> Vec<(&'static str, String)> {
+/// As many limits as windows, and no rate that is too fast.
+pub fn check_windows(plugin: &Fields) -> Vec<(&'static str, String)> {
     let Some(config) = plugin.get("config") else {
         return Vec::new();
     };
     let count = |name: &str| config.get(name).and_then(|it| it.as_array()).map_or(0, Vec::len);
     let mut faults = Vec::new();
     if count("window_size") != count("limit") {
-        faults.push("You must provide the same number of windows and limits".to_owned());
+        faults.push(("config", SAME_NUMBER.to_owned()));
     }
+    let rate = config.get("sync_rate").and_then(|it| it.as_f64());
+    if rate.is_some_and(|rate| rate > 0.0 && rate < 0.02) {
+        faults.push(("config", TOO_FAST.to_owned()));
+    }
+    faults
+}
+
+const SAME_NUMBER: &str = "You must provide the same number of windows and limits";
+const TOO_FAST: &str = "Config option 'sync_rate' must not be a decimal between 0 and 0.02";
+
+/// As many limits as windows, and a rate at which counts are settled where they are shared.
+pub fn check(plugin: &Fields) -> Vec<(&'static str, String)> {
+    let Some(config) = plugin.get("config") else {
+        return Vec::new();
+    };
+    let mut faults = check_windows(plugin);
     let rate = config.get("sync_rate").and_then(|it| it.as_f64());
     let strategy = config
         .get("strategy")
         .and_then(|it| it.as_str())
         .unwrap_or("local");
-    match (strategy, rate) {
-        ("local", Some(rate)) if rate > -1.0 => {
-            faults.push("sync_rate cannot be configured when using a local strategy".to_owned());
-        }
-        ("local", _) => {}
-        (_, None) => faults.push("sync_rate is required if not using a local strategy".to_owned()),
-        (_, Some(rate)) if rate > 0.0 && rate < 0.02 => {
-            faults.push("Config option 'sync_rate' must not be a decimal between 0 and 0.02".to_owned());
-        }
+    let fault = match (strategy, rate) {
+        ("local", Some(rate)) if rate > -1.0 => "sync_rate cannot be configured when using a local strategy",
+        (strategy, None) if strategy != "local" => "sync_rate is required if not using a local strategy",
         ("cluster", Some(rate)) if rate < 0.0 => {
-            faults.push("Strategy 'cluster' cannot be configured with a sync_rate of -1".to_owned());
+            "Strategy 'cluster' cannot be configured with a sync_rate of -1"
         }
-        _ => {}
-    }
-    faults.into_iter().map(|fault| ("config", fault)).collect()
+        _ => return faults,
+    };
+    faults.push(("config", fault.to_owned()));
+    faults
 }
 
 /// The catalogue's configuration; what calls are counted by is for the plugins.
 pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
     // The original takes any number, and fails when it is to answer with one that is no status.
-    let status = match config.error_code as u16 {
+    let status = match config.error_code.unwrap_or(429.0) as u16 {
         status @ 200..=599 => status,
         _ => 500,
     };
@@ -127,7 +139,7 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
         limits,
         scope: config.namespace,
         across: match config.strategy.as_str() {
-            "cluster" => Across::Gateways,
+            "cluster" if config.sync_rate.is_none_or(|rate| rate >= 0.0) => Across::Gateways,
             _ => Across::Gateway,
         },
         store: is_shared.then(|| WindowStore {
@@ -137,7 +149,7 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
         }),
         when_key_missing: MissingKey::Ip,
         status,
-        message: Some(config.error_message),
+        message: Some(config.error_message.unwrap_or_else(|| EXCEEDED.to_owned())),
         headers: match config.hide_client_headers {
             true => SummaryHeaders::NONE,
             false => SummaryHeaders::default(),

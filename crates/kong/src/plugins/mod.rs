@@ -14,8 +14,10 @@ mod canary;
 mod correlation_id;
 mod cors;
 mod datadog;
+mod degraphql;
 mod file_log;
 mod graphql_proxy_cache_advanced;
+mod graphql_rate_limiting_advanced;
 mod grpc_gateway;
 mod grpc_web;
 mod header_cert_auth;
@@ -54,6 +56,7 @@ mod rate_limiting;
 mod rate_limiting_advanced;
 mod redirect;
 pub mod redis;
+mod request_callout;
 mod request_size_limiting;
 mod request_termination;
 mod request_transformer;
@@ -90,6 +93,7 @@ mod zipkin;
 // End of the modules.
 
 use crate::schema::{EntityCheck, Record};
+use crate::translate::graphql::GraphqlService;
 pub use acl::GROUPS;
 pub use names::NAMES;
 pub use oauth2::CATALOGUE_NAME as OAUTH2;
@@ -155,7 +159,12 @@ pub struct Consumers<'c> {
     pub key_set: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
     /// Finds a connection to a vault by its name or its id.
     pub vault: &'c dyn Fn(&str) -> Option<VaultServer>,
+    /// Says what entities tell of the GraphQL of services.
+    pub graphql: &'c dyn Fn() -> Vec<GraphqlService>,
 }
+
+/// The plugins that ask for that.
+pub const GRAPHQL_PLUGINS: &[&str] = &["degraphql", "graphql-rate-limiting-advanced"];
 
 impl Consumers<'_> {
     /// None of anything.
@@ -164,6 +173,7 @@ impl Consumers<'_> {
         authority: &|_| None,
         key_set: &|_| None,
         vault: &|_| None,
+        graphql: &Vec::new,
     };
 }
 
@@ -216,8 +226,10 @@ pub static DEFINITIONS: &[Definition] = &[
     correlation_id::DEFINITION,
     cors::DEFINITION,
     datadog::DEFINITION,
+    degraphql::DEFINITION,
     file_log::DEFINITION,
     graphql_proxy_cache_advanced::DEFINITION,
+    graphql_rate_limiting_advanced::DEFINITION,
     grpc_gateway::DEFINITION,
     grpc_web::DEFINITION,
     header_cert_auth::DEFINITION,
@@ -250,6 +262,7 @@ pub static DEFINITIONS: &[Definition] = &[
     rate_limiting::DEFINITION,
     rate_limiting_advanced::DEFINITION,
     redirect::DEFINITION,
+    request_callout::DEFINITION,
     request_size_limiting::DEFINITION,
     request_termination::DEFINITION,
     request_transformer::DEFINITION,

@@ -10,7 +10,7 @@ const OF_MODELS: &str = "plugins for language models are not built yet";
 const OF_CODE: &str = "plugins that run users' code are not built yet";
 /// It is planned.
 const NOT_BUILT: &str = "it is not built yet";
-const COUNTS: &str = "`policy: cluster`: gateways settle their counts through the control plane ([limits over gateways](limits-over-gateways.md)), but in `response-ratelimiting` each counts for itself; `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md))";
+const COUNTS: &str = "`policy: cluster`: gateways settle their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md))";
 const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways settle their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
@@ -73,7 +73,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("cors"),
     PluginName::differs("datadog", &[STATSD]),
     PluginName::refused("datakit", NOT_BUILT).paid(),
-    PluginName::refused("degraphql", NOT_BUILT).paid(),
+    PluginName::differs(
+        "degraphql",
+        &["paths of its routes are compared with what the route of the gateway leaves of the path, also without `strip_path`; variables of the types `Int`, `Float` and `Boolean` are converted ([degraphql](plugins/degraphql.md))"],
+    )
+    .paid(),
     PluginName::refused("exit-transformer", NOT_BUILT).paid(),
     PluginName::differs(
         "file-log",
@@ -88,7 +92,11 @@ pub static NAMES: &[PluginName] = &[
         &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API"],
     )
     .paid(),
-    PluginName::refused("graphql-rate-limiting-advanced", NOT_BUILT).paid(),
+    PluginName::differs(
+        "graphql-rate-limiting-advanced",
+        &[ADVANCED_COUNTS, "`pass_all_downstream_headers` is refused; at most 10,000 costs of a service, and 100 without one, which count for all; a query is refused (500) while its service has costs and does not tell its schema ([rate-limit](plugins/rate-limit.md#costs-of-graphql-queries))"],
+    )
+    .paid(),
     PluginName::differs("grpc-gateway", &[GRPC]),
     PluginName::differs("grpc-web", &[GRPC]),
     PluginName::differs(
@@ -213,7 +221,11 @@ pub static NAMES: &[PluginName] = &[
     )
     .paid(),
     PluginName::served("redirect"),
-    PluginName::refused("request-callout", NOT_BUILT).paid(),
+    PluginName::differs(
+        "request-callout",
+        &["`by_lua` and `ssl_server_name` are refused; callouts are made one after the other; without `http_statuses`, answers of 400 and more are errors; expressions stand behind the host of `url` only, and their values are escaped there; answers are kept in memory, also with `strategy: redis` ([callout](plugins/callout.md))"],
+    )
+    .paid(),
     PluginName::differs(
         "request-size-limiting",
         &["a body of unknown length above 1 MiB is counted while it is forwarded, and cut off at the limit"],

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::rate_key::CountBy;
+use weir_plugins::rate_limit::Across;
 use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
 
@@ -165,5 +166,9 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             on_unavailable: on_unavailable(config.fault_tolerant),
             ..Store::new(config.redis.redis())
         }),
+        across: match config.policy.as_str() {
+            "cluster" => Across::Gateways,
+            _ => Across::Gateway,
+        },
     }))
 }

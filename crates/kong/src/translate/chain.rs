@@ -4,15 +4,15 @@
 //! service and consumer, route and service, consumer, route, service, and last the global one. What belongs to a
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
-use super::stream;
+use super::{graphql, stream};
 use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
-use crate::plugins::{self, Consumers, DEFINITIONS, Definition, unserved};
+use crate::plugins::{self, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unserved};
 use crate::schema::ItemPlace;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
-use weir_plugins::oauth2_server::SERVICE_LABEL;
+use weir_plugins::SERVICE_LABEL;
 
 /// What an instance belongs to, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +57,7 @@ impl Chains {
             authority: &|id| find_authority(&document.ca_certificates, id),
             key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
             vault: &|name| find_vault(&document.vault_auth_vaults, name),
+            graphql: &|| graphql::services(document),
         };
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.
@@ -169,16 +170,26 @@ impl Chains {
             .filter(|name| !stream::PLUGINS.contains(name))
     }
 
-    /// Whether a plugin has to know the id of a route's service.
-    fn tell_services(&self) -> bool {
-        let mut plugins = self.plugins.iter();
-        plugins.any(|it| it.definition.catalogue_name == plugins::OAUTH2)
-    }
-
-    /// What a route tells its plugins of its service.
-    pub fn labels(&self, service: Option<Uuid>) -> BTreeMap<String, String> {
-        let service = service.filter(|_| self.tell_services());
-        let label = service.map(|id| (SERVICE_LABEL.to_owned(), id.to_string()));
+    /// What a route tells its plugins of its service, if one of those has to know that.
+    pub fn labels(&self, route: Uuid, service: Option<Uuid>) -> BTreeMap<String, String> {
+        let route = Some(route);
+        let scopes = [
+            Scope { route, service: None },
+            Scope { route, service },
+            Scope { route: None, service },
+            Scope::EVERYTHING,
+        ];
+        let asks = |it: &&Instances| {
+            it.definition.catalogue_name == plugins::OAUTH2 || GRAPHQL_PLUGINS.contains(&it.definition.name)
+        };
+        let is_in = |it: &Instances| {
+            let mut scopes = scopes.iter();
+            scopes.any(|scope| it.plain.contains_key(scope) || it.tables.contains_key(scope))
+        };
+        let is_asked = self.plugins.iter().filter(asks).any(is_in);
+        let label = service
+            .filter(|_| is_asked)
+            .map(|id| (SERVICE_LABEL.to_owned(), id.to_string()));
         label.into_iter().collect()
     }
 

@@ -4,8 +4,10 @@
 //! specification, section 2.1) and the shape of the first operation's outermost selection set.
 
 mod document;
+mod tree;
 
 pub use document::{Document, Fault};
+pub use tree::{Argument, FragmentTree, OperationTree, Selection, Tree, Variable};
 
 use serde_json::Value;
 

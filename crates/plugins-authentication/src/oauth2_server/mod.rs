@@ -43,6 +43,7 @@ use weir_plugin::{
     BuildContext, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin, Request, SharedRecords,
     parse_config,
 };
+use weir_plugins_shared::SERVICE_LABEL;
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::random::{Random, bytes, system_random};
 
@@ -479,9 +480,6 @@ fn service_of(exchange: &Exchange) -> &str {
         None => &route.service,
     })
 }
-
-/// The label of routes with the id of their service, for dialects whose services have other names than their ids.
-pub const SERVICE_LABEL: &str = "service_id";
 
 impl Filter for Server {
     fn phases(&self) -> Phases {

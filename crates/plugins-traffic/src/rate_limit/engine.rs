@@ -2,6 +2,7 @@
 
 use super::compiled::{CompiledLimit, Names, length_ms};
 use super::{Config, MissingKey, OnFailure};
+use crate::graphql_cost::{CompiledCost, Costs, KnownSchemas};
 use crate::rate_key::RateKey;
 use crate::rate_key::settled::is_settled;
 use std::borrow::Cow;
@@ -23,6 +24,8 @@ pub(super) struct Limits {
     /// Seconds that are added to `Retry-After` by chance, at most.
     jitter_s: u64,
     fractional_reset: bool,
+    /// What calls count as; `None`: as one.
+    cost: Option<CompiledCost>,
 }
 
 /// Limits with the same key.
@@ -96,23 +99,25 @@ pub(super) struct Decision {
     /// How many limits there were.
     pub(super) count: usize,
     passes_uncounted: bool,
-}
-
-impl Default for Decision {
-    fn default() -> Self {
-        Self {
-            allowed: true,
-            tightest: None,
-            count: 0,
-            passes_uncounted: false,
-        }
-    }
+    /// As how many the call counts.
+    pub(super) cost: u64,
 }
 
 /// A call for which no limit can be found out.
 pub(super) struct Failure;
 
 impl Decision {
+    /// Nothing is decided yet of a call that counts as so many.
+    pub(super) fn of(cost: u64) -> Self {
+        Self {
+            allowed: true,
+            tightest: None,
+            count: 0,
+            passes_uncounted: false,
+            cost,
+        }
+    }
+
     /// How a call goes on that has nothing to count by.
     pub(super) fn go_on_without(&mut self, when_key_missing: KeyFallback) -> Result<NoKey, Failure> {
         match when_key_missing {
@@ -136,7 +141,14 @@ impl Decision {
 }
 
 impl Limits {
-    pub(super) fn build(config: Config, instance_id: &str, limiter: &Limiter) -> Self {
+    pub(super) fn build(
+        config: Config,
+        instance_id: &str,
+        limiter: &Limiter,
+        schemas: &KnownSchemas,
+    ) -> Self {
+        let cost = config.graphql.as_ref();
+        let cost = cost.map(|cost| CompiledCost::new(cost, "rate-limit", instance_id, schemas));
         let scope = config.scope.as_deref().unwrap_or(instance_id);
         let mut groups = Vec::new();
         let mut common = Vec::new();
@@ -169,6 +181,17 @@ impl Limits {
             summary: config.headers.into(),
             jitter_s: config.retry_after_jitter_seconds,
             fractional_reset: config.fractional_reset,
+            cost,
+        }
+    }
+
+    /// As how many a call counts, or what the engine has to do first.
+    #[inline]
+    pub(super) fn cost(&self, exchange: &mut Exchange) -> Result<u64, Outcome> {
+        let Some(cost) = &self.cost else { return Ok(1) };
+        match cost.of(exchange) {
+            Costs::This(cost) => Ok(cost),
+            Costs::Otherwise(outcome) => Err(outcome),
         }
     }
 
@@ -176,10 +199,11 @@ impl Limits {
     pub(super) fn decide(
         &self,
         exchange: &mut Exchange,
+        cost: u64,
         mut note: impl FnMut(&Group, u128, &[WindowLimit], u64, &Exchange),
     ) -> Result<Decision, Failure> {
         let now_ms = exchange.unix_ms();
-        let mut decision = Decision::default();
+        let mut decision = Decision::of(cost);
         for group in &self.groups {
             let key = match (group.by.key(exchange), group.when_key_missing) {
                 (Some(key), _) => key,
@@ -218,7 +242,9 @@ impl Limits {
                 &mut several
             }
         };
-        let verdict = self.counters.take(key, limits, now_ms, states);
+        let verdict = self
+            .counters
+            .take_many(key, limits, decision.cost, now_ms, states);
         self.note_status(group, limits, states, verdict, exchange, decision);
     }
 
@@ -343,7 +369,11 @@ impl Filter for Limits {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
-        let decision = self.decide(exchange, |_, _, _, _, _| {});
+        let cost = match self.cost(exchange) {
+            Ok(cost) => cost,
+            Err(outcome) => return outcome,
+        };
+        let decision = self.decide(exchange, cost, |_, _, _, _, _| {});
         match self.conclude(decision, exchange) {
             None => Outcome::Continue,
             Some(refusal) => Outcome::Refuse(refusal),

@@ -21,10 +21,12 @@ mod engine;
 mod faults;
 mod shared;
 
+use crate::graphql_cost::{self, KnownSchemas, QueryCost};
 use crate::kept_counts::KeptLimiter;
 pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
 use crate::redis::{Accumulator, WindowStore};
-use across::{LimitsAcross, SharedLimits};
+use crate::shared_limits::SharedLimits;
+use across::LimitsAcross;
 use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,7 @@ const MAX_COUNTERS: usize = 1 << 20;
 pub struct RateLimit {
     limiter: Arc<Limiter>,
     shared: Arc<SharedLimits>,
+    schemas: KnownSchemas,
 }
 
 impl Default for RateLimit {
@@ -58,7 +61,9 @@ impl RateLimit {
     fn of(counters: usize) -> Self {
         Self {
             limiter: Arc::new(Limiter::new(counters)),
-            shared: Arc::default(),
+            // Gateways of other versions know its counters by names without one in front.
+            shared: Arc::new(SharedLimits::of("")),
+            schemas: KnownSchemas::default(),
         }
     }
 }
@@ -88,11 +93,14 @@ impl Plugin for RateLimit {
         let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         faults.extend(faults::faults(&config));
+        if let Some(cost) = &config.graphql {
+            graphql_cost::check(cost, "graphql", &mut faults);
+        }
         let is_shared = config.across == Across::Gateways;
         let store = config.store.take();
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
-        let limits = Limits::build(config, context.instance_id, &self.limiter);
+        let limits = Limits::build(config, context.instance_id, &self.limiter, &self.schemas);
         if is_shared {
             let shared = Arc::clone(&self.shared);
             return Ok(Arc::new(LimitsAcross { limits, shared }));
@@ -156,6 +164,10 @@ pub struct Config {
     /// to the others in half a second. The windows must be of the clock or slide.
     #[serde(default, skip_serializing_if = "Across::is_gateway")]
     pub across: Across,
+    /// Calls are GraphQL queries, and count as what they cost. A query passes if all that it costs is left; one that does
+    /// not pass is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql: Option<QueryCost>,
     /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
     /// something to count by. Such a call is answered with status 500, or let through.
     #[serde(default)]
@@ -178,6 +190,7 @@ impl Default for Config {
             fractional_reset: false,
             store: None,
             across: Across::default(),
+            graphql: None,
             on_failure: OnFailure::default(),
         }
     }
@@ -200,7 +213,7 @@ pub enum Across {
 
 impl Across {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-    fn is_gateway(&self) -> bool {
+    pub(crate) fn is_gateway(&self) -> bool {
         *self == Self::Gateway
     }
 }

@@ -15,7 +15,6 @@ pub(super) struct AskedLimits {
 }
 
 /// How far the groups have been asked.
-#[derive(Default)]
 struct Progress {
     decision: Decision,
     /// The groups that are done with.
@@ -40,7 +39,8 @@ impl AskedLimits {
                 },
             };
             let limits = group.read(exchange, progress.decision.count)?;
-            let call = windows::take(&self.shared, &name, &limits, now_ms);
+            let cost = progress.decision.cost;
+            let call = windows::take(&self.shared, &name, &limits, cost, now_ms);
             progress.asked = Some(limits.into_owned());
             return Ok(Some(run(call)));
         }
@@ -89,7 +89,18 @@ impl Filter for AskedLimits {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
-        let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();
+        let known: Option<Progress> = exchange.filter_state.take(self);
+        let mut progress = match known {
+            Some(progress) => progress,
+            None => match self.limits.cost(exchange) {
+                Ok(cost) => Progress {
+                    decision: Decision::of(cost),
+                    done: 0,
+                    asked: None,
+                },
+                Err(outcome) => return outcome,
+            },
+        };
         if let Some(group) = self.limits.groups.get(progress.done)
             && let Some(outcome) = self.take_in(group, exchange, &mut progress)
         {
@@ -136,12 +147,16 @@ impl Filter for SettledLimits {
         if is_settled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
+        let cost = match self.limits.cost(exchange) {
+            Ok(cost) => cost,
+            Err(outcome) => return outcome,
+        };
         let mut has_counted = false;
         let decision = self
             .limits
-            .decide(exchange, |group, key, limits, now_ms, exchange| {
+            .decide(exchange, cost, |group, key, limits, now_ms, exchange| {
                 has_counted = true;
-                self.ledger.note(key, limits, 1, now_ms, || {
+                self.ledger.note(key, limits, cost, now_ms, || {
                     let own = group.by.name(exchange);
                     own.unwrap_or_else(|| group.by.name_of_address(exchange.request.client))
                 });

@@ -8,13 +8,15 @@ use weir_plugins_shared::redis::script;
 ///
 /// Two keys a window: its counter, and that of the window before (the same again where it does not matter). Four
 /// arguments a window: its limit; its kind (`c` ends at a time of the clock, `f` is so long from the first call, `s`
-/// slides); the time to forget it or the length, in milliseconds; the share of the window before.
+/// slides); the time to forget it or the length, in milliseconds; the share of the window before. A last argument, if
+/// there is one, is as how many the call counts.
 ///
 /// Answers with the place of the first exhausted window (0: none), and for each window the calls counted, those of the
 /// window before, and the milliseconds left (-1: for the caller to say).
 pub(crate) static TAKE: LazyLock<RedisScript> = LazyLock::new(|| {
     script(
         "local n, full, used, before = #KEYS / 2, 0, {}, {}
+local cost = tonumber(ARGV[4 * n + 1] or 1)
 for i = 1, n do
   local limit, kind = tonumber(ARGV[4 * i - 3]), ARGV[4 * i - 2]
   used[i] = tonumber(redis.call('GET', KEYS[2 * i - 1]) or 0) or 0
@@ -24,7 +26,7 @@ for i = 1, n do
     before[i] = tonumber(redis.call('GET', KEYS[2 * i]) or 0) or 0
     more = math.min(before[i] * tonumber(ARGV[4 * i]), limit)
   end
-  if full == 0 and used[i] + more >= limit then full = i end
+  if full == 0 and used[i] + more + cost - 1 >= limit then full = i end
 end
 local out = {full}
 for i = 1, n do
@@ -32,11 +34,11 @@ for i = 1, n do
   if kind == 'f' then left = redis.call('PTTL', key) end
   if full == 0 then
     if kind == 'f' and left < 0 then
-      redis.call('SET', key, 1, 'PX', time)
-      used[i], left = 1, tonumber(time)
+      redis.call('SET', key, cost, 'PX', time)
+      used[i], left = cost, tonumber(time)
     else
-      used[i] = redis.call('INCR', key)
-      if kind ~= 'f' and used[i] == 1 then redis.call('PEXPIREAT', key, time) end
+      used[i] = redis.call('INCRBY', key, cost)
+      if kind ~= 'f' and used[i] == cost then redis.call('PEXPIREAT', key, time) end
     end
   elseif kind == 'f' and left < 0 then
     left = tonumber(time)

@@ -41,8 +41,14 @@ fn key(call: &mut RedisCall, shared: &Shared, name: &[u8], window: Window, end_m
     call.key(&[&shared.prefix, b":", name, &end]);
 }
 
-/// Checks windows of the counters of this name, and counts a call in all of them if none is exhausted.
-pub(crate) fn take(shared: &Shared, name: &[u8], limits: &[WindowLimit], now_ms: u64) -> RedisCall {
+/// Checks windows of the counters of this name, and counts a call in all of them, as so many, if none is exhausted.
+pub(crate) fn take(
+    shared: &Shared,
+    name: &[u8],
+    limits: &[WindowLimit],
+    cost: u64,
+    now_ms: u64,
+) -> RedisCall {
     let mut call = shared.call(&scripts::TAKE);
     for limit in limits {
         let end_ms = limit.window.end_ms(now_ms);
@@ -64,6 +70,9 @@ pub(crate) fn take(shared: &Shared, name: &[u8], limits: &[WindowLimit], now_ms:
         call.argument(&[kind]);
         call.number(time);
         call.number(share);
+    }
+    if cost != 1 {
+        call.number(cost);
     }
     call
 }

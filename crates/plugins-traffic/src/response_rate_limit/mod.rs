@@ -12,7 +12,9 @@ mod shared;
 
 use crate::kept_counts::KeptLimiter;
 use crate::rate_key::{CountBy, RateKey};
+use crate::rate_limit::Across;
 use crate::redis::Store;
+use crate::shared_limits::SharedLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,7 +27,7 @@ use weir_model::Diagnostic;
 use weir_plugin::headers::is_name;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Headers, KeptCounts, Outcome, Phases, Plugin, Refusal, RefusalKind,
-    parse_config,
+    SharedCounts, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -58,6 +60,10 @@ pub struct Config {
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
+    /// Whose calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the same
+    /// control plane. Those settle their counts several times in a second.
+    #[serde(default, skip_serializing_if = "Across::is_gateway")]
+    pub across: Across,
 }
 
 impl Default for Config {
@@ -71,6 +77,7 @@ impl Default for Config {
             refuse_when_used_up: false,
             tell: true,
             store: None,
+            across: Across::default(),
         }
     }
 }
@@ -116,11 +123,17 @@ impl Period {
 }
 
 /// The plugin; it owns the counters.
-pub struct ResponseRateLimit(Arc<Limiter>);
+pub struct ResponseRateLimit {
+    limiter: Arc<Limiter>,
+    shared: Arc<SharedLimits>,
+}
 
 impl Default for ResponseRateLimit {
     fn default() -> Self {
-        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+        Self {
+            limiter: Arc::new(Limiter::new(MAX_COUNTERS)),
+            shared: Arc::new(SharedLimits::of("response-rate-limit")),
+        }
     }
 }
 
@@ -134,11 +147,15 @@ impl Plugin for ResponseRateLimit {
     }
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
-        Some(self.0.evictions())
+        Some(self.limiter.evictions())
     }
 
     fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::over(&self.0))
+        Some(KeptLimiter::over(&self.limiter))
+    }
+
+    fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
+        Some(Arc::clone(&self.shared) as Arc<dyn SharedCounts>)
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
@@ -159,12 +176,20 @@ impl Plugin for ResponseRateLimit {
                 faults.add("limits", format!("expected 1 to 6 windows for {name:?}"));
             }
         }
+        let is_across = config.across == Across::Gateways;
+        if is_across && config.store.is_some() {
+            faults.add(
+                "across",
+                "expected no `across` beside a `store`: gateways share what is in the store",
+            );
+        }
         let shared = config.store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
         let limits = config.limits.into_iter().zip(0..);
         let filter = UseFilter {
-            counters: self.0.counters(scope),
+            counters: self.limiter.counters(scope),
+            across: is_across.then(|| Arc::clone(&self.shared)),
             limits: limits
                 .map(|((name, windows), number)| Compiled::new(name, &windows, scope, number, &config.by))
                 .collect(),
@@ -242,6 +267,8 @@ fn clamped(number: u64) -> i64 {
 /// An instance of `response-rate-limit`.
 struct UseFilter {
     counters: Counters,
+    /// Where it notes what it counts, if gateways settle that.
+    across: Option<Arc<SharedLimits>>,
     limits: Vec<Compiled>,
     header: String,
     refuse_when_used_up: bool,
@@ -362,7 +389,11 @@ impl UseFilter {
             (limit.window, limit.limit) = (span.window, span.count);
         }
         let limits = &limits[..limit.windows.len().min(6)];
-        self.counters.add(limit.key(exchange), limits, used, now_ms);
+        let key = limit.key(exchange);
+        self.counters.add(key, limits, used, now_ms);
+        if let Some(across) = &self.across {
+            across.note(&self.counters, (&limit.by, key), limits, used, now_ms, exchange);
+        }
     }
 
     fn respond_here(&self, exchange: &mut Exchange) {

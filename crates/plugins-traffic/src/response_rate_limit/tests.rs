@@ -2,6 +2,8 @@
 
 use super::*;
 use serde_json::json;
+use weir_flow::rate_limit::across::{Count, CountExchange};
+use weir_plugin::SharedCount;
 use weir_plugins_testkit::*;
 
 /// What a call sees that uses so much: the word of the request work, the response's status and headers.
@@ -39,6 +41,52 @@ fn use_is_counted_and_limited() {
     }
 }
 
+/// What several gateways count of one limit, one after the other: which of them is called, what the call uses, its status, and
+/// what is left. Before each call all have settled.
+#[test]
+fn gateways_count_together() {
+    let config = json!({"limits": {"v": [{"count": 5, "per": "hour"}]}, "across": "gateways"});
+    let gateways = [ResponseRateLimit::default(), ResponseRateLimit::default()];
+    let filters = [0, 1].map(|at: usize| build(&gateways[at], &config).expect("valid"));
+    let exchange = CountExchange::new(1);
+    let settle = || {
+        // Twice: the first learns of what the second has told after it.
+        for (at, gateway) in gateways.iter().enumerate().chain(gateways.iter().enumerate()) {
+            let shared = gateway.shared_counts().expect("it shares");
+            let counts: Vec<Count> = shared.report(true, NOW_MS).iter().map(counted).collect();
+            let name = ["one", "other"][at];
+            for ((name, end_ms), others) in exchange.settle((name, 1), true, &counts, NOW_MS).others {
+                shared.learn(name, end_ms, others, NOW_MS);
+            }
+        }
+    };
+    for (at, used, status, left) in [
+        (0, "v=3", 200, 2),
+        (1, "v=1", 200, 4),
+        (0, "v=1", 200, 0),
+        (1, "v=1", 429, 0),
+        (0, "v=1", 429, 0),
+        (1, "", 200, 0),
+    ] {
+        let (_, got, lines) = call(&*filters[at], used);
+        let told = format!("X-RateLimit-Remaining-v-hour: {left}");
+        assert_eq!(
+            (got, lines.contains(&told)),
+            (status, true),
+            "{at} {used} {lines:?}"
+        );
+        settle();
+    }
+}
+
+fn counted(of: &SharedCount) -> Count {
+    Count {
+        window: (of.name, of.end_ms),
+        until_ms: of.until_ms,
+        count: of.count,
+    }
+}
+
 #[test]
 fn calls_are_refused_when_anything_is_used_up() {
     let config = json!({
@@ -62,6 +110,11 @@ fn bad_configurations_are_refused_at_their_place() {
         (
             json!({"limits": {"a b": []}, "header": ""}),
             &["header", "limits", "limits"],
+        ),
+        (
+            json!({"limits": {"v": [{"count": 1, "per": "day"}]}, "across": "gateways",
+                "store": {"redis": {"host": "r"}}}),
+            &["across"],
         ),
     ] {
         assert_eq!(

@@ -184,7 +184,7 @@ mod tests {
     fn a_plugin_is_found_by_any_of_its_names() {
         let text = "\
 rate-limit: limits the number of calls in a time window
-  Kong: rate-limiting, rate-limiting-advanced, service-protection
+  Kong: graphql-rate-limiting-advanced, rate-limiting, rate-limiting-advanced, service-protection
   APISIX: limit-count
   phases: request
   docs/plugins/rate-limit.md

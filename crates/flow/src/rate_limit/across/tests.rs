@@ -28,7 +28,7 @@ impl Gateway {
     fn call(&self, key: u128, limit: WindowLimit, now_ms: u64) -> bool {
         let verdict = self.counters.take(key, &[limit], now_ms, &mut []);
         if verdict == Verdict::Allowed {
-            self.shared.note(&self.counters, key, &[limit], now_ms, || key);
+            self.shared.note(&self.counters, key, &[limit], 1, now_ms, || key);
         }
         verdict == Verdict::Allowed
     }
@@ -46,6 +46,26 @@ impl Gateway {
         }
         settlement.gateways
     }
+}
+
+#[test]
+fn calls_that_count_as_several_are_told_as_several() {
+    let exchange = CountExchange::new(1);
+    let (one, other) = (Gateway::new("one"), Gateway::new("other"));
+    for (gateway, cost) in [(&one, 6), (&one, 1), (&other, 2)] {
+        let verdict = gateway.counters.take_many(7, &[MINUTE], cost, NOW, &mut []);
+        assert_eq!(verdict, Verdict::Allowed);
+        gateway
+            .shared
+            .note(&gateway.counters, 7, &[MINUTE], cost, NOW, || 7);
+    }
+    one.settle(&exchange, true, NOW);
+    other.settle(&exchange, true, NOW);
+    assert_eq!(
+        other.calls(9, NOW + 1),
+        1,
+        "10 without 7 of the other one and 2 of its own"
+    );
 }
 
 #[test]
@@ -190,7 +210,7 @@ fn windows_of_one_key_and_those_that_begin_with_a_call() {
     ];
     let mut named = 0;
     for _ in 0..2 {
-        one.shared.note(&one.counters, 7, &limits, NOW, || {
+        one.shared.note(&one.counters, 7, &limits, 1, NOW, || {
             named += 1;
             7
         });

@@ -111,7 +111,7 @@ impl Workspace {
         };
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
         let mut steps = steps.unwrap_or_default();
-        let labels = self.chains.as_ref().map(|chains| chains.labels(service));
+        let labels = self.chains.as_ref().map(|chains| chains.labels(id, service));
         let labels = labels.unwrap_or_default();
         if let Some(prefix) = &self.prefix {
             tell_steps_apart(&mut steps, prefix);

@@ -1,0 +1,256 @@
+//! The callouts of a call at work: one after the other, each from the answers that are kept or from its server.
+
+use super::message::{Custom, Names, Prepared};
+use super::{NAME, OnError, upstream};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
+use weir_plugin::{
+    Exchange, Filter, Outcome, Phases, Refusal, RefusalKind, Reply, Subrequest, SubrequestResponse, Suspend,
+};
+
+/// Answers that are kept, by a digest of the whole request.
+pub(super) type Answers = ExpiringMap<Arc<Value>>;
+
+/// After a request that has failed, calls that would share its answer each ask for so long, in milliseconds.
+const RETRY_MS: u64 = 1_000;
+
+/// An instance of `callout`.
+pub(super) struct CalloutFilter {
+    /// In the order in which they are asked.
+    pub(super) callouts: Vec<Prepared>,
+    pub(super) upstream: Custom,
+    pub(super) cache_ms: u64,
+    pub(super) max_body_bytes: usize,
+    pub(super) answers: Arc<Answers>,
+}
+
+/// How far a call has come.
+struct Progress {
+    /// The callout that is next, or is being asked.
+    next: usize,
+    /// How often that has been asked.
+    tries: u32,
+    /// The request that is being answered.
+    asked: Option<Subrequest>,
+    /// The duty to store its answer.
+    fetch: Option<Fetch<Arc<Value>>>,
+    /// The answers so far, by the names of callouts.
+    answers: Value,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            next: 0,
+            tries: 0,
+            asked: None,
+            fetch: None,
+            answers: json!({}),
+        }
+    }
+}
+
+impl Progress {
+    /// Takes in the answer of a callout, and goes on to the next.
+    fn take(&mut self, name: &str, answer: Value) {
+        if let Some(answers) = self.answers.as_object_mut() {
+            answers.insert(name.to_owned(), json!({ "response": answer }));
+        }
+        self.next += 1;
+        self.tries = 0;
+        self.asked = None;
+    }
+}
+
+/// What a callout's answer is.
+enum Judged {
+    Good(Value),
+    /// It is an error; what there is of it.
+    Error(Value),
+}
+
+impl CalloutFilter {
+    fn needs_body(&self) -> bool {
+        let of_callouts = self.callouts.iter().any(|it| it.send.forward_body);
+        of_callouts || !self.upstream.forward_body || self.upstream.has_body()
+    }
+
+    /// Goes on with the callouts; `None`: all are done.
+    fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Option<Outcome> {
+        while let Some(callout) = self.callouts.get(progress.next) {
+            let now = exchange.unix_ms();
+            let question = {
+                let names = Names {
+                    exchange,
+                    answers: &progress.answers,
+                };
+                callout.request(&exchange.request, &names)
+            };
+            let Ok(question) = question else {
+                if let Some(refusal) = self.failed(callout, Value::Null, progress) {
+                    return Some(refusal);
+                }
+                continue;
+            };
+            if self.cache_ms > 0 && callout.cache {
+                match self.answers.lookup(&digest(&callout.key, &question), now) {
+                    Lookup::Hit(answer) => {
+                        progress.take(&callout.name, Value::clone(&answer));
+                        continue;
+                    }
+                    Lookup::Pending(pending) => {
+                        return Some(Outcome::Suspend(Suspend::event(pending, callout.timeout)));
+                    }
+                    Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => progress.fetch = Some(fetch),
+                    Lookup::Failed => {}
+                }
+            }
+            progress.tries = 1;
+            progress.asked = Some(question.clone());
+            return Some(Outcome::Subrequest(Box::new(question)));
+        }
+        None
+    }
+
+    /// Takes in what came of asking; `Some`: the call goes on like this.
+    fn take_in(
+        &self,
+        answer: Option<SubrequestResponse>,
+        exchange: &mut Exchange,
+        progress: &mut Progress,
+    ) -> Option<Outcome> {
+        let callout = self.callouts.get(progress.next)?;
+        let fetch = progress.fetch.take();
+        match judge(callout, answer) {
+            Judged::Good(answer) => {
+                if let Some(fetch) = fetch {
+                    let bytes = answer.to_string().len() + 256;
+                    let lifetime = Lifetime::fresh(self.cache_ms);
+                    fetch.store(Arc::new(answer.clone()), bytes, lifetime, exchange.unix_ms());
+                }
+                progress.take(&callout.name, answer);
+                None
+            }
+            Judged::Error(_) if callout.on_error == OnError::Retry && progress.tries <= callout.retries => {
+                progress.tries += 1;
+                progress.fetch = fetch;
+                let question = progress.asked.clone()?;
+                Some(Outcome::Subrequest(Box::new(question)))
+            }
+            Judged::Error(answer) => {
+                if let Some(fetch) = fetch {
+                    fetch.fail(RETRY_MS, exchange.unix_ms());
+                }
+                self.failed(callout, answer, progress)
+            }
+        }
+    }
+
+    /// What becomes of a call whose callout has failed; `None`: it goes on.
+    fn failed(&self, callout: &Prepared, answer: Value, progress: &mut Progress) -> Option<Outcome> {
+        if callout.on_error == OnError::Continue {
+            let answer = if answer.is_null() { json!({}) } else { answer };
+            progress.take(&callout.name, answer);
+            return None;
+        }
+        let body = format!("{}\n", json!({ "message": callout.message }));
+        Some(Outcome::Reply(Box::new(Reply::new(
+            callout.status,
+            "application/json; charset=utf-8",
+            body,
+        ))))
+    }
+}
+
+/// Whether an answer is good, and what expressions know of it.
+fn judge(callout: &Prepared, answer: Option<SubrequestResponse>) -> Judged {
+    let Some(answer) = answer else {
+        return Judged::Error(Value::Null);
+    };
+    let mut is_error = match &callout.error_statuses {
+        Some(statuses) => statuses.contains(&answer.status),
+        None => answer.status >= 400,
+    };
+    let body = match callout.decode && !answer.body.is_empty() {
+        true => serde_json::from_slice(&answer.body).unwrap_or_else(|_| {
+            is_error = true;
+            Value::Null
+        }),
+        false => String::from_utf8_lossy(&answer.body).into_owned().into(),
+    };
+    let mut headers = Map::new();
+    for header in answer.headers.iter() {
+        let name = String::from_utf8_lossy(header.name).to_ascii_lowercase();
+        let value = String::from_utf8_lossy(header.value).into_owned();
+        headers.entry(name).or_insert_with(|| value.into());
+    }
+    let known = json!({"status": answer.status, "headers": headers, "body": body});
+    match is_error {
+        true => Judged::Error(known),
+        false => Judged::Good(known),
+    }
+}
+
+/// What the answer to a request is kept by: all that the server is sent, and who asks.
+fn digest(key: &str, question: &Subrequest) -> Vec<u8> {
+    let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
+    for part in [
+        key.as_bytes(),
+        question.host.as_bytes(),
+        &question.port.to_be_bytes(),
+        &question.message,
+    ] {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    context.finish().as_ref().to_vec()
+}
+
+/// That the body has been asked for.
+struct Asked;
+
+impl Filter for CalloutFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if self.needs_body() && exchange.request.has_body && exchange.request.body.is_none() {
+            if exchange.filter_state.take::<_, Asked>(self).is_some() {
+                let kind = RefusalKind::Answered { plugin: NAME };
+                return Outcome::Refuse(Box::new(Refusal::with_status(kind, 413)));
+            }
+            exchange.filter_state.put(self, Asked);
+            return Outcome::NeedBody {
+                max_bytes: self.max_body_bytes,
+            };
+        }
+        let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();
+        if progress.asked.is_some() {
+            let answer = exchange.subrequest_response.take().flatten();
+            if let Some(outcome) = self.take_in(answer, exchange, &mut progress) {
+                return self.keep(outcome, progress, exchange);
+            }
+        }
+        if let Some(outcome) = self.go_on(exchange, &mut progress) {
+            return self.keep(outcome, progress, exchange);
+        }
+        match upstream::put(&self.upstream, exchange, &progress.answers) {
+            Ok(()) => Outcome::Continue,
+            Err(_) => Outcome::refuse(RefusalKind::PluginFailed {
+                plugin: NAME,
+                reason: "the request to the upstream cannot be made of the answers",
+            }),
+        }
+    }
+}
+
+impl CalloutFilter {
+    fn keep(&self, outcome: Outcome, progress: Progress, exchange: &mut Exchange) -> Outcome {
+        if matches!(outcome, Outcome::Subrequest(_) | Outcome::Suspend(_)) {
+            exchange.filter_state.put(self, progress);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,260 @@
+//! The schema of a GraphQL service, as far as costs need it, and how it is asked for: one caller asks, all others wait.
+
+use super::Introspection;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
+use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
+use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+
+/// Schemas that are kept, by where they come from.
+pub(super) type Schemas = ExpiringMap<Arc<Types>>;
+
+/// Bytes of all schemas that are kept at most, as they came.
+pub(super) const CACHE_BYTES: usize = 64 << 20;
+/// The longest answer that is read.
+const MAX_ANSWER: usize = 3 << 20;
+/// Fields and arguments of a schema at most.
+const MAX_FIELDS: usize = 50_000;
+/// The longest that an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// For how long a schema is used before it is asked for again, and for how long it is used if that fails.
+const LIFETIME: Lifetime = Lifetime {
+    fresh_ms: 600_000,
+    stale_ms: 24 * 3_600_000,
+};
+/// After a failure, the next call that asks waits so long, in milliseconds.
+const RETRY_MS: u64 = 10_000;
+
+/// What asks a service for its schema.
+const QUESTION: &str = r#"{"query":"query{__schema{queryType{name}mutationType{name}subscriptionType{name}types{name fields{name args{name defaultValue}type{...T}}}}}fragment T on __Type{name ofType{name ofType{name ofType{name ofType{name ofType{name ofType{name ofType{name}}}}}}}}"}"#;
+
+/// The types of a schema.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Types {
+    query: String,
+    mutation: String,
+    subscription: String,
+    fields: HashMap<String, HashMap<String, SchemaField>>,
+}
+
+/// A field of a type.
+#[derive(Debug, PartialEq)]
+pub(super) struct SchemaField {
+    /// Its type's own name.
+    pub(super) type_name: String,
+    /// What its arguments are if a query does not say, where that is a number.
+    pub(super) defaults: Vec<(String, f64)>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    #[serde(rename = "__schema")]
+    schema: Schema,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Schema {
+    query_type: Option<Named>,
+    mutation_type: Option<Named>,
+    subscription_type: Option<Named>,
+    types: Vec<TypeDef>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct TypeDef {
+    name: Option<String>,
+    fields: Option<Vec<FieldDef>>,
+}
+
+#[derive(Deserialize)]
+struct FieldDef {
+    name: String,
+    #[serde(default)]
+    args: Vec<ArgumentDef>,
+    #[serde(rename = "type")]
+    of: TypeRef,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ArgumentDef {
+    name: String,
+    default_value: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TypeRef {
+    name: Option<String>,
+    of_type: Option<Box<TypeRef>>,
+}
+
+impl TypeRef {
+    fn into_name(self) -> Option<String> {
+        let mut here = self;
+        loop {
+            match (here.name, here.of_type) {
+                (Some(name), _) => return Some(name),
+                (None, Some(inner)) => here = *inner,
+                (None, None) => return None,
+            }
+        }
+    }
+}
+
+impl Types {
+    /// Reads the answer to an introspection; `None`: it is none.
+    pub(super) fn read(answer: &[u8]) -> Option<Self> {
+        let Answer { data } = serde_json::from_slice(answer).ok()?;
+        let schema = data.schema;
+        let name = |named: Option<Named>, usual: &str| named.map_or(usual.to_owned(), |it| it.name);
+        let mut types = Self {
+            query: name(schema.query_type, "Query"),
+            mutation: name(schema.mutation_type, "Mutation"),
+            subscription: name(schema.subscription_type, "Subscription"),
+            fields: HashMap::new(),
+        };
+        let all = schema.types.iter().flat_map(|of| of.fields.iter().flatten());
+        if all.map(|field| 1 + field.args.len()).sum::<usize>() > MAX_FIELDS {
+            return None;
+        }
+        for of in schema.types {
+            let (Some(name), Some(fields)) = (of.name, of.fields) else {
+                continue;
+            };
+            let fields = fields.into_iter().filter_map(|field| {
+                let defaults = field.args.into_iter().filter_map(|argument| {
+                    let number = argument.default_value?.parse().ok()?;
+                    Some((argument.name, number))
+                });
+                let defaults = defaults.collect();
+                let type_name = field.of.into_name()?;
+                Some((field.name, SchemaField { type_name, defaults }))
+            });
+            types.fields.insert(name, fields.collect());
+        }
+        Some(types)
+    }
+
+    /// The type of operations of a kind.
+    pub(super) fn root(&self, kind: &str) -> &str {
+        match kind {
+            "mutation" => &self.mutation,
+            "subscription" => &self.subscription,
+            _ => &self.query,
+        }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    pub(super) fn field(&self, type_name: &str, name: &str) -> Option<&SchemaField> {
+        self.fields.get(type_name)?.get(name)
+    }
+}
+
+/// Where a schema comes from, ready for use.
+pub(super) struct Source {
+    server: HttpServer,
+    headers: Vec<(String, String)>,
+    rules: AskRules,
+    key: Vec<u8>,
+    schemas: Arc<Schemas>,
+}
+
+/// What a call finds.
+pub(super) enum Sought {
+    Types(Arc<Types>),
+    /// There is no schema.
+    Nothing,
+    /// The engine has something to do first.
+    Wait(Outcome),
+}
+
+/// The ticket of the call that asks.
+struct Ticket(Fetch<Arc<Types>>);
+
+impl Source {
+    /// `None`: its address is none. `owner`: instances with other owners do not share what comes of it.
+    pub(super) fn new(of: &Introspection, owner: &str, schemas: &Arc<Schemas>) -> Option<Self> {
+        let mut server = HttpServer::parse(&of.url)?;
+        if let Some(host) = &of.host {
+            server.authority.clone_from(host);
+        }
+        Some(Self {
+            server,
+            headers: of.headers.clone().into_iter().collect(),
+            rules: AskRules {
+                verify_tls: of.verify_tls,
+                timeout: TIMEOUT,
+                pool_size: 0,
+                pool_idle_timeout: Duration::ZERO,
+                max_answer_bytes: MAX_ANSWER,
+                connector: None,
+            },
+            key: serde_json::json!([owner, of]).to_string().into_bytes(),
+            schemas: Arc::clone(schemas),
+        })
+    }
+
+    /// Finds the schema, or has it asked for.
+    pub(super) fn find(&self, exchange: &mut Exchange) -> Sought {
+        if let Some(Ticket(fetch)) = exchange.filter_state.take(self) {
+            let answer = exchange.subrequest_response.take().flatten();
+            return self.keep(fetch, answer, exchange.unix_ms());
+        }
+        let now = exchange.unix_ms();
+        let fetch = match self.schemas.lookup(&self.key, now) {
+            Lookup::Hit(found) => return Sought::Types(found),
+            Lookup::Failed => return Sought::Nothing,
+            Lookup::Pending(pending) => {
+                return Sought::Wait(Outcome::Suspend(Suspend::event(pending, TIMEOUT)));
+            }
+            Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => fetch,
+        };
+        exchange.filter_state.put(self, Ticket(fetch));
+        let mut headers = vec![("Content-Type", "application/json")];
+        headers.extend(self.headers.iter().map(|(name, value)| (&**name, &**value)));
+        let request = HttpRequest {
+            method: "POST",
+            headers: &headers,
+            body: Some(QUESTION.as_bytes()),
+            ..HttpRequest::GET
+        };
+        Sought::Wait(Outcome::Subrequest(Box::new(
+            self.server.request(request, &self.rules),
+        )))
+    }
+
+    fn keep(&self, fetch: Fetch<Arc<Types>>, answer: Option<SubrequestResponse>, now: u64) -> Sought {
+        let answer = answer.filter(|answer| answer.status == 200);
+        let types = answer.as_ref().and_then(|answer| Types::read(&answer.body));
+        match (types, answer) {
+            (Some(types), Some(answer)) => {
+                let types = Arc::new(types);
+                fetch.store(Arc::clone(&types), answer.body.len() + 1024, LIFETIME, now);
+                Sought::Types(types)
+            }
+            _ => {
+                let before = self.schemas.get(&self.key, now);
+                fetch.fail(RETRY_MS, now);
+                before.map_or(Sought::Nothing, Sought::Types)
+            }
+        }
+    }
+}

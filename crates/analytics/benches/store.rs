@@ -1,21 +1,26 @@
 //! What analytics cost at the size that they are built for: 30 days with 8,000 keys an hour, 20,000 calls a second. It
-//! shows the size of the file, the times of queries, and what the aggregator and the store need of a core, beside their
-//! bars, and fails if one is missed.
+//! shows the size of the file, the times of queries, and what the aggregator and the store need of a core and of memory,
+//! beside their bars, and fails if one is missed.
 //!
 //! `make bench-analytics` runs it in full; `-- --keys 200 --days 10` is a quick look. Times are CPU times of the thread: a
 //! busy machine does not change them. **What it is not**: a load test of a gateway.
 
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
+#[path = "../tests/support/made_up.rs"]
+mod made_up;
+
 use clap::Parser;
+use made_up::Numbers;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use weir_analytics::AnalyticsStore;
-use weir_analytics::aggregate::{Aggregator, Call, NameId};
+use weir_analytics::aggregate::{
+    Aggregator, CallerNames, CountedCall, KindNames, NameId, RouteNames, SampledCall, TargetNames,
+};
 use weir_analytics::batch::{Batch, BatchRow};
-use weir_analytics::cell::{Cell, Field};
 use weir_analytics::cube::Cube;
 use weir_analytics::query::Query;
 use weir_analytics::retention::{DAY, HOUR, Retention};
@@ -30,6 +35,10 @@ const STATED: [f64; 2] = [520.0, 213.0];
 const MOST_SIZE: f64 = 1.3;
 const MOST_SECONDS: f64 = 0.5;
 const MOST_CORE: f64 = 0.03;
+/// What counting a call may need that is like the one before, in microseconds: what a gateway with one busy route pays.
+const MOST_ALIKE: f64 = 0.07;
+/// Memory of counting, in megabytes.
+const MOST_MEMORY: f64 = 64.0;
 /// The calls of a second that are counted, and after how many seconds they are stored.
 const RATE: u64 = 20_000;
 const STORED_EVERY: u64 = 10;
@@ -53,52 +62,6 @@ struct Args {
     bench: bool,
 }
 
-/// Numbers that look random and are the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    /// Durations as services have them: about 12 ms, the slowest hundredth three times as long.
-    fn duration(&mut self) -> u64 {
-        let bell: u64 = (0..4).map(|_| self.below(1_000)).sum();
-        (12_000.0 * (0.45 * (bell as f64 - 2_000.0) / 577.0).exp()) as u64
-    }
-
-    fn cell(&mut self, cube: Cube, calls: u64) -> Cell {
-        let mut cell = Cell::default();
-        let (drawn, mut total) = (calls.min(60), 0);
-        for draw in 0..drawn {
-            let us = self.duration();
-            let count = calls / drawn + u64::from(draw < calls % drawn);
-            total += us * count;
-            for (place, divisor) in [(0, 1), (1, 2), (2, 50)] {
-                if cube.sketches()[place] {
-                    cell.sketches[place].add_many(us / divisor, count);
-                }
-            }
-        }
-        for (field, value) in [
-            (Field::Calls, calls),
-            (Field::Total, total),
-            (Field::BytesOut, calls * 2_000),
-            (Field::BytesIn, calls * 300),
-            (Field::Upstream, total / 2),
-            (Field::UpstreamCalls, calls),
-            (Field::Longest, 900_000),
-        ] {
-            cell.sums.add(field, value);
-        }
-        cell
-    }
-}
-
 /// A batch of one hour, whose rows move on by an hour each time.
 struct Hours {
     batch: Batch,
@@ -120,7 +83,6 @@ impl Hours {
 
     /// Adds keys of a cube. `calls` of a second are shared by Zipf's law; they come in these minutes.
     fn add(&mut self, cube: Cube, (keys, calls): (usize, f64), minutes: std::ops::Range<u32>) {
-        let weight: f64 = (1..=keys).map(|place| 1.0 / place as f64).sum();
         for place in 1..=keys {
             let name = self.batch.names.len() as u32;
             self.batch.names.push(format!("{}-{place}", cube.as_str()));
@@ -129,9 +91,7 @@ impl Hours {
             let many = if cube == Cube::Caller { 2 } else { 1 };
             key[many] = name;
             for minute in minutes.clone() {
-                let expected = calls * 60.0 / weight / place as f64;
-                let jitter = 0.8 + self.numbers.below(400) as f64 / 1_000.0;
-                let calls = (expected * jitter) as u64;
+                let calls = self.numbers.calls_of((keys, calls), place);
                 if calls > 0 {
                     let (minute, cell) = ((START / 60) as u32 + minute, self.numbers.cell(cube, calls));
                     self.batch.rows.push(BatchRow {
@@ -293,7 +253,7 @@ fn queries(args: &Args) -> bool {
 }
 
 /// Calls of a gateway: consumers by Zipf's law, each of one service, of which it uses some routes.
-fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<Call> {
+fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<CountedCall> {
     let mut numbers = Numbers(5);
     let mut named = |kind: &str, count: usize| -> Vec<NameId> {
         (0..count)
@@ -312,42 +272,54 @@ fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<Call> {
         let used = 7 * consumer + numbers.below(4) as usize;
         let route = (used * services.len() + consumer % services.len()) % routes.len();
         let total_us = numbers.duration() as u32;
-        Call {
-            service: services[route % services.len()],
-            route: routes[route],
-            consumer: consumers[consumer],
-            upstream: services[route % services.len()],
-            target: targets[numbers.below(60) as usize],
-            method,
-            protocol: method,
+        let service = services[route % services.len()];
+        CountedCall {
+            route: aggregator.route(RouteNames {
+                service,
+                route: routes[route],
+                ..RouteNames::default()
+            }),
+            caller: aggregator.caller(CallerNames {
+                consumer: consumers[consumer],
+                ..CallerNames::default()
+            }),
+            target: aggregator.target(TargetNames {
+                upstream: service,
+                target: targets[numbers.below(60) as usize],
+            }),
+            kind: aggregator.kind(KindNames {
+                method,
+                protocol: method,
+                ..KindNames::default()
+            }),
             status: [200, 200, 200, 200, 201, 204, 404, 502][numbers.below(8) as usize],
             total_us,
             upstream_us: total_us / 10 * 9,
             bytes_in: 300,
             bytes_out: 2_000,
-            ..Call::default()
+            ..CountedCall::default()
         }
     };
     (0..RATE * STORED_EVERY).map(one).collect()
 }
 
-/// What counting and storing calls need of a core.
-fn counting(args: &Args) -> bool {
+/// What counting and storing these calls need of a core, and how many seconds it was.
+fn spent(calls: &mut [CountedCall], aggregator: &mut Aggregator) -> (f64, f64) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path());
-    let mut aggregator = Aggregator::new("bench", "prod", START * 1_000);
-    let mut calls = some_calls(&mut aggregator, args.keys);
     let (mut counted, mut stored, mut rows) = (0.0, 0.0, 0);
     // The first minute is not measured: names and rows are new in it.
     for round in 0..18 {
         let at = START + round * STORED_EVERY;
         let begun = cpu();
-        for call in &mut calls {
+        for call in &mut *calls {
             call.minute = (at / 60) as u32;
-            aggregator.add(call);
+            aggregator.count(call);
         }
-        let (after, now) = (cpu(), at + STORED_EVERY);
+        let now = at + STORED_EVERY;
+        // What is counted is spread over the cubes with the batch.
         let batch = aggregator.take_batch(now, false);
+        let after = cpu();
         store.ingest(&batch, now).expect("stored");
         if round >= 6 {
             counted += after - begun;
@@ -357,18 +329,82 @@ fn counting(args: &Args) -> bool {
     }
     let seconds = (12 * STORED_EVERY) as f64;
     println!(
-        "{RATE} calls/s, {rows} rows each {STORED_EVERY} s: {:.2} µs a call, {:.2} µs a row",
+        "{RATE} calls/s, {rows} rows each {STORED_EVERY} s: {:.3} µs a call, {:.2} µs a row",
         counted * 1e6 / (RATE as f64 * seconds),
         stored * 1e6 / (12.0 * rows as f64)
     );
-    let counts = line("counting, share of a core", (counted / seconds, MOST_CORE), "");
-    let _of_the_control_plane = line("storing, share of a core", (stored / seconds, 1.0), "");
-    counts
+    (counted / seconds, stored / seconds)
+}
+
+/// What counting and storing calls need of a core: calls of many series, and of one.
+fn counting(args: &Args) -> bool {
+    let mut aggregator = Aggregator::new("bench", "prod", START * 1_000);
+    let mut calls = some_calls(&mut aggregator, args.keys);
+    let (counted, stored) = spent(&mut calls, &mut aggregator);
+    let mut holds = line("counting, share of a core", (counted, MOST_CORE), "");
+    let _of_the_control_plane = line("storing, share of a core", (stored, 1.0), "");
+    let first = calls[0];
+    let mut alike: Vec<CountedCall> = calls
+        .iter()
+        .map(|call| CountedCall {
+            total_us: call.total_us,
+            upstream_us: call.upstream_us,
+            ..first
+        })
+        .collect();
+    let (counted, _) = spent(&mut alike, &mut aggregator);
+    let a_call = counted * 1e6 / RATE as f64;
+    holds &= line("counting a call of one series", (a_call, MOST_ALIKE), "µs");
+    holds
+}
+
+/// What memory counting needs with a million callers, paths, addresses and agents, and what of them is in a batch.
+fn memory() -> bool {
+    let mut aggregator = Aggregator::new("bench", "prod", START * 1_000);
+    let (service, minute) = (aggregator.name("shop"), (START / 60) as u32);
+    let (begun, mut most) = (cpu(), 0);
+    for number in 0..1_000_000_u32 {
+        let consumer = aggregator.name(&format!("consumer-{}", number % 200_000));
+        let call = CountedCall {
+            minute,
+            route: aggregator.route(RouteNames {
+                service,
+                route: number,
+                ..RouteNames::default()
+            }),
+            caller: aggregator.caller(CallerNames {
+                consumer,
+                ..CallerNames::default()
+            }),
+            status: 200,
+            total_us: number,
+            address: number.into(),
+            ..CountedCall::default()
+        };
+        aggregator.count(&call);
+        let text = format!("/{number}");
+        aggregator.add_sampled(&SampledCall {
+            minute,
+            weight: 1,
+            service,
+            unmatched_path: Some(&text),
+            network: &text,
+            agent: &text,
+        });
+        if number % 10_000 == 0 {
+            most = most.max(aggregator.bytes());
+        }
+    }
+    let a_call = (cpu() - begun) * 1e6 / 1e6;
+    println!("a million of everything: {a_call:.2} µs a call with its names and texts");
+    let size = aggregator.take_batch(START + 60, false).encode().len();
+    line("memory of counting, MB", (most as f64 / 1e6, MOST_MEMORY), "")
+        & line("the batch of it, MB", (size as f64 / 1e6, MOST_MEMORY), "")
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let holds = [counting(&args), queries(&args), size(&args)];
+    let holds = [counting(&args), memory(), queries(&args), size(&args)];
     match holds.iter().all(|it| *it) || cfg!(debug_assertions) {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

@@ -12,7 +12,7 @@ use crate::varint::{self, Damaged, Reader};
 pub enum Field {
     /// Calls.
     Calls,
-    /// Their time in microseconds, from the first byte of the request to the last of the response.
+    /// Their time in microseconds, from when the head of the request is read to the last byte of the response.
     Total,
     /// Bytes sent to clients.
     BytesOut,
@@ -48,6 +48,8 @@ impl Field {
 
 /// How many fields there are.
 pub const FIELDS: usize = 12;
+/// All but the last one are sums.
+const _: () = assert!(Field::Longest as usize == FIELDS - 1);
 
 /// The times that sketches are kept of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,12 @@ pub enum Latency {
 pub struct Sums([u64; FIELDS]);
 
 impl Sums {
+    /// Sums with these values, in the order of the fields.
+    #[inline]
+    pub(crate) const fn of(values: [u64; FIELDS]) -> Self {
+        Self(values)
+    }
+
     /// The value of a field.
     #[inline]
     pub fn get(&self, field: Field) -> u64 {
@@ -90,6 +98,16 @@ impl Sums {
                 false => known.saturating_add(*value),
             };
         }
+    }
+
+    /// Adds the fields of calls that are being counted. It is for sums that calls of minutes cannot fill: none is checked.
+    #[inline]
+    pub(crate) fn count(&mut self, calls: &Self) {
+        for (known, value) in self.0[..FIELDS - 1].iter_mut().zip(&calls.0) {
+            *known = known.wrapping_add(*value);
+        }
+        let longest = &mut self.0[Field::Longest as usize];
+        *longest = (*longest).max(calls.0[Field::Longest as usize]);
     }
 
     /// Whether nothing was added.

@@ -1,6 +1,8 @@
 //! What is kept of clients: the family of their user agent, and their network.
 
+use foldhash::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// Families by what is found in the text, the first that is found. Browsers name others, so the order matters.
 const FAMILIES: [(&str, &str); 26] = [
@@ -56,6 +58,28 @@ pub fn agent_family(agent: &str) -> &str {
     }
 }
 
+/// Families of user agents that were looked up: finding one reads the text many times.
+#[derive(Debug, Default)]
+pub struct AgentFamilies(HashMap<Box<str>, Arc<str>>);
+
+impl AgentFamilies {
+    /// Texts that are remembered. With more, all of them are forgotten.
+    const MOST: usize = 1_000;
+
+    /// The family of a user agent ([`agent_family`]).
+    pub fn of(&mut self, agent: &str) -> Arc<str> {
+        if let Some(family) = self.0.get(agent) {
+            return Arc::clone(family);
+        }
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        let family: Arc<str> = agent_family(agent).into();
+        self.0.insert(agent.into(), Arc::clone(&family));
+        family
+    }
+}
+
 /// The network of a client, /24 or /48, by the number that records have of its address.
 pub fn network(address: u64) -> String {
     // Addresses of IPv4 are written as IPv6 has them: no network of IPv6 begins so.
@@ -89,6 +113,16 @@ mod tests {
             ("äääääääääääääääääääääääää", "ääääääääääääääää"),
         ] {
             assert_eq!(agent_family(agent), family, "{agent}");
+        }
+    }
+
+    #[test]
+    fn families_are_remembered_within_bounds() {
+        let mut families = AgentFamilies::default();
+        for number in 0..3 * AgentFamilies::MOST {
+            let agent = format!("curl/{number}");
+            assert_eq!((&*families.of(&agent), &*families.of(&agent)), ("curl", "curl"));
+            assert!(families.0.len() <= AgentFamilies::MOST);
         }
     }
 

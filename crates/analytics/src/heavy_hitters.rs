@@ -9,6 +9,8 @@ use std::hash::Hash;
 struct Entry<K> {
     key: K,
     count: u64,
+    /// What of it was the count of the key whose place it took.
+    inherited: u64,
     /// Its place in the heap, once there is one.
     place: usize,
 }
@@ -49,6 +51,7 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
             self.entries.push(Entry {
                 key: key.clone(),
                 count: weight,
+                inherited: 0,
                 place: 0,
             });
             self.known.insert(key.clone(), number);
@@ -59,12 +62,23 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         }
         let least = self.heap[0];
         let entry = &mut self.entries[least];
+        entry.inherited = entry.count;
         entry.count = entry.count.saturating_add(weight);
         let evicted = std::mem::replace(&mut entry.key, key.clone());
         self.known.remove(&evicted);
         self.known.insert(key.clone(), least);
         self.sink(0);
         Some(evicted)
+    }
+
+    /// Whether a key is frequent beyond doubt: more of its count is its own than was there before it. As long as there is
+    /// room for all keys, each of them is.
+    pub fn is_sure(&self, key: &K) -> bool {
+        let is_own = |number: &usize| {
+            let entry = &self.entries[*number];
+            entry.count - entry.inherited >= entry.inherited
+        };
+        self.entries.len() < self.limit || self.known.get(key).is_some_and(is_own)
     }
 
     /// How many keys are tracked.
@@ -134,7 +148,21 @@ mod tests {
                 (10_000..=10_000 + 200_000 / 50).contains(&count),
                 "{key}: {count}"
             );
+            assert!(tracked.is_sure(&key), "{key}");
         }
+        let rare = (1_000..101_000).filter(|key| tracked.known.contains_key(key) && tracked.is_sure(key));
+        assert_eq!(rare.count(), 0, "keys that came once are not frequent");
+    }
+
+    #[test]
+    fn with_room_for_all_each_key_is_sure() {
+        let mut tracked = HeavyHitters::new(2);
+        tracked.count(&"a", 1);
+        assert!(tracked.is_sure(&"a") && tracked.is_sure(&"unknown"));
+        tracked.count(&"b", 5);
+        tracked.count(&"c", 3);
+        let sure = ["a", "b", "c"].map(|key| tracked.is_sure(&key));
+        assert_eq!(sure, [false, true, true], "of four of c, one was of a");
     }
 
     proptest! {

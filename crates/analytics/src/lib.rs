@@ -27,6 +27,7 @@ pub mod retention;
 pub mod sketch;
 pub mod sqlite;
 pub mod store;
+pub mod times;
 pub mod uniques;
 pub mod varint;
 

@@ -31,6 +31,14 @@ pub fn middle_of(bucket: u16) -> u64 {
     low + (width - 1) / 2
 }
 
+/// The longest duration of a bucket, in microseconds.
+pub fn longest_of(bucket: u16) -> u64 {
+    let next = u64::from(bucket.min(BUCKETS - 1)) + 1;
+    let (octave, part) = (next / PER_OCTAVE, next % PER_OCTAVE);
+    // Short durations have less than a microsecond between two buckets.
+    ((1 << octave) + (part << octave).div_ceil(PER_OCTAVE) - 1).max(middle_of(bucket))
+}
+
 /// Counts by bucket, in the order of the buckets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sketch(Vec<(u16, u64)>);
@@ -52,6 +60,11 @@ impl Sketch {
         if count > 0 {
             self.add_to(bucket_of(us), count);
         }
+    }
+
+    /// A sketch of these counts, in the order of their buckets.
+    pub(crate) fn of_buckets(counts: impl Iterator<Item = (u16, u64)>) -> Self {
+        Self(counts.collect())
     }
 
     /// The counts by bucket.
@@ -183,6 +196,14 @@ mod tests {
             assert!(
                 middle.abs_diff(us) as f64 <= ERROR * us as f64 + 0.5,
                 "{us} {middle}"
+            );
+        }
+        for bucket in (1..70_000_u64).chain([1 << 20, (1 << 26) - 1]).map(bucket_of) {
+            let longest = longest_of(bucket);
+            assert_eq!(bucket_of(longest), bucket, "{bucket}");
+            assert!(
+                bucket_of(longest + 1) > bucket || bucket == BUCKETS - 1,
+                "{bucket}"
             );
         }
         assert_eq!(bucket_of(0), bucket_of(1));

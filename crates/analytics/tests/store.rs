@@ -1,5 +1,9 @@
 //! The SQLite store, from batches to answers: exact counts, batches once, gaps, retention, sizes.
 
+#[path = "support/made_up.rs"]
+mod made_up;
+
+use made_up::Numbers;
 use std::collections::BTreeMap;
 use std::path::Path;
 use weir_analytics::aggregate::{Aggregator, Call};
@@ -13,26 +17,6 @@ use weir_analytics::{AnalyticsStore, Ingested, StoreError, csv};
 
 /// A whole day and hour.
 const START: u64 = 20_000 * DAY;
-
-/// Numbers that look random and are the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    /// Durations as services have them: about 12 ms, the slowest hundredth three times as long.
-    fn duration(&mut self) -> u64 {
-        let bell: u64 = (0..4).map(|_| self.below(1_000)).sum();
-        let spread = (bell as f64 - 2_000.0) / 577.0;
-        (12_000.0 * (0.45 * spread).exp()) as u64
-    }
-}
 
 fn open(folder: &Path) -> SqliteAnalytics {
     SqliteAnalytics::open(&folder.join("analytics.db"), Retention::default()).expect("opened")
@@ -379,20 +363,17 @@ fn rows_are_as_small_as_stated() {
         (Cube::Gateway, 4, 2_500.0),
         (Cube::Network, 346, 100.0),
     ] {
-        let weight: f64 = (1..=keys).map(|place| 1.0 / place as f64).sum();
         for place in 1..=keys {
             names.push(format!("{}-{place}", cube.as_str()));
             let name = (names.len() - 1) as u32;
             let mut key = [0; 5];
             key[1] = name;
             for minute in 0..60_u32 {
-                let expected = calls * 60.0 / weight / place as f64;
-                let jitter = 0.8 + numbers.below(400) as f64 / 1_000.0;
-                let calls = (expected * jitter) as u64;
+                let calls = numbers.calls_of((keys, calls), place);
                 if calls == 0 {
                     continue;
                 }
-                let cell = busy_minute(cube, calls, &mut numbers);
+                let cell = numbers.cell(cube, calls);
                 rows.push(BatchRow {
                     cube,
                     minute: (START / 60) as u32 + minute,
@@ -444,32 +425,4 @@ fn rows_are_as_small_as_stated() {
             "{kept}: {row:.0} bytes a row, {stated} are stated ({first_day:.0} on the first half-day)"
         );
     }
-}
-
-fn busy_minute(cube: Cube, calls: u64, numbers: &mut Numbers) -> Cell {
-    let mut cell = Cell::default();
-    let mut total = 0;
-    let drawn = calls.min(60);
-    for draw in 0..drawn {
-        let us = numbers.duration();
-        let count = calls / drawn + u64::from(draw < calls % drawn);
-        total += us * count;
-        for (place, divisor) in [(0, 1), (1, 2), (2, 50)] {
-            if cube.sketches()[place] {
-                cell.sketches[place].add_many(us / divisor, count);
-            }
-        }
-    }
-    for (field, value) in [
-        (Field::Calls, calls),
-        (Field::Total, total),
-        (Field::BytesOut, calls * 2_000),
-        (Field::BytesIn, calls * 300),
-        (Field::Upstream, total / 2),
-        (Field::UpstreamCalls, calls),
-        (Field::Longest, 900_000),
-    ] {
-        cell.sums.add(field, value);
-    }
-    cell
 }

@@ -98,7 +98,7 @@ impl ReportTarget {
     async fn say(&self, name: &str, report: &Report) -> Result<(), String> {
         match self {
             Self::Here(gateways) => {
-                gateways.note(name, report.clone(), SystemTime::now());
+                gateways.note_own(name, report.clone(), SystemTime::now());
                 Ok(())
             }
             Self::Control { url, token } => {

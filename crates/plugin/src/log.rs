@@ -24,7 +24,7 @@ pub struct CallRecord<'c> {
     pub bytes_in: u64,
     /// Bytes sent to the client.
     pub bytes_out: u64,
-    /// From the request's first byte to the response's last, in microseconds.
+    /// From when the request's head is read to the response's last byte, in microseconds.
     pub total_us: u64,
     /// From the first try to the response's head, in microseconds; `None`: no upstream was asked.
     pub upstream_us: Option<u64>,

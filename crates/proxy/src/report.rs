@@ -30,24 +30,22 @@ impl RequestContext<'_> {
         };
         let series = route.map_or(SeriesId::UNMATCHED, |route| self.serving.published.series[route]);
         let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-        self.worker.metrics.record(
-            series,
-            &Observation {
-                status,
-                total_us: microseconds(total),
-                upstream_us: self
-                    .report
-                    .upstream_time
-                    .map_or(0, |time| microseconds(time).max(1)),
-                bytes_in: self.report.bytes_in,
-                bytes_out: self.report.bytes_out,
-            },
-        );
+        let observation = Observation {
+            status,
+            total_us: microseconds(total),
+            upstream_us: self
+                .report
+                .upstream_time
+                .map_or(0, |time| microseconds(time).max(1)),
+            bytes_in: self.report.bytes_in,
+            bytes_out: self.report.bytes_out,
+        };
+        self.worker.metrics.record(series, &observation);
         if self.report.aborted {
             self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
         }
         if let Some(calls) = &self.worker.calls {
-            self.note_call(calls, route, (status, now, total));
+            self.note_call(calls, route, (now, &observation));
         }
         if self.worker.access_log.is_some() {
             self.log(route, status, total);
@@ -59,9 +57,8 @@ impl RequestContext<'_> {
         &self,
         calls: &WorkerCalls<PublishedSnapshot>,
         route: Option<usize>,
-        (status, ended, total): (u16, Instant, Duration),
+        (ended, observation): (Instant, &Observation),
     ) {
-        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         let (report, request) = (&self.report, &self.exchange.request);
         let identity = self.exchange.identity.as_ref();
         let record = NumberedCall {
@@ -70,41 +67,48 @@ impl RequestContext<'_> {
             route: route.map(|route| route as u32),
             consumer: identity.map(|identity| identity.consumer.index),
             target: report.target.map(|(upstream, target)| (upstream, target as u16)),
-            status,
+            status: observation.status,
             refusal: report.refusal.map(|reason| reason as u8),
             plugin: report.refused_by.and_then(|name| calls.plugin(name)),
             method: method_number(&request.method),
             protocol: protocol_number(request.version),
             is_aborted: report.aborted,
             retries: report.retries.min(255) as u8,
-            total_us: microseconds(total),
-            upstream_us: report.upstream_time.map_or(0, |time| microseconds(time).max(1)),
-            bytes_in: report.bytes_in,
-            bytes_out: report.bytes_out,
+            total_us: observation.total_us,
+            upstream_us: observation.upstream_us,
+            bytes_in: observation.bytes_in,
+            bytes_out: observation.bytes_out,
             address: match request.client {
                 IpAddr::V4(address) => 0xffff << 32 | u64::from(address.to_bits()),
                 IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
             },
         };
         if let Some(weight) = calls.rings().push(&record) {
-            let mut headers = Vec::new();
-            for name in calls.headers() {
-                if let Some(value) = request.headers.get(name.as_bytes()) {
-                    headers.extend_from_slice(name.as_bytes());
-                    headers.extend_from_slice(b": ");
-                    headers.extend_from_slice(value);
-                    headers.push(b'\n');
-                }
-            }
-            let texts = CallTexts {
-                headers: &headers,
-                path: &request.raw_path,
-                request_id: self.exchange.request_id().as_bytes(),
-                host: &request.host,
-                agent: request.headers.get(b"user-agent").unwrap_or_default(),
-            };
-            calls.rings().push_sampled(&record, weight, texts);
+            self.note_texts(calls, &record, weight);
         }
+    }
+
+    /// Hands over what only sampled calls tell.
+    #[cold]
+    fn note_texts(&self, calls: &WorkerCalls<PublishedSnapshot>, record: &NumberedCall, weight: u32) {
+        let request = &self.exchange.request;
+        let mut headers = Vec::new();
+        for name in calls.headers() {
+            if let Some(value) = request.headers.get(name.as_bytes()) {
+                headers.extend_from_slice(name.as_bytes());
+                headers.extend_from_slice(b": ");
+                headers.extend_from_slice(value);
+                headers.push(b'\n');
+            }
+        }
+        let texts = CallTexts {
+            headers: &headers,
+            path: &request.raw_path,
+            request_id: self.exchange.request_id().as_bytes(),
+            host: &request.host,
+            agent: request.headers.get(b"user-agent").unwrap_or_default(),
+        };
+        calls.rings().push_sampled(record, weight, texts);
     }
 
     /// Has the filters of the call's chain give their accounts of it, and hands these over.

@@ -1,6 +1,7 @@
 //! Tests of the aggregator.
 
 use super::*;
+use crate::batch::{Batch, BatchRow};
 use proptest::prelude::*;
 
 fn calls_of(batch: &Batch, cube: Cube, value: impl Fn(&[&str]) -> bool) -> u64 {
@@ -60,51 +61,180 @@ fn a_call_counts_in_every_cube_that_it_concerns() {
     assert_eq!(Batch::decode(&batch.encode()), Ok(batch));
 }
 
+/// A million paths, addresses and agents that never come twice, and 200,000 routes and callers.
 #[test]
 fn memory_is_bounded_with_a_million_keys() {
+    const TEXTS: u32 = 1_000_000;
+    const CALLS: u32 = 200_000;
     let mut aggregator = Aggregator::new("g", "", 0);
     let service = aggregator.name("s");
-    let consumers: Vec<NameId> = (0..100_000)
-        .map(|it| aggregator.name(&format!("c{it}")))
-        .collect();
-    for number in 0..1_000_000_u32 {
-        let consumer = consumers[(number % 100_000) as usize];
-        aggregator.add(&Call {
+    let mut most = 0;
+    for number in 0..TEXTS {
+        if number < CALLS {
+            // A third of the calls is by consumers, the others are by addresses.
+            let consumer = match number % 3 {
+                0 => aggregator.name(&format!("c{number}")),
+                _ => 0,
+            };
+            aggregator.add(&Call {
+                minute: 7,
+                service,
+                route: number,
+                consumer,
+                status: 200,
+                total_us: number,
+                caller: u64::from(number),
+                ..Call::default()
+            });
+        }
+        let text = format!("/{number}");
+        aggregator.add_sampled(&SampledCall {
             minute: 7,
+            weight: 4,
             service,
-            route: number,
-            consumer,
-            status: 200,
-            caller: u64::from(number),
-            ..Call::default()
+            unmatched_path: Some(&text),
+            network: &text,
+            agent: &text,
         });
-        if number % 4 == 0 {
-            let (path, agent) = (format!("/{number}"), format!("agent {number}"));
+        if number % 20_000 == 0 {
+            most = most.max(aggregator.bytes());
+        }
+    }
+    assert!(most < 64_000_000, "{most} bytes");
+    let bound: usize = Cube::ALL.iter().map(|cube| cube.limit() + 1).sum();
+    let waiting = aggregator.waiting();
+    assert!(waiting <= bound + 3 * series::MAX_SERIES, "{waiting}");
+    let batch = aggregator.take_batch(480, false);
+    for (cube, calls) in [
+        (Cube::Route, CALLS),
+        (Cube::Caller, CALLS),
+        (Cube::CallerRoute, CALLS / 3 + 1),
+        (Cube::Path, 4 * TEXTS),
+        (Cube::Network, 4 * TEXTS),
+        (Cube::Agent, 4 * TEXTS),
+    ] {
+        assert_eq!(calls_of(&batch, cube, |_| true), u64::from(calls), "{cube:?}");
+    }
+    assert!(calls_of(&batch, Cube::CallerRoute, |names| names[1] == OTHER) > 0);
+    // No text came often enough to be told apart from the others: there is no row for each of those that came last.
+    let texts = |row: &&BatchRow| row.cube.is_sampled();
+    assert!(batch.rows.iter().filter(texts).count() < 10);
+    assert!(batch.encode().len() < 10_000_000);
+}
+
+#[test]
+fn a_frequent_path_stays_among_many_rare_ones() {
+    let mut aggregator = Aggregator::new("g", "", 0);
+    for number in 0..20_000_u32 {
+        let rare = format!("/{number}");
+        for path in [&*rare, "/often"] {
             aggregator.add_sampled(&SampledCall {
                 minute: 7,
-                weight: 4,
-                service,
-                unmatched_path: Some(&path),
-                network: &path,
-                agent: &agent,
+                weight: 3,
+                unmatched_path: Some(path),
+                ..SampledCall::default()
             });
         }
     }
-    let bound: usize = Cube::ALL.iter().map(|cube| cube.limit() + 1).sum();
-    assert!(aggregator.waiting() <= bound, "{}", aggregator.waiting());
-    assert!(aggregator.texts.len() <= 50_000);
     let batch = aggregator.take_batch(480, false);
-    for cube in [
-        Cube::Route,
-        Cube::Caller,
-        Cube::CallerRoute,
-        Cube::Path,
-        Cube::Network,
-        Cube::Agent,
-    ] {
-        assert_eq!(calls_of(&batch, cube, |_| true), 1_000_000, "{cube:?}");
+    let of = |path: &str| calls_of(&batch, Cube::Path, |names| names[1] == path);
+    assert_eq!((of("/often"), of(OTHER)), (60_000, 60_000));
+    assert_eq!(batch.rows.len(), 2);
+    // In the next hour there is room for texts again.
+    let empty = aggregator.take_batch(3_700, false);
+    assert_eq!(empty.rows, []);
+    aggregator.add_sampled(&SampledCall {
+        minute: 62,
+        weight: 1,
+        unmatched_path: Some("/new"),
+        ..SampledCall::default()
+    });
+    let batch = aggregator.take_batch(3_730, false);
+    assert_eq!(calls_of(&batch, Cube::Path, |names| names[1] == "/new"), 1);
+}
+
+/// Calls of several minutes, hours and kinds, in any order: what series have counted goes to the rows of their minute.
+#[test]
+fn counts_go_to_the_minutes_of_their_calls() {
+    let mut aggregator = Aggregator::new("g", "", 0);
+    let service = aggregator.name("s");
+    let apart = [7_u32, 8, 7, 61, 59, 61, 8];
+    for (place, minute) in apart.into_iter().enumerate() {
+        for caller in 0..3 {
+            aggregator.add(&Call {
+                minute,
+                service,
+                upstream: service,
+                status: 200,
+                total_us: 1_000 * (place as u32 + 1),
+                upstream_us: 500,
+                caller,
+                ..Call::default()
+            });
+        }
     }
-    assert!(calls_of(&batch, Cube::CallerRoute, |names| names[1] == OTHER) > 0);
+    let batch = aggregator.take_batch(3_720, false);
+    for (minute, calls, longest) in [(7, 6, 3_000), (8, 6, 7_000), (59, 3, 5_000), (61, 6, 6_000)] {
+        let of = |cube: Cube| {
+            let row = batch
+                .rows
+                .iter()
+                .find(|row| row.cube == cube && row.minute == minute);
+            row.map(|row| {
+                let counts = row.cell.sketches.each_ref().map(crate::sketch::Sketch::count);
+                (
+                    row.cell.sums.get(Field::Calls),
+                    row.cell.sums.get(Field::Longest),
+                    counts,
+                )
+            })
+        };
+        assert_eq!(of(Cube::Route), Some((calls, longest, [calls; 3])), "{minute}");
+        assert_eq!(
+            of(Cube::Caller),
+            Some((calls, longest, [calls, 0, 0])),
+            "{minute}"
+        );
+        assert_eq!(
+            of(Cube::Target),
+            Some((calls, longest, [0, calls, 0])),
+            "{minute}"
+        );
+        assert_eq!(of(Cube::Client), Some((calls, longest, [0, 0, 0])), "{minute}");
+    }
+    let callers: Vec<(u32, u64)> = {
+        let mut callers: Vec<_> = batch.uniques.iter().map(|it| (it.2, it.3.estimate())).collect();
+        callers.sort_unstable();
+        callers
+    };
+    assert_eq!(callers, [(0, 3), (1, 3)], "three addresses in each of two hours");
+}
+
+/// With more series than there is room for, everything is counted still.
+#[test]
+fn more_series_than_there_is_room_for_are_all_counted() {
+    let mut aggregator = Aggregator::new("g", "", 0);
+    let (service, target) = (aggregator.name("s"), aggregator.name("t"));
+    let calls = series::MAX_SERIES as u32 + 1_000;
+    for route in 0..calls {
+        aggregator.add(&Call {
+            minute: 7,
+            service,
+            route,
+            upstream: service,
+            target,
+            status: 200,
+            total_us: 5,
+            upstream_us: 4,
+            ..Call::default()
+        });
+    }
+    let spread = aggregator.by_route.called();
+    assert_eq!(spread, 1_000, "the first ones were spread, and forgotten");
+    let batch = aggregator.take_batch(480, false);
+    for cube in [Cube::Route, Cube::Caller, Cube::Target, Cube::Gateway] {
+        assert_eq!(calls_of(&batch, cube, |_| true), u64::from(calls), "{cube:?}");
+    }
 }
 
 proptest! {

@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
 use weir_analytics::calls::{Found, Search};
@@ -281,8 +281,11 @@ fn event(name: &str, data: &Value) -> String {
 pub async fn deliver(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
     body: Bytes,
 ) -> Result<Response, Problem> {
+    let gateways = &api.options.gateways;
+    gateways.speak_for(&name, &caller, SystemTime::now())?;
     let batch = Batch::decode(&body).map_err(|error| Problem::bad(format!("no batch of counts: {error}")))?;
     if batch.gateway != name {
         let detail = format!("the batch is one of '{}', not of '{name}'", batch.gateway);

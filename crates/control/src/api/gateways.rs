@@ -97,6 +97,8 @@ pub struct Gateways {
 #[derive(Debug, Default)]
 struct Known {
     reports: BTreeMap<String, (Report, SystemTime)>,
+    /// Who speaks for a name, and when that was last.
+    speakers: BTreeMap<String, (String, SystemTime)>,
     /// The latest commits of configuration, and when they were seen.
     commits: VecDeque<(Revision, SystemTime)>,
 }
@@ -111,6 +113,34 @@ impl Gateways {
     fn known(&self) -> MutexGuard<'_, Known> {
         // Every change leaves it whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that a caller speaks for the gateway of a name. As long as one does, no other may: its reports would be taken
+    /// for those of that gateway. A name is free again when its gateway was silent for a while.
+    ///
+    /// # Errors
+    /// Another one speaks for it.
+    pub(super) fn speak_for(&self, name: &str, caller: &Caller, now: SystemTime) -> Result<(), Problem> {
+        if name.len() > MAX_TEXT {
+            let detail = format!("the name is longer than {MAX_TEXT} bytes");
+            return Err(Problem::bad(detail));
+        }
+        match self.known().speak_for(name, &caller.name(), now) {
+            true => Ok(()),
+            // What is refused so is tried again.
+            false => Err(Problem::forbidden(format!(
+                "a gateway with the token of another user is named '{name}': start this one with another --name; if the \
+                 other one has ended, the name is free after {} seconds",
+                AWAY.as_secs()
+            ))),
+        }
+    }
+
+    /// Takes over the report of this process. It speaks for its gateway, whoever did before.
+    pub fn note_own(&self, name: &str, report: Report, now: SystemTime) {
+        let own = (String::new(), now);
+        self.known().speakers.insert(name.to_owned(), own);
+        self.note(name, report, now);
     }
 
     /// Takes over a report. One that is too long is passed over.
@@ -251,6 +281,30 @@ impl Gateways {
     }
 }
 
+impl Known {
+    fn speak_for(&mut self, name: &str, speaker: &str, now: SystemTime) -> bool {
+        let is_silent = |last: SystemTime| since(last, now) > AWAY;
+        match self.speakers.get_mut(name) {
+            Some((known, last)) if known == speaker || is_silent(*last) => {
+                speaker.clone_into(known);
+                *last = now;
+                true
+            }
+            Some(_) => false,
+            None => {
+                if self.speakers.len() >= MAX_GATEWAYS {
+                    self.speakers.retain(|_, (_, last)| !is_silent(*last));
+                }
+                let has_room = self.speakers.len() < MAX_GATEWAYS;
+                if has_room {
+                    self.speakers.insert(name.to_owned(), (speaker.to_owned(), now));
+                }
+                has_room
+            }
+        }
+    }
+}
+
 fn since(then: SystemTime, now: SystemTime) -> Duration {
     now.duration_since(then).unwrap_or_default()
 }
@@ -264,6 +318,7 @@ pub async fn list(State(api): State<Arc<Api>>) -> Json<Value> {
 pub async fn report(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Json(report): Json<Report>,
 ) -> Result<Response, Problem> {
@@ -274,7 +329,9 @@ pub async fn report(
     if is_dry_run(&headers) {
         return Ok(tried(StatusCode::NO_CONTENT));
     }
-    api.options.gateways.note(&name, report, SystemTime::now());
+    let (gateways, now) = (&api.options.gateways, SystemTime::now());
+    gateways.speak_for(&name, &caller, now)?;
+    gateways.note(&name, report, now);
     // Each report in the record would be a revision that gateways report in turn.
     Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
 }
@@ -294,12 +351,10 @@ pub async fn limits(
     Query(query): Query<LimitQuery>,
     Json(report): Json<LimitReport>,
 ) -> Result<Response, Problem> {
-    if name.len() > MAX_TEXT {
-        let detail = format!("the name is longer than {MAX_TEXT} bytes");
-        return Err(Problem::bad(detail));
-    }
     let environments = environments_of(&caller, query.environment.as_deref())?;
-    let exchange = api.options.gateways.limits(environments).ok_or_else(|| {
+    let gateways = &api.options.gateways;
+    gateways.speak_for(&name, &caller, SystemTime::now())?;
+    let exchange = gateways.limits(environments).ok_or_else(|| {
         Problem::bad(format!(
             "gateways of {MAX_EXCHANGES} other sets of environments share limits: that is the most"
         ))
@@ -340,6 +395,44 @@ mod tests {
         }
         let shown = gateways.to_json(UNIX_EPOCH);
         assert_eq!((shown.len(), &shown[0]["name"]), (1, &json!("a")));
+    }
+
+    #[test]
+    fn one_user_at_a_time_speaks_for_a_name() {
+        let mut known = Known::default();
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        for (name, speaker, seconds, expected) in [
+            ("edge-1", "one", 100, true),
+            ("edge-1", "other", 101, false),
+            ("edge-2", "other", 101, true),
+            ("edge-1", "one", 120, true),
+            ("edge-1", "other", 150, false),
+            // 30 seconds of silence: what was refused is no word of it.
+            ("edge-1", "other", 151, true),
+            ("edge-1", "one", 152, false),
+        ] {
+            let may = known.speak_for(name, speaker, at(seconds));
+            assert_eq!(may, expected, "{speaker} for {name} at {seconds}");
+        }
+        // Names are bounded; those that are silent make room.
+        let mut named = |range: std::ops::Range<usize>, seconds: u64| {
+            range
+                .filter(|it| known.speak_for(&format!("n{it}"), "many", at(seconds)))
+                .count()
+        };
+        assert_eq!(named(0..MAX_GATEWAYS, 160), MAX_GATEWAYS - 2);
+        assert_eq!(named(0..MAX_GATEWAYS, 160), MAX_GATEWAYS - 2);
+        assert_eq!(named(MAX_GATEWAYS..MAX_GATEWAYS + 5, 300), 5);
+    }
+
+    #[test]
+    fn a_process_speaks_for_its_own_gateway() {
+        let (gateways, now) = (Gateways::default(), UNIX_EPOCH + Duration::from_secs(100));
+        let edge = Caller::Key(crate::access::Role::Gateway);
+        assert!(gateways.speak_for("here", &edge, now).is_ok());
+        gateways.note_own("here", Report::default(), now);
+        assert!(gateways.speak_for("here", &edge, now).is_err());
+        assert!(gateways.speak_for(&"x".repeat(MAX_TEXT + 1), &edge, now).is_err());
     }
 
     #[test]

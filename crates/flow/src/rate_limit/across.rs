@@ -61,9 +61,95 @@ struct Note {
     is_assumed: bool,
 }
 
+/// Notes of some counters. Calls lock it for a moment each; a report locks it only if there is something to report, and
+/// looks at no note that has not changed.
+struct Shard {
+    notes: Mutex<Notes>,
+    /// Whether calls have counted since the last report.
+    has_news: AtomicBool,
+    /// When the first of the notes is worth nothing any more; milliseconds since the Unix epoch.
+    first_over_ms: AtomicU64,
+}
+
+#[derive(Default)]
+struct Notes {
+    by_place: HashMap<Place, Note>,
+    /// Windows in which calls have counted since the last report.
+    counted: Vec<Place>,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self {
+            notes: Mutex::default(),
+            has_news: AtomicBool::new(false),
+            first_over_ms: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+impl Shard {
+    /// Adds what is to be reported, and the windows that are over, which it forgets.
+    fn report(&self, all: bool, now_ms: u64, counts: &mut Vec<Count>, over: &mut Vec<WindowName>) {
+        let is_over = self.first_over_ms.load(Ordering::Relaxed) <= now_ms;
+        if !all && !is_over && !self.has_news.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut notes = lock(&self.notes);
+        // Calls set it while they hold the lock.
+        self.has_news.store(false, Ordering::Relaxed);
+        let Notes { by_place, counted } = &mut *notes;
+        if is_over {
+            let mut first_over_ms = u64::MAX;
+            by_place.retain(|place, note| {
+                let is_open = note.until_ms > now_ms;
+                match is_open {
+                    true => first_over_ms = first_over_ms.min(note.until_ms),
+                    false => over.push((note.name, place.end_ms)),
+                }
+                is_open
+            });
+            self.first_over_ms.store(first_over_ms, Ordering::Relaxed);
+        }
+        let mut tell = |place: &Place, note: &mut Note| {
+            note.reported = note.own;
+            counts.push(Count {
+                window: (note.name, place.end_ms),
+                until_ms: note.until_ms,
+                count: note.own,
+            });
+        };
+        if all {
+            counted.clear();
+            by_place.iter_mut().for_each(|(place, note)| tell(place, note));
+            return;
+        }
+        for place in counted.drain(..) {
+            // A window that is over is gone.
+            if let Some(note) = by_place.get_mut(&place).filter(|note| note.own > note.reported) {
+                tell(&place, note);
+            }
+        }
+    }
+}
+
+impl Notes {
+    /// A call has counted in a window: it is to be reported, if it is not yet.
+    fn count(&mut self, place: Place, count: u64) -> bool {
+        let Some(note) = self.by_place.get_mut(&place) else {
+            return false;
+        };
+        if note.own == note.reported && count > 0 {
+            self.counted.push(place);
+        }
+        note.own = note.own.saturating_add(count);
+        true
+    }
+}
+
 /// The counts of this gateway that it shares with others.
 pub struct SharedCounts {
-    shards: [Mutex<HashMap<Place, Note>>; SHARDS],
+    shards: [Shard; SHARDS],
     names: Mutex<HashMap<WindowName, Place>>,
     /// How many gateways share limits, while there is no contact with them; otherwise 0.
     cut_off_of: AtomicU64,
@@ -97,8 +183,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SharedCounts {
-    fn shard(&self, key: u128) -> MutexGuard<'_, HashMap<Place, Note>> {
-        lock(&self.shards[key as usize % SHARDS])
+    fn shard(&self, key: u128) -> &Shard {
+        &self.shards[key as usize % SHARDS]
     }
 
     /// Notes a call that passed and is counted in `counters`, as so many. `name` says what the key is called on all gateways, and is
@@ -112,7 +198,8 @@ impl SharedCounts {
         now_ms: u64,
         name: impl FnOnce() -> u128,
     ) {
-        let mut notes = self.shard(key);
+        let shard = self.shard(key);
+        let mut notes = lock(&shard.notes);
         let (mut make, mut made) = (Some(name), 0);
         for (at, limit) in limits.iter().enumerate() {
             // Two limits of one window have one counter.
@@ -125,15 +212,18 @@ impl SharedCounts {
                 window: limit.window,
                 end_ms: limit.window.end_ms(now_ms),
             };
-            if let Some(note) = notes.get_mut(&place) {
-                note.own = note.own.saturating_add(count);
-            } else if notes.len() < MAX_NOTES {
+            if notes.count(place, count) {
+                shard.has_news.store(true, Ordering::Relaxed);
+            } else if notes.by_place.len() < MAX_NOTES {
                 if let Some(make) = make.take() {
                     made = make();
                 }
                 let note = self.first(counters, place, *limit, (made, count), now_ms);
                 lock(&self.names).insert((note.name, place.end_ms), place);
-                notes.insert(place, note);
+                shard.first_over_ms.fetch_min(note.until_ms, Ordering::Relaxed);
+                shard.has_news.store(true, Ordering::Relaxed);
+                notes.counted.push(place);
+                notes.by_place.insert(place, note);
                 self.has_counted.store(true, Ordering::Relaxed);
             }
         }
@@ -179,22 +269,10 @@ impl SharedCounts {
     pub fn report(&self, all: bool, now_ms: u64) -> Vec<Count> {
         let (mut counts, mut over) = (Vec::new(), Vec::new());
         for shard in &self.shards {
-            lock(shard).retain(|place, note| {
-                let window = (note.name, place.end_ms);
-                if note.until_ms <= now_ms {
-                    over.push(window);
-                    return false;
-                }
-                if all || note.own > note.reported {
-                    note.reported = note.own;
-                    counts.push(Count {
-                        window,
-                        until_ms: note.until_ms,
-                        count: note.own,
-                    });
-                }
-                true
-            });
+            shard.report(all, now_ms, &mut counts, &mut over);
+        }
+        if over.is_empty() {
+            return counts;
         }
         let mut names = lock(&self.names);
         for window in over {
@@ -207,7 +285,7 @@ impl SharedCounts {
     pub fn learn(&self, window: WindowName, others: u64, now_ms: u64) {
         let place = lock(&self.names).get(&window).copied();
         let Some(place) = place else { return };
-        if let Some(note) = self.shard(place.key).get_mut(&place) {
+        if let Some(note) = lock(&self.shard(place.key).notes).by_place.get_mut(&place) {
             // What others have counted only grows; an exchange that was started again may not know all of it yet.
             let known = if note.is_assumed { 0 } else { note.others };
             note.is_assumed = false;

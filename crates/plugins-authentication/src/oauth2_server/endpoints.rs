@@ -160,7 +160,7 @@ impl Server {
                 Some(Err(StoreAway)) | None => Some(store_away()),
             };
         }
-        let result = self.records.fetch(hash, now_ms)?;
+        let result = self.records.fetch(hash, exchange.request.client, now_ms)?;
         let suspend = result.suspend(STORE_TIMEOUT);
         exchange.filter_state.put(self, Looked(Some(result)));
         Some(Outcome::Suspend(suspend))

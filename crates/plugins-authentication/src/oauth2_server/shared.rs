@@ -5,7 +5,9 @@ use super::records::{Change, Hash, Put, Record, Records, hash};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_plugin::{
     Awaited, Committed, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway, awaited,
@@ -14,15 +16,71 @@ use weir_plugin::{
 
 /// How long a call waits for the store.
 pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(6);
-/// How many unknown tokens are looked for in the store in a second; others are unknown. Guesses do not keep the store
-/// busy.
+/// How many unknown tokens are looked for in the store in a second, and how many of them for one client; others are
+/// unknown. Guesses do not keep the store busy, and those of one client leave room for the tokens of others.
 const MAX_FETCHES: u32 = 500;
+const MAX_FETCHES_OF_CLIENT: u32 = 50;
+/// A token that the store did not have is not looked for again for one to two such times. The store tells of it if it comes.
+const MISSING_MS: u64 = 5_000;
 
 /// Where records are shared.
 pub(super) struct Sharing {
     store: Arc<dyn SharedStore>,
-    /// The second, and how many were looked for in it.
-    fetches: Mutex<(u64, u32)>,
+    fetches: Mutex<Fetches>,
+}
+
+/// What was looked for of late. It is bounded by how much is looked for in the time that it is of.
+#[derive(Default)]
+struct Fetches {
+    second: u64,
+    /// In this second: how many for each client, and for all.
+    by_client: HashMap<IpAddr, u32>,
+    count: u32,
+    /// Which time it is, and the tokens that the store did not have, in this one and in the one before.
+    time: u64,
+    missing: [HashSet<Hash>; 2],
+}
+
+impl Fetches {
+    fn go_on(&mut self, now_ms: u64) {
+        let (second, time) = (now_ms / 1_000, now_ms / MISSING_MS);
+        if self.second != second {
+            (self.second, self.count) = (second, 0);
+            self.by_client.clear();
+        }
+        if self.time != time {
+            let last = std::mem::take(&mut self.missing[0]);
+            self.missing[1] = if self.time + 1 == time {
+                last
+            } else {
+                HashSet::new()
+            };
+            self.time = time;
+        }
+    }
+
+    /// Whether a token may be looked for. It is counted then.
+    fn admit(&mut self, hash: &Hash, client: IpAddr, now_ms: u64) -> bool {
+        self.go_on(now_ms);
+        if self.count >= MAX_FETCHES || self.missing.iter().any(|missing| missing.contains(hash)) {
+            return false;
+        }
+        let of_client = self.by_client.entry(network(client)).or_insert(0);
+        if *of_client >= MAX_FETCHES_OF_CLIENT {
+            return false;
+        }
+        *of_client += 1;
+        self.count += 1;
+        true
+    }
+}
+
+/// What stands for a client: who has one address of IPv6 has its whole /64.
+fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
 }
 
 /// A record as the store has it.
@@ -129,14 +187,16 @@ impl Records {
         })
     }
 
-    /// Looks in the store for a record that is not known. `None`: it is known, or there is nowhere to look.
+    /// Looks in the store for a record that is not known. `None`: it is known, the store did not have it a moment ago, or
+    /// there is nowhere to look.
     pub(super) fn fetch(
         self: &Arc<Self>,
         hash: &Hash,
+        client: IpAddr,
         now_ms: u64,
     ) -> Option<Awaited<Result<(), StoreAway>>> {
         let sharing = self.sharing.get()?;
-        if self.find(hash, now_ms).is_some() || !sharing.may_fetch(now_ms) {
+        if self.find(hash, now_ms).is_some() || !sharing.fetches().admit(hash, client, now_ms) {
             return None;
         }
         let (deliver, awaited) = awaited();
@@ -145,25 +205,28 @@ impl Records {
             &name(&hash),
             Box::new(move |found| {
                 deliver.deliver(found.map(|(shared, revision)| {
-                    if let Some(put) = shared.and_then(|shared| read(hash, shared)) {
-                        records.take_over(revision, vec![(hash, Some(put))]);
+                    match shared.and_then(|shared| read(hash, shared)) {
+                        Some(put) => records.take_over(revision, vec![(hash, Some(put))]),
+                        None => records.note_missing(hash),
                     }
                 }));
             }),
         );
         Some(awaited)
     }
+
+    /// The store does not have a record.
+    fn note_missing(&self, hash: Hash) {
+        if let Some(sharing) = self.sharing.get() {
+            sharing.fetches().missing[0].insert(hash);
+        }
+    }
 }
 
 impl Sharing {
-    fn may_fetch(&self, now_ms: u64) -> bool {
-        let mut fetches = self.fetches.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = now_ms / 1_000;
-        if fetches.0 != second {
-            *fetches = (second, 0);
-        }
-        fetches.1 += 1;
-        fetches.1 <= MAX_FETCHES
+    fn fetches(&self) -> MutexGuard<'_, Fetches> {
+        // Every change leaves it whole.
+        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

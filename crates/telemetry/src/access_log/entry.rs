@@ -26,7 +26,7 @@ pub struct AccessEntry<'a> {
     pub bytes_in: u64,
     /// Bytes sent to the client for this request.
     pub bytes_out: u64,
-    /// From the request's first byte to the response's last, in microseconds.
+    /// From when the request's head is read to the response's last byte, in microseconds.
     pub duration_us: u64,
     /// Address of the upstream target that was called last.
     pub upstream: Option<SocketAddr>,

@@ -132,10 +132,10 @@ impl CallRings {
     /// Reads and removes sampled calls.
     pub fn drain_sampled(&self, mut each: impl FnMut(SampledRecord)) {
         self.sampled.drain(|words| {
-            let bytes: Vec<u8> = words[WORDS + 1..]
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
+            let mut bytes = [0; TEXT];
+            for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(&words[WORDS + 1..]) {
+                *bytes = word.to_le_bytes();
+            }
             let (mut texts, mut used) = (<[Vec<u8>; 4]>::default(), 0);
             for (place, text) in texts.iter_mut().enumerate() {
                 let length = (words[WORDS] >> (8 * (3 - place))) as u8;
@@ -161,8 +161,7 @@ impl CallRings {
 
     /// Calls that found no room: all, and sampled ones.
     pub fn dropped(&self) -> (u64, u64) {
-        let of = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
-        (of(&self.calls.dropped), of(&self.sampled.dropped))
+        (self.calls.dropped(), self.sampled.dropped())
     }
 }
 

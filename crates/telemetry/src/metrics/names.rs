@@ -92,7 +92,7 @@ metrics! {
     RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";
     RouteBytesIn = "weir_route_received_bytes_total", Counter, "Bytes of requests received from clients, by service and route.";
     RouteBytesOut = "weir_route_sent_bytes_total", Counter, "Bytes of responses sent to clients, by service and route.";
-    RequestDuration = "weir_request_duration_seconds", Histogram, "Time from a request's first byte to its response's last.";
+    RequestDuration = "weir_request_duration_seconds", Histogram, "Time from when a request's head is read to the last byte of its response.";
     UpstreamDuration = "weir_upstream_duration_seconds", Histogram, "Part of a request's time spent on its upstream; only requests that called one.";
     GatewayDuration = "weir_gateway_duration_seconds", Histogram, "Part of a request's time not spent on its upstream.";
     Series = "weir_metrics_series", Gauge, "Service and route pairs that have series of their own.";

@@ -43,7 +43,7 @@ pub(super) const FIRST_EPOCH: u16 = 1;
 pub struct Observation {
     /// Status sent to the client; 0 when none was sent.
     pub status: u16,
-    /// From the request's first byte to the response's last, in microseconds; saturate what is longer.
+    /// From when the request's head is read to the response's last byte, in microseconds; saturate what is longer.
     pub total_us: u32,
     /// The part spent on upstreams, in microseconds. 0 means that none was called, and leaves the upstream
     /// histogram alone.

@@ -575,20 +575,36 @@ async fn a_gateway_follows_the_environments_of_its_right() {
         Browser::with_token(&edge),
         Browser::with_token(made.text("token")),
     );
-    for (browser, environments, expected) in [
-        (&everywhere, "prod", 200),
-        (&everywhere, "test,prod", 200),
-        (&test, "test", 200),
-        (&test, "prod", 403),
-        (&test, "test,prod", 403),
-        (&test, "default", 403),
+    for (browser, name, environments, expected) in [
+        (&everywhere, "edge", "prod", 200),
+        (&everywhere, "edge", "test,prod", 200),
+        (&test, "edge-test", "test", 200),
+        (&test, "edge-test", "prod", 403),
+        (&test, "edge-test", "test,prod", 403),
+        (&test, "edge-test", "default", 403),
     ] {
         let path = format!("/api/v1/sync?environment={environments}");
         assert_eq!(plane.status(browser, &path).await, expected, "{environments}");
         // It settles limits with no others, either.
-        let path = format!("/api/v1/gateways/edge/limits?environment={environments}");
+        let path = format!("/api/v1/gateways/{name}/limits?environment={environments}");
         let report = json!({ "run": 1, "counts": [] });
         plane.call(browser, "POST", &path, report).await.expect(expected);
+    }
+    // Nor does it speak for the gateway of another user.
+    for (path, said) in [
+        (
+            "/api/v1/gateways/edge/limits?environment=test",
+            json!({ "run": 2, "counts": [] }),
+        ),
+        ("/api/v1/gateways/edge", json!({ "state": "serving" })),
+        ("/api/v1/gateways/edge/analytics", json!({})),
+    ] {
+        let refused = plane.call(&test, "POST", path, said).await.expect(403);
+        let detail = refused.text("detail");
+        assert!(
+            detail.contains("another user is named 'edge'"),
+            "{path}: {detail}"
+        );
     }
     assert_eq!(plane.status(&test, "/api/v1/sync").await, 403);
     assert_eq!(plane.status(&test, "/api/v1/events").await, 200);

@@ -289,3 +289,48 @@ fn gateways_and_the_windows_of_one_are_bounded() {
     let settlement = exchange.settle(("one", 1), false, &counts, NOW + 60_000);
     assert_eq!(settlement.without_room, more as usize);
 }
+
+#[test]
+fn a_report_looks_only_where_calls_have_counted() {
+    let gateway = Gateway::new("one");
+    let limit = |length_ms: u64| WindowLimit {
+        window: Window::Aligned { length_ms },
+        limit: 10,
+    };
+    let counted = |all: bool, now_ms: u64| {
+        let mut counts: Vec<(u64, u64)> = gateway
+            .shared
+            .report(all, now_ms)
+            .iter()
+            .map(|it| (it.window.1 - NOW, it.count))
+            .collect();
+        counts.sort_unstable();
+        counts
+    };
+    for key in 0..100 {
+        assert!(gateway.call(key, limit(60_000), NOW));
+    }
+    assert!(gateway.call(3, limit(1_000), NOW) && gateway.call(3, limit(1_000), NOW));
+    let reported = counted(false, NOW);
+    assert_eq!(
+        (reported.len(), reported[0], reported[100]),
+        (101, (1_000, 2), (60_000, 1))
+    );
+    // Nothing has happened: no shard is locked, so that a call that holds one is not waited for.
+    let held = lock(&gateway.shared.shards[3].notes);
+    assert_eq!(counted(false, NOW + 1), []);
+    drop(held);
+    assert!(gateway.call(5, limit(60_000), NOW + 2));
+    let held = lock(&gateway.shared.shards[4].notes);
+    assert_eq!(counted(false, NOW + 3), [(60_000, 2)]);
+    drop(held);
+    assert_eq!(counted(false, NOW + 3), [], "it is reported once");
+    // A call that counts in a window that is over before the report is not told of.
+    assert!(gateway.call(3, limit(1_000), NOW + 4));
+    assert_eq!(counted(false, NOW + 1_000), []);
+    assert_eq!(counted(true, NOW + 1_000).len(), 100);
+    assert_eq!(counted(false, NOW + 60_000), []);
+    assert!(!gateway.shared.is_open());
+    let over = |shard: &Shard| shard.first_over_ms.load(Ordering::Relaxed) == u64::MAX;
+    assert!(gateway.shared.shards.iter().all(over));
+}

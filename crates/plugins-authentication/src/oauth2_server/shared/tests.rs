@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use weir_plugin::{Exchange, Filter, Plugin};
 use weir_plugins_testkit::{build_with, exchange, prepare, word};
 
+const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
 /// What a commit has changed.
 type Told = Vec<(String, Option<SharedRecord>)>;
 
@@ -139,10 +141,10 @@ fn what_one_gateway_gives_another_one_knows() {
     assert!(one.0.find(&hash("a"), 9).is_some(), "at once where it was given");
     assert!(two.0.find(&hash("a"), 9).is_none());
     // A call does not wait for the news.
-    let looked = two.0.fetch(&hash("a"), 9).expect("looks");
+    let looked = two.0.fetch(&hash("a"), CLIENT, 9).expect("looks");
     assert_eq!(looked.take(), Some(Ok(())));
     assert!(two.0.find(&hash("a"), 9).is_some());
-    assert!(two.0.fetch(&hash("a"), 9).is_none(), "known");
+    assert!(two.0.fetch(&hash("a"), CLIENT, 9).is_none(), "known");
     let told = store.tell(&two, 0);
     assert!(two.0.find_refresh(&hash("refresh a"), 9).is_some());
     // Of two that take the same record one gets it, wherever they are.
@@ -193,7 +195,7 @@ fn a_store_that_is_away_gives_nothing_and_takes_nothing() {
     assert!(one.0.find(&hash("a"), 9).is_some(), "what is known is good");
     assert_eq!(settled(&one, put("b", 1)), Some(Err(StoreAway)));
     assert!(one.0.find(&hash("b"), 9).is_none());
-    let looked = one.0.fetch(&hash("b"), 9).expect("looks");
+    let looked = one.0.fetch(&hash("b"), CLIENT, 9).expect("looks");
     assert_eq!(looked.take(), Some(Err(StoreAway)));
 }
 
@@ -201,11 +203,47 @@ fn a_store_that_is_away_gives_nothing_and_takes_nothing() {
 fn guesses_do_not_keep_the_store_busy() {
     let store = Arc::new(FakeStore::default());
     let one = gateway(&store, Bounds::default());
+    let look = |text: String, client: u128, now_ms: u64| {
+        let client = IpAddr::V6(Ipv6Addr::from_bits(client));
+        one.0.fetch(&hash(&text), client, now_ms).is_some()
+    };
+    // One client with many addresses of its network.
     for number in 0..2_000 {
-        one.0.fetch(&hash(&format!("guess {number}")), 1_000 + number / 2);
+        look(format!("guess {number}"), u128::from(number), 1_000 + number / 2);
+    }
+    assert_eq!(store.state().reads, MAX_FETCHES_OF_CLIENT as usize);
+    // Others are still looked for, up to the bound of all.
+    for number in 0..2_000_u64 {
+        look(format!("other {number}"), u128::from(number + 1) << 64, 1_999);
     }
     assert_eq!(store.state().reads, MAX_FETCHES as usize);
-    assert!(one.0.fetch(&hash("later"), 2_000).is_some());
+    assert!(look("later".to_owned(), 0, 2_000));
+}
+
+#[test]
+fn a_token_that_the_store_lacks_is_not_looked_for_again_and_again() {
+    let store = Arc::new(FakeStore::default());
+    let one = gateway(&store, Bounds::default());
+    let look = |now_ms: u64| {
+        one.0.fetch(&hash("made up"), CLIENT, now_ms);
+        store.state().reads
+    };
+    assert_eq!((look(1_000), look(1_001), look(4_999)), (1, 1, 1));
+    assert_eq!(look(9_999), 1, "also in the time after");
+    assert_eq!((look(10_000), look(10_001)), (2, 2));
+    assert_eq!(look(100_000), 3);
+    // What the store tells is known, whether or not it was looked for.
+    let other = gateway(&store, Bounds::default());
+    assert_eq!(settled(&other, put("made up", 1)), Some(Ok(true)));
+    store.tell(&one, 0);
+    assert!(one.0.find(&hash("made up"), 100_001).is_some());
+    // A store that is away says nothing of what it has.
+    let away = gateway(&store, Bounds::default());
+    store.state().is_away = true;
+    for now_ms in [1, 2] {
+        let looked = away.0.fetch(&hash("b"), CLIENT, now_ms).expect("looks");
+        assert_eq!(looked.take(), Some(Err(StoreAway)));
+    }
 }
 
 #[test]

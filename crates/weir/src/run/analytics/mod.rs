@@ -2,6 +2,7 @@
 
 mod collector;
 mod names;
+mod sampler;
 
 use super::plan::{Origin, RunMode, UsageError};
 use crate::args::{AnalyticsPlace, RoleArg, RunArgs};

@@ -1,106 +1,146 @@
-//! What the numbers of records mean: names of the snapshot that served a call, looked up when a call first has them.
+//! What the numbers of records mean: names of the snapshot that served a call, looked up when a call first has them. After
+//! that a number of the record leads to a number of the aggregator.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Arc;
-use weir_analytics::aggregate::{Aggregator, NameId};
+use weir_analytics::aggregate::{Aggregator, CallerNames, GroupId, KindNames, RouteNames, TargetNames};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{CallRecord, METHODS, PROTOCOLS};
 use weir_telemetry::metrics::Refusal;
 
 /// The route of calls that no route took.
 const UNMATCHED: &str = "_unmatched";
+/// What has not been looked up yet.
+const UNKNOWN: GroupId = GroupId::MAX;
 
-/// The names of a call.
+/// The groups of names of a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Names {
-    pub service: NameId,
-    pub route: NameId,
-    pub consumer: NameId,
-    pub upstream: NameId,
-    pub target: NameId,
-    pub refusal: NameId,
-    pub plugin: NameId,
-    pub method: NameId,
-    pub protocol: NameId,
-    pub environment: NameId,
-    pub api: NameId,
-    pub version: NameId,
-    pub application: NameId,
-    pub plan: NameId,
+pub struct CallGroups {
+    pub route: GroupId,
+    pub caller: GroupId,
+    pub target: GroupId,
+    pub kind: GroupId,
 }
 
-/// What is known of a route.
-#[derive(Debug, Clone, Copy, Default)]
-struct RouteNames {
-    service: NameId,
-    route: NameId,
-    environment: NameId,
-    api: NameId,
-    version: NameId,
+/// What of a record decides which names it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    generation: u32,
+    route: Option<u32>,
+    consumer: Option<u32>,
+    target: Option<(u32, u16)>,
+    kind: u64,
 }
 
-/// What is known of a consumer.
-#[derive(Debug, Clone, Copy, Default)]
-struct ConsumerNames {
-    consumer: NameId,
-    application: NameId,
-    plan: NameId,
+impl Identity {
+    fn of(record: &CallRecord) -> Self {
+        let refusal = record.refusal.map_or(0, |it| u64::from(it) + 1);
+        let plugin = record.plugin.map_or(0, |it| u64::from(it) + 1);
+        Self {
+            generation: record.generation,
+            route: record.route,
+            consumer: record.consumer,
+            target: record.target,
+            kind: u64::from(record.method) << 48 | u64::from(record.protocol) << 40 | refusal << 24 | plugin,
+        }
+    }
 }
 
-/// A snapshot with the names that were asked for.
+/// A snapshot with the groups that were asked for.
 struct Table {
     published: Arc<PublishedSnapshot>,
-    routes: HashMap<u32, RouteNames>,
-    consumers: HashMap<u32, ConsumerNames>,
-    targets: HashMap<(u32, u16), (NameId, NameId)>,
+    /// By the place in the snapshot. Both are made for the first call.
+    routes: Vec<GroupId>,
+    consumers: Vec<GroupId>,
+    targets: HashMap<(u32, u16), GroupId>,
 }
 
-impl RouteNames {
-    /// Routes of publications say in their labels which API they belong to.
-    fn of(route: &weir_snapshot::Route, to: &mut Aggregator) -> Self {
-        let (service, name) = &route.series_names;
-        let labels = &route.facts.labels;
-        let mut label = |label: &str| labels.get(label).map_or(0, |it| to.name(it));
-        let (environment, api, version) = (label("environment"), label("api"), label("version"));
-        Self {
-            service: to.name(service),
-            route: to.name(name),
-            environment,
-            api,
-            version,
+/// What is known at a place, or what is found out now.
+fn at(known: &mut Vec<GroupId>, place: u32, length: usize, find: impl FnOnce() -> GroupId) -> GroupId {
+    if known.is_empty() {
+        known.resize(length, UNKNOWN);
+    }
+    match known.get_mut(place as usize) {
+        Some(group) => {
+            if *group == UNKNOWN {
+                *group = find();
+            }
+            *group
         }
+        // There is none of this number.
+        None => GroupId::default(),
     }
 }
 
-impl ConsumerNames {
-    /// Consumers of subscriptions say in their labels which application and plan they are of.
-    fn of(consumer: &weir_plugin::ConsumerIdentity, to: &mut Aggregator) -> Self {
-        let mut label = |wanted: &str| {
-            let found = consumer.labels.iter().find(|(name, _)| name == wanted);
-            found.map_or(0, |(_, value)| to.name(value))
-        };
-        let (application, plan) = (label("application"), label("plan"));
-        Self {
-            consumer: to.name(consumer.username.as_deref().unwrap_or(&consumer.id)),
-            application,
-            plan,
-        }
-    }
+/// Routes of publications say in their labels which API they belong to.
+fn route_group(route: &weir_snapshot::Route, to: &mut Aggregator) -> GroupId {
+    let (service, name) = &route.series_names;
+    let labels = &route.facts.labels;
+    let mut label = |label: &str| labels.get(label).map_or(0, |it| to.name(it));
+    let (environment, api, version) = (label("environment"), label("api"), label("version"));
+    let names = RouteNames {
+        service: to.name(service),
+        route: to.name(name),
+        environment,
+        api,
+        version,
+    };
+    to.route(names)
 }
 
-/// The names of all snapshots of which there may be calls.
+/// Consumers of subscriptions say in their labels which application and plan they are of.
+fn caller_group(consumer: &weir_plugin::ConsumerIdentity, to: &mut Aggregator) -> GroupId {
+    let mut label = |wanted: &str| {
+        let found = consumer.labels.iter().find(|(name, _)| name == wanted);
+        found.map_or(0, |(_, value)| to.name(value))
+    };
+    let (application, plan) = (label("application"), label("plan"));
+    let names = CallerNames {
+        consumer: to.name(consumer.username.as_deref().unwrap_or(&consumer.id)),
+        application,
+        plan,
+    };
+    to.caller(names)
+}
+
+fn target_group(upstream: &weir_snapshot::Upstream, target: u16, to: &mut Aggregator) -> GroupId {
+    let target = upstream.targets.get(usize::from(target));
+    let target = target.map_or(String::new(), |it| format!("{}:{}", it.host, it.port));
+    let names = TargetNames {
+        upstream: to.name(&upstream.name),
+        target: to.name(&target),
+    };
+    to.target(names)
+}
+
+fn kind_group(calls: &Calls<PublishedSnapshot>, record: &CallRecord, to: &mut Aggregator) -> GroupId {
+    let named = |names: &[&'static str], number: u8| names.get(usize::from(number)).map_or("other", |it| it);
+    let refusal = record.refusal.and_then(|it| Refusal::ALL.get(usize::from(it)));
+    let names = KindNames {
+        method: to.name(named(&METHODS, record.method)),
+        protocol: to.name(named(&PROTOCOLS, record.protocol)),
+        refusal: refusal.map_or(0, |it| to.name(it.label())),
+        plugin: record.plugin.map_or(0, |it| to.name(calls.plugin(it))),
+    };
+    to.kind(names)
+}
+
+/// The groups of all snapshots of which there may be calls.
 pub struct Tables {
     by_generation: HashMap<u32, Table>,
     newest: u32,
-    fixed: HashMap<(u8, u16), NameId>,
+    kinds: HashMap<u64, GroupId>,
+    /// Those of the call before: the next one is often alike.
+    last: Option<(Identity, CallGroups)>,
 }
 
 impl Tables {
     pub fn new() -> Self {
         Self {
-            by_generation: HashMap::new(),
+            by_generation: HashMap::default(),
             newest: 0,
-            fixed: HashMap::new(),
+            kinds: HashMap::default(),
+            last: None,
         }
     }
 
@@ -111,9 +151,9 @@ impl Tables {
             self.newest = generation;
             let table = Table {
                 published,
-                routes: HashMap::new(),
-                consumers: HashMap::new(),
-                targets: HashMap::new(),
+                routes: Vec::new(),
+                consumers: Vec::new(),
+                targets: HashMap::default(),
             };
             self.by_generation.insert(generation, table);
         }
@@ -135,60 +175,66 @@ impl Tables {
         }
     }
 
-    /// The names of a call.
-    pub fn names(
+    /// The groups of names of a call.
+    #[inline]
+    pub fn groups(
         &mut self,
         calls: &Calls<PublishedSnapshot>,
         record: &CallRecord,
         to: &mut Aggregator,
-    ) -> Names {
-        let mut fixed = |kind: u8, number: u16, name: &'static str| {
-            *self.fixed.entry((kind, number)).or_insert_with(|| to.name(name))
+    ) -> CallGroups {
+        let identity = Identity::of(record);
+        match self.last {
+            Some((last, groups)) if last == identity => groups,
+            _ => {
+                let groups = self.find(calls, record, identity.kind, to);
+                self.last = Some((identity, groups));
+                groups
+            }
+        }
+    }
+
+    fn find(
+        &mut self,
+        calls: &Calls<PublishedSnapshot>,
+        record: &CallRecord,
+        kind: u64,
+        to: &mut Aggregator,
+    ) -> CallGroups {
+        let known = self.kinds.entry(kind);
+        let mut groups = CallGroups {
+            kind: *known.or_insert_with(|| kind_group(calls, record, to)),
+            ..CallGroups::default()
         };
-        let method = METHODS.get(usize::from(record.method)).map_or("other", |it| it);
-        let protocol = PROTOCOLS
-            .get(usize::from(record.protocol))
-            .map_or("other", |it| it);
-        let refusal = record
-            .refusal
-            .and_then(|it| Refusal::ALL.get(usize::from(it)).map(|known| (it, known)));
-        let mut names = Names {
-            method: fixed(0, u16::from(record.method), method),
-            protocol: fixed(1, u16::from(record.protocol), protocol),
-            refusal: refusal.map_or(0, |(number, it)| fixed(2, u16::from(number), it.label())),
-            plugin: record.plugin.map_or(0, |it| fixed(3, it, calls.plugin(it))),
-            route: fixed(4, 0, UNMATCHED),
-            ..Names::default()
-        };
+        let table = self.by_generation.get_mut(&record.generation);
+        if let (Some(table), Some(route)) = (table, record.route) {
+            let routes = &table.published.snapshot.routes;
+            groups.route = at(&mut table.routes, route, routes.len(), || {
+                route_group(&routes[route as usize], to)
+            });
+        } else {
+            let route = to.name(UNMATCHED);
+            groups.route = to.route(RouteNames {
+                route,
+                ..RouteNames::default()
+            });
+        }
         let Some(table) = self.by_generation.get_mut(&record.generation) else {
-            return names;
+            return groups;
         };
         let snapshot = &table.published.snapshot;
-        if let Some(route) = record.route {
-            let known = *table.routes.entry(route).or_insert_with(|| {
-                let route = snapshot.routes.get(route as usize);
-                route.map_or_else(RouteNames::default, |route| RouteNames::of(route, to))
-            });
-            (names.service, names.route) = (known.service, known.route);
-            (names.environment, names.api, names.version) = (known.environment, known.api, known.version);
-        }
         if let Some(consumer) = record.consumer {
-            let known = *table.consumers.entry(consumer).or_insert_with(|| {
-                let consumer = snapshot.consumers.get(consumer as usize);
-                consumer.map_or_else(ConsumerNames::default, |it| ConsumerNames::of(it, to))
+            let consumers = &snapshot.consumers;
+            groups.caller = at(&mut table.consumers, consumer, consumers.len(), || {
+                caller_group(&consumers[consumer as usize], to)
             });
-            (names.consumer, names.application, names.plan) = (known.consumer, known.application, known.plan);
         }
         if let Some((upstream, target)) = record.target {
-            (names.upstream, names.target) = *table.targets.entry((upstream, target)).or_insert_with(|| {
+            groups.target = *table.targets.entry((upstream, target)).or_insert_with(|| {
                 let upstream = snapshot.upstreams.get(upstream as usize);
-                upstream.map_or((0, 0), |upstream| {
-                    let target = upstream.targets.get(usize::from(target));
-                    let target = target.map_or(String::new(), |it| format!("{}:{}", it.host, it.port));
-                    (to.name(&upstream.name), to.name(&target))
-                })
+                upstream.map_or(GroupId::default(), |upstream| target_group(upstream, target, to))
             });
         }
-        names
+        groups
     }
 }

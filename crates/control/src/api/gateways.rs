@@ -136,7 +136,7 @@ impl Gateways {
         }
     }
 
-    /// Takes over the report of this process. It speaks for its gateway, whoever did before.
+    /// Takes over the report of this process. It speaks for its gateway, also if another one did before.
     pub fn note_own(&self, name: &str, report: Report, now: SystemTime) {
         let own = (String::new(), now);
         self.known().speakers.insert(name.to_owned(), own);

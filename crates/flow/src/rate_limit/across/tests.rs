@@ -325,7 +325,7 @@ fn a_report_looks_only_where_calls_have_counted() {
     assert_eq!(counted(false, NOW + 3), [(60_000, 2)]);
     drop(held);
     assert_eq!(counted(false, NOW + 3), [], "it is reported once");
-    // A call that counts in a window that is over before the report is not told of.
+    // A call that counts in a window that is over before the report is not reported.
     assert!(gateway.call(3, limit(1_000), NOW + 4));
     assert_eq!(counted(false, NOW + 1_000), []);
     assert_eq!(counted(true, NOW + 1_000).len(), 100);

@@ -1,4 +1,4 @@
-//! The list of plugins, one line each. What they do stands in a module of each one's own.
+//! The list of plugins, one line each. **What it is not**: what a plugin does stands in its module.
 
 use crate::logger::LogFolder;
 use crate::prometheus::MetricRegistry;

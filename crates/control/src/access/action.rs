@@ -37,7 +37,7 @@ macro_rules! actions {
 }
 
 actions! {
-    Own "own:use" "see one's own rights and sessions",
+    Own "own:use" "see their own rights and sessions",
     ConfigurationRead "configuration:read" "read the configuration, without secrets",
     ConfigurationWrite "configuration:write" "change the configuration and see secrets in it",
     ConfigurationRollback "configuration:rollback" "roll the configuration back",
@@ -57,7 +57,7 @@ actions! {
     SubscriptionsRead "subscriptions:read" "see applications and subscriptions",
     SubscriptionsWrite "subscriptions:write" "change applications, subscriptions and credentials",
     ApprovalsRead "approvals:read" "see what waits for approval",
-    ApprovalsDecide "approvals:decide" "grant or refuse approvals, but not one's own",
+    ApprovalsDecide "approvals:decide" "grant or refuse approvals, but not their own",
     PortalsRead "portals:read" "see portals, their pages and themes",
     PortalsWrite "portals:write" "change portals, pages, themes and logos",
     DevelopersRead "developers:read" "see developers of portals, with their mail addresses and teams",

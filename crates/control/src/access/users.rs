@@ -216,7 +216,7 @@ impl Users {
         self.of_name_since(&token.value.user, token.value.created)
     }
 
-    /// The user of a name, if there is one since then (in milliseconds): another one of the same name is somebody else.
+    /// The user of a name, if there is one since then (in milliseconds): another user of the same name does not count.
     fn of_name_since(&self, name: &str, since: u64) -> Option<Arc<User>> {
         self.of_name(name).filter(|user| user.created <= since / 1_000)
     }

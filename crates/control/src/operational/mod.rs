@@ -421,7 +421,7 @@ impl OperationalStore {
         Err(OperationalError::Busy.into())
     }
 
-    /// `false`: somebody else was faster.
+    /// `false`: another writer was faster.
     async fn try_commit(
         &self,
         changes: Vec<Change>,

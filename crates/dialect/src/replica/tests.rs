@@ -46,7 +46,7 @@ impl ReplicaState for Values {
 #[derive(Debug, Clone, Default)]
 struct Contended {
     store: Arc<std::sync::Mutex<MemoryStore>>,
-    /// Before so many commits, somebody else commits.
+    /// Before so many commits, another writer commits.
     others: Arc<AtomicUsize>,
     commits: Arc<AtomicUsize>,
 }

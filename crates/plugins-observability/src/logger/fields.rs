@@ -1,4 +1,4 @@
-//! Fields of one's own: texts with variables, at any depth of an object.
+//! Configured fields of log entries: texts with variables, at any depth of an object.
 
 use super::layout::LogRecord;
 use super::mask::{MASKED, Masks};

@@ -1,4 +1,4 @@
-//! The entries that are made where no fields of one's own are named.
+//! The entries of loggers whose configuration names no fields.
 
 use super::mask::Masks;
 use schemars::JsonSchema;

@@ -12,7 +12,7 @@
 //! for a while, and are then dropped; `weir_log_entries_total` and `weir_log_retries_total` tell of both.
 //!
 //! Security: values of `mask_headers` and `mask_query` are never logged, nor is a URL's user. Bodies are logged only
-//! where they are asked for. Fields of one's own can name any variable.
+//! if the configuration asks for them. Configured fields can name any variable.
 
 pub mod authorization;
 mod cloud;

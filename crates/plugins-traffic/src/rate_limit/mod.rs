@@ -159,9 +159,9 @@ pub struct Config {
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
-    /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the
-    /// same control plane. Those settle their counts several times in a second; what passes beyond a limit is what comes
-    /// to the others in half a second. The windows must be of the clock or slide.
+    /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that serve the
+    /// same environments of one control plane. Those settle their counts several times in a second; what passes beyond a
+    /// limit is what comes to the others in half a second. The windows must be of the clock or slide.
     #[serde(default, skip_serializing_if = "Across::is_gateway")]
     pub across: Across,
     /// Calls are GraphQL queries, and count as what they cost. A query passes if all that it costs is left; one that does

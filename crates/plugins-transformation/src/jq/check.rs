@@ -1,8 +1,8 @@
 //! Whether all names of a program stand for something. A program that passes cannot fail for a name.
 
 use super::builtin::is_native;
-use super::parse::{Definition, Node, Pattern, TextPart};
 use super::texts::FORMATS;
+use super::tree::{Definition, Node, Pattern, TextPart};
 use std::sync::Arc;
 
 /// A name that is known.

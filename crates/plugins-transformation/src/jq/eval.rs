@@ -3,9 +3,9 @@
 
 use super::budget::{Budget, Stop, abridged, described, fail};
 use super::builtin;
-use super::parse::{Definition, Node, Pattern};
 use super::paths;
 use super::texts::Patterns;
+use super::tree::{Definition, Node, Pattern};
 use super::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -3,9 +3,9 @@
 use super::budget::{Stop, fail};
 use super::builtin::arithmetic;
 use super::eval::{Done, Env, Item, Machine, Sink};
-use super::parse::{Node, TextPart};
 use super::paths::{delete_paths, get_path, index, replace, set_path};
 use super::texts;
+use super::tree::{Node, TextPart};
 use super::value::{Members, Value};
 use std::sync::Arc;
 

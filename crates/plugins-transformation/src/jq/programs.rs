@@ -4,9 +4,9 @@
 use super::budget::{Stop, fail, number};
 use super::builtin::{OF_PROGRAMS, of_one, plain};
 use super::eval::{Env, Item, Machine, Sink};
-use super::parse::Node;
 use super::paths::{get_path, set_path_value};
 use super::texts;
+use super::tree::Node;
 use super::value::Value;
 use std::rc::Rc;
 

@@ -39,8 +39,8 @@ const MAX_DELAY_MS: u64 = 3_600_000;
 pub struct Config {
     /// The document, in JSON or YAML: Swagger 2.0, or OpenAPI 3.0 to 3.2.
     pub spec: String,
-    /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or one of one's
-    /// own.
+    /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or the
+    /// given `path`.
     pub base_path: BasePath,
     /// Statuses that are answered; empty: all that the document has.
     pub statuses: Vec<u16>,

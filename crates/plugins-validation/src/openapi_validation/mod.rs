@@ -45,8 +45,8 @@ pub struct Config {
     /// Where the document is fetched instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_url: Option<SpecUrl>,
-    /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or one of one's
-    /// own.
+    /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or the
+    /// given `path`.
     pub base_path: BasePath,
     /// Whether parameters in the path are checked.
     pub check_path: bool,

@@ -35,14 +35,14 @@ pub fn operations() -> Vec<Operation> {
         .personal(),
         Operation::get(
             "/portal/v1/account/sessions",
-            ("listSessions", "Lists one's sessions"),
+            ("listSessions", "Lists your sessions"),
             sessions,
         )
         .personal()
         .answers::<SessionList>(),
         Operation::delete(
             "/portal/v1/account/sessions/{id}",
-            ("endSession", "Ends one of one's sessions"),
+            ("endSession", "Ends one of your sessions"),
             end_session,
         )
         .personal(),

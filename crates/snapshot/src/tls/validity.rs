@@ -1,4 +1,4 @@
-//! From when to when a certificate is good. **What it is not**: it does not judge; the clock is somebody else's.
+//! From when to when a certificate is good. **What it is not**: it does not judge; the caller brings the time.
 
 use weir_model::x509;
 

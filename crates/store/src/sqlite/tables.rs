@@ -362,7 +362,7 @@ fn blob(row: &Row<'_>, column: usize) -> Result<Option<std::sync::Arc<[u8]>>, St
     Ok(bytes.map(Into::into))
 }
 
-/// Makes the tables in a new file, and refuses a file of somebody else.
+/// Makes the tables in a new file, and refuses a file of another program.
 fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     let begun = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)

@@ -1,7 +1,7 @@
 //! Which (service, route) pair owns which series.
 //!
 //! A pair keeps its series for as long as configurations name it, and gets it back when it returns before
-//! somebody else needed the slot. There are never more series than the limit, however often a configuration
+//! another pair needed the slot. There are never more series than the limit, however often a configuration
 //! changes: a full table takes slots back from pairs that are gone, those gone longest first.
 
 use std::collections::HashMap;

@@ -7,13 +7,13 @@ mod calls;
 mod clickhouse;
 mod counts;
 mod delivery;
+#[path = "../support/ports.rs"]
+mod ports;
 mod retention;
 mod showing;
 #[allow(dead_code, reason = "these tests do not ask for all of it")]
 #[path = "../managed/support.rs"]
 mod support;
-#[path = "../support/ports.rs"]
-mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

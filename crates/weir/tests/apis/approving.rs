@@ -1,5 +1,5 @@
-//! Who decides approvals: rights in one API or one environment hold there and nowhere else, and no one agrees to a change
-//! of one's own.
+//! Who decides approvals: rights in one API or one environment hold there and nowhere else, and authors do not approve
+//! their own changes.
 
 use crate::support::{Answer, upstream};
 use crate::{Plane, petstore, runtime};
@@ -213,7 +213,7 @@ fn who_has_made_a_change_agrees_to_none_of_it() {
     people.decide(&ann, &asked, "granted").expect(200);
 }
 
-/// A test of one's own API is no way to see what routes of others do.
+/// Who may test an API sees no routes of other APIs by that.
 #[test]
 fn a_test_tells_nothing_of_routes_of_others() {
     let plane = two_apis();

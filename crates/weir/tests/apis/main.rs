@@ -10,6 +10,8 @@ mod events;
 mod explaining;
 mod lifecycle;
 mod multi_cluster;
+#[path = "../support/ports.rs"]
+mod ports;
 mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]
@@ -18,8 +20,6 @@ mod support;
 mod telling;
 mod testing;
 mod tokens;
-#[path = "../support/ports.rs"]
-mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

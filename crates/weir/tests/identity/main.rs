@@ -5,6 +5,7 @@ mod browser;
 mod directory;
 mod opa;
 mod openid;
+#[path = "../support/provider.rs"]
 mod provider;
 mod saml;
 #[path = "../support/tools.rs"]

@@ -14,13 +14,13 @@ mod limits;
 mod log_files;
 mod native;
 mod partition;
+#[path = "../support/ports.rs"]
+mod ports;
 mod rights;
 mod roles;
 mod secrets;
 mod support;
 mod tokens;
-#[path = "../support/ports.rs"]
-mod ports;
 #[path = "../support/tools.rs"]
 mod tools;
 #[path = "../support/weir.rs"]

@@ -6,10 +6,10 @@ mod away;
 mod caches;
 mod dialects;
 mod places;
-mod settled;
-mod support;
 #[path = "../support/ports.rs"]
 mod ports;
+mod settled;
+mod support;
 #[path = "../support/tools.rs"]
 mod tools;
 mod topologies;

@@ -8,6 +8,8 @@ mod portal;
 mod portal_files;
 mod portal_hostile;
 mod portal_openid;
+#[path = "../support/provider.rs"]
+mod provider;
 mod readers;
 mod views;
 mod warnings;

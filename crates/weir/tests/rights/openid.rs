@@ -1,9 +1,8 @@
 //! Logging in through a real OpenID provider: Node's `oidc-provider`, which `make deps FOR=test` installs.
 
 use crate::login::{Browser, Plane};
+use crate::provider;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use weir_control::http::{Call, Method};
 use weir_control::operational::OperationalStore;
@@ -13,20 +12,12 @@ use weir_store::memory::MemoryStore;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/openid-provider");
 const CALLBACK: &str = "https://weir.test:8002/api/v1/session/openid/corp/callback";
 
-/// The provider, until it is dropped.
+/// The provider with one client, until it is dropped.
 pub struct Provider {
-    process: Child,
+    _process: provider::Provider,
     pub issuer: String,
     /// Where it sends browsers back to.
     callback: &'static str,
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ended = self.process.kill();
-        let _waited = self.process.wait();
-    }
 }
 
 impl Provider {
@@ -39,20 +30,10 @@ impl Provider {
             "email_verified": { "ada": true, "bob": true, "eve": true, "ann": "true", "liar": "false" },
             "emails": { "mallory": "ann@example.test", "liar": "ann@example.test" },
         });
-        let mut process = Command::new("node")
-            .args(["provider.mjs", &options.to_string()])
-            .current_dir(FOLDER)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("node starts (make deps FOR=test)");
-        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
-        let mut ready = lines.map_while(Result::ok);
-        let issuer = ready.find_map(|it| it.strip_prefix("ready ").map(str::to_owned));
-        let issuer = issuer.expect("the provider is ready (make deps FOR=test installs it)");
+        let process = provider::Provider::start(FOLDER, &options);
         Self {
-            process,
-            issuer,
+            issuer: format!("http://{}", process.address),
+            _process: process,
             callback,
         }
     }

@@ -372,7 +372,7 @@ pub struct Tokens {
 /// More claims, from the userinfo endpoint: they have to be of the same person. Those of the token stay.
 ///
 /// # Errors
-/// They are of somebody else.
+/// They are those of another user.
 pub fn with_userinfo(mut claims: Value, more: &Value) -> Result<Value, TokenError> {
     if more.get("sub") != claims.get("sub") {
         return Err(TokenError::Claim("sub"));

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 /// The provider, until it is dropped.
 pub struct Provider {
     pub process: Child,
+    /// Its host and port, for clear HTTP.
     pub address: String,
 }
 

@@ -1,0 +1,238 @@
+//! Calls with bearer tokens, and the consumers that tokens stand for.
+
+use super::*;
+
+#[test]
+fn bearer_tokens_are_checked_by_the_providers_keys() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![Method::Bearer];
+        config.realm = Some("shop".into());
+        config.required.scopes = vec!["read write".into(), "admin".into()];
+        config.explain = true;
+    });
+    let (other, _, _) = key("k1");
+    let (unknown, _, _) = key("k2");
+    let claims = json!({"iss": ISSUER, "sub": "alice", "exp": NOW_S + 60, "scope": "read write"});
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let unsigned = format!("{}.{}.", part(&json!({"alg": "none"})), part(&claims));
+    let point = provider.jwk["x"].as_str().expect("a key").to_owned();
+    let confused = SigningKey::new(Algorithm::HS256, &point, Some("k1")).expect("a key");
+    let confused_pem = SigningKey::new(Algorithm::HS256, &provider.pem, Some("k1")).expect("a key");
+    let secret = SigningKey::new(Algorithm::HS256, "secret", None).expect("a key");
+    for (what, token, expected) in [
+        ("good", provider.token(json!({"scope": "read write"})), "continue"),
+        (
+            "one alternative",
+            provider.token(json!({"scope": ["admin"]})),
+            "continue",
+        ),
+        (
+            "a scope is missing",
+            provider.token(json!({"scope": "read"})),
+            "reply 403",
+        ),
+        ("no scope", provider.token(json!({})), "reply 403"),
+        (
+            "expired",
+            provider.token(json!({"scope": "admin", "exp": NOW_S - 1})),
+            "answered 401",
+        ),
+        (
+            "not good yet",
+            provider.token(json!({"scope": "admin", "nbf": NOW_S + 9})),
+            "answered 401",
+        ),
+        (
+            "times are texts",
+            provider.token(json!({"scope": "admin", "exp": "never"})),
+            "answered 401",
+        ),
+        (
+            "another issuer",
+            provider.token(json!({"scope": "admin", "iss": "x"})),
+            "answered 401",
+        ),
+        ("none", unsigned, "answered 401"),
+        (
+            "another key",
+            other.sign(&claims).expect("signed"),
+            "answered 401",
+        ),
+        (
+            "an unknown key",
+            unknown.sign(&claims).expect("signed"),
+            "answered 401",
+        ),
+        (
+            "the public key as a secret",
+            confused.sign(&claims).expect("signed"),
+            "answered 401",
+        ),
+        (
+            "its PEM as a secret",
+            confused_pem.sign(&claims).expect("signed"),
+            "answered 401",
+        ),
+        (
+            "the client's secret",
+            secret.sign(&claims).expect("signed"),
+            "answered 401",
+        ),
+        ("no token at all", "x".into(), "answered 401"),
+    ] {
+        let mut bearer = call("GET /", &[("Authorization", &format!("Bearer {token}"))]);
+        assert_eq!(word(&provider.run(&filter, &mut bearer)), expected, "{what}");
+    }
+    let Outcome::Refuse(refusal) = provider.run(&filter, &mut call("GET /", &[])) else {
+        panic!("a refusal");
+    };
+    assert_eq!(refusal.challenge.as_deref(), Some("Bearer realm=\"shop\""));
+    let mut malformed = call("GET /", &[("Authorization", "Bearer")]);
+    assert_eq!(word(&provider.run(&filter, &mut malformed)), "unacceptable 400");
+    assert_eq!(
+        (
+            provider.count("/.well-known/openid-configuration"),
+            provider.count("/keys")
+        ),
+        (1, 1)
+    );
+}
+
+#[test]
+fn random_key_ids_cause_one_fetch() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| config.methods = vec![Method::Bearer]);
+    let claims = json!({"iss": ISSUER, "sub": "alice", "exp": NOW_S + 60});
+    let (_, _, pem) = key("x");
+    for number in 0..1_000 {
+        let signer = SigningKey::new(Algorithm::ES256, &pem, Some(&format!("k{number}x"))).expect("a key");
+        let token = signer.sign(&claims).expect("signed");
+        let mut bearer = call("GET /", &[("Authorization", &format!("Bearer {token}"))]);
+        assert_eq!(word(&provider.run(&filter, &mut bearer)), "answered 401");
+    }
+    assert_eq!(provider.count("/keys"), 1);
+}
+
+#[test]
+fn calls_are_refused_while_the_provider_is_down() {
+    let provider = FakeProvider::new();
+    provider.is_up.set(false);
+    let bearer = filter(|config| config.methods = vec![Method::Bearer]);
+    let token = provider.token(json!({}));
+    let authorization = format!("Bearer {token}");
+    let mut first = call("GET /", &[("Authorization", &authorization)]);
+    assert_eq!(word(&provider.run(&bearer, &mut first)), "answered 401");
+    let login = filter(|_| {});
+    assert_eq!(
+        word(&provider.run(&login, &mut call("GET /", &[]))),
+        "plugin_failed 503"
+    );
+    // It is not asked again at once.
+    let asked = provider.asked.borrow().len();
+    let mut second = call("GET /", &[("Authorization", &authorization)]);
+    provider.run(&bearer, &mut second);
+    assert_eq!(provider.asked.borrow().len(), asked);
+    // Once it is there, calls go on without a reload.
+    provider.is_up.set(true);
+    let mut third = Exchange::new(|| NOW_MS + 30_000, 7);
+    prepare(&mut third, "GET /", &[("Authorization", &authorization)]);
+    assert_eq!(word(&provider.run(&bearer, &mut third)), "continue");
+}
+
+#[test]
+fn opaque_tokens_are_explained_by_the_provider() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![Method::Introspection];
+        config.required.scopes = vec!["read".into()];
+    });
+    let run = |token: &str| {
+        let mut bearer = call("GET /", &[("Authorization", &format!("bearer {token}"))]);
+        word(&provider.run(&filter, &mut bearer))
+    };
+    assert_eq!((run("t1"), run("t1")), ("continue".into(), "continue".into()));
+    assert_eq!(provider.count("/introspect"), 1);
+    for (answer, expected) in [
+        (json!({"active": false}), "answered 401"),
+        (json!({"active": "true"}), "answered 401"),
+        (
+            json!({"active": true, "exp": NOW_S - 1, "scope": "read"}),
+            "answered 401",
+        ),
+        (json!({"active": true, "scope": "other"}), "answered 403"),
+        (json!([]), "answered 401"),
+    ] {
+        *provider.introspection.borrow_mut() = answer.clone();
+        assert_eq!(run(&format!("t {answer}")), expected, "{answer}");
+    }
+}
+
+#[test]
+fn consumers_are_found_by_a_claim() {
+    let provider = FakeProvider::new();
+    for (claims, optional, expected) in [
+        (json!({"name": "ALICE"}), false, "continue"),
+        (json!({"name": "cid"}), false, "continue"),
+        (json!({"name": "unknown"}), false, "answered 403"),
+        (json!({}), false, "answered 403"),
+        (json!({"name": "unknown"}), true, "continue"),
+    ] {
+        let filter = filter(|config| {
+            config.methods = vec![Method::Bearer];
+            config.consumer = Some(ConsumerRules {
+                claim: vec!["name".into()],
+                by: vec![
+                    crate::consumer_names::ConsumerName::Username,
+                    crate::consumer_names::ConsumerName::CustomId,
+                ],
+                optional,
+            });
+        });
+        let token = provider.token(claims.clone());
+        let headers = [
+            ("Authorization", format!("Bearer {token}")),
+            ("X-Consumer-Username", "forged".into()),
+        ];
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let mut bearer = call("GET /", &headers);
+        assert_eq!(word(&provider.run(&filter, &mut bearer)), expected, "{claims}");
+        if expected == "continue" && !optional {
+            assert_eq!(
+                bearer.request.headers.get(b"x-consumer-username"),
+                Some(&b"ALICE"[..])
+            );
+            assert_eq!(
+                bearer.identity.map(|it| it.consumer.id.clone()).as_deref(),
+                Some("alice")
+            );
+        }
+    }
+}
+
+#[test]
+fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.identity.on_preflight = false;
+        config.cleared_headers = vec!["X-Cleared".into()];
+        config.upstream_headers =
+            serde_json::from_value(json!([{"name": "X-Who", "value": "id-claims"}])).expect("good");
+    });
+    let mut preflight = call(
+        "OPTIONS /",
+        &[
+            ("X-Who", "forged"),
+            ("X_Cleared", "forged"),
+            ("Authorization", "a"),
+        ],
+    );
+    assert_eq!(word(&provider.run(&filter, &mut preflight)), "continue");
+    let headers = &preflight.request.headers;
+    for (name, is_there) in [("X-Who", false), ("X_Cleared", false), ("Authorization", true)] {
+        assert_eq!(headers.contains(name.as_bytes()), is_there, "{name}");
+    }
+}

@@ -1,7 +1,8 @@
 //! Gateways that deliver their counts, and what a kill leaves behind.
 
 use super::{FLAGS, all_calls, configure, query, repeat};
-use crate::support::{Call, Weir, free_port, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, until, upstream};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_analytics::aggregate::{Aggregator, Call as CountedCall};

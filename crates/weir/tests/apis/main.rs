@@ -10,8 +10,6 @@ mod events;
 mod explaining;
 mod lifecycle;
 mod multi_cluster;
-#[path = "../support/ports.rs"]
-mod ports;
 mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]

@@ -1,6 +1,7 @@
 //! Kong's `/proxy-cache`: what gateways keep is told and forgotten, at the gateway itself and through a control plane.
 
-use crate::support::{Answer, Call, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Answer, Call, Weir, status_of, until, upstream};
 use serde_json::json;
 
 const CACHE: &str = "{\"name\": \"proxy-cache\", \"config\": {\"strategy\": \"memory\", \"content_type\": [\"text/plain\"], \

@@ -1,6 +1,7 @@
 //! Three gateways and a control plane on etcd. Where there is no etcd, nothing is tested.
 
-use crate::support::{Call, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, status_of, until, upstream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;

@@ -1,6 +1,7 @@
 //! One limit over several gateways without a Redis: they settle their counts through the control plane.
 
-use crate::support::{Call, Weir, free_port, server, until};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, server, until};
 use std::time::Duration;
 
 const LIMIT: u64 = 3_000;

@@ -2,7 +2,8 @@
 //! what was committed stays, and all come to serve the same. Where there is no etcd, nothing is tested.
 
 use crate::cluster::Etcd;
-use crate::support::{Call, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, status_of, until, upstream};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;

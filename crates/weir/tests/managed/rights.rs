@@ -1,7 +1,8 @@
 //! What rights are worth: calls that are only tried change nothing, a user who may only read sees no private keys, and a
 //! right that was taken away is gone at once.
 
-use crate::support::{ALL_APIS, Answer, Call, STOCK_KEY, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{ALL_APIS, Answer, Call, STOCK_KEY, Weir, status_of, until, upstream};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! A control plane and gateways that follow its stream.
 
-use crate::support::{Call, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, status_of, until, upstream};
 use std::path::Path;
 
 fn control(folder: &Path, console: &str) -> Weir {

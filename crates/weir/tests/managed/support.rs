@@ -1,6 +1,5 @@
 //! What the tests ask of a running gateway, and calls to it.
 
-pub use crate::ports::free_port;
 pub use crate::weir::Weir;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -2,7 +2,8 @@
 //! and removes them.
 
 use crate::cluster::Etcd;
-use crate::support::{Answer, Call, Weir, free_port, status_of, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Answer, Call, Weir, status_of, until, upstream};
 use serde_json::{Value, json};
 use std::path::Path;
 

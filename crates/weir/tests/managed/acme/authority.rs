@@ -1,6 +1,7 @@
 //! Pebble, an ACME authority for tests, with a name server that knows every name as this machine.
 
-use crate::support::{free_port, until};
+use crate::ports::free_port;
+use crate::support::until;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::net::TcpStream;

@@ -4,7 +4,8 @@ mod authority;
 mod client;
 
 use crate::cluster::Etcd;
-use crate::support::{Call, Weir, free_port, until, upstream};
+use crate::ports::free_port;
+use crate::support::{Call, Weir, until, upstream};
 use authority::{Authority, EXTERNAL, Pebble};
 use client::{is_signed, shown};
 use serde_json::{Value, json};

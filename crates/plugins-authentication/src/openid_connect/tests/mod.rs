@@ -268,6 +268,6 @@ fn bad_configurations_are_refused_at_their_place() {
             "{config}"
         );
     }
-    assert!(build(&OpenIdConnect::default(), &example(include_str!("mod.rs"))).is_ok());
+    assert!(build(&OpenIdConnect::default(), &example(include_str!("../mod.rs"))).is_ok());
     assert!(!format!("{:?}", config(|_| {})).contains("secret\""));
 }

@@ -94,7 +94,7 @@ fn responses_are_changed_or_replaced() {
 
 #[test]
 fn configurations_are_checked() {
-    assert!(build(&Jq, &example(include_str!("mod.rs"))).is_ok());
+    assert!(build(&Jq, &example(include_str!("../mod.rs"))).is_ok());
     for (config, places) in [
         (json!({}), vec!["request"]),
         (

@@ -377,7 +377,7 @@ fn programs_are_checked() {
 
 #[test]
 fn the_prelude_is_complete() {
-    let prelude = definitions(include_str!("prelude.jq")).expect("it can be read");
+    let prelude = definitions(include_str!("../prelude.jq")).expect("it can be read");
     for definition in &prelude {
         assert_eq!(
             check::check_definition(definition, &prelude),

@@ -71,6 +71,7 @@ export function useWrite<T, B = void>(method: string, path: (body: B) => string,
   const client = useQueryClient()
   return useMutation({
     mutationFn: async (body: B) => (await call<T>(method, `${BASE}${path(body)}`, body === undefined ? {} : { body })).data,
-    onSuccess: () => (keepsReads ? undefined : client.invalidateQueries({ queryKey: ['portal'] })),
+    // Not waited for: the page may be gone once it is read again, and what the caller does next would be lost with it.
+    onSuccess: () => void (keepsReads || client.invalidateQueries({ queryKey: ['portal'] })),
   })
 }

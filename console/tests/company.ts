@@ -59,24 +59,12 @@ export class Company {
 
   private async gateway(port: number) {
     const { weir } = this
-    await weir.put('upstreams', 'orders', {
-      name: 'orders',
+    await weir.fillOrders({
       targets: [{ host: '127.0.0.1', port, weight: 100 }, { host: '127.0.0.1', port: 9, weight: 50 }],
       checks: { active: { path: '/', healthy: { interval_ms: 1000 }, unhealthy: { interval_ms: 1000, tcp_failures: 1 } } },
     })
-    await weir.put('services', 'orders', { name: 'orders', upstream: 'orders' })
-    await weir.put('routes', 'orders', {
-      name: 'orders',
-      hosts: ['api.example.com'],
-      paths: ['/orders'],
-      methods: ['GET', 'POST'],
-      service: 'orders',
-      max_body_bytes: 1048576,
-      plugins: [{ 'key-auth': {} }, { 'rate-limit': { limits: [{ count: 5, per: 'minute' }], by: 'consumer' } }],
-    })
     await weir.put('services', 'hello', { name: 'hello', url: `http://127.0.0.1:${port}`, routes: [{ name: 'hello', paths: ['/hello'], plugins: [{ cors: {} }] }, { name: 'broken', paths: ['/broken'] }, { name: 'slow', paths: ['/slow'] }] })
     await weir.put('services', 'gone', { name: 'gone', url: 'http://127.0.0.1:9', routes: [{ name: 'gone', paths: ['/gone'] }] })
-    await weir.put('consumers', 'alice', { name: 'alice', credentials: [{ 'key-auth': { key: 'alice-key' } }] })
     await weir.good('PUT', '/api/v1/dialects/kong/services/billing', { url: 'http://127.0.0.1:9', tags: ['finance'] })
     await weir.good('PUT', '/api/v1/dialects/kong/routes/invoices', { service: { name: 'billing' }, paths: ['/invoices'], methods: ['GET'] })
     await weir.good('PUT', '/api/v1/dialects/apisix/apisix/admin/routes/search', { name: 'search', uri: '/search/*', upstream: { type: 'roundrobin', nodes: { '127.0.0.1:9': 1 } } })

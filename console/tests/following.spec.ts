@@ -1,7 +1,7 @@
 // What happens is shown without a reload; a server that is away, fails or is slow is named, and no edit is lost.
 import { expect, open, test } from './weir'
 
-test('a change by somebody else is shown at once, with who made it', async ({ page, filled }) => {
+test('the change of another user is shown at once, with its author', async ({ page, filled }) => {
   await open(page, filled, '/routes')
   const row = page.getByRole('table', { name: 'Routes' }).getByRole('row', { name: /api\.example\.com/ })
   await expect(row).toBeVisible()

@@ -25,6 +25,8 @@ export const PAGES = [
   '/portals/new',
   '/import',
   '/users',
+  '/roles',
+  '/workspaces',
   '/identity-providers',
   '/account',
   '/audit',

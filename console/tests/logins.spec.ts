@@ -232,7 +232,7 @@ test('48: for a reader every button is visible, disabled, and says why; every wr
   expect(count).toBeGreaterThan(30)
 })
 
-test('who logs in after somebody else sees nothing of what that one typed', async ({ page, weir }) => {
+test('a login forgets the edits of the user before', async ({ page, weir }) => {
   await weir.fill()
   await weir.addAdmin()
   await weir.addUser('ann', [{ role: 'admin' }])

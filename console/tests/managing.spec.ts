@@ -197,7 +197,7 @@ test('a report: made in the form, seen in the text, changed, and deleted', async
   await expect(page.getByRole('heading', { name: 'No reports yet' })).toBeVisible()
 })
 
-test('a dialog of a plan: a stray click loses nothing, and what somebody else has stored stays or is named', async ({ page, managed }) => {
+test('a dialog of a plan: a stray click loses nothing, and what another user has stored stays or is chosen', async ({ page, managed }) => {
   const path = '/api/v1/apis/pets/versions/1.0.0/plans/gold'
   await open(page, managed, '/apis/pets/1.0.0/plans')
   await page.getByRole('button', { name: 'Edit gold' }).click()
@@ -215,12 +215,18 @@ test('a dialog of a plan: a stray click loses nothing, and what somebody else ha
   await dialog.getByRole('button', { name: 'Save' }).click()
   await expect(page.getByText('gold is saved')).toBeVisible()
   expect(await managed.good('GET', path)).toMatchObject({ price: '10 €', description: 'Theirs' })
-  // The same field is changed elsewhere: it is named, and a second press stores ours.
+  // The same field is changed elsewhere: both are shown, one is chosen, and the rest of theirs stays.
   await page.getByRole('button', { name: 'Edit gold' }).click()
   await dialog.getByRole('textbox', { name: 'Price' }).fill('12 €')
   await managed.good('PUT', path, { state: 'published', limits: [{ count: 500, per: 'day' }], description: 'Theirs', price: '11 €' })
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await expect(dialog.getByText('Somebody else has changed price (now "11 €") meanwhile', { exact: false })).toBeVisible()
+  const conflict = page.getByRole('dialog', { name: 'This was changed meanwhile' })
+  await expect(conflict.getByRole('row', { name: /price/ })).toContainText('11 €')
+  await expect(conflict).toContainText(/\S+ changed it/)
+  await conflict.getByRole('radio', { name: 'Keep mine' }).check()
+  await conflict.getByRole('button', { name: 'Go on with the merged document' }).click()
+  await expect(conflict).toHaveCount(0)
+  await expect(dialog.getByRole('textbox', { name: 'Price' })).toHaveValue('12 €')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await expect(dialog).toHaveCount(0)
   expect(await managed.good('GET', path)).toMatchObject({ price: '12 €', limits: [{ count: 500, per: 'day' }] })

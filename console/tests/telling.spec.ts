@@ -83,6 +83,7 @@ test('two edits of one portal: what does not overlap is put together, the rest i
   await page.getByRole('button', { name: 'Review and save' }).click()
   const conflict = page.getByRole('dialog', { name: 'This was changed meanwhile' })
   await expect(conflict).toContainText('Theirs')
+  await expect(conflict).toContainText(/\S+ changed it/)
   await conflict.getByRole('radio').first().check()
   await conflict.getByRole('button', { name: 'Go on with the merged document' }).click()
   await page.getByRole('button', { name: 'Review and save' }).click()
@@ -91,7 +92,7 @@ test('two edits of one portal: what does not overlap is put together, the rest i
   expect(await managed.good('GET', '/api/v1/portals/main')).toMatchObject({ description: 'For everybody', hosts: ['d.example.com'], featured: ['pets'] })
 })
 
-test('a form that nobody has touched shows what somebody else has stored', async ({ page, managed }) => {
+test('a form without an edit shows what another user has stored', async ({ page, managed }) => {
   await open(page, managed, '/products/bundle/edit')
   await expect(page.getByRole('textbox', { name: 'What it is for' })).toHaveValue('Reading pets, for partners.')
   await managed.good('PUT', '/api/v1/products/bundle', { description: 'Changed elsewhere.', publications: { 'pets/1.0.0/test': ['listPets'] } })

@@ -11,7 +11,7 @@ import { stringify } from '../src/yaml'
 import { contrast } from '../src/api/portals'
 import { EVENTS } from '../src/api/webhooks'
 import { placeOf } from '../src/documents'
-import { overlapText } from '../src/form/put'
+import { nameFault, writeHeaders } from '../src/form/send'
 import { nameFor } from '../src/pages/quick-start'
 import type { Json, Schema } from '../src/api/types'
 
@@ -147,6 +147,17 @@ test('what answers at a path is named by it', () => {
   for (const [path, name] of [['/orders', 'orders'], ['/Orders/v1/', 'orders-v1'], ['/', 'first'], ['/ä%20', '20']]) expect(nameFor(path ?? '')).toBe(name)
 })
 
-test('what two people have changed is named with its value', () => {
-  expect(overlapText([{ path: 'price', theirs: '1 €' }, { path: 'labels', theirs: undefined }])).toContain('price (now "1 €"), labels (now left out)')
+test('a write names the version that it changes', () => {
+  const sent = (options: Parameters<typeof writeHeaders>[0]) => Object.fromEntries(Object.entries(writeHeaders(options)).filter(([, value]) => value !== undefined))
+  expect(sent({ isDry: false })).toEqual({})
+  expect(sent({ isDry: true, tag: '"7"' })).toEqual({ 'weir-dry-run': 'true', 'if-match': '"7"' })
+  expect(sent({ isDry: false, tag: null, note: 'für alle' })).toEqual({ 'if-none-match': '*', 'weir-note': 'f%C3%BCr%20alle' })
+})
+
+test('a new document has a name of its own', () => {
+  const known = [{ name: 'main' }]
+  expect(nameFault({ name: ' ' }, known, 'A portal')).toBe('It needs a name.')
+  expect(nameFault({ name: ' main ' }, known, 'A portal')).toBe('A portal of this name exists.')
+  expect(nameFault({ name: 'other' }, known, 'A portal')).toBeNull()
+  expect(nameFault({ name: 'other' }, undefined, 'A portal')).toBeNull()
 })

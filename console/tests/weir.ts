@@ -135,7 +135,13 @@ export class Weir {
 
   /** Two services, two routes, an upstream and a consumer. */
   async fill() {
-    await this.put('upstreams', 'orders', { name: 'orders', targets: [{ host: '127.0.0.1', port: 1980 }] })
+    await this.fillOrders({ targets: [{ host: '127.0.0.1', port: 1980 }] })
+    await this.put('services', 'hello', { name: 'hello', url: 'http://127.0.0.1:1980', routes: [{ name: 'hello', paths: ['/hello'] }] })
+  }
+
+  /** A route with plugins, its service, an upstream, and a consumer with a key. */
+  async fillOrders(upstream: object) {
+    await this.put('upstreams', 'orders', { name: 'orders', ...upstream })
     await this.put('services', 'orders', { name: 'orders', upstream: 'orders' })
     await this.put('routes', 'orders', {
       name: 'orders',
@@ -146,7 +152,6 @@ export class Weir {
       max_body_bytes: 1048576,
       plugins: [{ 'key-auth': {} }, { 'rate-limit': { limits: [{ count: 5, per: 'minute' }], by: 'consumer' } }],
     })
-    await this.put('services', 'hello', { name: 'hello', url: 'http://127.0.0.1:1980', routes: [{ name: 'hello', paths: ['/hello'] }] })
     await this.put('consumers', 'alice', { name: 'alice', credentials: [{ 'key-auth': { key: 'alice-key' } }] })
   }
 }

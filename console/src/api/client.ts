@@ -1,4 +1,5 @@
 // One call of /api/v1, and what a refused one says. Everything that the console does goes through here.
+import type { components } from '../../generated/api'
 import { watch } from './trouble'
 
 /** A place in a document that was refused, and why. */
@@ -6,6 +7,9 @@ export interface Finding {
   path: string
   message: string
 }
+
+/** Who changed a document last. */
+export type LastChange = components['schemas']['LastChange']
 
 /** A call that was refused, or that got no answer (status 0). */
 export class ApiError extends Error {
@@ -18,6 +22,8 @@ export class ApiError extends Error {
     readonly requestId: string | null = null,
     /** What kind of refusal it is: the end of the problem's type, such as `breaking`. */
     readonly kind = '',
+    /** If another version was there than the one that the call named: who has stored it, if that is known. */
+    readonly changed: LastChange | null = null,
   ) {
     super(detail)
     this.name = 'ApiError'
@@ -171,7 +177,7 @@ function refusal(method: string, path: string, response: Response, data: unknown
   const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
   const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : fieldsOf(problem['fields'])
   const type = typeof problem['type'] === 'string' ? problem['type'] : ''
-  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '')
+  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '', (problem['changed'] as LastChange | undefined) ?? null)
 }
 
 /** The fields that Kong names in a refusal, each with its place. */

@@ -1,7 +1,7 @@
 // Developer portals and their pages.
 import { useQuery } from '@tanstack/react-query'
+import { readVersion } from '../form/send'
 import { get } from './client'
-import type { Fields } from './types'
 
 export interface Colours {
   accent?: string
@@ -58,8 +58,8 @@ export function usePages(portal: string) {
   })
 }
 
-export const readPortal = (name: string): Promise<Fields> => get<Fields>(portalPath(name))
-export const readPage = (portal: string, page: string): Promise<Fields> => get<Fields>(pagePath(portal, page))
+export const readPortal = (name: string) => readVersion(portalPath(name))
+export const readPage = (portal: string, page: string) => readVersion(pagePath(portal, page))
 
 /** The light of a colour as WCAG 2 reckons it; `null`: it is none of the form `#rrggbb`. */
 function light(colour: string): number | null {

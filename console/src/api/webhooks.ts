@@ -1,6 +1,9 @@
 // Webhooks: servers that get events by a POST, and the kinds of events that there are.
 import { useQuery } from '@tanstack/react-query'
+import type { Begun } from '../form/draft'
+import { readVersion } from '../form/send'
 import { get } from './client'
+import type { Fields } from './types'
 
 export interface Hook {
   name: string
@@ -21,6 +24,7 @@ export const EVENTS: Record<string, string[]> = {
   approval: ['requested', 'granted', 'refused', 'withdrawn', 'outdated'],
   developer: ['registered', 'confirmed', 'created', 'approved', 'refused', 'suspended', 'resumed', 'removed'],
   plan: ['staging', 'published', 'deprecated', 'closed'],
+  quota: ['near', 'reached'],
 }
 
 const HOOKS = '/api/v1/hooks'
@@ -33,10 +37,7 @@ export function useHooks() {
 }
 
 /** One webhook, as it is edited: its secret is no part of that. */
-export async function readHook(name: string): Promise<Record<string, never>> {
-  const { secret: _, ...rest } = await get<Hook>(hookPath(name))
-  return rest as unknown as Record<string, never>
-}
+export const readHook = (name: string): Promise<Begun> => readVersion<Hook>(hookPath(name), ({ secret: _, ...rest }) => rest as unknown as Fields)
 
 /** The host that a webhook goes to: what deliveries name. */
 export function hostOf(hook: Hook): string {

@@ -1,7 +1,8 @@
-// Somebody else changed the document meanwhile: what it was, what it is now, what is yours. What does not overlap is put
+// The document was changed meanwhile: what it was, what it is now, what is yours. What does not overlap is put
 // together; the rest is chosen one by one. Nothing is lost.
 import { useMemo, useState } from 'react'
-import type { Commit, Fields } from '../api/types'
+import type { LastChange } from '../api/client'
+import type { Fields } from '../api/types'
 import { Button } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { Time } from '../ui/time'
@@ -13,7 +14,8 @@ interface Props {
   base: Fields
   theirs: Fields
   mine: Fields
-  by: Commit | null
+  /** Who stored it, and when, if that is known. */
+  by: Pick<LastChange, 'author' | 'time'> | null
   onClose: () => void
   onMerged: (value: Fields) => void
 }
@@ -48,7 +50,7 @@ export function ConflictDialog({ base, theirs, mine, by, onClose, onMerged }: Pr
             <strong>{by.author}</strong> changed it <Time at={by.time} />. Your edit is kept.
           </>
         ) : (
-          'Somebody else changed it. Your edit is kept.'
+          'Another person changed it. Your edit is kept.'
         )}
       </p>
       {merged.taken.length > 0 && (

@@ -1,14 +1,15 @@
 // An entity that is edited by a form and as text: checked while it is edited, saved after a look at what changes. The form
 // is the page's own; the text holds all of it, and what the form does not know stays.
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
-import { ApiError } from '../api/client'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { ApiError, type LastChange } from '../api/client'
 import type { Fields } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
 import { ConflictDialog } from './conflict'
-import { type Draft, begunWith, useDraft } from './draft'
+import { type Begun, type Draft, begunWith, useDraft } from './draft'
 import { isMap, isSame } from './path'
 import { SaveDialog } from './save'
+import type { SendOptions } from './send'
 import { TextEditor } from '../ui/text-editor'
 
 /** After the last key, until the draft is checked. */
@@ -17,52 +18,45 @@ const PAUSE_MS = 400
 type View = 'form' | 'both' | 'text'
 const VIEWS: Record<View, string> = { form: 'Form', both: 'Form and text', text: 'Text' }
 
-export interface SendOptions {
-  isDry: boolean
-  note?: string
-  signal?: AbortSignal
-}
-
 interface Props {
   /** The name under which the draft is kept. */
   kept: string
   /** What it is called in the dialog and for screen readers. */
   title: string
-  /** What is stored; for a new one, what it begins with. */
-  base: Fields
+  /** What is stored, and its version; for a new one, what it begins with. */
+  base: Begun
   isNew: boolean
   refused: string | null
   /** Why it cannot be saved yet. */
   missing: (value: Fields) => string | null
   form: (value: Fields, onChange: (value: Fields) => void) => ReactNode
   /** Stores it, or tries to; gives what is stored then. */
-  send: (value: Fields, options: SendOptions) => Promise<Fields>
+  send: (value: Fields, options: SendOptions) => Promise<Begun>
   onSaved: (stored: Fields) => void | Promise<void>
-  /** Reads what is stored now: what somebody else has stored meanwhile is not overwritten unseen. */
-  read?: () => Promise<Fields>
+  /** Reads what is stored now, for a look at what others have stored meanwhile. */
+  read: () => Promise<Begun>
   /** Where one goes without saving. */
   back: string
-  /** Whether the server keeps a note. */
-  hasNote?: boolean
+  /** Whether it is a document of the configuration: those have versions, and a note for the history. */
+  isDocument?: boolean
 }
 
 export function EntityEditor(props: Props) {
-  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, back, hasNote = true } = props
-  const [origin, setOrigin] = useState<Fields>(() => begunWith(kept)?.data ?? base)
-  const begun = useMemo(() => ({ data: origin, tag: null }), [origin])
-  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, begun)
+  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, back, isDocument = true } = props
+  const [origin, setOrigin] = useState<Begun>(() => begunWith(kept) ?? base)
+  const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, origin)
   const [view, setView] = useState<View>('form')
   const [after, setAfter] = useState<Fields | null>(null)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const [theirs, setTheirs] = useState<Fields | null>(null)
-  const isOutdated = !isSame(base, origin)
-  // Where nothing is edited, what somebody else has stored is shown. An edit goes on with what it began with.
+  const [theirs, setTheirs] = useState<(Begun & { by: LastChange | null }) | null>(null)
+  const isOutdated = !isSame(base.data, origin.data)
+  // If nothing is edited, what others have stored is shown. An edit goes on with what it began with.
   useEffect(() => {
-    if (isChanged || !isOutdated) return
+    if (isChanged || (!isOutdated && base.tag === origin.tag)) return
     setOrigin(base)
-    reset(base)
-  }, [base, isChanged, isOutdated, reset])
+    reset(base.data)
+  }, [base, origin.tag, isChanged, isOutdated, reset])
   const lacks = missing(draft.value)
   const checked = useDryRun(send, draft.value, isChanged && draft.error === null && lacks === null && refused === null)
   const cannot = refused ?? (draft.error ? 'The text cannot be read.' : (lacks ?? (!isChanged && !isNew ? 'Nothing is changed.' : null)))
@@ -77,23 +71,33 @@ export function EntityEditor(props: Props) {
     }
     setBusy(false)
   }
-  /** Whether what is stored is still what the edit began with; if not, both are shown side by side. */
-  const isCurrent = async (): Promise<boolean> => {
-    const stored = isNew ? origin : read === undefined ? base : await read()
-    if (isSame(stored, origin)) return true
+  const meet = (stored: Begun, by: LastChange | null): null => {
     setAfter(null)
-    setTheirs(stored)
-    return false
+    setTheirs({ ...stored, by })
+    return null
   }
-  const review = () => attempt(async () => ((await isCurrent()) ? setAfter(await send(draft.value, { isDry: true })) : undefined))
+  /** Sends it if what is stored is still what the edit began with; if not, both are shown side by side. */
+  const store = async (options: SendOptions): Promise<Begun | null> => {
+    if (!isDocument && !isNew) {
+      const now = await read()
+      if (!isSame(now.data, origin.data)) return meet(now, null)
+    }
+    try {
+      return await send(draft.value, isDocument ? { ...options, tag: isNew ? null : origin.tag } : options)
+    } catch (refused) {
+      if (isNew || !(refused instanceof ApiError && refused.status === 412)) throw refused
+      return meet(await read(), refused.changed)
+    }
+  }
+  const review = () => attempt(async () => setAfter((await store({ isDry: true }))?.data ?? null))
   const commit = (note: string) =>
     attempt(async () => {
-      if (!(await isCurrent())) return
-      const stored = await send(draft.value, { isDry: false, note })
+      const stored = await store({ isDry: false, note })
+      if (stored === null) return
       setAfter(null)
       setOrigin(stored)
-      reset(stored)
-      await onSaved(stored)
+      reset(stored.data)
+      await onSaved(stored.data)
     })
   return (
     <>
@@ -107,7 +111,7 @@ export function EntityEditor(props: Props) {
         </div>
         <div className="row">
           {isChanged ? (
-            <Button onPress={() => (setOrigin(base), reset(base), setError(null))}>Discard</Button>
+            <Button onPress={() => (setOrigin(base), reset(base.data), setError(null))}>Discard</Button>
           ) : (
             <ButtonLink to={back} look="quiet">
               Back
@@ -121,7 +125,7 @@ export function EntityEditor(props: Props) {
       {isOutdated && isChanged && (
         <div className="note warn" role="status">
           <strong>A newer version exists</strong>
-          <span>Somebody changed it since you began. Saving shows both side by side.</span>
+          <span>It was changed since you began. Saving shows both side by side.</span>
         </div>
       )}
       {after === null && (error ?? checked) !== null && <Failure error={error ?? checked} />}
@@ -144,25 +148,25 @@ export function EntityEditor(props: Props) {
       {after !== null && (
         <SaveDialog
           title={isNew ? `Create ${title}?` : `Save ${title}?`}
-          before={isNew ? undefined : origin}
+          before={isNew ? undefined : origin.data}
           after={isMap(after) ? after : draft.value}
           warning={null}
           error={error}
           isBusy={isBusy}
           onClose={() => (setAfter(null), setError(null))}
           onCommit={(note) => void commit(note)}
-          hasNote={hasNote}
+          hasNote={isDocument}
         />
       )}
       {theirs !== null && (
         <ConflictDialog
-          base={origin}
-          theirs={theirs}
+          base={origin.data}
+          theirs={theirs.data}
           mine={draft.value}
-          by={null}
+          by={theirs.by}
           onClose={() => setTheirs(null)}
           onMerged={(value) => {
-            setOrigin(theirs)
+            setOrigin({ data: theirs.data, tag: theirs.tag })
             setValue(value)
             setTheirs(null)
           }}

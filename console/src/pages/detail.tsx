@@ -2,9 +2,9 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
-import { ApiError, call, get } from '../api/client'
+import { ApiError, type LastChange, call } from '../api/client'
 import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
-import type { Commit, Fields, Schema } from '../api/types'
+import type { Fields, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
 import { useRight } from '../api/rights'
@@ -12,6 +12,7 @@ import { Form, ObjectFields } from '../form/fields'
 import { isMap, parsePath, pathText } from '../form/path'
 import { label } from '../form/schema'
 import { SaveDialog } from '../form/save'
+import { writeHeaders } from '../form/send'
 import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
@@ -69,7 +70,7 @@ interface EditProps {
   start: Fields
 }
 
-type Above = { kind: 'save'; after: unknown; warning: string | null } | { kind: 'conflict'; theirs: Document; by: Commit | null } | { kind: 'delete' } | null
+type Above = { kind: 'save'; after: unknown; warning: string | null } | { kind: 'conflict'; theirs: Document; by: LastChange | null } | { kind: 'delete' } | null
 
 function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   const kept = `${kind.path}/${name ?? ''}`
@@ -100,7 +101,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   const send = (isDry: boolean, value: Fields, tag: string | null, note = '') =>
     call<Fields>('PUT', documentPath(kind.path, target), {
       body: value,
-      headers: { 'if-match': tag ?? undefined, 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note === '' ? undefined : encodeURIComponent(note) },
+      headers: writeHeaders({ isDry, note, ...(tag === null ? {} : { tag }) }),
     })
 
   const review = async (value: Fields = draft.value, tag = base.tag) => {
@@ -119,9 +120,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
     if (!(refused instanceof ApiError && refused.status === 412 && name !== null)) return setError(refused)
     try {
       const theirs = await call<Fields>('GET', documentPath(kind.path, name))
-      // Who may not read the history sees the conflict without a name.
-      const { items } = await get<{ items: Commit[] }>('/api/v1/history', { prefix: `native/${kind.path}/${name}`, limit: 1 }).catch(() => ({ items: [] }))
-      setAbove({ kind: 'conflict', theirs: { data: theirs.data, tag: theirs.tag }, by: items[0] ?? null })
+      setAbove({ kind: 'conflict', theirs: { data: theirs.data, tag: theirs.tag }, by: refused.changed })
     } catch (wrong) {
       // It was deleted meanwhile, or the server is away: the edit stays.
       setAbove(null)

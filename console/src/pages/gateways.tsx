@@ -1,9 +1,15 @@
 // The gateways that follow this configuration: what each serves, and how far behind it is.
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { call } from '../api/client'
 import { useGateways } from '../api/hooks'
+import { useRight } from '../api/rights'
 import type { Gateway } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
+import { Act } from '../ui/act'
 import { type Column, Table } from '../ui/table'
 import { Time, duration } from '../ui/time'
+import { toast } from '../ui/toast'
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
@@ -40,14 +46,20 @@ const columns: Column<Gateway>[] = [
 ]
 
 const key = (it: Gateway) => it.name
+const pathOf = (name: string) => `/api/v1/gateways/${encodeURIComponent(name)}`
 
 export default function Gateways() {
   const gateways = useGateways()
+  const refused = useRight('environments:write')
+  const [gone, setGone] = useState<Gateway[]>([])
   return (
     <Page
       title="Gateways"
       about="Every gateway says what it serves. In step means: it serves the newest revision."
-      calls={[{ about: 'List gateways', method: 'GET', path: '/api/v1/gateways' }]}
+      calls={[
+        { about: 'List gateways', method: 'GET', path: '/api/v1/gateways' },
+        { about: 'Forget one that is away', method: 'DELETE', path: pathOf('edge-1') },
+      ]}
     >
       {gateways.error && gateways.data === undefined ? (
         <Failure error={gateways.error} onRetry={() => void gateways.refetch()} />
@@ -59,6 +71,7 @@ export default function Gateways() {
           rowKey={key}
           isLoading={gateways.isLoading}
           noun={['gateway', 'gateways']}
+          bulk={[{ text: 'Forget', look: 'danger', refused, run: setGone }]}
           empty={
             <Empty title="No gateway follows this one" example={'weir run --role gateway --control https://HOST:8002 --token TOKEN'}>
               <p>
@@ -68,6 +81,35 @@ export default function Gateways() {
           }
         />
       )}
+      {gone.length > 0 && <Forget gateways={gone} onClose={() => setGone([])} />}
     </Page>
+  )
+}
+
+/** One that runs still would be back with its next report. */
+function Forget({ gateways, onClose }: { gateways: Gateway[]; onClose: () => void }) {
+  const client = useQueryClient()
+  const names = gateways.map((it) => it.name).join(', ')
+  const running = gateways.filter((it) => it.state !== 'away').map((it) => it.name)
+  const refused = running.length === 0 ? null : `${running.join(', ')} ${running.length === 1 ? 'is' : 'are'} not away. Stop ${running.length === 1 ? 'it' : 'them'} first: a gateway that is stopped ends its open calls and takes no new ones.`
+  return (
+    <Act
+      title={`Forget ${names}?`}
+      action="Forget"
+      look="danger"
+      refused={refused}
+      onClose={onClose}
+      run={async () => {
+        try {
+          for (const it of gateways) await call('DELETE', pathOf(it.name))
+        } finally {
+          await client.invalidateQueries({ queryKey: ['gateways'] })
+        }
+        toast(`${names} forgotten`)
+        onClose()
+      }}
+    >
+      <p>{refused ?? 'It leaves this list, and publications no longer wait for it. If it runs again, it is back with its first report.'}</p>
+    </Act>
   )
 }

@@ -17,8 +17,8 @@ export const ROLES: [Right['role'], string][] = [
   ['gateway', 'follows the configuration, for gateways'],
 ]
 
-type Kind = 'everything' | 'workspace' | 'environment' | 'api' | 'portal'
-const KINDS: [Kind, string][] = [
+export type Kind = 'everything' | 'workspace' | 'environment' | 'api' | 'portal'
+export const KINDS: [Kind, string][] = [
   ['everything', 'everything'],
   ['workspace', 'the workspace'],
   ['environment', 'the environment'],

@@ -8,7 +8,7 @@ import { logIn } from '../api/session'
 import type { Right, User } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
 import { Act } from '../ui/act'
-import { Button } from '../ui/button'
+import { Button, ButtonLink } from '../ui/button'
 import { Dialog } from '../ui/dialog'
 import { ChoiceField, TextField } from '../ui/field'
 import { ShownOnce } from '../ui/once'
@@ -58,7 +58,12 @@ export default function Users() {
         { about: 'Add a user', method: 'POST', path: pathOf('alice'), body: { rights: [{ role: 'viewer' }] }, command: 'weir user add alice --role viewer' },
         { about: 'Change rights', method: 'PUT', path: `${pathOf('alice')}/rights`, body: { rights: [{ role: 'api-owner', api: 'orders' }] }, command: 'weir user rights alice --right api-owner@api:orders' },
       ]}
-      actions={add}
+      actions={
+        <>
+          <ButtonLink to="/roles">Roles</ButtonLink>
+          {add}
+        </>
+      }
     >
       {users.error && users.data === undefined ? (
         <Failure error={users.error} onRetry={() => void users.refetch()} />

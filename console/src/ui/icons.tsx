@@ -4,6 +4,8 @@ import type { ReactNode } from 'react'
 const shapes = {
   search: <path d="M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14Zm5 12 4.500 4.500" />,
   close: <path d="M6 6l12 12M18 6 6 18" />,
+  check: <path d="m5 12.500 4.500 4.500L19 7.500" />,
+  squares: <path d="M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z" />,
   plus: <path d="M12 5v14M5 12h14" />,
   up: <path d="M12 19V5m-6 6 6-6 6 6" />,
   down: <path d="M12 5v14m-6-6 6 6 6-6" />,

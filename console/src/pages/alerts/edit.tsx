@@ -3,10 +3,12 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, lazy, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { type Query, type Rule, conditionText, groupName, metricTitle, rulePath, useAlerts, useDefinition, useNumbers } from '../../api/analytics'
-import { ApiError, call, get } from '../../api/client'
+import { ApiError } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { type SendOptions, nameFault, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
@@ -34,17 +36,17 @@ export default function EditAlert() {
   const refused = useRight('alerts:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const base = useMemo(() => (isNew ? FRESH : known ? editable(known) : null), [isNew, known])
-  const send = async (value: Fields, { isDry, signal }: SendOptions): Promise<Fields> => {
-    const options = { body: value, headers: isDry ? { 'weir-dry-run': 'true' } : {}, ...(signal ? { signal } : {}) }
-    return editable((await (isNew ? call<Rule>('POST', ALL, options) : call<Rule>('PUT', rulePath(id), options))).data)
+  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: null } : null), [isNew, known])
+  const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
+    const { data, tag } = await (isNew ? send<Rule>('POST', ALL, value, options) : send<Rule>('PUT', rulePath(id), value, options))
+    return { data: editable(data), tag }
   }
   return (
     <Page
       title={isNew ? 'New rule' : (known?.name ?? id)}
       about="A rule is evaluated every 30 seconds, for each group by itself. It says when it fires, and when that is over."
       crumbs={CRUMBS}
-      calls={[isNew ? { about: 'Make it', method: 'POST', path: ALL, body: base } : { about: 'Save it', method: 'PUT', path: rulePath(id), body: base }]}
+      calls={[isNew ? { about: 'Make it', method: 'POST', path: ALL, body: base?.data } : { about: 'Save it', method: 'PUT', path: rulePath(id), body: base?.data }]}
     >
       {rules.error instanceof ApiError && rules.error.status === 404 ? (
         <p className="note">Analytics are off. Alerts are rules over them: start Weir with a folder, as in weir run --data /var/lib/weir.</p>
@@ -62,11 +64,11 @@ export default function EditAlert() {
           base={base}
           isNew={isNew}
           refused={refused}
-          missing={(value) => (String(value['name'] ?? '').trim() === '' ? 'It needs a name.' : null)}
+          missing={(value) => nameFault(value, undefined, 'A rule')}
           form={(value, onChange) => <RuleForm value={value} onChange={onChange} />}
-          send={send}
-          read={async () => editable(await get<Rule>(rulePath(id)))}
-          hasNote={false}
+          send={store}
+          read={() => readVersion(rulePath(id), editable)}
+          isDocument={false}
           onSaved={async (stored) => {
             await client.invalidateQueries({ queryKey: ['alerts'] })
             toast(`${String(stored['name'])} is saved`)

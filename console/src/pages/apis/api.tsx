@@ -2,11 +2,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { type ApiEntity, apiPath, compact, partsOf, useAllVersions, useApi, useEnvironments, usePublications, useSubscriptions } from '../../api/apis'
+import { type ApiEntity, apiPath, asFields, compact, partsOf, useAllVersions, useApi, useEnvironments, usePublications, useSubscriptions } from '../../api/apis'
 import { type Query, useNumbers } from '../../api/analytics'
-import { call, get } from '../../api/client'
+import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
-import { useMerged } from '../../form/put'
+import { readVersion } from '../../form/send'
+import { useVersioned } from '../../form/versioned'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -142,7 +143,11 @@ const visibilityText = (api: ApiEntity): string =>
 function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
   const [fields, setFields] = useState(api)
   const client = useQueryClient()
-  const merged = useMerged(compact(api), async () => compact(await get<ApiEntity>(apiPath(api.name))))
+  const { put, choice } = useVersioned({
+    opened: compact(api),
+    read: () => readVersion<ApiEntity>(apiPath(api.name), (it) => asFields(compact(it))),
+    onChosen: (value) => setFields(value as unknown as ApiEntity),
+  })
   const set = <K extends keyof ApiEntity>(name: K, value: ApiEntity[K]) => setFields({ ...fields, [name]: value })
   const groups = typeof fields.visibility === 'object' ? fields.visibility.groups : null
   const kind = groups === null ? (fields.visibility as string) : 'groups'
@@ -152,7 +157,7 @@ function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
       action="Save"
       onClose={onClose}
       run={async () => {
-        await call('PUT', apiPath(api.name), { body: await merged(compact(fields)) })
+        await put(apiPath(api.name), compact(fields))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${api.name} is saved`)
         onClose()
@@ -176,6 +181,7 @@ function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
       />
       {groups !== null && <AreaField label="Groups" rows={2} value={groups.join('\n')} onChange={(value) => set('visibility', { groups: value.split('\n') })} about="One on each line." />}
       <AreaField label="Contacts" rows={2} value={(fields.contacts ?? []).join('\n')} onChange={(value) => set('contacts', lines(value))} about="One on each line." />
+      {choice}
     </Act>
   )
 }

@@ -2,10 +2,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { type Application, type Credential, type Subscription, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
-import { call, get } from '../../api/client'
+import { type Application, type Credential, type Subscription, asFields, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
+import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
-import { useMerged } from '../../form/put'
+import { readVersion } from '../../form/send'
+import { useVersioned } from '../../form/versioned'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -190,14 +191,18 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
 function EditApplication({ application, onClose }: { application: Application; onClose: () => void }) {
   const [fields, setFields] = useState(application)
   const client = useQueryClient()
-  const merged = useMerged(compact(application), async () => compact(await get<Application>(applicationPath(application.name))))
+  const { put, choice } = useVersioned({
+    opened: compact(application),
+    read: () => readVersion<Application>(applicationPath(application.name), (it) => asFields(compact(it))),
+    onChosen: (value) => setFields(value as unknown as Application),
+  })
   return (
     <Act
       title={`Edit ${application.name}`}
       action="Save"
       onClose={onClose}
       run={async () => {
-        await call('PUT', applicationPath(application.name), { body: await merged(compact(fields)) })
+        await put(applicationPath(application.name), compact(fields))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${application.name} is saved`)
         onClose()
@@ -207,6 +212,7 @@ function EditApplication({ application, onClose }: { application: Application; o
       <TextField label="What it does" value={fields.description ?? ''} onChange={(value) => setFields({ ...fields, description: value })} />
       <TextField label="Owner" value={fields.owner ?? ''} onChange={(value) => setFields({ ...fields, owner: value })} />
       <CheckField label="Archived" value={fields.archived === true} onChange={(value) => setFields({ ...fields, archived: value })} about="It takes no new subscriptions. Those that it has go on." />
+      {choice}
     </Act>
   )
 }

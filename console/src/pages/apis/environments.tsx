@@ -2,10 +2,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { type Environment, type Publication, compact, toPublication, toPublish, useEnvironments, usePublications } from '../../api/apis'
-import { call, get } from '../../api/client'
+import { type Environment, type Publication, asFields, compact, toPublication, toPublish, useEnvironments, usePublications } from '../../api/apis'
+import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
-import { useMerged } from '../../form/put'
+import { readVersion } from '../../form/send'
+import { useVersioned } from '../../form/versioned'
 import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
@@ -183,7 +184,15 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
   const [fields, setFields] = useState(environment)
   const [variables, setVariables] = useState(variablesText(environment.variables))
   const client = useQueryClient()
-  const merged = useMerged(isNew ? null : bodyOf(environment), async () => bodyOf(await get<Environment>(pathOf(environment.name))))
+  const { put, choice } = useVersioned({
+    opened: isNew ? null : bodyOf(environment),
+    read: () => readVersion<Environment>(pathOf(environment.name), (it) => asFields(bodyOf(it))),
+    onChosen: (value) => {
+      const chosen = value as unknown as Environment
+      setFields(chosen)
+      setVariables(variablesText(chosen.variables))
+    },
+  })
   const set = <K extends keyof Environment>(name: K, value: Environment[K]) => setFields({ ...fields, [name]: value })
   return (
     <Act
@@ -192,8 +201,8 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
       refused={fields.name === '' ? 'It needs a name.' : isNew && known.some((it) => it.name === fields.name) ? 'An environment of this name exists.' : null}
       onClose={onClose}
       run={async () => {
-        const body = await merged({ ...compact(fields), variables: variablesIn(variables) })
-        await (isNew ? call('POST', '/api/v1/environments', { body }) : call('PUT', pathOf(fields.name), { body }))
+        const body = { ...compact(fields), variables: variablesIn(variables) }
+        await (isNew ? call('POST', '/api/v1/environments', { body }) : put(pathOf(fields.name), body))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${fields.name} is saved`)
         onClose()
@@ -213,7 +222,7 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
         />
         <TextField label="Place in the promotion path" type="number" value={String(fields.order)} onChange={(value) => set('order', Number(value))} about="Lowest first." />
       </div>
-      <CheckField label="Protected" value={fields.protected === true} onChange={(value) => set('protected', value)} about="Publishing to it needs somebody else's approval." />
+      <CheckField label="Protected" value={fields.protected === true} onChange={(value) => set('protected', value)} about="Publishing to it needs the approval of another person." />
       <AreaField label="Addresses that callers use" rows={2} value={(fields.base_urls ?? []).join('\n')} onChange={(value) => set('base_urls', value.split('\n'))} placeholder="https://api.example.com" about="One on each line." isMono />
       <AreaField label="Variables" rows={3} value={variables} onChange={setVariables} placeholder="BACKEND_HOST=10.0.0.7" about="NAME=value, one on each line. In addresses of backends, ${NAME} stands for the value." isMono />
       <SelectField
@@ -227,6 +236,7 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
           ['info', 'if it is information or worse'],
         ]}
       />
+      {choice}
     </Act>
   )
 }

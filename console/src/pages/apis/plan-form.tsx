@@ -1,9 +1,9 @@
 // The form of a plan, of a version or of a product.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Operation, type Plan, type PlanSecurity, compact } from '../../api/apis'
-import { call, get } from '../../api/client'
-import { useMerged } from '../../form/put'
+import { type Operation, type Plan, type PlanSecurity, asFields, compact } from '../../api/apis'
+import { readVersion } from '../../form/send'
+import { useVersioned } from '../../form/versioned'
 import { Act } from '../../ui/act'
 import { Button, IconButton } from '../../ui/button'
 import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
@@ -40,7 +40,11 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
     plan ?? { name: '', security: 'key', validation: 'auto', order: known.length, limits: [{ count: 1000, per: 'day' }], state: 'staging' },
   )
   const client = useQueryClient()
-  const merged = useMerged(plan === null ? null : bodyOf(plan), async () => bodyOf((await get<{ items: Plan[] }>(pathOf('').replace(/\/$/, ''))).items.find((it) => it.name === plan?.name) ?? (plan as Plan)))
+  const { put, choice } = useVersioned({
+    opened: plan === null ? null : bodyOf(plan),
+    read: () => readVersion<Plan>(pathOf(plan?.name ?? ''), (it) => asFields(bodyOf(it))),
+    onChosen: (value) => setFields(value as unknown as Plan),
+  })
   const set = <K extends keyof Plan>(name: K, value: Plan[K]) => setFields({ ...fields, [name]: value })
   const limits = fields.limits ?? []
   const setLimit = (index: number, more: Partial<(typeof limits)[number]>) => set('limits', limits.map((it, at) => (at === index ? { ...it, ...more } : it)))
@@ -54,7 +58,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
       refused={fields.name === '' ? 'It needs a name.' : isTaken ? 'A plan of this name exists.' : null}
       onClose={onClose}
       run={async () => {
-        await call('PUT', pathOf(fields.name), { body: await merged(bodyOf(fields)) })
+        await put(pathOf(fields.name), bodyOf(fields))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${fields.name} is saved`)
         onClose()
@@ -151,6 +155,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
           )}
         </div>
       </div>
+      {choice}
     </Act>
   )
 }

@@ -4,10 +4,11 @@ import { useMemo } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { useDefinition } from '../../api/analytics'
 import { type Board, type BoardPanel, boardPath, toBoard, useBoards } from '../../api/boards'
-import { call, get } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { type SendOptions, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Button } from '../../ui/button'
@@ -36,16 +37,15 @@ export default function EditBoard() {
   const refused = useRight('boards:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const base = useMemo((): Fields | null => {
-    if (!isNew) return known ? editable(known) : null
-    if (!known) return FRESH
+  const base = useMemo((): Begun | null => {
+    if (!isNew) return known ? { data: editable(known), tag: null } : null
+    if (!known) return { data: FRESH, tag: null }
     const { id: _, ...rest } = editable(known)
-    return { ...rest, title: `${known.title}, a copy` }
+    return { data: { ...rest, title: `${known.title}, a copy` }, tag: null }
   }, [isNew, known])
-  const send = async (value: Fields, { isDry, signal }: SendOptions): Promise<Fields> => {
-    const options = { body: value, headers: isDry ? { 'weir-dry-run': 'true' } : {}, ...(signal ? { signal } : {}) }
-    const answer = await (isNew ? call<Board>('POST', '/api/v1/boards', options) : call<Board>('PUT', boardPath(id), options))
-    return editable(answer.data)
+  const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
+    const { data, tag } = await (isNew ? send<Board>('POST', '/api/v1/boards', value, options) : send<Board>('PUT', boardPath(id), value, options))
+    return { data: editable(data), tag }
   }
   const title = isNew ? 'New board' : (known?.title ?? id)
   return (
@@ -53,7 +53,7 @@ export default function EditBoard() {
       title={title}
       about="A board is a list of panels that are looked at together. All who may see analytics see it."
       crumbs={CRUMBS}
-      calls={[isNew ? { about: 'Make it', method: 'POST', path: '/api/v1/boards', body: base } : { about: 'Save it', method: 'PUT', path: boardPath(id), body: base }]}
+      calls={[isNew ? { about: 'Make it', method: 'POST', path: '/api/v1/boards', body: base?.data } : { about: 'Save it', method: 'PUT', path: boardPath(id), body: base?.data }]}
     >
       {boards.error && boards.data === undefined ? (
         <Failure error={boards.error} onRetry={() => void boards.refetch()} />
@@ -71,9 +71,9 @@ export default function EditBoard() {
           refused={refused ?? (known?.given && !isNew ? 'Weir comes with this board. Save a copy of it instead.' : null)}
           missing={(value) => (String(value['title'] ?? '').trim() === '' ? 'It needs a title.' : !Array.isArray(value['panels']) || value['panels'].length === 0 ? 'It needs a panel.' : null)}
           form={(value, onChange) => <BoardForm value={value} onChange={onChange} />}
-          send={send}
-          read={async () => editable(await get<Board>(boardPath(id)))}
-          hasNote={false}
+          send={store}
+          read={() => readVersion(boardPath(id), editable)}
+          isDocument={false}
           onSaved={async (stored) => {
             await client.invalidateQueries({ queryKey: ['boards'] })
             toast(`${String(stored['title'])} is saved`)

@@ -7,7 +7,9 @@ import { call } from '../../api/client'
 import { useStoredRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import { EVENTS, type Hook, hookPath, hostOf, readHook, toHook, useHooks } from '../../api/webhooks'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { type SendOptions, nameFault, nameIn, send } from '../../form/send'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -18,7 +20,7 @@ import { toast } from '../../ui/toast'
 import { Waiting } from '../apis/shared'
 
 const CRUMBS = [{ to: '/hooks', text: 'Webhooks' }]
-const FRESH: Fields = { name: '', url: '' }
+const FRESH: Begun = { data: { name: '', url: '' }, tag: null }
 
 export default function EditHook() {
   const [, name = 'new'] = useSegments()
@@ -26,37 +28,34 @@ export default function EditHook() {
 }
 
 function Existing({ name }: { name: string }) {
-  const hook = useQuery({ queryKey: ['configuration', 'hook', name], queryFn: (): Promise<Fields> => readHook(name) })
+  const hook = useQuery({ queryKey: ['configuration', 'hook', name], queryFn: () => readHook(name) })
   if (hook.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[hook]} />
   return <Editor base={hook.data} isNew={false} />
 }
 
-function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
+function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const known = useHooks()
   const refused = useStoredRight('alerts:write')
   const client = useQueryClient()
   const [, go] = useLocation()
   const [above, setAbove] = useState<'delete' | { secret: string; name: string } | null>(null)
-  const name = String(base['name'] ?? '')
-  const send = async (value: Fields, { isDry, note, signal }: SendOptions): Promise<Fields> => {
-    const headers = { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note ? encodeURIComponent(note) : undefined }
-    const { data } = await call<Fields>('PUT', hookPath(isNew ? String(value['name']).trim() : name), { body: compact(value), headers, ...(signal ? { signal } : {}) })
+  const name = nameIn(base.data)
+  const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
+    const { data, tag } = await send('PUT', hookPath(isNew ? nameIn(value) : name), compact(value), options)
     const { secret, ...rest } = data
-    if (!isDry && typeof secret === 'string') setAbove({ secret, name: String(rest['name']) })
-    return rest
+    if (!options.isDry && typeof secret === 'string') setAbove({ secret, name: nameIn(rest) })
+    return { data: rest, tag }
   }
   const missing = (value: Fields): string | null => {
-    const wanted = String(value['name'] ?? '').trim()
-    if (isNew && wanted === '') return 'It needs a name.'
-    if (isNew && (known.data ?? []).some((it) => it.name === wanted)) return 'A webhook of this name exists.'
-    return String(value['url'] ?? '').trim() === '' ? 'It needs a URL.' : null
+    const wrong = isNew ? nameFault(value, known.data, 'A webhook') : null
+    return wrong ?? (String(value['url'] ?? '').trim() === '' ? 'It needs a URL.' : null)
   }
   return (
     <Page
       title={isNew ? 'New webhook' : name}
       about="Events are sent as JSON by a POST, signed as Standard Webhooks says. A call that fails is tried again for three days."
       crumbs={CRUMBS}
-      calls={[{ about: 'Store it', method: 'PUT', path: hookPath(name || 'NAME'), body: base }]}
+      calls={[{ about: 'Store it', method: 'PUT', path: hookPath(name || 'NAME'), body: base.data }]}
       actions={
         !isNew && (
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove('delete')}>
@@ -73,7 +72,7 @@ function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
         refused={refused}
         missing={missing}
         form={(value, onChange) => <HookForm value={value} isNew={isNew} onChange={onChange} />}
-        send={send}
+        send={store}
         read={() => readHook(name)}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })

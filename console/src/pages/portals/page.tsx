@@ -7,7 +7,9 @@ import { call } from '../../api/client'
 import { type PortalPage, pagePath, readPage, toPage, toPortal, usePages } from '../../api/portals'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { nameFault, nameIn, send } from '../../form/send'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -17,7 +19,7 @@ import { toast } from '../../ui/toast'
 import { Waiting } from '../apis/shared'
 import { Preview } from './portal'
 
-const FRESH: Fields = { name: '', title: '', body: '', visibility: 'public', menu: true, published: true }
+const FRESH: Begun = { data: { name: '', title: '', body: '', visibility: 'public', menu: true, published: true }, tag: null }
 const crumbs = (portal: string) => [
   { to: '/portals', text: 'Portals' },
   { to: toPortal(portal), text: portal },
@@ -34,29 +36,23 @@ function Existing({ portal, name }: { portal: string; name: string }) {
   return <Editor portal={portal} base={page.data} isNew={false} />
 }
 
-function Editor({ portal, base, isNew }: { portal: string; base: Fields; isNew: boolean }) {
+function Editor({ portal, base, isNew }: { portal: string; base: Begun; isNew: boolean }) {
   const known = usePages(portal)
   const refused = useRight('portals:write')
   const client = useQueryClient()
   const [, go] = useLocation()
   const [isDeleting, setDeleting] = useState(false)
-  const name = String(base['name'] ?? '')
-  const send = async (value: Fields, { isDry, note, signal }: SendOptions): Promise<Fields> => {
-    const headers = { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note ? encodeURIComponent(note) : undefined }
-    return (await call<Fields>('PUT', pagePath(portal, isNew ? String(value['name']).trim() : name), { body: compact(value), headers, ...(signal ? { signal } : {}) })).data
-  }
+  const name = nameIn(base.data)
   const missing = (value: Fields): string | null => {
-    const wanted = String(value['name'] ?? '').trim()
-    if (isNew && wanted === '') return 'It needs a name.'
-    if (isNew && (known.data ?? []).some((it) => it.name === wanted)) return 'A page of this name exists.'
-    return String(value['title'] ?? '').trim() === '' ? 'It needs a title.' : null
+    const wrong = isNew ? nameFault(value, known.data, 'A page') : null
+    return wrong ?? (String(value['title'] ?? '').trim() === '' ? 'It needs a title.' : null)
   }
   return (
     <Page
-      title={isNew ? 'New page' : String(base['title'] ?? '') || name}
+      title={isNew ? 'New page' : String(base.data['title'] ?? '') || name}
       about="Written in Markdown. HTML and scripts in it are shown as text."
       crumbs={crumbs(portal)}
-      calls={[{ about: 'Store it', method: 'PUT', path: pagePath(portal, name || 'NAME'), body: base }]}
+      calls={[{ about: 'Store it', method: 'PUT', path: pagePath(portal, name || 'NAME'), body: base.data }]}
       actions={
         !isNew && (
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setDeleting(true)}>
@@ -73,7 +69,7 @@ function Editor({ portal, base, isNew }: { portal: string; base: Fields; isNew: 
         refused={refused}
         missing={missing}
         form={(value, onChange) => <PageForm value={value} isNew={isNew} onChange={onChange} />}
-        send={send}
+        send={(value, options) => send('PUT', pagePath(portal, isNew ? nameIn(value) : name), compact(value), options)}
         read={() => readPage(portal, name)}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })

@@ -7,7 +7,9 @@ import { call } from '../../api/client'
 import { type Portal, type PortalPage, portalPath, readPortal, toPage, toPortal, usePages, useWrittenPortals } from '../../api/portals'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { nameFault, nameIn, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -20,7 +22,7 @@ import { Waiting } from '../apis/shared'
 import { ThemeForm } from './theme'
 
 const CRUMBS = [{ to: '/portals', text: 'Portals' }]
-const FRESH: Fields = { name: '', sign_up: { mode: 'open' } }
+const FRESH: Begun = { data: { name: '', sign_up: { mode: 'open' } }, tag: null }
 
 export default function EditPortal() {
   const [, name = 'new'] = useSegments()
@@ -33,30 +35,21 @@ function Existing({ name }: { name: string }) {
   return <Editor base={portal.data} isNew={false} />
 }
 
-function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
+function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const known = useWrittenPortals()
   const refused = useRight('portals:write')
   const client = useQueryClient()
   const [, go] = useLocation()
   const [isDeleting, setDeleting] = useState(false)
-  const name = String(base['name'] ?? '')
-  const send = async (value: Fields, { isDry, note, signal }: SendOptions): Promise<Fields> => {
-    const headers = { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note ? encodeURIComponent(note) : undefined }
-    return (await call<Fields>('PUT', portalPath(isNew ? String(value['name']).trim() : name), { body: compact(value), headers, ...(signal ? { signal } : {}) })).data
-  }
-  const missing = (value: Fields): string | null => {
-    const wanted = String(value['name'] ?? '').trim()
-    if (isNew && wanted === '') return 'It needs a name.'
-    return isNew && (known.data ?? []).some((it) => it.name === wanted) ? 'A portal of this name exists.' : null
-  }
-  const url = String(base['url'] ?? '')
+  const name = nameIn(base.data)
+  const url = String(base.data['url'] ?? '')
   return (
     <Page
-      title={isNew ? 'New portal' : String(base['display_name'] ?? name)}
-      about={String(base['description'] ?? 'What it shows, how it looks, and who may sign up.')}
+      title={isNew ? 'New portal' : String(base.data['display_name'] ?? name)}
+      about={String(base.data['description'] ?? 'What it shows, how it looks, and who may sign up.')}
       crumbs={CRUMBS}
       calls={[
-        { about: 'Store it', method: 'PUT', path: portalPath(name || 'NAME'), body: base },
+        { about: 'Store it', method: 'PUT', path: portalPath(name || 'NAME'), body: base.data },
         { about: 'List its pages', method: 'GET', path: `${portalPath(name || 'NAME')}/pages` },
       ]}
       actions={
@@ -82,9 +75,9 @@ function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
         base={base}
         isNew={isNew}
         refused={refused}
-        missing={missing}
+        missing={(value) => (isNew ? nameFault(value, known.data, 'A portal') : null)}
         form={(value, onChange) => <PortalForm value={value} isNew={isNew} onChange={onChange} />}
-        send={send}
+        send={(value, options) => send('PUT', portalPath(isNew ? nameIn(value) : name), compact(value), options)}
         read={() => readPortal(name)}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })

@@ -1,12 +1,13 @@
 // A product that is made or changed: which operations of which publications it holds.
-import { useQueryClient } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { type Product, compact, partsOf, productPath, toProduct, useProduct, useProducts, usePublications, useVersion } from '../../api/apis'
-import { call, get } from '../../api/client'
+import { type Product, compact, partsOf, productPath, toProduct, useProducts, usePublications, useVersion } from '../../api/apis'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { nameFault, nameIn, readVersion, send } from '../../form/send'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Button, ButtonLink } from '../../ui/button'
@@ -16,7 +17,7 @@ import { toast } from '../../ui/toast'
 import { Method, Waiting } from '../apis/shared'
 
 const CRUMBS = [{ to: '/products', text: 'Products' }]
-const FRESH: Fields = { name: '', publications: {}, state: 'unpublished' }
+const FRESH: Begun = { data: { name: '', publications: {}, state: 'unpublished' }, tag: null }
 
 export default function EditProduct() {
   const [, name = 'new'] = useSegments()
@@ -24,34 +25,23 @@ export default function EditProduct() {
 }
 
 function Existing({ name }: { name: string }) {
-  const product = useProduct(name)
-  const base = useMemo(() => product.data as unknown as Fields | undefined, [product.data])
-  if (base === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[product]} />
-  return <Editor base={base} isNew={false} />
+  const product = useQuery({ queryKey: ['configuration', 'product', name], queryFn: () => readVersion(productPath(name)) })
+  if (product.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[product]} />
+  return <Editor base={product.data} isNew={false} />
 }
 
-function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
+function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const known = useProducts()
   const refused = useRight('apis:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const name = String(base['name'] ?? '')
-  const send = async (value: Fields, { isDry, note, signal }: SendOptions): Promise<Fields> => {
-    const body = compact(value)
-    const headers = { 'weir-dry-run': isDry ? 'true' : undefined, 'weir-note': note ? encodeURIComponent(note) : undefined }
-    return (await call<Fields>('PUT', productPath(isNew ? String(value['name']) : name), { body, headers, ...(signal ? { signal } : {}) })).data
-  }
-  const missing = (value: Fields): string | null => {
-    const wanted = String(value['name'] ?? '').trim()
-    if (isNew && wanted === '') return 'It needs a name.'
-    return isNew && (known.data ?? []).some((it) => it.name === wanted) ? 'A product of this name exists.' : null
-  }
+  const name = nameIn(base.data)
   return (
     <Page
-      title={isNew ? 'New product' : `Edit ${String(base['display_name'] ?? name)}`}
+      title={isNew ? 'New product' : `Edit ${String(base.data['display_name'] ?? name)}`}
       about="Choose publications, and of each the operations that the product opens."
       crumbs={isNew ? CRUMBS : [...CRUMBS, { to: toProduct(name), text: name }]}
-      calls={[{ about: 'Store it', method: 'PUT', path: productPath(name || 'NAME'), body: base }]}
+      calls={[{ about: 'Store it', method: 'PUT', path: productPath(name || 'NAME'), body: base.data }]}
     >
       <EntityEditor
         kept={`product/${name}`}
@@ -59,10 +49,10 @@ function Editor({ base, isNew }: { base: Fields; isNew: boolean }) {
         base={base}
         isNew={isNew}
         refused={refused}
-        missing={missing}
+        missing={(value) => (isNew ? nameFault(value, known.data, 'A product') : null)}
         form={(value, onChange) => <ProductForm value={value} isNew={isNew} onChange={onChange} />}
-        send={send}
-        read={() => get<Fields>(productPath(name))}
+        send={(value, options) => send('PUT', productPath(isNew ? nameIn(value) : name), compact(value), options)}
+        read={() => readVersion(productPath(name))}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })
           toast(`${String(stored['name'])} is saved`)

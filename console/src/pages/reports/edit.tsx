@@ -3,11 +3,13 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useBoards } from '../../api/boards'
-import { call, get } from '../../api/client'
+import { call } from '../../api/client'
 import { type Report, WEEKDAYS, reportPath, toReport, useReports } from '../../api/reports'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
-import { EntityEditor, type SendOptions } from '../../form/entity-editor'
+import type { Begun } from '../../form/draft'
+import { EntityEditor } from '../../form/entity-editor'
+import { type SendOptions, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -34,10 +36,10 @@ export default function EditReport() {
   const refused = useRight('alerts:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const base = useMemo(() => (isNew ? FRESH : known ? editable(known) : null), [isNew, known])
-  const send = async (value: Fields, { isDry, signal }: SendOptions): Promise<Fields> => {
-    const options = { body: value, headers: isDry ? { 'weir-dry-run': 'true' } : {}, ...(signal ? { signal } : {}) }
-    return editable((await (isNew ? call<Report>('POST', '/api/v1/reports', options) : call<Report>('PUT', reportPath(id), options))).data)
+  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: null } : null), [isNew, known])
+  const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
+    const { data, tag } = await (isNew ? send<Report>('POST', '/api/v1/reports', value, options) : send<Report>('PUT', reportPath(id), value, options))
+    return { data: editable(data), tag }
   }
   const missing = (value: Fields): string | null => {
     if (String(value['title'] ?? '').trim() === '') return 'It needs a title.'
@@ -51,9 +53,9 @@ export default function EditReport() {
       crumbs={CRUMBS}
       calls={
         isNew
-          ? [{ about: 'Make it', method: 'POST', path: '/api/v1/reports', body: base }]
+          ? [{ about: 'Make it', method: 'POST', path: '/api/v1/reports', body: base?.data }]
           : [
-              { about: 'Save it', method: 'PUT', path: reportPath(id), body: base },
+              { about: 'Save it', method: 'PUT', path: reportPath(id), body: base?.data },
               { about: 'Send it now', method: 'POST', path: `${reportPath(id)}/send`, body: { period: 'last' } },
             ]
       }
@@ -89,9 +91,9 @@ export default function EditReport() {
           refused={refused}
           missing={missing}
           form={(value, onChange) => <ReportForm value={value} onChange={onChange} />}
-          send={send}
-          read={async () => editable(await get<Report>(reportPath(id)))}
-          hasNote={false}
+          send={store}
+          read={() => readVersion(reportPath(id), editable)}
+          isDocument={false}
           onSaved={async (stored) => {
             await client.invalidateQueries({ queryKey: ['reports'] })
             toast(`${String(stored['title'])} is saved`)

@@ -3,41 +3,23 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
-import { type App, type TeamList, useRead, useWrite } from '../data'
+import { type App, useWrite } from '../data'
+import { type AppDraft, AppFields, bodyOf } from './app-fields'
 import { Webhooks } from './app-webhooks'
-import { Field, Form, Said } from './entry'
+import { Form, Said } from './entry'
 
 const part = encodeURIComponent
 
 export function Settings({ app }: { app: App }) {
-  const [title, typeTitle] = useState(app.title)
-  const [description, typeDescription] = useState(app.description)
-  const [team, choose] = useState(app.team ?? '')
-  const teams = useRead<TeamList>('/teams')
-  const change = useWrite<App, { title: string; description: string; team: string | null }>('PUT', () => `/apps/${part(app.name)}`)
+  const [draft, setDraft] = useState<AppDraft>({ title: app.title, description: app.description, team: app.team ?? '' })
+  const change = useWrite<App, ReturnType<typeof bodyOf>>('PUT', () => `/apps/${part(app.name)}`)
   if (app.role === 'viewer') return <p className="note">You see this application as a viewer of the team {app.team_name}. Its members change it.</p>
   return (
     <div className="stack">
     <div className="halves">
-      <Form label="Application" onSubmit={() => change.mutate({ title, description, team: team || null })} submit="Save" isBusy={change.isPending}>
+      <Form label="Application" onSubmit={() => change.mutate(bodyOf(draft))} submit="Save" isBusy={change.isPending}>
         <h2>Application</h2>
-        <Field label="Title" name="title" value={title} onChange={typeTitle} error={change.error} />
-        <label className="field">
-          <span className="label">What it does</span>
-          <textarea className="input" rows={3} value={description} onChange={(event) => typeDescription(event.target.value)} />
-        </label>
-        <label className="field">
-          <span className="label">Belongs to</span>
-          <select className="select" value={team} onChange={(event) => choose(event.target.value)}>
-            <option value="">Me</option>
-            {teams.data?.items.map((it) => (
-              <option key={it.id} value={it.id}>
-                Team {it.name}
-              </option>
-            ))}
-          </select>
-          <span className="about">All members of a team see its applications and keep them when somebody leaves.</span>
-        </label>
+        <AppFields value={draft} onChange={setDraft} error={change.error} />
         <Said error={change.error} fields={['title']} />
         {change.isSuccess && <p role="status">Saved.</p>}
       </Form>

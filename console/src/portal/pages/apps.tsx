@@ -4,9 +4,10 @@ import { Link } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { countText } from '../../ui/time'
-import { type App, type TeamList, useRead, useWrite } from '../data'
+import { type App, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
-import { Field, Form, Said } from './entry'
+import { type AppDraft, AppFields, bodyOf } from './app-fields'
+import { Form, Said } from './entry'
 
 const part = encodeURIComponent
 
@@ -49,31 +50,11 @@ export default function Apps() {
 }
 
 export function NewApp({ onMade }: { onMade: (app: App) => void }) {
-  const [title, typeTitle] = useState('')
-  const [description, typeDescription] = useState('')
-  const [team, choose] = useState('')
-  const teams = useRead<TeamList>('/teams')
-  const make = useWrite<App, { title: string; description: string; team: string | null }>('POST', () => '/apps')
+  const [draft, setDraft] = useState<AppDraft>({ title: '', description: '', team: '' })
+  const make = useWrite<App, ReturnType<typeof bodyOf>>('POST', () => '/apps')
   return (
-    <Form label="New application" onSubmit={() => make.mutate({ title, description, team: team || null }, { onSuccess: onMade })} submit="Make it" isBusy={make.isPending}>
-      <Field label="Title" name="title" value={title} onChange={typeTitle} error={make.error} />
-      <label className="field">
-        <span className="label">What it does</span>
-        <textarea className="input" rows={2} value={description} onChange={(event) => typeDescription(event.target.value)} />
-      </label>
-      {(teams.data?.items.length ?? 0) > 0 && (
-        <label className="field">
-          <span className="label">Belongs to</span>
-          <select className="select" value={team} onChange={(event) => choose(event.target.value)}>
-            <option value="">Me</option>
-            {teams.data?.items.map((it) => (
-              <option key={it.id} value={it.id}>
-                Team {it.name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+    <Form label="New application" onSubmit={() => make.mutate(bodyOf(draft), { onSuccess: onMade })} submit="Make it" isBusy={make.isPending}>
+      <AppFields value={draft} onChange={setDraft} error={make.error} />
       <Said error={make.error} fields={['title']} />
     </Form>
   )

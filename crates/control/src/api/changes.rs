@@ -1,7 +1,8 @@
 //! Several native resources in one commit: all of them, or none. It is what a selection in a list needs.
 
+use super::precondition::{Precondition, tag_of};
 use super::problem::Problem;
-use super::resources::{is_match, key_of, note_or, tag_of};
+use super::resources::{key_of, note_or};
 use super::writing::tried;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
@@ -93,9 +94,11 @@ pub async fn change(
                 keys.iter().map(|key| state.get(key).cloned()).collect();
             (state.version(), before)
         };
-        for (it, document) in wanted.changes.iter().zip(&before) {
-            if !is_match(it.if_match.as_deref().map(str::as_bytes), document.as_ref()) {
-                return Err(Problem::precondition_of(format_args!("{}/{}", it.kind, it.name)));
+        for ((it, key), document) in wanted.changes.iter().zip(&keys).zip(&before) {
+            let known = document.as_ref().map(|it| it.modified);
+            let precondition = Precondition::matching(it.if_match.as_deref());
+            if !precondition.holds(known) {
+                return Err(precondition.refusal(&*api.store, key, known).await);
             }
             if it.value.is_none() && document.is_none() {
                 return Err(Problem::not_found(format_args!("{}/{}", it.kind, it.name)));

@@ -10,10 +10,14 @@ use std::collections::BTreeSet;
 /// Where the schemas lie.
 const SCHEMAS: &str = "/components/schemas";
 /// What headers of calls mean.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     (
         "If-Match",
         "The ETag of what is to be changed; another one there is refused with 412.",
+    ),
+    (
+        "If-None-Match",
+        "`*`: it must not exist yet; else it is refused with 412.",
     ),
     (
         "Weir-Dry-Run",

@@ -154,6 +154,17 @@ impl Gateways {
         }
     }
 
+    /// Forgets a gateway until it reports again.
+    fn forget(&self, name: &str) {
+        self.known().reports.remove(name);
+    }
+
+    /// For how long nothing was heard of a gateway; `None`: it is not known.
+    fn silence(&self, name: &str, now: SystemTime) -> Option<Duration> {
+        let known = self.known();
+        known.reports.get(name).map(|(_, seen)| since(*seen, now))
+    }
+
     /// Whether every gateway that was heard of lately serves a revision.
     pub fn serve(&self, revision: Revision, now: SystemTime) -> bool {
         let known = self.known();
@@ -242,6 +253,7 @@ impl Gateways {
         let Some(name) = key.as_str().strip_prefix(PREFIX) else {
             return;
         };
+        // Reports leave the store soon after a gateway is away; it is remembered for longer.
         if let Some(report) = value.and_then(|value| serde_json::from_slice::<Report>(value).ok()) {
             let said = UNIX_EPOCH + Duration::from_millis(report.time);
             self.note(name, report, said.min(SystemTime::now()));
@@ -334,6 +346,30 @@ pub async fn report(
     gateways.note(&name, report, now);
     // Each report in the record would be a revision that gateways report in turn.
     Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
+}
+
+/// Forgets a gateway that is away. One that is still running would be back with its next report. What it has left in the
+/// store goes by itself.
+pub async fn forget(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let gateways = &api.options.gateways;
+    let silence = gateways.silence(&name, SystemTime::now());
+    let silence = silence.ok_or_else(|| Problem::not_found(format_args!("the gateway '{name}'")))?;
+    if silence <= AWAY {
+        let detail = format!(
+            "the gateway '{name}' was heard of {} s ago: stop it first, and wait until it is away",
+            silence.as_secs()
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if is_dry_run(&headers) {
+        return Ok(tried(StatusCode::NO_CONTENT));
+    }
+    gateways.forget(&name);
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// With whom a gateway settles its counts.
@@ -433,6 +469,19 @@ mod tests {
         gateways.note_own("here", Report::default(), now);
         assert!(gateways.speak_for("here", &edge, now).is_err());
         assert!(gateways.speak_for(&"x".repeat(MAX_TEXT + 1), &edge, now).is_err());
+    }
+
+    #[test]
+    fn a_gateway_is_forgotten_until_it_reports_again() {
+        let gateways = Gateways::default();
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(gateways.silence("edge", at(1)), None);
+        gateways.note("edge", Report::default(), at(100));
+        assert_eq!(gateways.silence("edge", at(140)), Some(Duration::from_secs(40)));
+        gateways.forget("edge");
+        assert!(gateways.to_json(at(140)).is_empty());
+        gateways.note("edge", Report::default(), at(150));
+        assert_eq!(gateways.to_json(at(150)).len(), 1);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use super::known::PREFIX;
 use super::openapi;
+use super::precondition::tag_of;
 use super::problem::Problem;
-use super::resources::{Write, tag_of};
+use super::resources::Write;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::Caller;

@@ -14,6 +14,9 @@ use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::sync::Arc;
 
+/// Headers of writes of a document that has a version.
+pub const WRITES: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run", "Weir-Note"];
+
 /// Makes a schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 

@@ -2,6 +2,8 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use weir_dialect::WriteFailure;
 use weir_model::Diagnostic;
@@ -33,6 +35,17 @@ fn type_of(status: StatusCode) -> String {
     format!("{TYPES}{}", known.map_or("internal", |(_, name)| *name))
 }
 
+/// Who changed a document last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastChange {
+    /// The commit.
+    pub revision: u64,
+    /// Who made it.
+    pub author: String,
+    /// When, in seconds since 1970.
+    pub time: u64,
+}
+
 /// A refusal.
 #[derive(Debug)]
 pub struct Problem {
@@ -42,6 +55,8 @@ pub struct Problem {
     detail: String,
     /// What is wrong where; empty, where it is no document that is refused.
     errors: Vec<Value>,
+    /// Who has changed what the call wanted to change, if that is why.
+    changed: Option<LastChange>,
 }
 
 impl Problem {
@@ -52,6 +67,7 @@ impl Problem {
             kind: None,
             detail: detail.into(),
             errors: Vec::new(),
+            changed: None,
         }
     }
 
@@ -132,17 +148,12 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
-    /// Somebody else changed it meanwhile.
-    pub fn precondition() -> Self {
-        Self::precondition_of("it")
-    }
-
-    /// Somebody else changed this meanwhile.
-    pub fn precondition_of(what: impl std::fmt::Display) -> Self {
-        Self::new(
-            StatusCode::PRECONDITION_FAILED,
-            format!("{what} was changed meanwhile: its ETag is another one than If-Match says"),
-        )
+    /// Another version is there than the one that the call names, and who has stored it, if that is known.
+    pub fn precondition(detail: impl Into<String>, changed: Option<LastChange>) -> Self {
+        Self {
+            changed,
+            ..Self::new(StatusCode::PRECONDITION_FAILED, detail)
+        }
     }
 
     /// This process serves files and has no store.
@@ -198,6 +209,9 @@ impl IntoResponse for Problem {
         });
         if !self.errors.is_empty() {
             body["errors"] = Value::Array(self.errors);
+        }
+        if let Some(changed) = self.changed {
+            body["changed"] = json!(changed);
         }
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (self.status, kind, format!("{body}\n")).into_response()

@@ -1,6 +1,7 @@
 //! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
 
 use super::known::PREFIX;
+use super::precondition::{Precondition, tag_of};
 use super::problem::Problem;
 use super::writing::WriteResult;
 use super::{Api, demand, is_dry_run};
@@ -8,7 +9,7 @@ use crate::access::{Caller, EVERYWHERE, Role};
 use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_model::{document, secrets};
 use weir_native::incremental::{KINDS, current_kind};
-use weir_store::{Change, Document, Key, Revision, Transaction};
+use weir_store::{Change, Document, Key, Transaction};
 
 /// Resources on a page, where the call asks for no other number; and at most.
 const PAGE: usize = 100;
@@ -49,15 +50,16 @@ impl Api {
         {
             super::apis::refuse_owned(self, kind, name).await?;
         }
-        let if_match = write.headers.get(header::IF_MATCH).map(HeaderValue::as_bytes);
+        let precondition = Precondition::of(write.headers);
         let mut turn = self.resources.turn().await;
         loop {
             let (version, before) = {
                 let state = turn.attempt()?;
                 (state.version(), state.get(&write.key).cloned())
             };
-            if !is_match(if_match, before.as_ref()) {
-                return Err(Problem::precondition());
+            let known = before.as_ref().map(|it| it.modified);
+            if !precondition.holds(known) {
+                return Err(precondition.refusal(&*self.store, &write.key, known).await);
             }
             match (&write.value, &before) {
                 (None, None) => return Err(Problem::not_found(&write.key)),
@@ -91,22 +93,6 @@ impl Api {
             }
         }
     }
-}
-
-/// Whether a version is one of those that a call names. RFC 9110: `*` matches whatever there is, else one of the tags has to be the document's.
-pub fn is_match(if_match: Option<&[u8]>, document: Option<&Document>) -> bool {
-    let Some(if_match) = if_match else { return true };
-    let Some(document) = document else { return false };
-    let tag = tag_of(document.modified);
-    let text = String::from_utf8_lossy(if_match);
-    text.split(',')
-        .map(str::trim)
-        .any(|wanted| wanted == "*" || wanted == tag)
-}
-
-/// The `ETag` of a document.
-pub fn tag_of(revision: Revision) -> String {
-    format!("\"{revision}\"")
 }
 
 pub fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
@@ -286,6 +272,7 @@ pub fn note_or(headers: &HeaderMap, standard: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderValue;
 
     #[test]
     fn a_commit_says_why() {

@@ -20,6 +20,9 @@ pub struct ProblemShape {
     /// What is wrong in a document, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Fault>,
+    /// Who changed it last, if another version is there than the one that `If-Match` names (412), and if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<super::problem::LastChange>,
 }
 
 /// What is wrong in a document.

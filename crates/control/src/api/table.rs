@@ -1,14 +1,14 @@
 //! All calls of `/api/v1`. To add one, write what answers it and add its line to the list of its group; the router, the
 //! check of rights and the OpenAPI document follow.
 
-use super::operation::Operation;
+use super::operation::{Operation, WRITES};
 use super::shapes::{
     AuditEntry, Commit, DocumentChange, GatewayList, ImportResult, List, ListedUser, NewUser,
     PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
     Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways,
-    health, history, import, me, people, plugins, reports, resources, rollback, schema, sync, view,
+    health, history, import, me, people, plugins, reports, resources, roles, rollback, schema, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
@@ -18,8 +18,6 @@ use axum::{Extension, Json};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
-/// Headers of writes of resources.
-const WRITES: &[&str] = &["If-Match", "Weir-Dry-Run", "Weir-Note"];
 const CREATES: &[&str] = &["Weir-Dry-Run", "Weir-Note"];
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 
@@ -113,6 +111,18 @@ fn of_views() -> Vec<Operation> {
         .partial()
         .query::<view::ViewQuery>()
         .answers::<view::ViewPage>(),
+        Operation::get(
+            "/api/v1/workspaces",
+            "listWorkspaces",
+            Action::ConfigurationRead,
+            view::workspaces::list,
+        )
+        .about(
+            "Views",
+            "Lists workspaces: which dialects' resources lie in each, and how many",
+        )
+        .partial()
+        .answers::<List<view::workspaces::Workspace>>(),
         Operation::post(
             "/api/v1/explain",
             "explainCall",
@@ -232,6 +242,15 @@ fn of_gateways() -> Vec<Operation> {
         .headers(DRY_RUN)
         .body::<gateways::Report>()
         .status(StatusCode::NO_CONTENT),
+        Operation::delete(
+            "/api/v1/gateways/{name}",
+            "forgetGateway",
+            Action::EnvironmentsWrite,
+            gateways::forget,
+        )
+        .about("Gateways", "Forgets a gateway that is away")
+        .description("One that is heard of is refused with 409: its next report would bring it back.")
+        .headers(DRY_RUN),
         Operation::post(
             "/api/v1/gateways/{name}/limits",
             "settleLimits",
@@ -311,6 +330,16 @@ fn of_access() -> Vec<Operation> {
         )
         .about("Access", "Ends all sessions of a user")
         .headers(DRY_RUN),
+        Operation::get("/api/v1/roles", "listRoles", Action::Own, roles::list)
+            .about("Access", "Lists roles, and what each allows")
+            .answers::<roles::RoleTable>(),
+        Operation::get("/api/v1/users/{name}/can", "askPermission", manage, roles::can)
+            .about(
+                "Access",
+                "Tells whether a user may do something somewhere: by which right, or what is missing",
+            )
+            .query::<roles::Question>()
+            .answers::<roles::Verdict>(),
         Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, access::audit)
             .about("Access", "Reads the audit log, the latest entry first")
             .query::<access::Part>()

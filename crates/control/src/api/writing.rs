@@ -1,6 +1,6 @@
 //! What Weir's own API answers to a write, made or only tried. The commit itself is made elsewhere.
 
-use super::resources::tag_of;
+use super::precondition::tagged;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -77,13 +77,9 @@ impl IntoResponse for WriteResult {
         if let Some(warning) = self.warning {
             answer.headers_mut().insert(header::WARNING, warning);
         }
-        let Some(revision) = self.revision else {
-            return tried(answer);
-        };
-        // Digits between quotes.
-        if let Ok(tag) = HeaderValue::from_str(&tag_of(revision)) {
-            answer.headers_mut().insert(header::ETAG, tag);
+        match self.revision {
+            Some(revision) => tagged(answer, Some(revision)),
+            None => tried(answer),
         }
-        answer
     }
 }

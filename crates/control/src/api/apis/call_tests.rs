@@ -39,7 +39,7 @@ pub async fn list(
 pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version, test)): PathOfTest,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     shown(&api, &library::test_key(&name, &version, &test)).await
 }
 

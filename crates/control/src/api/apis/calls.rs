@@ -5,7 +5,7 @@ use super::{
     versions,
 };
 use crate::access::Action;
-use crate::api::operation::Operation;
+use crate::api::operation::{Operation, WRITES};
 use crate::api::shapes::{List, Resource};
 use axum::http::StatusCode;
 use weir_apis::call_tests::TestReport;
@@ -50,6 +50,11 @@ fn written(operation: Operation) -> Operation {
         .answers::<Resource>()
 }
 
+/// A write of a document whose version a call may name.
+fn versioned(operation: Operation) -> Operation {
+    written(operation).headers(WRITES)
+}
+
 fn of_environments() -> Vec<Operation> {
     use entities::environments::{create, delete, list, put, read};
     const ALL: &str = "/api/v1/environments";
@@ -64,7 +69,7 @@ fn of_environments() -> Vec<Operation> {
         Operation::get(ENVIRONMENT, "getEnvironment", see, read)
             .about("Environments", "Reads an environment")
             .answers::<Resource>(),
-        written(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
+        versioned(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
             "Environments",
             "Makes or changes an environment, and renders its publications again",
         ),
@@ -73,7 +78,7 @@ fn of_environments() -> Vec<Operation> {
                 "Environments",
                 "Removes an environment in which nothing is published",
             )
-            .headers(DRY_RUN),
+            .headers(WRITES),
     ]
 }
 
@@ -91,10 +96,10 @@ fn of_apis() -> Vec<Operation> {
         Operation::get(API, "getApi", see, read)
             .about("APIs", "Reads an API")
             .answers::<Resource>(),
-        written(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
+        versioned(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
         Operation::delete(API, "deleteApi", write, delete)
             .about("APIs", "Removes an API without versions")
-            .headers(DRY_RUN),
+            .headers(WRITES),
     ]
 }
 
@@ -261,7 +266,7 @@ fn of_plans() -> Vec<Operation> {
         Operation::get(PLAN, "getPlan", see, read)
             .about("Plans", "Reads a plan")
             .answers::<Resource>(),
-        written(Operation::put(PLAN, "putPlan", write, put)).about("Plans", "Makes or changes a plan"),
+        versioned(Operation::put(PLAN, "putPlan", write, put)).about("Plans", "Makes or changes a plan"),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/plans/{plan}/state",
             "setPlanState",
@@ -372,11 +377,11 @@ fn of_subscribers() -> Vec<Operation> {
         Operation::get(APPLICATION, "getApplication", see, read)
             .about("Subscriptions", "Reads an application")
             .answers::<Resource>(),
-        written(Operation::put(APPLICATION, "putApplication", write, put))
+        versioned(Operation::put(APPLICATION, "putApplication", write, put))
             .about("Subscriptions", "Makes or changes an application"),
         Operation::delete(APPLICATION, "deleteApplication", write, delete)
             .about("Subscriptions", "Removes an application without subscriptions")
-            .headers(DRY_RUN),
+            .headers(WRITES),
         Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
             .about("Subscriptions", "Lists subscriptions")
             .answers::<List<Resource>>(),
@@ -430,6 +435,7 @@ fn of_subscribers() -> Vec<Operation> {
 
 fn of_products() -> Vec<Operation> {
     const PRODUCT: &str = "/api/v1/products/{product}";
+    const PLAN: &str = "/api/v1/products/{product}/plans/{plan}";
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get("/api/v1/products", "listProducts", see, products::list)
@@ -438,13 +444,13 @@ fn of_products() -> Vec<Operation> {
         Operation::get(PRODUCT, "getProduct", see, products::read)
             .about("Products", "Reads a product")
             .answers::<Resource>(),
-        written(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
+        versioned(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
             "Products",
             "Makes or changes a product: chosen operations of several publications",
         ),
         Operation::delete(PRODUCT, "deleteProduct", write, products::delete)
             .about("Products", "Removes a product without subscriptions")
-            .headers(DRY_RUN),
+            .headers(WRITES),
         Operation::get(
             "/api/v1/products/{product}/plans",
             "listProductPlans",
@@ -453,13 +459,10 @@ fn of_products() -> Vec<Operation> {
         )
         .about("Products", "Lists the plans of a product")
         .answers::<List<Resource>>(),
-        written(Operation::put(
-            "/api/v1/products/{product}/plans/{plan}",
-            "putProductPlan",
-            write,
-            products::put_plan,
-        ))
-        .about(
+        Operation::get(PLAN, "getProductPlan", see, products::read_plan)
+            .about("Products", "Reads a plan of a product")
+            .answers::<Resource>(),
+        versioned(Operation::put(PLAN, "putProductPlan", write, products::put_plan)).about(
             "Products",
             "Makes or changes a plan of a product; one that is closed closes its subscriptions",
         ),
@@ -476,12 +479,12 @@ fn of_hooks() -> Vec<Operation> {
         Operation::get(HOOK, "getHook", see, hooks::read)
             .about("Deliveries", "Reads a hook, without its secret")
             .answers::<Resource>(),
-        written(Operation::put(HOOK, "putHook", write, hooks::put))
+        versioned(Operation::put(HOOK, "putHook", write, hooks::put))
             .about("Deliveries", "Makes or changes a hook")
             .description("The secret of a new one is in the answer, and nowhere else."),
         Operation::delete(HOOK, "deleteHook", write, hooks::delete)
             .about("Deliveries", "Removes a hook")
-            .headers(DRY_RUN),
+            .headers(WRITES),
         Operation::get("/api/v1/deliveries", "listDeliveries", see, hooks::deliveries)
             .about(
                 "Deliveries",

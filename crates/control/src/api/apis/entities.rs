@@ -4,6 +4,7 @@ use super::commit::Done;
 use super::library;
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
+use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -48,9 +49,11 @@ pub async fn listed(api: &Api, kind: &str) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "items": items })))
 }
 
-/// Reads one.
-pub async fn shown(api: &Api, key: &str) -> Result<Json<Value>, Problem> {
-    Ok(Json(api.library().await?.get(key)?))
+/// Reads one, with its version.
+pub async fn shown(api: &Api, key: &str) -> Result<Response, Problem> {
+    let library = api.library().await?;
+    let entity: Value = library.get(key)?;
+    Ok(tagged(Json(entity).into_response(), library.version_of(key)))
 }
 
 /// What a write answers: 201 if there was none before, else 200.
@@ -75,7 +78,7 @@ macro_rules! documents {
             pub async fn read(
                 State(api): State<Arc<Api>>,
                 Path(name): Path<String>,
-            ) -> Result<Json<Value>, Problem> {
+            ) -> Result<Response, Problem> {
                 shown(&api, &format!("{PREFIX}{}/{name}", $kind)).await
             }
 
@@ -121,8 +124,8 @@ macro_rules! documents {
                 body["name"] = name.into();
                 let entity: $entity = parse(&body)?;
                 let key = format!("{PREFIX}{}/{name}", $kind);
-                let written = api
-                    .manage(caller, headers, |library| {
+                let stored = api
+                    .manage_document(caller, headers, &key, |library| {
                         let is_new = library.bytes(&key).is_none();
                         library.put(&key, &entity)?;
                         let check: fn(&Library, &$entity) -> Result<BTreeSet<String>, Problem> = $check;
@@ -133,7 +136,7 @@ macro_rules! documents {
                         })
                     })
                     .await?;
-                Ok(answered(written.answer, &entity))
+                Ok(stored.tagged(answered(stored.answer, &entity)))
             }
 
             pub async fn delete(
@@ -143,7 +146,7 @@ macro_rules! documents {
                 headers: HeaderMap,
             ) -> Result<StatusCode, Problem> {
                 let key = format!("{PREFIX}{}/{name}", $kind);
-                api.manage(&caller, &headers, |library| {
+                api.manage_document(&caller, &headers, &key, |library| {
                     let _there: $entity = library.get(&key)?;
                     let gone: fn(&Library, &str) -> Option<String> = $gone;
                     if let Some(user) = gone(library, &name) {
@@ -236,7 +239,7 @@ pub mod plans {
     pub async fn read(
         State(api): State<Arc<Api>>,
         Path((name, version, plan)): Path<(String, String, String)>,
-    ) -> Result<Json<Value>, Problem> {
+    ) -> Result<Response, Problem> {
         shown(&api, &library::plan_key(&name, &version, &plan)).await
     }
 
@@ -254,8 +257,8 @@ pub mod plans {
         }
         let entity: Plan = parse(&body)?;
         let key = library::plan_key(&name, &version, &plan);
-        let written = api
-            .manage(&caller, &headers, |library| {
+        let stored = api
+            .manage_document(&caller, &headers, &key, |library| {
                 library.version(&name, &version)?;
                 let mut entity = entity.clone();
                 let before: Option<Plan> = library.find(&key)?;
@@ -278,7 +281,7 @@ pub mod plans {
                 })
             })
             .await?;
-        Ok(answered(written.answer.0, &written.answer.1))
+        Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
     }
 
     pub async fn state(

@@ -4,13 +4,14 @@ use super::commit::Done;
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
+use crate::api::precondition::tagged;
 use crate::api::shapes::List;
 use crate::api::{Api, Problem};
 use crate::outbox::{Attempt, Delivery, DeliveryState, SECRET_PREFIX};
 use aws_lc_rs::rand;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use data_encoding::BASE64;
 use schemars::JsonSchema;
@@ -40,9 +41,11 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "items": items })))
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
-    let hook: Hook = api.library().await?.get(&hook_key(&name))?;
-    Ok(Json(shown(&hook)))
+pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (key, library) = (hook_key(&name), api.library().await?);
+    let hook: Hook = library.get(&key)?;
+    let answer = Json(shown(&hook)).into_response();
+    Ok(tagged(answer, library.version_of(&key)))
 }
 
 /// Makes or changes a hook. A new one gets a secret, which is in the answer, and nowhere else.
@@ -55,14 +58,14 @@ pub async fn put(
 ) -> Result<Response, Problem> {
     check_name(&name)?;
     let wanted = wanted(&body, &[("name", &name)])?;
-    let secret = secret()?;
-    let written = api
-        .manage(&caller, &headers, |library| {
-            let answer = keep(library, &hook_key(&name), &wanted, &secret)?;
+    let (key, secret) = (hook_key(&name), secret()?);
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
+            let answer = keep(library, &key, &wanted, &secret)?;
             Ok(Done::quiet(format!("PUT hooks {name}"), answer))
         })
         .await?;
-    Ok(answered(written.answer.0, &written.answer.1))
+    Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
 }
 
 pub async fn delete(
@@ -71,9 +74,10 @@ pub async fn delete(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
-        let _there: Hook = library.get(&hook_key(&name))?;
-        library.remove(&hook_key(&name));
+    let key = hook_key(&name);
+    api.manage_document(&caller, &headers, &key, |library| {
+        let _there: Hook = library.get(&key)?;
+        library.remove(&key);
         Ok(Done::quiet(format!("DELETE hooks {name}"), ()))
     })
     .await?;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_apis::entities::{Environment, Plan, Publication, Revision as ApiRevision, Version};
-use weir_store::{Document, Key};
+use weir_store::{Document, Key, Revision};
 
 /// What the keys of all entities begin with.
 pub const PREFIX: &str = "apis/";
@@ -14,17 +14,28 @@ pub const PREFIX: &str = "apis/";
 /// Changes of documents: what they become; `None`: they go.
 pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
 
+/// A document as it is.
+struct Known {
+    value: Arc<[u8]>,
+    /// The commit that changed it last.
+    modified: Revision,
+}
+
 /// Documents at a revision, and the changes that a write wants to make.
 pub struct Library {
-    documents: BTreeMap<Key, Arc<[u8]>>,
+    documents: BTreeMap<Key, Known>,
     changes: BTreeMap<Key, Option<Arc<[u8]>>>,
 }
 
 impl Library {
     /// All that was read.
     pub fn new(documents: Vec<Document>) -> Self {
+        let known = |it: Document| {
+            let (value, modified) = (it.value, it.modified);
+            (it.key, Known { value, modified })
+        };
         Self {
-            documents: documents.into_iter().map(|it| (it.key, it.value)).collect(),
+            documents: documents.into_iter().map(known).collect(),
             changes: BTreeMap::new(),
         }
     }
@@ -33,13 +44,18 @@ impl Library {
     pub fn bytes(&self, key: &str) -> Option<&[u8]> {
         match self.changes.get(key) {
             Some(changed) => changed.as_deref(),
-            None => self.documents.get(key).map(AsRef::as_ref),
+            None => self.before(key),
         }
     }
 
     /// A document as it is.
     pub fn before(&self, key: &str) -> Option<&[u8]> {
-        self.documents.get(key).map(AsRef::as_ref)
+        self.documents.get(key).map(|it| &*it.value)
+    }
+
+    /// The version of a document as it is.
+    pub fn version_of(&self, key: &str) -> Option<Revision> {
+        self.documents.get(key).map(|it| it.modified)
     }
 
     /// An entity.
@@ -87,7 +103,7 @@ impl Library {
     pub fn put_bytes(&mut self, key: &str, value: &[u8]) -> Result<(), Problem> {
         let key = Key::new(key).map_err(|error| Problem::bad(error.to_string()))?;
         // What stays as it is is no change.
-        if self.documents.get(&key).is_some_and(|it| it.as_ref() == value) {
+        if self.documents.get(&key).is_some_and(|it| *it.value == *value) {
             self.changes.remove(&key);
         } else {
             self.changes.insert(key, Some(value.into()));
@@ -118,7 +134,7 @@ impl Library {
 
     /// All documents as they are.
     pub fn documents(&self) -> impl Iterator<Item = (&Key, &Arc<[u8]>)> {
-        self.documents.iter()
+        self.documents.iter().map(|(key, it)| (key, &it.value))
     }
 
     /// A version.

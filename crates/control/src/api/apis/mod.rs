@@ -32,6 +32,7 @@ mod step;
 mod subscriptions;
 mod ticker;
 mod trial;
+mod versioned;
 mod versions;
 mod webhooks;
 

@@ -5,7 +5,7 @@ use super::commit::Done;
 use super::entities::{answered, body_of, listed, parse, shown};
 use super::library::{Library, PREFIX};
 use crate::access::{Action, Caller};
-use crate::api::operation::Operation;
+use crate::api::operation::{Operation, WRITES};
 use crate::api::shapes::{List, Resource};
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -23,17 +23,11 @@ const ALL: &str = "/api/v1/portals";
 const ONE: &str = "/api/v1/portals/{portal}";
 const PAGES: &str = "/api/v1/portals/{portal}/pages";
 const PAGE: &str = "/api/v1/portals/{portal}/pages/{page}";
-const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 
 /// The calls, for the table of all calls.
 pub fn operations() -> Vec<Operation> {
     let (see, write) = (Action::PortalsRead, Action::PortalsWrite);
-    let written = |operation: Operation| {
-        operation
-            .headers(DRY_RUN)
-            .body::<Resource>()
-            .answers::<Resource>()
-    };
+    let written = |operation: Operation| operation.headers(WRITES).body::<Resource>().answers::<Resource>();
     vec![
         Operation::get(ALL, "listPortals", see, list)
             .about("Portals", "Lists developer portals")
@@ -46,7 +40,7 @@ pub fn operations() -> Vec<Operation> {
             .description("Colours that cannot be read on each other are refused with their contrast."),
         Operation::delete(ONE, "deletePortal", write, delete)
             .about("Portals", "Removes a developer portal with its pages")
-            .headers(DRY_RUN),
+            .headers(WRITES),
         Operation::get(PAGES, "listPages", see, list_pages)
             .about("Portals", "Lists the pages of a portal")
             .answers::<List<Resource>>(),
@@ -57,7 +51,7 @@ pub fn operations() -> Vec<Operation> {
             .about("Portals", "Makes or changes a page of a portal"),
         Operation::delete(PAGE, "deletePage", write, delete_page)
             .about("Portals", "Removes a page of a portal")
-            .headers(DRY_RUN),
+            .headers(WRITES),
     ]
 }
 
@@ -80,7 +74,7 @@ async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     listed(&api, "portals").await
 }
 
-async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
     shown(&api, &portal_key(&name)).await
 }
 
@@ -162,15 +156,15 @@ async fn put(
     let portal: Portal = parse(&body)?;
     let key = portal_key(&name);
     let has_first = has_first_developers(&api).await?;
-    let written = api
-        .manage(&caller, &headers, |library| {
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
             check(&api, library, &portal, has_first)?;
             let is_new = library.bytes(&key).is_none();
             library.put(&key, &portal)?;
             Ok(Done::quiet(format!("PUT portals {name}"), is_new))
         })
         .await?;
-    Ok(answered(written.answer, &portal))
+    Ok(stored.tagged(answered(stored.answer, &portal)))
 }
 
 async fn delete(
@@ -179,9 +173,10 @@ async fn delete(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
-        let _there: Portal = library.get(&portal_key(&name))?;
-        library.remove(&portal_key(&name));
+    let key = portal_key(&name);
+    api.manage_document(&caller, &headers, &key, |library| {
+        let _there: Portal = library.get(&key)?;
+        library.remove(&key);
         for page in library.keys(&format!("{PREFIX}pages/{name}/")) {
             library.remove(page.as_str());
         }
@@ -198,7 +193,7 @@ async fn list_pages(State(api): State<Arc<Api>>, Path(portal): Path<String>) -> 
 async fn read_page(
     State(api): State<Arc<Api>>,
     Path((portal, page)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     shown(&api, &page_key(&portal, &page)).await
 }
 
@@ -215,8 +210,8 @@ async fn put_page(
     let page: Page = parse(&body)?;
     refused(page_faults(&page))?;
     let key = page_key(&portal, &name);
-    let written = api
-        .manage(&caller, &headers, |library| {
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
             let _there: Portal = library.get(&portal_key(&portal))?;
             if let Some(of) = &page.api {
                 let _there: ApiEntity = library.get(&super::library::api_key(of))?;
@@ -226,7 +221,7 @@ async fn put_page(
             Ok(Done::quiet(format!("PUT pages {portal} {name}"), is_new))
         })
         .await?;
-    Ok(answered(written.answer, &page))
+    Ok(stored.tagged(answered(stored.answer, &page)))
 }
 
 async fn delete_page(
@@ -236,7 +231,7 @@ async fn delete_page(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = page_key(&portal, &name);
-    api.manage(&caller, &headers, |library| {
+    api.manage_document(&caller, &headers, &key, |library| {
         let _there: Page = library.get(&key)?;
         library.remove(&key);
         Ok(Done::quiet(format!("DELETE pages {portal} {name}"), ()))

@@ -21,7 +21,7 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     listed(&api, "products").await
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
     shown(&api, &library::product_key(&name)).await
 }
 
@@ -67,8 +67,8 @@ pub async fn put(
     body["name"] = name.as_str().into();
     let product: Product = parse(&body)?;
     let key = library::product_key(&name);
-    let written = api
-        .manage(&caller, &headers, |library| {
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
             check(library, &product)?;
             let before: Option<Product> = library.find(&key)?;
             let mut changed = targets(&product);
@@ -84,7 +84,7 @@ pub async fn put(
             })
         })
         .await?;
-    Ok(answered(written.answer, &product))
+    Ok(stored.tagged(answered(stored.answer, &product)))
 }
 
 pub async fn delete(
@@ -94,7 +94,7 @@ pub async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = library::product_key(&name);
-    api.manage(&caller, &headers, |library| {
+    api.manage_document(&caller, &headers, &key, |library| {
         let product: Product = library.get(&key)?;
         let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
         let is_over =
@@ -121,6 +121,13 @@ pub async fn plans(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Res
     listed(&api, &format!("product-plans/{name}")).await
 }
 
+pub async fn read_plan(
+    State(api): State<Arc<Api>>,
+    Path((name, plan)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    shown(&api, &library::product_plan_key(&name, &plan)).await
+}
+
 /// Makes or changes a plan of a product. A plan that is closed closes its subscriptions.
 pub async fn put_plan(
     State(api): State<Arc<Api>>,
@@ -136,8 +143,8 @@ pub async fn put_plan(
     }
     let entity: Plan = parse(&body)?;
     let key = library::product_plan_key(&name, &plan);
-    let written = api
-        .manage(&caller, &headers, |library| {
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
             let product: Product = library.get(&library::product_key(&name))?;
             let (before, mut entity): (Option<Plan>, Plan) = (library.find(&key)?, entity.clone());
             entity.conditions_revision = states::conditions_revision(before.as_ref(), &entity);
@@ -155,7 +162,7 @@ pub async fn put_plan(
             })
         })
         .await?;
-    Ok(answered(written.answer.0, &written.answer.1))
+    Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
 }
 
 fn close(library: &mut Library, product: &str, plan: &str) -> Result<(), Problem> {

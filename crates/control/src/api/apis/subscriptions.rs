@@ -111,7 +111,7 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     super::entities::listed(&api, "subscriptions").await
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+pub async fn read(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Response, Problem> {
     super::entities::shown(&api, &library::subscription_key(&id)).await
 }
 

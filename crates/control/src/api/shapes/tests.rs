@@ -2,13 +2,15 @@
 
 use super::*;
 use crate::access::Caller;
+use crate::api::roles::{RoleTable, Verdict};
+use crate::api::view::workspaces::Workspace;
 use crate::api::{Api, ApiOptions, Report};
 use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_store::memory::MemoryStore;
 
@@ -53,7 +55,7 @@ async fn answers_are_as_their_types_say() {
         dialects: crate::sample::all(),
         ..ApiOptions::default()
     };
-    let gateways = options.gateways.clone();
+    let known = options.gateways.clone();
     let api = Api::open(Arc::new(MemoryStore::new()), options)
         .await
         .expect("opened");
@@ -62,12 +64,21 @@ async fn answers_are_as_their_types_say() {
         environments: vec!["test".to_owned()],
         ..Report::default()
     };
-    gateways.note("edge-1", report, SystemTime::now());
+    known.note("edge-1", report, SystemTime::now());
     let service = r#"{"url": "http://127.0.0.1:1", "routes": [{"name": "r", "paths": ["/r"]}]}"#;
     let made = ask(&api, "PUT", "/api/v1/resources/services/s", service).await;
     assert_eq!(made.0, 201, "{}", String::from_utf8_lossy(&made.1));
     let gateways = ask(&api, "GET", "/api/v1/gateways", "").await;
     assert_eq!(read::<GatewayList>(&gateways).items[0].environments, ["test"]);
+    for (name, silent, expected) in [("edge-1", 0, 409), ("edge-2", 60, 204), ("edge-2", 0, 404)] {
+        if silent > 0 {
+            let seen = SystemTime::now() - Duration::from_secs(silent);
+            known.note(name, Report::default(), seen);
+        }
+        let path = format!("/api/v1/gateways/{name}");
+        let forgotten = ask(&api, "DELETE", &path, "").await;
+        assert_eq!(forgotten.0, expected, "{}", String::from_utf8_lossy(&forgotten.1));
+    }
     let history = ask(&api, "GET", "/api/v1/history", "").await;
     assert_eq!(read::<List<Commit>>(&history).items.len(), 1);
     let differences = ask(&api, "GET", "/api/v1/diff?from=0", "").await;
@@ -88,4 +99,30 @@ async fn answers_are_as_their_types_say() {
     assert_eq!((user.0, read::<NewUser>(&user).name.as_str()), (201, "ann"));
     let listed = ask(&api, "GET", "/api/v1/users", "").await;
     read::<List<ListedUser>>(&listed);
+    let roles = ask(&api, "GET", "/api/v1/roles", "").await;
+    read::<RoleTable>(&roles);
+    let workspaces = ask(&api, "GET", "/api/v1/workspaces", "").await;
+    read::<List<Workspace>>(&workspaces);
+    for (query, expected) in [
+        ("action=audit:read", 200),
+        ("action=apis:write&scope=api:orders", 200),
+        ("action=apis:write&scope=", 200),
+        ("action=none", 400),
+        ("action=audit:read&scope=king", 400),
+        ("scope=everything", 400),
+    ] {
+        let path = format!("/api/v1/users/ann/can?{query}");
+        let verdict = ask(&api, "GET", &path, "").await;
+        assert_eq!(
+            verdict.0,
+            expected,
+            "{query}: {}",
+            String::from_utf8_lossy(&verdict.1)
+        );
+        if expected == 200 {
+            assert!(read::<Verdict>(&verdict).allowed, "{query}");
+        }
+    }
+    let unknown = ask(&api, "GET", "/api/v1/users/none/can?action=audit:read", "").await;
+    assert_eq!(unknown.0, 404);
 }

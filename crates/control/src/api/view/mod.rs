@@ -2,6 +2,7 @@
 
 mod index;
 mod query;
+pub mod workspaces;
 
 pub use index::{FileText, FileTexts, Index, Shown};
 

@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// What might be a token, and is none.
 const UNKNOWN: &str = "Unknown0Unknown0Unknown0Unknown0";
+/// Another one. A gateway remembers for a while which tokens the store did not know.
+const NEVER_ASKED_FOR: &str = "Another0Another0Another0Another0";
 
 /// A control plane with an application of a consumer, and two gateways.
 struct Group {
@@ -236,7 +238,7 @@ fn gateways_on_etcd_share_tokens() {
         assert_eq!(with(gateway, &token), 200);
         let refused = post(gateway, "token", &json!({"grant_type": "client_credentials"}));
         assert_eq!(refused.status, 503, "{refused:?}");
-        assert_eq!(with(gateway, UNKNOWN), 503);
+        assert_eq!(with(gateway, NEVER_ASKED_FOR), 503);
         assert_eq!(with(gateway, "no token"), 401);
     }
 }

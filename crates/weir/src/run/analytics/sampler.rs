@@ -1,5 +1,5 @@
 //! Decides how many calls are in the request log: every second by their number, every minute by their times. It keeps what
-//! the log costs a call small, however many there are.
+//! the log costs a call small. Failed calls are all in it, as far as its ring has room.
 
 use std::time::{Duration, Instant};
 use weir_analytics::sketch::{bucket_of, longest_of};

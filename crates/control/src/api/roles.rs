@@ -172,7 +172,7 @@ mod tests {
                 true,
                 vec![],
                 vec![],
-                "ada may see one's own rights and sessions in everything: every user may",
+                "ada may see their own rights and sessions in everything: every user may",
             ),
             (
                 vec![&owner, &reader],

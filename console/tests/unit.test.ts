@@ -1,7 +1,7 @@
 // The pieces without a browser: places and differences, merging, drafts, searching, and that the kinds match the schema.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { read, rewrite, toYaml } from '../src/form/draft'
+import { read, rewrite, storedNow, toYaml } from '../src/form/draft'
 import { decided, merge } from '../src/form/merge'
 import { differences, parsePath, pathText, withAt } from '../src/form/path'
 import { blank, fits, shapeOf } from '../src/form/schema'
@@ -152,6 +152,20 @@ test('a write names the version that it changes', () => {
   expect(sent({ isDry: false })).toEqual({})
   expect(sent({ isDry: true, tag: '"7"' })).toEqual({ 'weir-dry-run': 'true', 'if-match': '"7"' })
   expect(sent({ isDry: false, tag: null, note: 'für alle' })).toEqual({ 'if-none-match': '*', 'weir-note': 'f%C3%BCr%20alle' })
+})
+
+test('after a save, what was read before it does not come back', () => {
+  const old = { data: { title: 'old' }, tag: '"1"' }
+  const theirs = { data: { title: 'theirs' }, tag: '"2"' }
+  const stored = { data: { title: 'new' }, tag: '"3"' }
+  const replaced = [old, theirs]
+  // The cache still has it, or has read it a moment too early.
+  for (const base of [old, theirs, structuredClone(old)]) expect(storedNow(base, stored, replaced)).toBe(stored)
+  // Read again, or stored once more by somebody else, with the old text too.
+  for (const base of [structuredClone(stored), { ...old, tag: '"4"' }]) expect(storedNow(base, stored, replaced)).toBe(base)
+  // Documents without versions are told apart by what they say.
+  expect(storedNow({ data: { title: 'old' }, tag: null }, stored, [{ data: { title: 'old' }, tag: null }])).toBe(stored)
+  expect(storedNow(old, stored, [])).toBe(old)
 })
 
 test('a new document has a name of its own', () => {

@@ -126,6 +126,13 @@ export interface Begun {
   tag: string | null
 }
 
+/**
+ * What is stored, as far as it is known. What was read before a save is out of date from then on: until it is read again,
+ * `origin` is what is stored, not a base that was just replaced.
+ */
+export const storedNow = (base: Begun, origin: Begun, replaced: readonly Begun[]): Begun =>
+  replaced.some((it) => it.tag === base.tag && isSame(it.data, base.data)) ? origin : base
+
 /** A draft as it is kept in the tab. */
 interface Kept {
   draft: Draft

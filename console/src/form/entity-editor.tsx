@@ -6,7 +6,7 @@ import type { Fields } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
 import { ConflictDialog } from './conflict'
-import { type Begun, type Draft, begunWith, useDraft } from './draft'
+import { type Begun, type Draft, begunWith, storedNow, useDraft } from './draft'
 import { isMap, isSame } from './path'
 import { SaveDialog } from './save'
 import type { SendOptions } from './send'
@@ -14,6 +14,7 @@ import { TextEditor } from '../ui/text-editor'
 
 /** After the last key, until the draft is checked. */
 const PAUSE_MS = 400
+const NONE: readonly Begun[] = []
 
 type View = 'form' | 'both' | 'text'
 const VIEWS: Record<View, string> = { form: 'Form', both: 'Form and text', text: 'Text' }
@@ -50,13 +51,16 @@ export function EntityEditor(props: Props) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const [theirs, setTheirs] = useState<(Begun & { by: LastChange | null }) | null>(null)
-  const isOutdated = !isSame(base.data, origin.data)
+  const [replaced, setReplaced] = useState(NONE)
+  const current = storedNow(base, origin, replaced)
+  const isOutdated = !isSame(current.data, origin.data)
   // If nothing is edited, what others have stored is shown. An edit goes on with what it began with.
   useEffect(() => {
-    if (isChanged || (!isOutdated && base.tag === origin.tag)) return
-    setOrigin(base)
-    reset(base.data)
-  }, [base, origin.tag, isChanged, isOutdated, reset])
+    if (current === base) setReplaced(NONE)
+    if (isChanged || (!isOutdated && current.tag === origin.tag)) return
+    setOrigin(current)
+    reset(current.data)
+  }, [base, current, origin.tag, isChanged, isOutdated, reset])
   const lacks = missing(draft.value)
   const checked = useDryRun(send, draft.value, isChanged && draft.error === null && lacks === null && refused === null)
   const cannot = refused ?? (draft.error ? 'The text cannot be read.' : (lacks ?? (!isChanged && !isNew ? 'Nothing is changed.' : null)))
@@ -95,6 +99,7 @@ export function EntityEditor(props: Props) {
       const stored = await store({ isDry: false, note })
       if (stored === null) return
       setAfter(null)
+      setReplaced([base, origin])
       setOrigin(stored)
       reset(stored.data)
       await onSaved(stored.data)
@@ -111,7 +116,7 @@ export function EntityEditor(props: Props) {
         </div>
         <div className="row">
           {isChanged ? (
-            <Button onPress={() => (setOrigin(base), reset(base.data), setError(null))}>Discard</Button>
+            <Button onPress={() => (setOrigin(current), reset(current.data), setError(null))}>Discard</Button>
           ) : (
             <ButtonLink to={back} look="quiet">
               Back

@@ -152,7 +152,7 @@ function NewWorkspace({ known, onClose }: { known: string[]; onClose: () => void
   )
 }
 
-/** Only what is empty is deleted: what lies in one would be gone with it. */
+/** Only what is empty is deleted: Kong's Admin API refuses the rest. What the lists do not show is found by it alone. */
 function DeleteWorkspaces({ rows, onClose }: { rows: Row[]; onClose: () => void }) {
   const client = useQueryClient()
   const names = rows.map((it) => it.name).join(', ')
@@ -176,7 +176,7 @@ function DeleteWorkspaces({ rows, onClose }: { rows: Row[]; onClose: () => void 
         onClose()
       }}
     >
-      <p>{refused ?? 'Nothing lies in it. Rights in it stay with their users, and allow nothing.'}</p>
+      <p>{refused ?? `The lists show nothing in it. If it holds anything else, Kong's Admin API refuses to delete it. Rights in it stay with their users, and allow nothing.`}</p>
     </Act>
   )
 }

@@ -9,7 +9,7 @@ import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
-import { nameFault, nameIn, send } from '../../form/send'
+import { nameFault, nameIn, send, writeHeaders } from '../../form/send'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
@@ -85,7 +85,7 @@ function Editor({ portal, base, isNew }: { portal: string; base: Begun; isNew: b
           look="danger"
           onClose={() => setDeleting(false)}
           run={async () => {
-            await call('DELETE', pagePath(portal, name))
+            await call('DELETE', pagePath(portal, name), { headers: writeHeaders({ isDry: false, ...(base.tag === null ? {} : { tag: base.tag }) }) })
             toast(`${name} is deleted`)
             go(toPortal(portal))
             await client.invalidateQueries({ queryKey: ['configuration'] })

@@ -64,7 +64,7 @@ export function UsageShown({ app }: { app: string }) {
               </div>
               <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)} each ${it.per}`} />
               <span className="muted small">
-                In {it.environment}, all gateways together. New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
+                {it.is_shared ? `In ${it.environment}, all gateways together.` : `In ${it.environment}, each gateway counts by itself.`} New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
               </span>
             </li>
           ))}
@@ -121,7 +121,7 @@ export function CallsShown({ app }: { app: string }) {
       {calls.data?.items.length === 0 && (
         <div className="empty">
           <h2>{only === '' ? 'No call yet' : 'No call was refused'}</h2>
-          <p>Calls appear here some seconds after they were made. Of calls that were answered a sample is kept, of refused ones all, with the reason.</p>
+          <p>Calls appear here some seconds after they were made. A sample is kept of answered calls and of refused ones, these with the reason.</p>
         </div>
       )}
       {(calls.data?.items.length ?? 0) > 0 && (

@@ -80,6 +80,13 @@ impl Limit {
     }
 }
 
+impl Plan {
+    /// Whether gateways count a subscriber's calls together, those of its shorter limits, too: they do for a quota.
+    pub fn is_shared(&self) -> bool {
+        self.limits.iter().any(Limit::is_quota)
+    }
+}
+
 /// A way to call a version of an API.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -376,4 +383,31 @@ pub struct Approval {
     pub diff: Option<Value>,
     /// Seconds since 1970.
     pub created: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gateways_count_together_if_one_limit_is_a_quota() {
+        for (limits, expected) in [
+            (vec![], false),
+            (vec![(9, Period::Minute), (99, Period::Hour)], false),
+            (vec![(9, Period::Minute), (99, Period::Day)], true),
+            (vec![(9, Period::Week)], true),
+            (vec![(9, Period::Month)], true),
+            (vec![(0, Period::Month)], false),
+        ] {
+            let limits: Vec<Limit> = limits
+                .into_iter()
+                .map(|(count, per)| Limit { count, per })
+                .collect();
+            let plan = Plan {
+                limits,
+                ..Plan::default()
+            };
+            assert_eq!(plan.is_shared(), expected, "{plan:?}");
+        }
+    }
 }

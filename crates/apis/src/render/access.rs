@@ -373,7 +373,7 @@ fn credential(known: &Credential) -> Value {
 pub(super) fn limit_config(plan: &Plan, by: &str) -> Value {
     let limits: Vec<Value> = plan.limits.iter().map(window).collect();
     let mut config = json!({ "limits": limits, "by": by });
-    if by == "consumer" && plan.limits.iter().any(Limit::is_quota) {
+    if by == "consumer" && plan.is_shared() {
         config["across"] = "gateways".into();
     }
     config

@@ -107,7 +107,11 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
     let (by, elsewhere): (Vec<Right>, Vec<Right>) = allowing.partition(|it| it.scope.contains(scope));
     let roles: Vec<Role> = Role::that_allow(action).collect();
     let allowed = action == Action::Own || !by.is_empty();
-    let told = |it: &Right| format!("{} in {}", it.role.as_str(), it.scope);
+    let place = |scope: &Scope| match scope {
+        Scope::Everything => "everywhere".to_owned(),
+        part => format!("in {part}"),
+    };
+    let told = |it: &Right| format!("{} {}", it.role.as_str(), place(&it.scope));
     let because = match (action, by.first(), elsewhere.as_slice()) {
         (Action::Own, ..) => "every user may".to_owned(),
         (_, Some(right), _) => format!("{} allows it", told(right)),
@@ -123,7 +127,7 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
     let may = if allowed { "may" } else { "may not" };
     Verdict {
         allowed,
-        reason: format!("{name} {may} {} in {scope}: {because}", action.meaning()),
+        reason: format!("{name} {may} {} {}: {because}", action.meaning(), place(scope)),
         by: WrittenRight::of(&by),
         elsewhere: WrittenRight::of(&elsewhere),
         roles,
@@ -163,7 +167,7 @@ mod tests {
                 false,
                 vec![],
                 vec![],
-                "ada may not read the audit log in everything: no role of this user allows it; these do: admin, auditor",
+                "ada may not read the audit log everywhere: no role of this user allows it; these do: admin, auditor",
             ),
             (
                 vec![],
@@ -172,7 +176,7 @@ mod tests {
                 true,
                 vec![],
                 vec![],
-                "ada may see their own rights and sessions in everything: every user may",
+                "ada may see their own rights and sessions everywhere: every user may",
             ),
             (
                 vec![&owner, &reader],
@@ -199,7 +203,7 @@ mod tests {
                 true,
                 vec![&reader],
                 vec![&owner],
-                "ada may read API definitions, publications and plans in everything: read in everything allows it",
+                "ada may read API definitions, publications and plans everywhere: read everywhere allows it",
             ),
         ] {
             let rights: Vec<Right> = rights.into_iter().cloned().collect();

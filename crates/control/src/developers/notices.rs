@@ -13,6 +13,9 @@ use std::time::SystemTime;
 use weir_apis::entities::{Hook, Portal};
 use weir_apis::events::Event;
 
+/// The kind of mails to those who decide about sign-ups.
+pub const WAITS: &str = "developer.confirmed";
+
 /// What writes notices of a portal.
 pub struct Notices<'n> {
     /// Where they wait.
@@ -79,16 +82,6 @@ impl Notices<'_> {
         &self,
         kind: &str,
         to: &str,
-        text: (String, String),
-        now: SystemTime,
-    ) -> Result<Vec<Write>, OperationalError> {
-        self.mail_of((self.origin(), kind), to, text, now)
-    }
-
-    fn mail_of(
-        &self,
-        (origin, kind): (Origin, &str),
-        to: &str,
         (subject, text): (String, String),
         now: SystemTime,
     ) -> Result<Vec<Write>, OperationalError> {
@@ -101,7 +94,7 @@ impl Notices<'_> {
             text,
             ..Mail::default()
         };
-        let about = (origin, kind, Message::Mail(mail));
+        let about = (self.origin(), kind, Message::Mail(mail));
         Ok(vec![self.outbox.entry(None, about, now)?])
     }
 
@@ -121,7 +114,7 @@ impl Notices<'_> {
         let mut writes = Vec::new();
         for to in &self.portal.sign_up.notify {
             let mail = (subject.clone(), text.clone());
-            writes.extend(self.mail_of((Origin::Provider, "developer.confirmed"), to, mail, now)?);
+            writes.extend(self.mail(WAITS, to, mail, now)?);
         }
         Ok(writes)
     }

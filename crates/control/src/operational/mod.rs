@@ -26,6 +26,8 @@ use weir_store::{Change, CommitError, Document, Key, Revision, Store, StoreError
 pub const HISTORY: Duration = Duration::from_secs(3600);
 /// How often a change is tried while others write too.
 const MAX_ATTEMPTS: usize = 50;
+/// How many documents are changed in one commit, if each stands for itself.
+const A_COMMIT: usize = 100;
 /// What the history of the store says of each change.
 const NOTE: &str = "operational";
 
@@ -389,6 +391,44 @@ impl OperationalStore {
             if self.try_commit(changes, revision, now).await? {
                 return Ok(Some(value));
             }
+        }
+        Err(OperationalError::Busy)
+    }
+
+    /// Changes the documents below a prefix of which a function says something, many in a commit. What others write or
+    /// remove meanwhile is read again, and is not undone. Gives how many were changed.
+    ///
+    /// # Errors
+    /// The store cannot be reached or written, or others were always faster. What was changed until then stays changed.
+    pub async fn update_each<T: Serialize + DeserializeOwned>(
+        &self,
+        prefix: &str,
+        now: SystemTime,
+        changed: impl Fn(&Entry<T>) -> Option<T>,
+    ) -> Result<usize, OperationalError> {
+        let (mut count, mut lost) = (0, 0);
+        while lost < MAX_ATTEMPTS {
+            let (documents, mut revision) = self.0.read(prefix).await?;
+            let known = documents.iter().filter_map(|it| decode::<T>(it, now));
+            let changes = known.filter_map(|it| Some(change(&it.key, &changed(&it)?, it.ends, now)));
+            let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+            let mut is_through = true;
+            for batch in changes.chunks(A_COMMIT) {
+                match self.0.commit(transaction(batch.to_vec(), now), revision).await {
+                    // Nothing came between: the rest is as it was read.
+                    Ok(made) => (revision, lost) = (made, 0),
+                    Err(CommitError::Conflict { .. }) => {
+                        is_through = false;
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                count += batch.len();
+            }
+            if is_through {
+                return Ok(count);
+            }
+            lost += 1;
         }
         Err(OperationalError::Busy)
     }

@@ -98,10 +98,11 @@ impl Message {
         }
     }
 
-    /// Forgets what it says: links in mails are good for something.
+    /// Forgets what it says: links in mails are good for something, and subjects name people.
     pub fn forget_contents(&mut self) {
         match self {
             Self::Mail(mail) => {
+                mail.subject.clear();
                 mail.text.clear();
                 mail.html.clear();
                 mail.attachments.clear();

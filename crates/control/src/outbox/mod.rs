@@ -250,10 +250,11 @@ impl Outbox {
 
     /// Delivers until the process ends.
     pub async fn run(self) {
-        if let Err(error) = self.note_origins(SystemTime::now()).await {
-            tracing::warn!(%error, "it is not noted in whose name messages of an earlier version go");
-        }
-        tokio::join!(self.run_queue(Queue::Own), self.run_queue(Queue::OfApplications));
+        tokio::join!(
+            self.run_queue(Queue::Own),
+            self.run_queue(Queue::OfApplications),
+            self.complete()
+        );
     }
 
     async fn run_queue(&self, queue: Queue) {

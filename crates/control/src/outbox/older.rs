@@ -1,14 +1,17 @@
-//! Messages of earlier versions, which do not say in whose name they go. It is noted once, as far as it can be told by what they
-//! are about and by which portals know the address.
+//! Messages of earlier versions, which do not say in whose name they go. It is noted once, as far as it can be told by what
+//! they are about and by which portals know the address. Nothing waits for that: what is not noted is told in the same
+//! way when it is asked for.
 
-use super::Outbox;
 use super::message::{Delivery, Message, Webhook};
 use super::origin::Origin;
+use super::{DONE, INTERVAL, Outbox, WAITING, key};
 use crate::developers::AddressBook;
 use crate::operational::{Entry, OperationalError};
 use serde_json::Value;
 use std::time::SystemTime;
 
+/// That it was noted for all messages that there were.
+const NOTED: &str = "outbox/origins-noted";
 /// Kinds of mails that go to developers, and of webhooks about them.
 const OF_DEVELOPERS: [&str; 8] = [
     "application.",
@@ -58,35 +61,50 @@ fn of_body(body: &str) -> Origin {
     }
 }
 
+impl Delivery {
+    /// In whose name it goes, also if it does not say so. `portals` gives those that know a mail address.
+    pub fn origin_by(&self, portals: impl Fn(&str) -> Vec<String>) -> Origin {
+        match &self.origin {
+            Origin::Unknown => of_older(self, portals),
+            known => known.clone(),
+        }
+    }
+}
+
 impl Outbox {
-    /// Notes in whose name messages of earlier versions go. It may be done again.
+    /// Notes in whose name messages of earlier versions go, until that is done.
+    pub(super) async fn complete(&self) {
+        while let Err(error) = self.note_origins(SystemTime::now()).await {
+            tracing::warn!(%error, "it is not noted yet in whose name messages of an earlier version go; it is tried again");
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Notes in whose name messages of earlier versions go, once. What cannot be told stays as it is.
     ///
     /// # Errors
-    /// The store cannot be read or written.
+    /// The store cannot be read or written. What was noted until then stays, and it may be done again.
     pub async fn note_origins(&self, now: SystemTime) -> Result<(), OperationalError> {
-        let mut older = self.entries(now).await?;
-        older.retain(|it| it.value.origin == Origin::Unknown);
-        if older.is_empty() {
+        let noted = key(NOTED, "")?;
+        if self.0.store.read::<bool>(&noted, now).await?.is_some() {
             return Ok(());
         }
-        let book = AddressBook::of(&self.0.store, now).await?;
-        for entry in older {
-            let origin = of_older(&entry.value, |mail| book.portals(mail));
-            if origin == Origin::Unknown {
-                continue;
-            }
-            // What was forgotten meanwhile stays so.
-            let noted = |known: Option<&Entry<Delivery>>| {
-                let known = known.filter(|it| it.value.origin == Origin::Unknown)?;
-                let noted = Delivery {
-                    origin: origin.clone(),
-                    ..known.value.clone()
-                };
-                Some((noted, known.ends))
+        let all = self.entries(now).await?;
+        if all.iter().any(|it| it.value.origin == Origin::Unknown) {
+            let book = AddressBook::of(&self.0.store, now).await?;
+            let completed = |it: &Entry<Delivery>| {
+                let is_older = it.value.origin == Origin::Unknown;
+                let origin = is_older.then(|| it.value.origin_by(|mail| book.portals(mail)));
+                origin.filter(|it| *it != Origin::Unknown).map(|origin| Delivery {
+                    origin,
+                    ..it.value.clone()
+                })
             };
-            self.0.store.update(&entry.key, now, noted).await?;
+            for prefix in [WAITING, DONE] {
+                self.0.store.update_each(prefix, now, completed).await?;
+            }
         }
-        Ok(())
+        self.0.store.put(&noted, &true, (None, now)).await
     }
 }
 
@@ -95,9 +113,17 @@ mod tests {
     use super::*;
     use crate::developers::{Developer, DeveloperState, People};
     use crate::operational::{OperationalStore, Write};
-    use crate::outbox::{DeliveryState, Mail};
+    use crate::outbox::{DeliveryState, Failure, Mail, Transport};
     use serde_json::json;
-    use weir_store::Key;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+    use tokio::sync::mpsc;
+    use weir_store::memory::MemoryStore;
+    use weir_store::{
+        Change, CommitError, Document, HistoryEntry, Key, Revision, Store, StoreError, Transaction, Watch,
+        WatchError,
+    };
 
     fn delivery(kind: &str, message: Message) -> Delivery {
         Delivery {
@@ -218,5 +244,138 @@ mod tests {
             ];
             assert_eq!(origins, expected);
         }
+    }
+
+    /// A store that notes what is read, to which others write first, and in which a part may be out of reach.
+    #[derive(Debug, Default)]
+    struct Watched {
+        store: MemoryStore,
+        reads: Mutex<Vec<String>>,
+        commits: AtomicUsize,
+        /// Commits that still come too late.
+        late: AtomicUsize,
+        /// What is removed before the first of these.
+        forgotten: Mutex<Option<Key>>,
+        /// Reads of this prefix are never answered.
+        hangs: &'static str,
+    }
+
+    #[async_trait::async_trait]
+    impl Store for Watched {
+        async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
+            if prefix == self.hangs && !prefix.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            self.reads.lock().expect("not poisoned").push(prefix.to_owned());
+            self.store.read(prefix).await
+        }
+
+        async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
+            self.store.watch(prefix, after).await
+        }
+
+        async fn commit(&self, made: Transaction, expected: Revision) -> Result<Revision, CommitError> {
+            let left = self.late.load(Ordering::SeqCst);
+            if left > 0 {
+                self.late.store(left - 1, Ordering::SeqCst);
+                let forgotten = self.forgotten.lock().expect("not poisoned").take();
+                let key = forgotten.unwrap_or_else(|| Key::new("of/others").expect("a key"));
+                let others = Transaction {
+                    changes: vec![Change::Delete { key }],
+                    ..made
+                };
+                let current = self.store.append(others).await?;
+                return Err(CommitError::Conflict { current });
+            }
+            let made = self.store.commit(made, expected).await?;
+            self.commits.fetch_add(1, Ordering::SeqCst);
+            Ok(made)
+        }
+
+        async fn history(
+            &self,
+            prefix: &str,
+            before: Option<Revision>,
+            limit: usize,
+        ) -> Result<Vec<HistoryEntry>, StoreError> {
+            self.store.history(prefix, before, limit).await
+        }
+
+        async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
+            self.store.compact(before).await
+        }
+    }
+
+    /// Messages of an earlier version that are the provider's, as their kind says.
+    async fn write_older(store: &OperationalStore, count: usize, now: SystemTime) {
+        for id in 0..count {
+            let older = delivery("alert", Message::Mail(Mail::default()));
+            let key = key(DONE, &id.to_string()).expect("a key");
+            store.put(&key, &older, (None, now)).await.expect("written");
+        }
+    }
+
+    #[tokio::test]
+    async fn many_messages_are_completed_in_few_commits_once() {
+        let now = SystemTime::UNIX_EPOCH;
+        let watched = Arc::new(Watched::default());
+        let store = OperationalStore::new(Arc::clone(&watched) as Arc<dyn Store>);
+        write_older(&store, 250, now).await;
+        let outbox = Outbox::without_mail(store);
+        let reads = || watched.reads.lock().expect("not poisoned").len();
+        *watched.forgotten.lock().expect("not poisoned") = Some(key(DONE, "7").expect("a key"));
+        // Others are always faster, at first.
+        watched.late.store(60, Ordering::SeqCst);
+        let refused = outbox.note_origins(now).await;
+        assert!(matches!(refused, Err(OperationalError::Busy)), "{refused:?}");
+        let before = watched.commits.load(Ordering::SeqCst);
+        outbox.note_origins(now).await.expect("noted");
+        // Three with messages, and that it was done.
+        assert_eq!(watched.commits.load(Ordering::SeqCst) - before, 4);
+        let all = outbox.list(now).await.expect("read");
+        assert!(all.iter().all(|it| it.origin == Origin::Provider), "{all:?}");
+        assert_eq!(all.len(), 249, "what was forgotten meanwhile stays so");
+        let before = reads();
+        outbox.note_origins(now).await.expect("noted");
+        assert_eq!(reads() - before, 1, "no message is read again");
+    }
+
+    /// Says what arrives.
+    struct Told(mpsc::UnboundedSender<String>);
+
+    #[async_trait::async_trait]
+    impl Transport for Told {
+        async fn send(&self, _: &str, message: &Message, _: SystemTime) -> Result<(), Failure> {
+            self.0.send(message.receiver()).expect("somebody listens");
+            Ok(())
+        }
+
+        fn can_mail(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn mails_do_not_wait_until_older_messages_are_completed() {
+        let now = SystemTime::now();
+        // Which portals know an address is not found out.
+        let watched = Watched {
+            hangs: "portal/",
+            ..Watched::default()
+        };
+        let store = OperationalStore::new(Arc::new(watched));
+        write_older(&store, 1, now).await;
+        let (told, mut arrived) = mpsc::unbounded_channel();
+        let outbox = Outbox::new(store, Told(told));
+        let mail = Mail {
+            to: "ann@example.com".to_owned(),
+            ..Mail::default()
+        };
+        let about = (Origin::Provider, "test", Message::Mail(mail));
+        outbox.send(about, now).await.expect("stored");
+        let running = tokio::spawn(outbox.run());
+        let first = tokio::time::timeout(Duration::from_secs(30), arrived.recv()).await;
+        assert_eq!(first.expect("in time").as_deref(), Some("ann@example.com"));
+        running.abort();
     }
 }

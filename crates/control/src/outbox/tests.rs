@@ -105,6 +105,10 @@ async fn a_receiver_that_is_down_for_an_hour_gets_it_once() {
         !format!("{delivery:?}").contains("secret link"),
         "what was delivered is forgotten"
     );
+    let Message::Mail(kept) = &delivery.message else {
+        panic!("{delivery:?}");
+    };
+    assert_eq!((kept.to.as_str(), kept.subject.as_str()), ("ann@example.com", ""));
     assert!(outbox.list(at(time) + KEPT).await.expect("a store").is_empty());
 }
 

@@ -137,7 +137,7 @@ impl Watch {
             .map_err(FeedError::from)?;
         let has_quota = |it: &Document| {
             let plan = serde_json::from_slice::<Plan>(&it.value);
-            plan.is_ok_and(|it| it.limits.iter().any(Limit::is_quota))
+            plan.is_ok_and(|it| it.is_shared())
         };
         if !plans.iter().chain(&of_products).any(has_quota) {
             return Ok(0);

@@ -120,7 +120,7 @@ pub struct Quota {
     publication: String,
     /// The product; empty: it is to a publication.
     product: String,
-    /// The environment, whose gateways count together.
+    /// The environment.
     environment: String,
     /// The plan.
     plan: String,
@@ -136,6 +136,8 @@ pub struct Quota {
     resets: u64,
     /// Whether the number is the limiter's own. `false`: it is made of the calls that gateways have reported.
     is_exact: bool,
+    /// Whether the environment's gateways count together. `false`: each counts by itself.
+    is_shared: bool,
 }
 
 /// Calls.
@@ -272,7 +274,9 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
         if subscription.state != SubscriptionState::Accepted {
             continue;
         }
-        let limits = plan_of(portals, &subscription).map_or_else(Vec::new, |it| it.limits);
+        let plan = plan_of(portals, &subscription).unwrap_or_default();
+        let is_shared = plan.is_shared();
+        let limits = plan.limits;
         let product: Option<Product> = portals
             .documents
             .get(&format!("apis/products/{}", subscription.product));
@@ -285,6 +289,7 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
                 };
                 quotas.push(Quota {
                     is_exact: used.is_exact,
+                    is_shared,
                     subscription: subscription.id.clone(),
                     publication: subscription.publication.clone(),
                     product: subscription.product.clone(),

@@ -550,15 +550,17 @@ async fn quotas_of_products_are_shown() {
                 it["environment"],
                 it["limit"],
                 it["left"],
-                it["is_exact"]
+                it["is_exact"],
+                it["per"],
+                it["is_shared"]
             ])
         })
         .collect();
     assert_eq!(
         shown,
         [
-            json!(["bundle", "default", 100, 70, true]),
-            json!(["bundle", "far", 100, 100, false]),
+            json!(["bundle", "default", 100, 70, true, "month", true]),
+            json!(["bundle", "far", 100, 100, false, "month", true]),
         ]
     );
     let listed = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);

@@ -174,7 +174,6 @@ pub async fn erase(
     let now = SystemTime::now();
     let (people, outbox) = (&api.developers, &api.options.outbox);
     let who = (portal.as_str(), id.as_str());
-    outbox.note_origins(now).await?;
     let leaver = Leaver::of(&api, who, now).await?;
     let owned = Owned::of(&api.library().await?, &leaver.owners)?;
     check(&caller, &portal, &owned)?;

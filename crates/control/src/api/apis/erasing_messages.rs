@@ -2,8 +2,8 @@
 
 use super::library::PREFIX;
 use crate::api::{Api, Problem};
-use crate::developers::{AddressBook, Developer, owner_name, team_owner_name};
-use crate::outbox::{Delivery, Message, Origin};
+use crate::developers::{AddressBook, Developer, WAITS, owner_name, team_owner_name};
+use crate::outbox::{Delivery, Mail, Message, Origin};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -20,6 +20,8 @@ pub struct MessagesOf<'d> {
     others: BTreeSet<String>,
     /// Another portal knows the address.
     is_elsewhere: bool,
+    /// Which portals know an address: messages of earlier versions do not say whose they are.
+    book: AddressBook,
 }
 
 impl<'d> MessagesOf<'d> {
@@ -44,28 +46,47 @@ impl<'d> MessagesOf<'d> {
             applications,
             others: others.map(|it| it.name).collect(),
             is_elsewhere: book.portals(&developer.mail).iter().any(|it| it != portal),
+            book,
         })
     }
 
     /// Whether a message is one of them.
     pub fn has(&self, delivery: &Delivery) -> bool {
-        let is_here = match &delivery.origin {
-            Origin::Provider => false,
+        let origin = delivery.origin_by(|mail| self.book.portals(mail));
+        let is_notice = delivery.kind == WAITS;
+        let is_of_gone = origin
+            .application()
+            .is_some_and(|it| self.applications.iter().any(|gone| gone == it));
+        if is_of_gone && matches!(delivery.message, Message::Webhook(_)) {
+            return true;
+        }
+        let is_here = match &origin {
+            // Earlier versions sent notices of sign-ups in the provider's name.
+            Origin::Provider => is_notice && !self.is_elsewhere,
             Origin::Portal(portal) => portal == self.portal,
-            Origin::Application(name) if self.applications.contains(name) => match &delivery.message {
-                Message::Webhook(_) => return true,
-                Message::Mail(_) => true,
-            },
             // One that is gone tells no more where it was.
-            Origin::Application(name) => self.others.contains(name) || !self.is_elsewhere,
+            Origin::Application(name) => is_of_gone || self.others.contains(name) || !self.is_elsewhere,
             Origin::Unknown => !self.is_elsewhere,
         };
-        let is_of_portal = matches!(delivery.origin, Origin::Portal(_));
+        let is_of_portal = matches!(origin, Origin::Portal(_));
         is_here
             && match &delivery.message {
-                Message::Mail(mail) => mail.to.eq_ignore_ascii_case(&self.developer.mail),
-                Message::Webhook(hook) => self.is_named_in(&hook.body, is_of_portal),
+                // It goes to those who decide, and one of them may have the address.
+                Message::Mail(mail) if is_notice => self.is_named_by(mail),
+                Message::Mail(mail) => {
+                    mail.to.eq_ignore_ascii_case(&self.developer.mail)
+                        || (is_of_portal && self.is_named_by(mail))
+                }
+                Message::Webhook(hook) => {
+                    origin != Origin::Provider && self.is_named_in(&hook.body, is_of_portal)
+                }
             }
+    }
+
+    /// Whether the words of a mail name the address.
+    fn is_named_by(&self, mail: &Mail) -> bool {
+        let texts = [&mail.subject, &mail.text, &mail.html];
+        texts.iter().any(|it| names(it, &self.developer.mail))
     }
 
     /// Whether a text in the body is the developer's name. An address alone may be one of the provider's people, unless it is
@@ -91,11 +112,24 @@ fn holds(value: &Value, texts: &[String]) -> bool {
     }
 }
 
+/// Whether a text has an address in it, and not as a part of a longer one.
+fn names(text: &str, address: &str) -> bool {
+    let (text, address) = (text.to_lowercase(), address.to_lowercase());
+    let goes_on = |it: char| it.is_alphanumeric() || matches!(it, '_' | '%' | '+' | '-');
+    !address.is_empty()
+        && text.match_indices(&address).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + address.len()..]);
+            // A sentence may end behind it.
+            let end = after.strip_prefix('.').unwrap_or(after);
+            !before.ends_with(|it| goes_on(it) || it == '.') && !end.starts_with(goes_on)
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::developers::DeveloperState;
-    use crate::outbox::{DeliveryState, Mail, Webhook};
+    use crate::outbox::{DeliveryState, Webhook};
     use serde_json::json;
 
     const MAIL: &str = "m@example.com";
@@ -104,7 +138,7 @@ mod tests {
     fn delivery(origin: Origin, message: Message) -> Delivery {
         Delivery {
             id: "1".to_owned(),
-            kind: "x".to_owned(),
+            kind: "portal".to_owned(),
             origin,
             message,
             state: DeliveryState::Waiting,
@@ -133,6 +167,7 @@ mod tests {
             applications: &applications,
             others: BTreeSet::from(["shop".to_owned()]),
             is_elsewhere,
+            book: AddressBook::default(),
         };
         about.has(delivery)
     }
@@ -167,6 +202,120 @@ mod tests {
             let found = (has(&delivery, false), has(&delivery, true));
             assert_eq!(found, (alone, elsewhere), "{delivery:?}");
         }
+    }
+
+    /// Notices of sign-ups go to people of the provider, invitations to whom the person has invited.
+    #[test]
+    fn mails_that_name_the_person_go() {
+        let subject = "M@Example.com waits for approval: Main";
+        let invitation = "Hello,\n\nm@example.com invites you into a team of developers.";
+        for (origin, kind, to, subject, text, alone, elsewhere) in [
+            (portal("main"), WAITS, "ops@example.com", subject, "", true, true),
+            (
+                portal("other"),
+                WAITS,
+                "ops@example.com",
+                subject,
+                "",
+                false,
+                false,
+            ),
+            (
+                Origin::Provider,
+                WAITS,
+                "ops@example.com",
+                subject,
+                "",
+                true,
+                false,
+            ),
+            (
+                Origin::Unknown,
+                WAITS,
+                "ops@example.com",
+                subject,
+                "",
+                true,
+                false,
+            ),
+            (
+                portal("main"),
+                WAITS,
+                MAIL,
+                "tim@example.com waits",
+                "",
+                false,
+                false,
+            ),
+            (
+                portal("main"),
+                "portal",
+                "tim@example.com",
+                "",
+                invitation,
+                true,
+                true,
+            ),
+            (
+                portal("other"),
+                "portal",
+                "tim@example.com",
+                "",
+                invitation,
+                false,
+                false,
+            ),
+            (
+                portal("main"),
+                "portal",
+                "tim@example.com",
+                "",
+                "tom@example.com invites you",
+                false,
+                false,
+            ),
+            (
+                Origin::Provider,
+                "alert",
+                "ops@example.com",
+                subject,
+                invitation,
+                false,
+                false,
+            ),
+        ] {
+            let mail = Mail {
+                to: to.to_owned(),
+                subject: subject.to_owned(),
+                text: text.to_owned(),
+                ..Mail::default()
+            };
+            let delivery = Delivery {
+                kind: kind.to_owned(),
+                ..delivery(origin, Message::Mail(mail))
+            };
+            let found = (has(&delivery, false), has(&delivery, true));
+            assert_eq!(found, (alone, elsewhere), "{delivery:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_a_text_is_a_whole_one() {
+        for (text, expected) in [
+            ("m@example.com", true),
+            ("Ask M@Example.COM.", true),
+            ("<a href=\"mailto:m@example.com\">", true),
+            ("(m@example.com) and m@example.com.", true),
+            ("tim@example.com", false),
+            ("j.m@example.com", false),
+            ("m@example.community", false),
+            ("m@example.com.au", false),
+            ("m@example.com.au or m@example.com", true),
+            ("", false),
+        ] {
+            assert_eq!(names(text, MAIL), expected, "{text}");
+        }
+        assert!(!names("m@example.com", ""));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Fetching something through the engine, once for all calls that need it at the same time: a document, a key set, a
 //! token, a decision. What is fetched, and how long it is good, is for those who ask.
 
+use aws_lc_rs::digest;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
@@ -19,6 +20,8 @@ struct Progress<V: Clone> {
     fetch: Option<Fetch<V>>,
     stale: Option<V>,
     waits: u8,
+    /// How long nothing is fetched if this fetch fails.
+    retry_ms: u64,
 }
 
 /// What there is.
@@ -60,7 +63,10 @@ impl<V: Clone + 'static> Wanted<'_, V> {
         let mut waits = 0;
         if let Some(progress) = exchange.filter_state.take::<_, Progress<V>>(owner) {
             match (progress.key == self.key, progress.fetch) {
-                (true, Some(fetch)) => return self.fetched(fetch, progress.stale, read(exchange), now_ms),
+                (true, Some(fetch)) => {
+                    let answer = read(exchange);
+                    return self.fetched(fetch, progress.stale, answer, progress.retry_ms, now_ms);
+                }
                 (true, None) => waits = progress.waits,
                 (false, _) => {}
             }
@@ -94,6 +100,7 @@ impl<V: Clone + 'static> Wanted<'_, V> {
             fetch,
             stale,
             waits,
+            retry_ms: self.retry_ms,
         };
         exchange.filter_state.put(owner, progress);
     }
@@ -103,6 +110,7 @@ impl<V: Clone + 'static> Wanted<'_, V> {
         fetch: Fetch<V>,
         stale: Option<V>,
         answer: Option<(V, usize, Lifetime)>,
+        retry_ms: u64,
         now_ms: u64,
     ) -> Found<V> {
         match answer {
@@ -111,11 +119,51 @@ impl<V: Clone + 'static> Wanted<'_, V> {
                 Found::Value(value)
             }
             None => {
-                fetch.fail(self.retry_ms, now_ms);
-                stale.map_or(Found::Nothing, Found::Value)
+                fetch.fail(retry_ms, now_ms);
+                // The fetch may have been a renewal. What it did not replace serves those who take any value.
+                let kept = || self.map.get(self.key, now_ms).filter(|_| self.since_ms == 0);
+                stale.or_else(kept).map_or(Found::Nothing, Found::Value)
             }
         }
     }
+}
+
+/// A question of this call, whose answer no other call gets.
+struct Asked(Vec<u8>);
+
+/// Asks for this call only: nothing is looked up, and nothing is kept.
+pub(crate) fn unshared<O, V>(
+    key: &[u8],
+    owner: &O,
+    exchange: &mut Exchange,
+    ask: impl FnOnce(&mut Exchange) -> Outcome,
+    read: impl FnOnce(&mut Exchange) -> Option<V>,
+) -> Found<V> {
+    let asked = exchange.filter_state.take::<_, Asked>(owner);
+    if asked.is_some_and(|asked| asked.0 == key) {
+        return read(exchange).map_or(Found::Nothing, Found::Value);
+    }
+    let outcome = ask(exchange);
+    exchange.filter_state.put(owner, Asked(key.to_vec()));
+    Found::Wait(outcome)
+}
+
+/// Parts as one key, which shows none of them.
+pub(crate) fn hashed(parts: &[&str]) -> Vec<u8> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    context.finish().as_ref().to_vec()
+}
+
+/// How far an answer can be trusted, and how long it is kept. It belongs to the key of what instances share: an instance with
+/// stricter rules does not use what one with laxer rules has fetched.
+pub(crate) fn trust(rules: &AskRules, cache_seconds: u64) -> String {
+    let proxy = rules.connector.as_ref().and_then(|it| it.proxy.as_ref());
+    let proxy = proxy.map(|it| (&it.host, it.port, &it.authorization));
+    format!("{} {cache_seconds} {proxy:?}", rules.verify_tls)
 }
 
 /// An answer with status 200.

@@ -42,7 +42,7 @@ pub struct TokenRules {
     pub verification_keys: Option<KeyServer>,
     /// Whether keys of that document may be secrets (`oct`), for `HS256`, `HS384` and `HS512`.
     pub accept_secrets: bool,
-    /// What a token must say. Absent: nothing is checked.
+    /// What a token must say. Absent: `exp` must be there and lie ahead, and nothing else is asked for.
     pub claims: ClaimRules,
     /// Opaque tokens are explained by a server. Absent: they are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,8 @@ pub struct KeyServer {
     /// The password for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// How long it is used, in seconds. A token that its keys do not fit fetches it again, at most every 30 seconds.
+    /// How long it is used, in seconds, at least one. In `verification_keys`, a token that its keys do not fit fetches it again
+    /// before that, at most every 30 seconds.
     #[serde(default = "one_hour")]
     pub cache_seconds: u64,
 }

@@ -3,8 +3,7 @@
 use super::claims::Claims;
 use super::config::{Introspection, KeyServer};
 use crate::jose::{KeySet, SigningKey};
-use crate::shared_fetch::{KeyDocument, STALE_MS, Step, Wanted, good, settled};
-use aws_lc_rs::digest;
+use crate::shared_fetch::{KeyDocument, STALE_MS, Step, Wanted, good, hashed, settled, trust, unshared};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -55,7 +54,7 @@ impl KeySource {
             use_as,
             &config.address,
             authorization.as_deref().unwrap_or_default(),
-            &format!("{} {:?}", rules.verify_tls, rules.connector.is_some()),
+            &trust(rules, config.cache_seconds),
         ]);
         Some(Self {
             server: HttpServer::parse(&config.address)?,
@@ -123,8 +122,20 @@ impl Explainer {
             config.authorization.as_deref().unwrap_or_default(),
             config.hint.as_deref().unwrap_or_default(),
             config.arguments.as_deref().unwrap_or_default(),
+            &trust(&self.rules, config.cache_seconds),
             token,
         ]);
+        let ask = |_: &mut Exchange| Outcome::Subrequest(Box::new(self.request(token)));
+        let read = |exchange: &mut Exchange| {
+            let answer = good(exchange.subrequest_response.take()?)?;
+            let claims: Claims = serde_json::from_slice(&answer.body).ok()?;
+            claims.get("active")?.as_bool()?;
+            Some((Arc::new(claims), answer.body.len() * 3))
+        };
+        if config.cache_seconds == 0 {
+            let found = settled(unshared(&key, self, exchange, ask, read))?;
+            return Ok(found.map(|(claims, _)| claims));
+        }
         let wanted = Wanted {
             map: &caches.answers,
             key: &key,
@@ -132,23 +143,16 @@ impl Explainer {
             retry_ms: RETRY_MS,
             timeout: self.rules.timeout,
         };
-        let found = wanted.find(
-            self,
-            exchange,
-            |_| Outcome::Subrequest(Box::new(self.request(token))),
-            |exchange| {
-                let answer = good(exchange.subrequest_response.take()?)?;
-                let claims: Claims = serde_json::from_slice(&answer.body).ok()?;
-                claims.get("active")?.as_bool()?;
-                let now_s = exchange.unix_ms() / 1_000;
-                let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);
-                let left_s = until_s.map_or(u64::MAX, |at| at.saturating_sub(now_s));
-                let seconds = config.cache_seconds.min(left_s);
-                // Even what is not kept serves the calls that wait for it.
-                let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000).max(1));
-                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
-            },
-        );
+        let found = wanted.find(self, exchange, ask, |exchange| {
+            let (claims, bytes) = read(exchange)?;
+            let now_s = exchange.unix_ms() / 1_000;
+            let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);
+            let left_s = until_s.map_or(u64::MAX, |at| at.saturating_sub(now_s));
+            let seconds = config.cache_seconds.min(left_s);
+            // Even what is not kept serves the calls that wait for it.
+            let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000).max(1));
+            Some((claims, bytes, lifetime))
+        });
         settled(found)
     }
 
@@ -175,14 +179,4 @@ impl Explainer {
         };
         self.server.request(request, &self.rules)
     }
-}
-
-/// Parts as one key, which shows none of them.
-fn hashed(parts: &[&str]) -> Vec<u8> {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
-    }
-    context.finish().as_ref().to_vec()
 }

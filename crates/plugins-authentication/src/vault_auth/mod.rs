@@ -17,7 +17,7 @@ use crate::identity::{self, Gate};
 pub use crate::key_locations::KeyLocation;
 use crate::key_locations::{Lookup, MultipleKeys, form_of_body};
 use crate::query::remove_argument_and_encode;
-use crate::shared_fetch::{Step, Wanted, settled};
+use crate::shared_fetch::{Step, Wanted, hashed, settled, trust, unshared};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{self, SHA256, SHA256_OUTPUT_LEN};
 use schemars::JsonSchema;
@@ -66,7 +66,7 @@ pub struct Config {
     /// The most bytes of a body that are read to look for tokens, for places in bodies.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
-    /// How long what the vault says is used if it names no `ttl`, in seconds.
+    /// How long what the vault says is used if it names no `ttl`, in seconds; 0: each call asks the vault, and `ttl` does not count.
     #[serde(default = "one_minute")]
     pub cache_seconds: u64,
     /// Who calls, and what upstreams are told about it.
@@ -350,52 +350,55 @@ impl PairFilter {
         let Some(vault) = &self.vault else {
             return Ok(None);
         };
-        let mut key = digest::Context::new(&SHA256);
-        let scheme = if vault.server.is_https { "https" } else { "http" };
-        for part in [
-            scheme,
+        let cache_seconds = self.config.cache_seconds;
+        let key = hashed(&[
+            if vault.server.is_https { "https" } else { "http" },
             &vault.server.authority,
             &vault.folder,
             &vault.token,
+            &trust(&self.rules, cache_seconds),
             access,
-        ] {
-            key.update(&(part.len() as u64).to_be_bytes());
-            key.update(part.as_bytes());
+        ]);
+        let ask = |_: &mut Exchange| self.question(vault, access);
+        let said = |exchange: &mut Exchange| {
+            let answer = exchange.subrequest_response.take()??;
+            let (pair, fresh_ms) = read(&answer, access, vault.version, cache_seconds)?;
+            Some((pair.map(Arc::new), fresh_ms))
+        };
+        if cache_seconds == 0 {
+            let found = settled(unshared(&key, self, exchange, ask, said))?;
+            return Ok(found.map(|(pair, _)| pair));
         }
-        let key = key.finish();
         let wanted = Wanted {
             map: &self.pairs,
-            key: key.as_ref(),
+            key: &key,
             since_ms: 0,
             retry_ms: RETRY_MS,
             timeout: self.rules.timeout,
         };
-        settled(wanted.find(
-            self,
-            exchange,
-            |_| {
-                let server = HttpServer {
-                    target: format!("{}{}", vault.folder, encoded(access)),
-                    ..vault.server.clone()
-                };
-                let headers = [
-                    ("X-Vault-Token", vault.token.as_str()),
-                    // Without it, agents before a vault refuse (they protect themselves from forged requests so).
-                    ("X-Vault-Request", "true"),
-                ];
-                let request = HttpRequest {
-                    headers: &headers,
-                    ..HttpRequest::GET
-                };
-                Outcome::Subrequest(Box::new(server.request(request, &self.rules)))
-            },
-            |exchange| {
-                let answer = exchange.subrequest_response.take()??;
-                let (pair, fresh_ms) = read(&answer, access, vault.version, self.config.cache_seconds)?;
-                let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
-                Some((pair.map(Arc::new), bytes, Lifetime::fresh(fresh_ms)))
-            },
-        ))
+        settled(wanted.find(self, exchange, ask, |exchange| {
+            let (pair, fresh_ms) = said(exchange)?;
+            let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
+            Some((pair, bytes, Lifetime::fresh(fresh_ms)))
+        }))
+    }
+
+    /// The question to the vault.
+    fn question(&self, vault: &Vault, access: &str) -> Outcome {
+        let server = HttpServer {
+            target: format!("{}{}", vault.folder, encoded(access)),
+            ..vault.server.clone()
+        };
+        let headers = [
+            ("X-Vault-Token", vault.token.as_str()),
+            // Without it, agents before a vault refuse (they protect themselves from forged requests so).
+            ("X-Vault-Request", "true"),
+        ];
+        let request = HttpRequest {
+            headers: &headers,
+            ..HttpRequest::GET
+        };
+        Outcome::Subrequest(Box::new(server.request(request, &self.rules)))
     }
 }
 
@@ -414,6 +417,8 @@ fn read(
         return None;
     }
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    // Something else than a vault answers.
+    body["data"].as_object()?;
     let fields = match version {
         EngineVersion::V1 => &body["data"],
         EngineVersion::V2 => &body["data"]["data"],
@@ -463,6 +468,10 @@ impl Filter for PairFilter {
             return Outcome::Continue;
         }
         let max_bytes = self.config.max_body_bytes;
+        // It comes first, so that the vault is asked once.
+        if self.lacks_body(&exchange.request) {
+            return Outcome::NeedBody { max_bytes };
+        }
         let request = &exchange.request;
         let tokens = [&self.config.access_token, &self.config.secret_token];
         let judged = match tokens.map(|places| brought(places, request)) {
@@ -475,9 +484,6 @@ impl Filter for PairFilter {
             }
             [Brought::Not(failure), _] | [_, Brought::Not(failure)] => Judgement::Refused(failure),
         };
-        if self.lacks_body(&exchange.request) {
-            return Outcome::NeedBody { max_bytes };
-        }
         if self.config.strip {
             for place in self.places() {
                 place.remove(&mut exchange.request, remove_argument_and_encode);

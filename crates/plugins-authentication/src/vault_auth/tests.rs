@@ -128,7 +128,13 @@ fn callers_are_those_whom_the_vault_knows() {
             Some((307, json!({}))),
             "plugin_failed 500",
         ),
-        ("rubbish", &config(), Some((200, json!("x"))), unknown),
+        ("rubbish", &config(), Some((200, json!("x"))), "plugin_failed 500"),
+        (
+            "data that is no object",
+            &config(),
+            Some((200, json!({"data": ["x"]}))),
+            "plugin_failed 500",
+        ),
         ("away", &config(), None, "plugin_failed 500"),
     ] {
         let vault = Vault::with(answer);
@@ -306,6 +312,41 @@ fn the_vault_is_asked_once_until_the_time_is_over() {
     ] {
         assert_eq!(text(ttl.clone()), expected, "{ttl}");
     }
+}
+
+#[test]
+fn instances_share_answers_only_if_they_trust_them_alike() {
+    let plugin = VaultAuth::default();
+    let vault = Vault::with(Some((200, json!({"data": pair()}))));
+    let ask = |http: &Value, cache_seconds: u64| {
+        let mut config = config();
+        config["http"] = http.clone();
+        config["cache_seconds"] = json!(cache_seconds);
+        let filter = build(&plugin, &config).expect("valid");
+        let mut call = exchange();
+        prepare(&mut call, "GET /", &TOKENS);
+        let before = vault.asked.borrow().len();
+        let outcome = word(&vault.run(&filter, &mut call));
+        (outcome, vault.asked.borrow().len() - before)
+    };
+    for (http, cache_seconds, questions) in [
+        (json!({"verify_tls": false}), 60, 1),
+        (json!({}), 60, 1),
+        (json!({"proxy": "http://one:3128"}), 60, 1),
+        (json!({"proxy": "http://two:3128"}), 60, 1),
+        (json!({}), 5, 1),
+        (json!({}), 0, 1),
+        (json!({}), 0, 1),
+        (json!({}), 60, 0),
+    ] {
+        let expected = ("continue".to_owned(), questions);
+        assert_eq!(ask(&http, cache_seconds), expected, "{http} {cache_seconds}");
+    }
+    // A pair that was taken out of the vault is not good any more if nothing is kept.
+    *vault.answer.borrow_mut() = Some((404, json!({})));
+    let unknown = "Rejected(\"the vault does not know the access token\")";
+    assert_eq!(ask(&json!({}), 0), (unknown.to_owned(), 1));
+    assert_eq!(ask(&json!({}), 60), ("continue".to_owned(), 0));
 }
 
 #[test]

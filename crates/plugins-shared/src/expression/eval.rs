@@ -3,12 +3,20 @@
 use super::builtin;
 use super::parse::Expression;
 use super::value::{Fault, MAX_TEXT, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use weir_plugin::WorkBudget;
 
 /// What names in expressions stand for.
 pub trait Scope {
     /// The JSON that a name stands for, where it is JSON that need not be copied.
     fn json(&self, name: &str) -> Option<&serde_json::Value> {
+        let _ = name;
+        None
+    }
+
+    /// The members of a map of JSON that a name stands for, where they are shared and need not be copied.
+    fn json_parts(&self, name: &str) -> Option<&BTreeMap<String, Arc<serde_json::Value>>> {
         let _ = name;
         None
     }
@@ -88,6 +96,9 @@ impl<'s> Evaluation<'s> {
         if let Some(json) = self.json(of)? {
             return Ok(json_member(json, &key).map_or(Value::Nil, Value::of));
         }
+        if let Some(parts) = self.parts(of) {
+            return Ok(part(parts, &key).map_or(Value::Nil, Value::of));
+        }
         match self.of(of)? {
             Value::Table(table @ ("string" | "math" | "table")) => {
                 let name = key.text().unwrap_or_default();
@@ -105,13 +116,22 @@ impl<'s> Evaluation<'s> {
     fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, Fault> {
         let found = match expression {
             Expression::Name(name) => self.scope.json(name),
-            Expression::Member(of, key) => match self.json(of)? {
-                Some(json) => json_member(json, &self.of(key)?),
-                None => None,
+            Expression::Member(of, key) => match (self.json(of)?, self.parts(of)) {
+                (Some(json), _) => json_member(json, &self.of(key)?),
+                (None, Some(parts)) => part(parts, &self.of(key)?),
+                (None, None) => None,
             },
             _ => None,
         };
         Ok(found.filter(|json| json.is_array() || json.is_object()))
+    }
+
+    /// The members of the map that an expression stands for, where they are shared.
+    fn parts(&self, expression: &Expression) -> Option<&'s BTreeMap<String, Arc<serde_json::Value>>> {
+        match expression {
+            Expression::Name(name) => self.scope.json_parts(name),
+            _ => None,
+        }
     }
 
     fn unary(&self, operator: &str, value: Value) -> Result<Value, Fault> {
@@ -124,6 +144,16 @@ impl<'s> Evaluation<'s> {
             _ => return Err(Fault("the length of what has none")),
         })
     }
+}
+
+/// A member of a map whose members are shared.
+fn part<'p>(
+    parts: &'p BTreeMap<String, Arc<serde_json::Value>>,
+    key: &Value,
+) -> Option<&'p serde_json::Value> {
+    parts
+        .get(std::str::from_utf8(&key.text()?).ok()?)
+        .map(Arc::as_ref)
 }
 
 /// A member of a list, by an index from 1, or of a map.

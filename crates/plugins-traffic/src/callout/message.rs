@@ -2,6 +2,7 @@
 
 use super::{Callout, OnError, Parts, header_fault};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_model::UpstreamTls;
@@ -51,7 +52,7 @@ impl Custom {
         if let Some(fault) = header_fault(&of.headers) {
             return Err(fault);
         }
-        let texts = |of: &std::collections::BTreeMap<String, String>| {
+        let texts = |of: &BTreeMap<String, String>| {
             let texts = of.iter().map(|(name, text)| Ok((name.clone(), Text::new(text)?)));
             texts.collect::<Result<Vec<_>, String>>()
         };
@@ -186,13 +187,32 @@ impl Address {
     /// The path with the query.
     fn target(&self, scope: &dyn Scope) -> Result<String, Fault> {
         let mut target = String::new();
+        // Where the values of the path stand in it.
+        let mut values = Vec::new();
+        let mut is_path = true;
         for part in &self.parts {
             match part {
-                AddressPart::Plain(text) => target.push_str(text),
-                AddressPart::Value(text) => escape(text.render(scope)?.as_bytes(), &mut target)?,
+                AddressPart::Plain(text) => {
+                    target.push_str(text);
+                    is_path &= !text.contains('?');
+                }
+                AddressPart::Value(text) => {
+                    let value = text.render(scope)?;
+                    if is_path && value.is_empty() {
+                        return Err(Fault("a value of the path is empty"));
+                    }
+                    let start = target.len();
+                    escape(value.as_bytes(), &mut target);
+                    if is_path {
+                        values.push(start..target.len());
+                    }
+                }
             }
         }
-        Ok(target)
+        match leads_elsewhere(&target, &values) {
+            true => Err(Fault("a value leads to another folder")),
+            false => Ok(target),
+        }
     }
 }
 
@@ -203,11 +223,27 @@ fn closing(text: &str) -> Option<usize> {
     whole.next()
 }
 
-/// Puts a value behind an address, as one segment or one value of an argument. What would lead to another folder fails.
-fn escape(value: &[u8], out: &mut String) -> Result<(), Fault> {
-    if value == b"." || value == b".." {
-        return Err(Fault("a value leads to another folder"));
-    }
+/// Whether a segment of the path is `.` or `..`, also with `%2e`, and values at these places are in it. Several values, or a
+/// value and the text beside it, can make one together.
+fn leads_elsewhere(target: &str, values: &[std::ops::Range<usize>]) -> bool {
+    let path = target.split('?').next().unwrap_or_default();
+    let mut start = 0;
+    path.split('/').any(|segment| {
+        let end = start + segment.len();
+        let is_made = values
+            .iter()
+            .any(|value| start <= value.start && value.end <= end);
+        start = end + 1;
+        is_made
+            && matches!(
+                segment.to_ascii_lowercase().replace("%2e", ".").as_str(),
+                "." | ".."
+            )
+    })
+}
+
+/// Puts a value behind an address, as a part of one segment or of one value of an argument.
+fn escape(value: &[u8], out: &mut String) {
     for byte in value {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
@@ -221,7 +257,6 @@ fn escape(value: &[u8], out: &mut String) -> Result<(), Fault> {
             }
         }
     }
-    Ok(())
 }
 
 /// A callout made ready for many calls.
@@ -303,7 +338,7 @@ impl Prepared {
         let mut headers = Headers::default();
         if self.send.forward_headers {
             for header in request.headers.iter() {
-                if !OWN.iter().any(|own| header.name.eq_ignore_ascii_case(own)) {
+                if !is_own(header.name) {
                     headers.append(header.name, header.value);
                 }
             }
@@ -350,8 +385,16 @@ impl Prepared {
     }
 }
 
-/// Headers about a connection or a message's framing, and the host of the call.
-const OWN: [&[u8]; 11] = [
+/// Whether a header is about the call itself. Conditions on the answer are, too: the server would leave out what the caller has.
+fn is_own(name: &[u8]) -> bool {
+    let is_condition = name
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"if-"));
+    is_condition || OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+/// Headers about a connection or a message's framing, the host of the call, and what part of an answer it wants.
+const OWN: [&[u8]; 12] = [
     b"host",
     b"content-length",
     b"transfer-encoding",
@@ -363,6 +406,7 @@ const OWN: [&[u8]; 11] = [
     b"upgrade",
     b"expect",
     b"accept-encoding",
+    b"range",
 ];
 
 fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
@@ -388,20 +432,28 @@ fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
     Ok(Some(Arc::new(Connector::new(tls, Some(proxy)))))
 }
 
+/// Answers by the names of callouts, each as `{"response": …}`. Calls share those that are kept.
+pub(super) type Answered = BTreeMap<String, Arc<Value>>;
+
 /// What expressions know: the call, and the answers so far.
 pub(super) struct Names<'n> {
     pub(super) exchange: &'n Exchange,
-    pub(super) answers: &'n Value,
+    pub(super) answers: &'n Answered,
 }
 
 impl Scope for Names<'_> {
-    fn json(&self, name: &str) -> Option<&Value> {
+    fn json_parts(&self, name: &str) -> Option<&Answered> {
         (name == "callouts").then_some(self.answers)
     }
 
     fn name(&self, name: &str) -> expression::Value {
         match name {
-            "callouts" => expression::Value::of(self.answers),
+            "callouts" => {
+                let all = self.answers.iter();
+                let all: Map<String, Value> =
+                    all.map(|(name, it)| (name.clone(), Value::clone(it))).collect();
+                expression::Value::of(&Value::Object(all))
+            }
             _ => RequestScope(self.exchange).name(name),
         }
     }

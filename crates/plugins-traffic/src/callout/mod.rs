@@ -64,7 +64,8 @@ pub struct Callout {
     /// Names of callouts that come before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The address, `http://` or `https://`. Values of expressions are escaped, and may stand in the path and in the query.
+    /// The address, `http://` or `https://`. Values of expressions are escaped, and may stand in the path and in the query. In the
+    /// path, none may be empty.
     pub url: String,
     /// The method.
     #[serde(default = "get")]
@@ -79,7 +80,7 @@ pub struct Callout {
     #[serde(default = "two")]
     #[schemars(range(max = 10))]
     pub retries: u32,
-    /// Statuses of answers that are errors. Left out: 400 to 599.
+    /// Statuses of answers that are errors. Left out: 304, and 400 to 599.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_statuses: Option<Vec<u16>>,
     /// Status of the answer to a call whose callout has failed, 200 to 599.
@@ -182,7 +183,7 @@ pub enum OnError {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parts {
-    /// Whether the headers of the call are in it.
+    /// Whether the headers of the call are in it, except those about the connection, `If-…` and `Range`.
     pub forward_headers: bool,
     /// Further headers, which replace those of the call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,6 +1,6 @@
 //! The callouts of a call at work: one after the other, each from the answers that are kept or from its server.
 
-use super::message::{Custom, Names, Prepared};
+use super::message::{Answered, Custom, Names, Prepared};
 use super::{NAME, OnError, upstream};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub(super) type Answers = ExpiringMap<Arc<Value>>;
 
 /// After a request that has failed, calls that would share its answer each ask for so long, in milliseconds.
 const RETRY_MS: u64 = 1_000;
+/// Bytes of a value, and of a name, besides those of texts.
+const NODE_BYTES: usize = 32;
 
 /// An instance of `callout`.
 pub(super) struct CalloutFilter {
@@ -35,8 +37,8 @@ struct Progress {
     asked: Option<Subrequest>,
     /// The duty to store its answer.
     fetch: Option<Fetch<Arc<Value>>>,
-    /// The answers so far, by the names of callouts.
-    answers: Value,
+    /// The answers so far.
+    answers: Answered,
 }
 
 impl Default for Progress {
@@ -46,17 +48,15 @@ impl Default for Progress {
             tries: 0,
             asked: None,
             fetch: None,
-            answers: json!({}),
+            answers: Answered::new(),
         }
     }
 }
 
 impl Progress {
     /// Takes in the answer of a callout, and goes on to the next.
-    fn take(&mut self, name: &str, answer: Value) {
-        if let Some(answers) = self.answers.as_object_mut() {
-            answers.insert(name.to_owned(), json!({ "response": answer }));
-        }
+    fn take(&mut self, name: &str, answer: Arc<Value>) {
+        self.answers.insert(name.to_owned(), answer);
         self.next += 1;
         self.tries = 0;
         self.asked = None;
@@ -96,7 +96,7 @@ impl CalloutFilter {
             if self.cache_ms > 0 && callout.cache {
                 match self.answers.lookup(&digest(&callout.key, &question), now) {
                     Lookup::Hit(answer) => {
-                        progress.take(&callout.name, Value::clone(&answer));
+                        progress.take(&callout.name, answer);
                         continue;
                     }
                     Lookup::Pending(pending) => {
@@ -124,10 +124,10 @@ impl CalloutFilter {
         let fetch = progress.fetch.take();
         match judge(callout, answer) {
             Judged::Good(answer) => {
+                let answer = Arc::new(json!({ "response": answer }));
                 if let Some(fetch) = fetch {
-                    let bytes = answer.to_string().len() + 256;
                     let lifetime = Lifetime::fresh(self.cache_ms);
-                    fetch.store(Arc::new(answer.clone()), bytes, lifetime, exchange.unix_ms());
+                    fetch.store(Arc::clone(&answer), size(&answer), lifetime, exchange.unix_ms());
                 }
                 progress.take(&callout.name, answer);
                 None
@@ -151,7 +151,7 @@ impl CalloutFilter {
     fn failed(&self, callout: &Prepared, answer: Value, progress: &mut Progress) -> Option<Outcome> {
         if callout.on_error == OnError::Continue {
             let answer = if answer.is_null() { json!({}) } else { answer };
-            progress.take(&callout.name, answer);
+            progress.take(&callout.name, Arc::new(json!({ "response": answer })));
             return None;
         }
         let body = format!("{}\n", json!({ "message": callout.message }));
@@ -170,7 +170,8 @@ fn judge(callout: &Prepared, answer: Option<SubrequestResponse>) -> Judged {
     };
     let mut is_error = match &callout.error_statuses {
         Some(statuses) => statuses.contains(&answer.status),
-        None => answer.status >= 400,
+        // A server that says "not modified" has sent no body.
+        None => answer.status == 304 || answer.status >= 400,
     };
     let body = match callout.decode && !answer.body.is_empty() {
         true => serde_json::from_slice(&answer.body).unwrap_or_else(|_| {
@@ -192,8 +193,22 @@ fn judge(callout: &Prepared, answer: Option<SubrequestResponse>) -> Judged {
     }
 }
 
+/// About how many bytes a value takes in memory: far more than its text if it has many parts.
+fn size(value: &Value) -> usize {
+    NODE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(size).sum(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| NODE_BYTES + name.len() + size(value))
+                .sum(),
+            _ => 0,
+        }
+}
+
 /// What the answer to a request is kept by: all that the server is sent, and who asks.
-fn digest(key: &str, question: &Subrequest) -> Vec<u8> {
+pub(super) fn digest(key: &str, question: &Subrequest) -> Vec<u8> {
     let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     for part in [
         key.as_bytes(),

@@ -113,6 +113,13 @@ fn errors_refuse_the_call_unless_it_may_go_on() {
         (json!({}), vec![Some((200, ""))], "continue", Some("[200]")),
         (json!({}), vec![Some((404, ""))], "reply 418", None),
         (json!({}), vec![None], "reply 418", None),
+        (json!({}), vec![Some((304, ""))], "reply 418", None),
+        (
+            json!({"error_statuses": [500]}),
+            vec![Some((304, ""))],
+            "continue",
+            Some("[304]"),
+        ),
         (
             json!({"decode": true}),
             vec![Some((200, "no JSON"))],
@@ -223,6 +230,112 @@ fn answers_are_shared_by_calls_that_ask_the_same() {
     first.subrequest_response = Some(None);
     assert_eq!(word(&filter.on_request(&mut first)), "reply 400");
     assert_eq!(word(&filter.on_request(&mut second)), "ask");
+}
+
+#[test]
+fn values_lead_to_no_other_folder() {
+    for (url, expected) in [
+        ("http://a/x/$(query_params.dot)", None),
+        ("http://a/x/$(query_params.dot)$(query_params.dot)/y", None),
+        ("http://a/x/.$(query_params.dot)", None),
+        ("http://a/x/$(query_params.dot).?a", None),
+        ("http://a/x/%2E$(query_params.dot)", None),
+        ("http://a/x/$(query_params.none)", None),
+        ("http://a/x/v$(query_params.none)/y", None),
+        (
+            "http://a/x/.$(query_params.dot)$(query_params.dot)",
+            Some("/x/..."),
+        ),
+        ("http://a/x/../y/$(query_params.dot)a", Some("/x/../y/.a")),
+        ("http://a/$(query_params.dot)a/..", Some("/.a/..")),
+        (
+            "http://a/x?d=/$(query_params.dot)$(query_params.dot)&n=$(query_params.none)",
+            Some("/x?d=/..&n="),
+        ),
+    ] {
+        let config = json!({"callouts": [{"name": "c", "url": url}]});
+        let filter = build(&CalloutPlugin::default(), &config).expect("valid");
+        let answers = [Some((200, ""))];
+        let answers = if expected.is_some() { &answers[..] } else { &[] };
+        let (asked, outcome) = run(&*filter, &mut call("GET /?dot=.", None), answers);
+        let found = asked.first().and_then(|it| it.split(' ').nth(1));
+        assert_eq!(found, expected, "{url}");
+        let word = if expected.is_some() {
+            "continue"
+        } else {
+            "reply 400"
+        };
+        assert_eq!(outcome, word, "{url}");
+    }
+}
+
+#[test]
+fn conditions_of_the_caller_are_not_sent_on() {
+    let config = json!({"callouts": [{"name": "c", "url": "http://a/", "send": {"forward_headers": true}}]});
+    let filter = build(&CalloutPlugin::default(), &config).expect("valid");
+    let mut exchange = exchange();
+    let headers = [
+        ("If-None-Match", "\"a\""),
+        ("if-modified-since", "Fri, 20 Nov 2026 15:31:00 GMT"),
+        ("IF-RANGE", "\"a\""),
+        ("Range", "bytes=0-1"),
+        ("If", "kept"),
+        ("X-If-Match", "kept"),
+    ];
+    prepare(&mut exchange, "GET /", &headers);
+    let (asked, _) = run(&*filter, &mut exchange, &[Some((200, ""))]);
+    assert_eq!(
+        asked,
+        ["GET / HTTP/1.1\r\nHost: a\r\nIf: kept\r\nX-If-Match: kept\r\n\r\n"]
+    );
+}
+
+#[test]
+fn answers_count_as_what_they_take_in_memory() {
+    let config = json!({"callouts": [{"name": "c", "url": "http://a/", "decode": true}], "cache_seconds": 9});
+    for (numbers, questions) in [(1_000, 1), (300_000, 2)] {
+        let body = format!("[0{}]", ",0".repeat(numbers));
+        let plugin = CalloutPlugin::default();
+        let filter = build(&plugin, &config).expect("valid");
+        let first = run(&*filter, &mut call("GET /", None), &[Some((200, &body))]);
+        assert_eq!((first.0.len(), first.1.as_str()), (1, "continue"));
+        let answers = [Some((200, body.as_str()))];
+        let second = run(&*filter, &mut call("GET /", None), &answers[..questions - 1]);
+        assert_eq!(second.1, "continue");
+        assert_eq!(plugin.0.bytes() > numbers * 32, questions == 1, "{numbers}");
+    }
+}
+
+#[test]
+fn answers_that_are_kept_are_not_copied() {
+    let config = json!({
+        "callouts": [
+            {"name": "a", "url": "http://a/", "decode": true},
+            {"name": "b", "after": ["a"], "cache": false, "url": "http://b/$(callouts.a.response.body.id)"},
+        ],
+        "cache_seconds": 9,
+    });
+    let plugin = CalloutPlugin::default();
+    let filter = build(&plugin, &config).expect("valid");
+    let mut calls = [call("GET /", None), call("GET /", None)];
+    let Outcome::Subrequest(question) = filter.on_request(&mut calls[0]) else {
+        panic!("it does not ask");
+    };
+    calls[0].subrequest_response = Some(Some(SubrequestResponse {
+        status: 200,
+        body: b"{\"id\":7}".to_vec(),
+        ..SubrequestResponse::default()
+    }));
+    for call in &mut calls {
+        let Outcome::Subrequest(second) = filter.on_request(call) else {
+            panic!("it does not ask");
+        };
+        assert!(second.message.starts_with(b"GET /7 HTTP/1.1\r\n"));
+    }
+    let key = run::digest("instance\na", &question);
+    let kept = plugin.0.get(&key, NOW_MS).expect("kept");
+    // The map's, that of each call, and this one.
+    assert_eq!(Arc::strong_count(&kept), 4);
 }
 
 #[test]

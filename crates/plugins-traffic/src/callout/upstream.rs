@@ -1,7 +1,6 @@
 //! What the upstream gets after the callouts.
 
-use super::message::{Custom, Names};
-use serde_json::Value;
+use super::message::{Answered, Custom, Names};
 use weir_plugin::Exchange;
 use weir_plugins_shared::expression::Fault;
 
@@ -9,7 +8,7 @@ use weir_plugins_shared::expression::Fault;
 const KEPT: [&[u8]; 3] = [b"host", b"content-type", b"content-encoding"];
 
 /// Puts into the request what is configured.
-pub(super) fn put(custom: &Custom, exchange: &mut Exchange, answers: &Value) -> Result<(), Fault> {
+pub(super) fn put(custom: &Custom, exchange: &mut Exchange, answers: &Answered) -> Result<(), Fault> {
     let names = Names { exchange, answers };
     let headers: Vec<(String, String)> = (custom.headers(&names)?.into_iter())
         .map(|(name, value)| (name.to_owned(), value))

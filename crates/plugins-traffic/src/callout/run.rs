@@ -28,6 +28,7 @@ pub(super) struct CalloutFilter {
 }
 
 /// How far a call has come.
+#[derive(Default)]
 struct Progress {
     /// The callout that is next, or is being asked.
     next: usize,
@@ -39,18 +40,6 @@ struct Progress {
     fetch: Option<Fetch<Arc<Value>>>,
     /// The answers so far.
     answers: Answered,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self {
-            next: 0,
-            tries: 0,
-            asked: None,
-            fetch: None,
-            answers: Answered::new(),
-        }
-    }
 }
 
 impl Progress {

@@ -405,6 +405,84 @@ fn plugins_are_told_what_entities_say_of_graphql() {
     assert_eq!(route.labels.get("service_id").map(String::as_str), Some(service));
 }
 
+/// A cost that is for all services. Those that cannot be asked for a schema are no fault of the plugin.
+#[test]
+fn costs_of_all_services_spare_those_without_http() {
+    let nowhere = "http://127.0.0.1:1/";
+    for (service, expected) in [
+        (
+            json!({"url": "http://10.0.0.1/graphql"}),
+            "http://10.0.0.1:80/graphql",
+        ),
+        (json!({"url": "https://10.0.0.1"}), "https://10.0.0.1:443/"),
+        (json!({"protocol": "grpc", "host": "10.0.0.1"}), nowhere),
+        (json!({"protocol": "grpcs", "host": "10.0.0.1"}), nowhere),
+        (json!({"protocol": "tcp", "host": "10.0.0.1", "port": 5}), nowhere),
+        (json!({"host": "10.0.0.1", "path": "/a@b"}), nowhere),
+        (json!({"host": "10.0.0.1", "port": 0}), nowhere),
+    ] {
+        let mut document = graphql_document();
+        let mut odd = json!({"name": "odd"});
+        odd.as_object_mut()
+            .expect("an object")
+            .extend(service.as_object().expect("an object").clone());
+        document["services"].as_array_mut().expect("a list").push(odd);
+        document["graphql_ratelimiting_cost_decorations"] = json!([{"type_path": "Film.title"}]);
+        let (model, found) = translate(&document, &Options::default()).expect("valid");
+        assert!(found.iter().all(|it| it.severity != Severity::Error), "{found:?}");
+        let limits = model
+            .plugins
+            .iter()
+            .find(|it| it.name == "rate-limit")
+            .expect("a limit");
+        let services = limits.config["graphql"]["services"].as_array().expect("a list");
+        assert_eq!(services.len(), 3, "{service}");
+        assert_eq!(services[2]["introspection"]["url"], expected, "{service}");
+    }
+}
+
+/// The configuration of the first instance of a plugin in a model.
+fn config_within<'m>(model: &'m Value, name: &str) -> Option<&'m Value> {
+    if model["name"] == name {
+        return model.get("config");
+    }
+    match model {
+        Value::Object(members) => members.values().find_map(|it| config_within(it, name)),
+        Value::Array(items) => items.iter().find_map(|it| config_within(it, name)),
+        _ => None,
+    }
+}
+
+/// An instance that belongs to a service, or to a route of one, has what is said of that one.
+#[test]
+fn instances_have_what_their_service_says() {
+    for (scope, costs, routes) in [
+        (json!({}), 2, 2),
+        (json!({"service": "gql"}), 1, 2),
+        (json!({"route": "a"}), 1, 2),
+        (json!({"service": "plain"}), 1, 0),
+        (json!({"route": "b"}), 1, 0),
+    ] {
+        let mut document = graphql_document();
+        document["graphql_ratelimiting_cost_decorations"] = json!([{"type_path": "Film.title"}]);
+        for plugin in document["plugins"].as_array_mut().expect("a list") {
+            let plugin = plugin.as_object_mut().expect("an object");
+            plugin.extend(scope.as_object().expect("an object").clone());
+        }
+        let (model, found) = translate(&document, &Options::default()).expect("valid");
+        assert!(found.iter().all(|it| it.severity != Severity::Error), "{found:?}");
+        let model = serde_json::to_value(&model).expect("JSON");
+        for (name, list, expected) in [
+            ("rate-limit", "/graphql/services", costs),
+            ("degraphql", "/routes", routes),
+        ] {
+            let config = config_within(&model, name).expect(name);
+            let list = config.pointer(list).and_then(Value::as_array);
+            assert_eq!(list.map_or(0, Vec::len), expected, "{scope} {name}");
+        }
+    }
+}
+
 #[test]
 fn what_entities_say_of_graphql_is_checked() {
     for (list, member, words) in [
@@ -442,6 +520,16 @@ fn what_entities_say_of_graphql_is_checked() {
             "degraphql_routes",
             json!({"uri": "/x", "query": "query A { a } query B { b }"}),
             "one operation",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "/x", "query": "{ a }", "methods": []}),
+            "length must be at least 1",
+        ),
+        (
+            "degraphql_routes",
+            json!({"uri": "/x".repeat(33), "query": "{ a }"}),
+            "expected at most 32 segments",
         ),
     ] {
         let mut document = graphql_document();

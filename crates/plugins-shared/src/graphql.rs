@@ -3,8 +3,11 @@
 pub use weir_plugin::graphql::Document as Query;
 
 use crate::lenient_json;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
 use weir_plugin::graphql::Fault as QueryFault;
 use weir_plugin::{Outcome, Refusal, RefusalKind, Request};
 
@@ -99,29 +102,94 @@ pub struct Parameters {
     pub operation_name: Option<String>,
 }
 
+/// The members that a request's JSON may have.
+const MEMBERS: [&str; 4] = ["query", "variables", "operationName", "extensions"];
+
+/// The members of an object, as they stand: an object of `serde_json` has only the last of those with one name.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+impl Members {
+    /// What is wrong with them: some servers read names in any case, and servers differ about which one of two counts.
+    fn fault(&self) -> Option<String> {
+        let mut names = HashSet::new();
+        self.0.iter().map(|(name, _)| name.as_str()).find_map(|name| {
+            if !names.insert(name) {
+                return Some(format!("json body[{name}] stands twice"));
+            }
+            // In upper case as servers fold: the long s becomes an S.
+            let is_alike = |known: &&str| name != *known && name.to_uppercase() == known.to_uppercase();
+            let known = MEMBERS.iter().find(|known| is_alike(known))?;
+            Some(format!("json body[{name}] should be json body[{known}]"))
+        })
+    }
+}
+
 /// What stands beside the query of a request in which [`query`] has found one: arguments of a GET, members of a POST's
-/// JSON. What cannot be read counts as absent.
-pub fn parameters(request: &Request) -> Parameters {
+/// JSON.
+///
+/// # Errors
+/// Servers could read it in more than one way: variables that are no object, such as JSON in a text, and members that stand
+/// twice or differ from the known ones in case only.
+pub fn parameters(request: &Request) -> Result<Parameters, GraphqlFault> {
+    let invalid = |what: String| GraphqlFault::Invalid(format!("invalid graphql request, {what}"));
+    let object = |value: Value, place: &str| match value {
+        Value::Object(variables) => Ok(Some(variables)),
+        Value::Null => Ok(None),
+        _ => Err(invalid(format!("{place} is neither an object nor null"))),
+    };
     let mut parameters = Parameters::default();
     if request.method == b"GET" {
         let text = |name: &[u8]| Some(String::from_utf8_lossy(&request.query_arg(name)?).into_owned());
         parameters.operation_name = text(b"operationName");
-        parameters.variables = text(b"variables").and_then(|json| serde_json::from_str(&json).ok());
-        return parameters;
+        if let Some(json) = text(b"variables").filter(|json| !json.is_empty()) {
+            let broken = |_| invalid("args[variables] is not JSON".to_owned());
+            let variables = serde_json::from_str(&json).map_err(broken)?;
+            parameters.variables = object(variables, "args[variables]")?;
+        }
+        return Ok(parameters);
     }
     let body = request.body.as_deref().unwrap_or_default();
     let content_type = request.headers.get(b"content-type").unwrap_or_default();
-    if content_type.starts_with(b"application/json")
-        && let Ok(Value::Object(mut members)) = serde_json::from_slice(body)
-    {
-        if let Some(Value::Object(variables)) = members.remove("variables") {
-            parameters.variables = Some(variables);
-        }
-        if let Some(Value::String(name)) = members.remove("operationName") {
-            parameters.operation_name = Some(name);
+    if !content_type.starts_with(b"application/json") {
+        return Ok(parameters);
+    }
+    let members: Members =
+        serde_json::from_slice(body).map_err(|_| invalid("json body is not an object".to_owned()))?;
+    if let Some(fault) = members.fault() {
+        return Err(invalid(fault));
+    }
+    for (name, value) in members.0 {
+        match (name.as_str(), value) {
+            ("variables", value) => parameters.variables = object(value, "json body[variables]")?,
+            ("operationName", Value::String(name)) => parameters.operation_name = Some(name),
+            _ => {}
         }
     }
-    parameters
+    Ok(parameters)
 }
 
 #[cfg(test)]
@@ -137,7 +205,7 @@ mod tests {
             (
                 "POST /",
                 "application/json",
-                r#"{"variables":[1],"operationName":2}"#,
+                r#"{"variables":null,"operationName":2,"Other":1}"#,
                 json!(null),
                 None,
             ),
@@ -149,14 +217,64 @@ mod tests {
                 json!({"n": 1}),
                 Some("A"),
             ),
-            ("GET /?query=x&variables=1", "", "", json!(null), None),
+            ("GET /?query=x&variables=", "", "", json!(null), None),
         ] {
             let mut exchange = exchange();
             prepare(&mut exchange, call, &[("Content-Type", content_type)]);
             exchange.request.body = Some(body.as_bytes().to_vec());
-            let found = parameters(&exchange.request);
+            let found = parameters(&exchange.request).expect(body);
             assert_eq!(found.variables, variables.as_object().cloned(), "{call} {body}");
             assert_eq!(found.operation_name.as_deref(), name, "{call} {body}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_servers_read_otherwise_are_refused() {
+        for (call, body, expected) in [
+            ("POST /", r#"{"variables":"{\"n\":9}"}"#, "[variables] is neither"),
+            ("POST /", r#"{"variables":[1]}"#, "[variables] is neither"),
+            (
+                "POST /",
+                r#"{"query":"{a}","query":"{b}"}"#,
+                "[query] stands twice",
+            ),
+            (
+                "POST /",
+                r#"{"variables":{},"variables":{"n":9}}"#,
+                "[variables] stands twice",
+            ),
+            ("POST /", r#"{"query":"{a}","Query":"{b}"}"#, "[Query] should be"),
+            (
+                "POST /",
+                r#"{"query":"{a}","VARIABLES":{"n":9}}"#,
+                "[VARIABLES] should be",
+            ),
+            (
+                "POST /",
+                r#"{"query":"{a}","variable\u017f":{"n":9}}"#,
+                "should be",
+            ),
+            (
+                "POST /",
+                r#"{"query":"{a}","operationname":"A"}"#,
+                "[operationname] should be",
+            ),
+            ("POST /", r#"[{"query":"{a}"}]"#, "is not an object"),
+            ("GET /?query=x&variables=1", "", "[variables] is neither"),
+            (
+                "GET /?query=x&variables=%22%7B%7D%22",
+                "",
+                "[variables] is neither",
+            ),
+            ("GET /?query=x&variables=%7B", "", "[variables] is not JSON"),
+        ] {
+            let mut exchange = exchange();
+            prepare(&mut exchange, call, &[("Content-Type", "application/json")]);
+            exchange.request.body = Some(body.as_bytes().to_vec());
+            let Err(GraphqlFault::Invalid(message)) = parameters(&exchange.request) else {
+                panic!("{call} {body}");
+            };
+            assert!(message.contains(expected), "{call} {body}: {message}");
         }
     }
 

@@ -15,7 +15,8 @@ pub use weir_plugins_authentication::*;
 pub use weir_plugins_caching::*;
 pub use weir_plugins_observability::*;
 pub use weir_plugins_shared::{
-    SERVICE_LABEL, cookie, field_edits, header_edits, lenient_json, lua_syntax, request_uri,
+    SERVICE_LABEL, cookie, field_edits, header_edits, http_request::HttpServer, lenient_json, lua_syntax,
+    request_uri,
 };
 pub use weir_plugins_traffic::*;
 pub use weir_plugins_transformation::*;

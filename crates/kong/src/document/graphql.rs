@@ -58,7 +58,8 @@ pub static DEGRAPHQL_ROUTE: Record = Record::of(&[
         "methods",
         Kind::Set(&Field::element(Kind::String).check(&[Check::OneOf(METHODS)])),
     )
-    .or(Default::Texts(&["GET"])),
+    .or(Default::Texts(&["GET"]))
+    .check(&[Check::AtLeast(1)]),
     Field::new("uri", Kind::String)
         .required()
         .check(&[Check::Text(uri)]),
@@ -69,10 +70,16 @@ pub static DEGRAPHQL_ROUTE: Record = Record::of(&[
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
+/// Segments of a path at most, as in the plugin: it refuses all of its routes for one that it cannot take.
+const MAX_SEGMENTS: usize = 32;
+
 fn uri(path: &str) -> Result<(), String> {
-    match path.starts_with('/') {
-        true => Ok(()),
-        false => Err("should start with: /".to_owned()),
+    match path.strip_prefix('/') {
+        Some(rest) if rest.split('/').count() > MAX_SEGMENTS => {
+            Err(format!("expected at most {MAX_SEGMENTS} segments"))
+        }
+        Some(_) => Ok(()),
+        None => Err("should start with: /".to_owned()),
     }
 }
 

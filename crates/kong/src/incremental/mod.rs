@@ -272,6 +272,36 @@ mod tests {
         assert_eq!(keys(&key, None), "[]");
     }
 
+    /// A plugin of a route has what is said of the GraphQL of the route's service, whichever that is by now.
+    #[test]
+    fn graphql_of_a_route_follows_its_service() {
+        const OTHER: &str = "5f3e1c80-0000-4000-8000-000000000006";
+        let route = format!("default/routes/{ROUTE}");
+        let at = |service: &str| format!(r#"{{"name":"r","paths":["/r"],"service":{{"id":"{service}"}}}}"#);
+        let query = format!(r#"{{"uri":"/q","query":"{{ a }}","service":{{"id":"{SERVICE}"}}}}"#);
+        let plugin = format!(r#"{{"name":"degraphql","route":{{"id":"{ROUTE}"}},"config":{{}}}}"#);
+        let mut stored = stored(&[
+            (&format!("default/plugins/{PLUGIN}"), &plugin),
+            (&format!("default/degraphql_routes/{PLUGIN}"), &query),
+            (
+                &format!("default/services/{SERVICE}"),
+                r#"{"name":"s","host":"s.test"}"#,
+            ),
+            (
+                &format!("default/services/{OTHER}"),
+                r#"{"name":"o","host":"o.test"}"#,
+            ),
+        ]);
+        stored.model();
+        for (service, expected) in [(SERVICE, 1), (OTHER, 0), (SERVICE, 1)] {
+            stored.apply(&route, Some(at(service).as_bytes()));
+            let (model, broken) = stored.model();
+            assert!(broken.is_empty(), "{broken:?}");
+            let text = serde_json::to_string(&model).expect("JSON");
+            assert_eq!(text.matches(r#""path":"/q""#).count(), expected, "{service}");
+        }
+    }
+
     #[test]
     fn plugins_stay_when_what_they_name_goes() {
         let mut stored = IncrementalModel::new(Options::default());

@@ -16,9 +16,11 @@ use crate::document::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS};
 use crate::document::{Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{Consumers, GRAPHQL_PLUGINS, PluginSupport, acme, known};
 use crate::translate::chain::{self, Chains};
+use crate::translate::graphql::GraphqlServices;
 use crate::translate::service::Services;
-use crate::translate::{certificate, consumer, dialect_settings, graphql};
+use crate::translate::{certificate, consumer, dialect_settings};
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -73,6 +75,8 @@ struct Config {
     names_vault: bool,
     /// Whether what entities tell of the GraphQL of services is in it.
     tells_graphql: bool,
+    /// The route by whose service that has been found.
+    route_of_graphql: Option<Uuid>,
 }
 
 /// Fields of plugins that name sets of keys.
@@ -82,6 +86,8 @@ const NAMES_OF_KEY_SETS: [&str; 3] = ["access_token_keyset", "channel_token_keys
 #[derive(Default)]
 struct Changed {
     routes: HashSet<Uuid>,
+    /// Routes that have another service than before.
+    moved_routes: HashSet<Uuid>,
     all_routes: bool,
     chains: HashSet<Uuid>,
     all_chains: bool,
@@ -128,6 +134,7 @@ impl Workspace {
         // What comes from a store has its passwords hashed.
         self.store.document.hashed_passwords = true;
         let was_there = self.store.position(family.name, id).is_some();
+        let service_before = self.service_of_route(family, id);
         self.note(family, id, false);
         let result = match value {
             Some(value) => self.store.put(family, id, value, place),
@@ -137,6 +144,9 @@ impl Workspace {
             }
         };
         self.note(family, id, true);
+        if self.service_of_route(family, id) != service_before {
+            self.changed.moved_routes.insert(id);
+        }
         if family.name == "routes" {
             self.note_stream(id);
         }
@@ -146,6 +156,13 @@ impl Workspace {
             self.changed.plugins = true;
         }
         result
+    }
+
+    /// The service of a route; `None` for other entities.
+    fn service_of_route(&self, family: &EntityType, id: Uuid) -> Option<Uuid> {
+        (family.name == "routes").then_some(())?;
+        let at = self.store.position(family.name, id)?;
+        self.store.document.routes[at].value.service
     }
 
     /// Notes what depends on an entity: as it was, and as it is now.
@@ -225,6 +242,10 @@ impl Workspace {
     /// Makes again what has changed; the places of matches are settled in `numbers`.
     pub fn prepare(&mut self, router: RouterFlavor, numbers: &mut MatchOrder) {
         self.router = router;
+        let moved = std::mem::take(&mut self.changed.moved_routes);
+        if !moved.is_empty() {
+            self.forget_configs(|config| config.route_of_graphql.is_some_and(|it| moved.contains(&it)));
+        }
         let changed = std::mem::take(&mut self.changed);
         self.make_again(&changed, router, numbers);
     }
@@ -322,6 +343,7 @@ impl Workspace {
         self.plugins_broken.clear();
         let document = &self.store.document;
         let mut finder = None;
+        let services = OnceCell::new();
         let mut instances: Vec<Entity<Plugin>> = Vec::with_capacity(document.plugins.len());
         for entity in &document.plugins {
             let plugin = &entity.value;
@@ -340,12 +362,13 @@ impl Workspace {
                         Some(prefix) => Some(name_in(prefix, found.as_deref().unwrap_or(name))),
                     }
                 };
+                let services = || services.get_or_init(|| GraphqlServices::of(document));
                 let known = Consumers {
                     find: &find,
                     authority: &|id| chain::find_authority(&document.ca_certificates, id),
                     key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
                     vault: &|name| find_vault(&document.vault_auth_vaults, name),
-                    graphql: &|| graphql::services(document),
+                    graphql: &|| services().for_plugin(plugin.service, plugin.route),
                 };
                 make_config(plugin, &known)
             });
@@ -421,6 +444,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
         .iter()
         .any(|field| plugin.config.get(*field).is_some());
     let names_vault = plugin.config.get("vault").is_some();
+    let tells_graphql = GRAPHQL_PLUGINS.contains(&plugin.name.as_str());
     let made = match known(&plugin.name) {
         PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
             Ok(config) => Ok(config),
@@ -438,7 +462,8 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
         names_authorities,
         names_keys,
         names_vault,
-        tells_graphql: GRAPHQL_PLUGINS.contains(&plugin.name.as_str()),
+        tells_graphql,
+        route_of_graphql: plugin.route.filter(|_| tells_graphql),
     }
 }
 

@@ -159,7 +159,7 @@ pub struct Consumers<'c> {
     pub key_set: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
     /// Finds a connection to a vault by its name or its id.
     pub vault: &'c dyn Fn(&str) -> Option<VaultServer>,
-    /// Says what entities tell of the GraphQL of services.
+    /// Says what entities tell of the GraphQL of the services that the instance can meet.
     pub graphql: &'c dyn Fn() -> Vec<GraphqlService>,
 }
 

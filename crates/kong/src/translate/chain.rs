@@ -4,11 +4,13 @@
 //! service and consumer, route and service, consumer, route, service, and last the global one. What belongs to a
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
-use super::{graphql, stream};
+use super::graphql::GraphqlServices;
+use super::stream;
 use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{self, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unserved};
 use crate::schema::ItemPlace;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
@@ -57,11 +59,18 @@ impl Chains {
             authority: &|id| find_authority(&document.ca_certificates, id),
             key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
             vault: &|name| find_vault(&document.vault_auth_vaults, name),
-            graphql: &|| graphql::services(document),
+            // Said for each instance.
+            graphql: &Vec::new,
         };
+        let services = OnceCell::new();
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.
             let config = std::mem::take(&mut plugin.config);
+            let services = || services.get_or_init(|| GraphqlServices::of(document));
+            let consumers = Consumers {
+                graphql: &|| services().for_plugin(plugin.service, plugin.route),
+                ..consumers
+            };
             let translated = match plugins::missing(definition.name, &config, &consumers) {
                 Some(missing) => Err(missing),
                 None => (definition.translate)(&config, &consumers),

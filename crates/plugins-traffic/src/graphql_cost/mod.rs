@@ -10,7 +10,7 @@ mod walk;
 use schema::{CACHE_BYTES, Schemas, Sought, Source, Types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use walk::{NoCost, Walk, WeightTree};
 use weir_flow::expiring::ExpiringMap;
@@ -147,7 +147,7 @@ impl Default for Weight {
     }
 }
 
-/// Services at most.
+/// Services at most. Of those with the same weights only one counts: costs that are for all services stand with each.
 const MAX_SERVICES: usize = 10_000;
 /// Weights of a service at most.
 const MAX_WEIGHTS: usize = 10_000;
@@ -181,7 +181,8 @@ pub(crate) struct CompiledCost {
 }
 
 struct Weights {
-    tree: WeightTree,
+    /// Shared by all services with the same weights.
+    tree: Arc<WeightTree>,
     source: Option<Source>,
 }
 
@@ -198,10 +199,10 @@ pub(crate) fn check(of: &QueryCost, field: &'static str, faults: &mut ConfigErro
             format!("expected a header name, found {name:?}"),
         );
     }
-    if of.services.len() > MAX_SERVICES {
+    if of.services.len() > MAX_SERVICES && kinds_of_weights(&of.services) > MAX_SERVICES {
         faults.add_at(
             &[field, "services"],
-            format!("expected at most {MAX_SERVICES} services"),
+            format!("expected at most {MAX_SERVICES} services with weights of their own"),
         );
     }
     for service in &of.services {
@@ -210,6 +211,17 @@ pub(crate) fn check(of: &QueryCost, field: &'static str, faults: &mut ConfigErro
             faults.add_at(&[field, "services"], format!("{what} (service {name})"));
         }
     }
+}
+
+/// How many lists of weights there are that differ.
+fn kinds_of_weights(services: &[ServiceWeights]) -> usize {
+    let kinds: HashSet<String> = services.iter().map(|it| key_of(&it.weights)).collect();
+    kinds.len()
+}
+
+/// Tells lists of weights apart.
+fn key_of(weights: &[Weight]) -> String {
+    serde_json::json!(weights).to_string()
 }
 
 fn fault_of(service: &ServiceWeights) -> Option<String> {
@@ -301,10 +313,14 @@ fn is_ambiguous(request: &Request) -> bool {
 impl CompiledCost {
     /// Those of an instance of this plugin. The configuration has been checked.
     pub(crate) fn new(of: &QueryCost, plugin: &'static str, owner: &str, schemas: &KnownSchemas) -> Self {
+        let mut trees: HashMap<String, Arc<WeightTree>> = HashMap::new();
         let services = of.services.iter().map(|service| {
             let source = service.introspection.as_ref();
+            let tree = trees
+                .entry(key_of(&service.weights))
+                .or_insert_with(|| Arc::new(WeightTree::new(&service.weights)));
             let weights = Weights {
-                tree: WeightTree::new(&service.weights),
+                tree: Arc::clone(tree),
                 source: source.and_then(|it| Source::new(it, owner, &schemas.0)),
             };
             (service.service.clone().unwrap_or_default(), weights)
@@ -345,7 +361,7 @@ impl CompiledCost {
                 Sought::Nothing => return Costs::Otherwise(self.refuse_without_schema()),
             }
         }
-        let tree = weights.map_or(&self.none, |weights| &weights.tree);
+        let tree = weights.map_or(&self.none, |weights| &*weights.tree);
         if is_ambiguous(&exchange.request) {
             let message = "Invalid graphql request: its address and its body both ask".to_owned();
             return Costs::Otherwise(GraphqlFault::Invalid(message).outcome(self.plugin));
@@ -374,7 +390,7 @@ impl CompiledCost {
         let spent = request.work.spend(query.len() / 2);
         spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
         let tree = Tree::read(query).ok_or_else(|| invalid("failed to parse graphql query"))?;
-        let parameters = graphql::parameters(request);
+        let parameters = graphql::parameters(request)?;
         let mut walk = Walk::new(
             self.strategy,
             weights,
@@ -385,6 +401,7 @@ impl CompiledCost {
         let cost = walk.cost(parameters.operation_name.as_deref());
         let cost = cost.map_err(|fault| match fault {
             NoCost::Cycle => invalid("fragment spreads must not form cycles"),
+            NoCost::Twice => invalid("an argument or a variable stands twice"),
             NoCost::TooLarge => invalid("the query expands too many selections"),
         })?;
         let cost = (cost * self.factor).min(walk::MAX_COST).ceil();

@@ -46,7 +46,7 @@ pub(super) struct SchemaField {
     /// Its type's own name.
     pub(super) type_name: String,
     /// What its arguments are if a query does not say, where that is a number.
-    pub(super) defaults: Vec<(String, f64)>,
+    pub(super) defaults: HashMap<String, f64>,
 }
 
 #[derive(Deserialize)]

@@ -6,13 +6,15 @@
 use super::schema::Types;
 use super::{Strategy, Weight};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use weir_plugin::graphql::{Argument, OperationTree, Selection, Tree};
 
-/// Selections that are looked at for one query at most.
+/// Selections, and arguments of them, that are looked at for one query at most.
 const MAX_VISITS: usize = 20_000;
 /// Selections within each other at most, through fragments too.
 const MAX_LEVELS: usize = 300;
+/// As many nodes of weights that a selection is looked up in count as one selection more.
+const NODES_OF_VISIT: usize = 8;
 /// Costs beyond this are told as this.
 pub(super) const MAX_COST: f64 = (1_u64 << 40) as f64;
 
@@ -23,6 +25,8 @@ pub(super) enum NoCost {
     Cycle,
     /// It selects too much, or too deep.
     TooLarge,
+    /// A field has an argument twice, or an operation has a variable twice: servers would differ about which one counts.
+    Twice,
 }
 
 /// Weights by where they apply: a type, and then fields from one to the next.
@@ -74,7 +78,18 @@ impl WeightTree {
         let from_before = before
             .iter()
             .filter_map(|at| self.nodes[*at].children.get(name).copied());
-        from_before.chain(self.seed(type_name)).collect()
+        let mut nodes: Vec<usize> = from_before.collect();
+        self.add_seed(&mut nodes, type_name);
+        nodes
+    }
+
+    /// Adds the node of a type, unless it is there.
+    fn add_seed(&self, nodes: &mut Vec<usize>, type_name: Option<&str>) {
+        if let Some(seed) = self.seed(type_name)
+            && !nodes.contains(&seed)
+        {
+            nodes.push(seed);
+        }
     }
 
     fn seed(&self, type_name: Option<&str>) -> Option<usize> {
@@ -104,7 +119,8 @@ pub(super) struct Walk<'w, 'd> {
     visits: usize,
     /// Fragments within which the walk is.
     open: Vec<&'d str>,
-    operation: Option<&'w OperationTree<'d>>,
+    /// The variables of the operation, with what they are if a call does not say.
+    defaults: HashMap<&'d str, Option<Argument<'d>>>,
 }
 
 /// What applies to a selection.
@@ -143,7 +159,7 @@ impl<'w, 'd> Walk<'w, 'd> {
             variables,
             visits: 0,
             open: Vec::new(),
-            operation: None,
+            defaults: HashMap::new(),
         }
     }
 
@@ -164,7 +180,12 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 
     fn operation(&mut self, operation: &'w OperationTree<'d>) -> Result<f64, NoCost> {
-        self.operation = Some(operation);
+        self.defaults.clear();
+        for variable in &operation.variables {
+            if self.defaults.insert(variable.name, variable.default).is_some() {
+                return Err(NoCost::Twice);
+            }
+        }
         let types = self.types;
         let type_name = types.map(|types| types.root(operation.kind));
         let nodes: Vec<usize> = self.weights.seed(type_name).into_iter().collect();
@@ -207,13 +228,18 @@ impl<'w, 'd> Walk<'w, 'd> {
         }
         let mut sum = 0.0;
         for selection in selections {
-            self.visits += 1;
-            if self.visits > MAX_VISITS {
-                return Err(NoCost::TooLarge);
-            }
+            self.visit(1 + place.nodes.len() / NODES_OF_VISIT)?;
             sum = bounded(sum + self.selection(selection, place)?);
         }
         Ok(sum)
+    }
+
+    fn visit(&mut self, count: usize) -> Result<(), NoCost> {
+        self.visits += count;
+        match self.visits > MAX_VISITS {
+            true => Err(NoCost::TooLarge),
+            false => Ok(()),
+        }
     }
 
     fn selection(&mut self, selection: &'w Selection<'d>, place: Place<'_>) -> Result<f64, NoCost> {
@@ -223,11 +249,13 @@ impl<'w, 'd> Walk<'w, 'd> {
                 arguments,
                 selections,
             } => {
+                self.visit(arguments.len())?;
+                check_arguments(arguments)?;
                 let types = self.types;
                 let field = types.and_then(|types| types.field(place.type_name?, name));
                 let type_name = field.map(|field| field.type_name.as_str());
                 let nodes = self.weights.advance(place.nodes, name, type_name);
-                let defaults = field.map(|field| field.defaults.as_slice());
+                let defaults = field.map(|field| &field.defaults);
                 let amounts = self.amounts(&nodes, arguments, defaults);
                 let below = Place {
                     type_name,
@@ -268,8 +296,8 @@ impl<'w, 'd> Walk<'w, 'd> {
         let Some(type_name) = known else {
             return self.sum(selections, Place { level, ..place });
         };
-        let seed = self.weights.seed(Some(type_name));
-        let nodes: Vec<usize> = seed.into_iter().chain(place.nodes.iter().copied()).collect();
+        let mut nodes = place.nodes.to_vec();
+        self.weights.add_seed(&mut nodes, Some(type_name));
         let narrowed = Place {
             type_name: Some(type_name),
             nodes: &nodes,
@@ -283,7 +311,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         &self,
         nodes: &[usize],
         arguments: &[(&'d str, Argument<'d>)],
-        defaults: Option<&[(String, f64)]>,
+        defaults: Option<&HashMap<String, f64>>,
     ) -> Amounts {
         let mut amounts = Amounts {
             add: 1.0,
@@ -312,19 +340,16 @@ impl<'w, 'd> Walk<'w, 'd> {
         amounts
     }
 
-    /// The number that an argument stands for. Of an argument that is there twice, the larger one counts.
+    /// The number that an argument stands for.
     fn argument(
         &self,
         name: &str,
         arguments: &[(&'d str, Argument<'d>)],
-        defaults: Option<&[(String, f64)]>,
+        defaults: Option<&HashMap<String, f64>>,
     ) -> Option<f64> {
-        let given = arguments.iter().filter(|(it, _)| *it == name);
-        let given = given.filter_map(|(_, value)| self.number(value)).reduce(f64::max);
-        let standard = || {
-            let (_, number) = defaults?.iter().find(|(it, _)| it == name)?;
-            Some(*number)
-        };
+        let given = arguments.iter().find(|(it, _)| *it == name);
+        let given = given.and_then(|(_, value)| self.number(value));
+        let standard = || defaults?.get(name).copied();
         // What is less than nothing would make the rest of the query free.
         given.or_else(standard).filter(|number| *number >= 0.0)
     }
@@ -335,16 +360,22 @@ impl<'w, 'd> Walk<'w, 'd> {
             Argument::Variable(name) => match self.variables.and_then(|given| given.get(*name)) {
                 Some(Value::Number(number)) => number.as_f64(),
                 Some(Value::String(text)) => text.parse().ok(),
-                Some(Value::Null) | None => {
-                    let mut known = self.operation?.variables.iter();
-                    match known.find(|it| it.name == *name)?.default? {
-                        Argument::Number(number) => Some(number),
-                        Argument::Variable(_) => None,
-                    }
-                }
+                Some(Value::Null) | None => match (*self.defaults.get(name)?)? {
+                    Argument::Number(number) => Some(number),
+                    Argument::Variable(_) => None,
+                },
                 Some(_) => None,
             },
         }
+    }
+}
+
+/// That no argument stands twice, which GraphQL forbids.
+fn check_arguments(arguments: &[(&str, Argument<'_>)]) -> Result<(), NoCost> {
+    let mut names = HashSet::new();
+    match arguments.len() < 2 || arguments.iter().all(|(name, _)| names.insert(*name)) {
+        true => Ok(()),
+        false => Err(NoCost::Twice),
     }
 }
 
@@ -465,13 +496,6 @@ mod tests {
             (
                 complexity,
                 &paged,
-                "{ allPeople(first: 2, first: 20) { people } }",
-                json!(null),
-                22.0,
-            ),
-            (
-                complexity,
-                &paged,
                 "{ allPeople(first: 1e300) { people } }",
                 json!(null),
                 MAX_COST,
@@ -505,6 +529,12 @@ mod tests {
                 "{ node { ...P ...P } } fragment P on Person { name }",
                 12.0,
             ),
+            // Its weight for names counts once, in whichever order the types of fragments come.
+            (
+                &pinned,
+                "{ allPeople { people { ... on Vehicle { ... on Person { ... on Vehicle { ... on Person { name } } } } } } }",
+                53.0,
+            ),
             (&person, "{ allPeople { people { id } } }", 12.0),
             (&root, "{ node { id } }", 4.0),
         ] {
@@ -530,7 +560,31 @@ mod tests {
         let chain: String = (0..900)
             .map(|it| format!("fragment F{it} on T {{ a {{ ...F{} }} }} ", it + 1))
             .collect();
+        // Each argument is a visit: 3,000 of them, seven times.
+        let arguments: String = (0..3_000).map(|it| format!("a{it}: $v ")).collect();
+        let variables: String = (0..9_800).map(|it| format!("$v{it}: Int ")).collect();
         for (query, expected) in [
+            (
+                format!(
+                    "query($v: Int) {{ ...A ...A ...A ...A ...A ...A ...A }} fragment A on Root {{ allPeople({arguments}) {{ a }} }}"
+                ),
+                NoCost::TooLarge,
+            ),
+            (
+                format!(
+                    "query({variables}) {{ allPeople({}) {{ a }} }}",
+                    "first: $v9799 ".repeat(9_800)
+                ),
+                NoCost::Twice,
+            ),
+            (
+                "{ allPeople(first: 2, first: 20) { people } }".to_owned(),
+                NoCost::Twice,
+            ),
+            (
+                "query($n: Int = 1, $n: Int = 9) { allPeople(first: $n) { people } }".to_owned(),
+                NoCost::Twice,
+            ),
             (
                 format!("{{ ...F0 }} {doubling} fragment F40 on T {{ a }}"),
                 NoCost::TooLarge,
@@ -544,5 +598,25 @@ mod tests {
             let found = cost_of(Strategy::Complexity, &[], &query, &Value::Null, None);
             assert_eq!(found, Err(expected));
         }
+    }
+
+    /// Nodes of weights from which no field leads on are work all the same.
+    #[test]
+    fn types_of_fragments_within_each_other_count_once() {
+        let weights = [
+            weight("Person.name", 5.0, 1.0, &[]),
+            weight("Film.title", 5.0, 1.0, &[]),
+        ];
+        let (weights, types) = (WeightTree::new(&weights), types());
+        let text = format!(
+            "{{ {} a {} }}",
+            "... on Person { ... on Film { ".repeat(100),
+            "} } ".repeat(100)
+        );
+        let fields = text.replace(" a ", &" name".repeat(12_000));
+        let tree = Tree::read(&fields).expect("a document");
+        let mut walk = Walk::new(Strategy::Complexity, &weights, Some(&types), &tree, None);
+        // With a node for each of the 200 fragments, each field would be 26 visits.
+        assert_eq!(walk.cost(None), Ok(60_001.0));
     }
 }

@@ -576,6 +576,9 @@ fn queries_that_a_service_may_read_otherwise_are_refused() {
         ("POST /?%76ariables=%7B%7D", "{\"query\":\"{a}\"}", "reply 400"),
         ("POST /?x=1", "{\"query\":\"{a}\"}", "continue"),
         ("POST /", "[{\"query\":\"{a}\"}]", "reply 400"),
+        ("POST /", "{\"query\":\"{a}\",\"variables\":\"{}\"}", "reply 400"),
+        ("POST /", "{\"query\":\"{a}\",\"Query\":\"{b}\"}", "reply 400"),
+        ("POST /", "{\"query\":\"{a}\",\"query\":\"{b}\"}", "reply 400"),
         ("GET /?query=%7Ba%7D", "", "continue"),
         ("GET /?query=%7Ba%7D&query=%7Bb%7D", "", "reply 400"),
         ("GET /", "", "reply 400"),
@@ -654,6 +657,10 @@ fn costs_of_queries_are_checked() {
     let with = |graphql: Value| json!({"limits": [{"count": 1, "per": "minute"}], "graphql": graphql});
     let service = |service: Value| json!({"services": [service]});
     let url = json!({"url": "http://a/"});
+    let services = |weights: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let one = |it| json!({"service": format!("s{it}"), "introspection": url, "weights": weights(it)});
+        (0..10_001).map(one).collect()
+    };
     for (graphql, places) in [
         (json!({}), vec![]),
         (
@@ -684,11 +691,21 @@ fn costs_of_queries_are_checked() {
             service(json!({"introspection": url, "weights": [{"path": "A.b.c"}]})),
             vec![],
         ),
+        // Of services with the same weights, one counts.
+        (
+            json!({"services": services(&|_| json!([{"path": "A.b"}]))}),
+            vec![],
+        ),
+        (
+            json!({"services": services(&|it| json!([{"path": "A.b", "add": it}]))}),
+            vec!["graphql.services"],
+        ),
     ] {
         assert_eq!(
             refused_at(&RateLimit::default(), &with(graphql.clone())),
             places,
-            "{graphql}"
+            "{}",
+            graphql.to_string().chars().take(200).collect::<String>()
         );
     }
 }

@@ -62,7 +62,7 @@ impl<S> Calls<S> {
     }
 
     /// Notes a snapshot before any call is served by it.
-    pub(crate) fn note_published(&self, published: &Arc<S>) {
+    pub fn note_published(&self, published: &Arc<S>) {
         self.state().published.push(Arc::clone(published));
     }
 

@@ -25,7 +25,7 @@ pub use backoff::{GIVE_UP, pause};
 pub use mail::{Smtp, SmtpError};
 pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, TEST, Webhook};
 pub use origin::Origin;
-pub use places::MOST_OF_APPLICATION;
+pub use places::{MOST_OF_APPLICATION, Waiting};
 pub use receivers::{Inboxes, Receivers};
 pub use send::{Failure, Network, Transport};
 pub use signature::{SECRET_PREFIX, sign};
@@ -157,9 +157,16 @@ impl Outbox {
     /// The store cannot be read or written.
     pub async fn write_alone(&self, now: SystemTime) -> Result<Option<MutexGuard<'_, ()>>, OperationalError> {
         let alone = self.0.writing.lock().await;
+        Ok(self.is_still_alone(now).await?.then_some(alone))
+    }
+
+    /// Whether no other control plane has come in between: for who writes alone, and takes long.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn is_still_alone(&self, now: SystemTime) -> Result<bool, OperationalError> {
         let holder = self.0.holder.as_str();
-        let is_held = lease::hold(&self.0.store, WRITING, (holder, LEASE), now).await?;
-        Ok(is_held.then_some(alone))
+        lease::hold(&self.0.store, WRITING, (holder, LEASE), now).await
     }
 
     /// Sends a message as soon as possible. It is stored when this returns.

@@ -67,10 +67,10 @@ impl Queue {
 
 /// How many messages wait, by application.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(BTreeMap<String, usize>);
+pub struct Waiting(BTreeMap<String, usize>);
 
 impl Waiting {
-    pub fn of(waiting: &[Entry<Delivery>]) -> Self {
+    pub(super) fn of(waiting: &[Entry<Delivery>]) -> Self {
         let mut counted = Self::default();
         for it in waiting {
             let _counted = counted.take(&it.value.message);
@@ -79,7 +79,7 @@ impl Waiting {
     }
 
     /// Counts one more. `false`: too many wait already.
-    pub fn take(&mut self, message: &Message) -> bool {
+    pub(super) fn take(&mut self, message: &Message) -> bool {
         let Some((application, _)) = message.of_application() else {
             return true;
         };
@@ -128,13 +128,21 @@ pub(super) fn stopped(
 }
 
 impl Outbox {
+    /// How many messages wait.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn waiting(&self, now: SystemTime) -> Result<Waiting, OperationalError> {
+        let waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        Ok(Waiting::of(&waiting))
+    }
+
     /// Whether as many messages wait for an application as may.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn is_full(&self, application: &str, now: SystemTime) -> Result<bool, OperationalError> {
-        let waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
-        let count = Waiting::of(&waiting).0.get(application).copied();
+        let count = self.waiting(now).await?.0.get(application).copied();
         Ok(count.unwrap_or_default() >= MOST_OF_APPLICATION)
     }
 }

@@ -4,13 +4,13 @@
 //! **What it is not**: it finds no events. The configuration's history does ([`super::feed`]), and quotas do
 //! ([`crate::quotas`]).
 
-use super::message::{Delivery, Mail, Message};
+use super::message::{Mail, Message};
 use super::origin::Origin;
 use super::places::{HookState, Waiting};
 use super::webhooks::{webhook_of_application, webhooks};
-use super::{Outbox, WAITING, seconds};
+use super::{Outbox, seconds};
 use crate::developers::{Inbox, Notice, Owners};
-use crate::operational::{Entry, OperationalError, Write};
+use crate::operational::{OperationalError, Write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 use weir_apis::entities::{
@@ -253,23 +253,22 @@ impl Receivers {
 
 impl Outbox {
     /// What is written to tell of an event that is no change of the configuration: messages, and what portals show. Only who
-    /// writes alone may do it ([`Outbox::write_alone`]).
+    /// writes alone may do it ([`Outbox::write_alone`]). The new messages wait from now on.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn writes_about(
         &self,
         receivers: &mut Receivers,
+        waiting: &mut Waiting,
         event: &Event,
         now: SystemTime,
     ) -> Result<Vec<Write>, OperationalError> {
-        let waiting: Vec<Entry<Delivery>> = self.store().list(WAITING, now).await?;
-        let mut places = Waiting::of(&waiting);
         receivers.look_up(self, event, now).await?;
         let at = seconds(now);
         let mut writes = Vec::new();
         for (origin, message) in receivers.messages(self, event, (AUTHOR, at), None) {
-            if places.take(&message) {
+            if waiting.take(&message) {
                 writes.push(self.entry(None, (origin, &event.kind, message), now)?);
             }
         }

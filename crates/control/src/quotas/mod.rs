@@ -6,13 +6,16 @@
 pub mod watch;
 
 use crate::analytics::Analytics;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::query::{Frame, MAX_LIMIT, OneOrMany, Query};
 use weir_apis::entities::{Period, Subscription};
 use weir_apis::quota::{Place, window};
 use weir_apis::render::consumer_of;
+
+/// Values of a dimension that analytics are asked for at once.
+const AT_ONCE: usize = 100;
 
 /// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
 pub type CountedIn = Arc<dyn Fn(&str, &Limited<'_>) -> Option<Counted> + Send + Sync>;
@@ -48,12 +51,30 @@ pub struct Used {
     pub is_exact: bool,
 }
 
-/// Calls of an application to a service that no gateway refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What gateways have reported of applications in a window.
+#[derive(Debug, Default)]
 pub struct Reported {
-    application: String,
-    service: String,
-    calls: u64,
+    /// By application: services with the calls to them that no gateway refused.
+    calls: BTreeMap<String, Vec<(String, u64)>>,
+    /// Environments and plans of which calls were reported without the names of applications.
+    nameless: BTreeSet<(String, String)>,
+}
+
+impl Reported {
+    /// What of a limit is used; `None`: it is not known, as gateways do not report applications by name.
+    fn used(&self, place: &Place, of: &Subscription, resets: u64) -> Option<Used> {
+        let asked = (place.environment.clone(), of.plan.clone());
+        if self.nameless.contains(&asked) {
+            return None;
+        }
+        let own = self.calls.get(&of.application).into_iter().flatten();
+        let here = own.filter(|(service, _)| place.has(service));
+        Some(Used {
+            calls: here.map(|(_, calls)| calls).sum(),
+            resets,
+            is_exact: false,
+        })
+    }
 }
 
 /// What knows how limits stand. Cheap to share.
@@ -84,37 +105,49 @@ impl Meter {
         })
     }
 
-    /// What gateways have reported of applications in a time; `None`: nothing is counted here.
+    /// What gateways have reported of the applications of subscriptions in a time; `None`: nothing is counted here.
     ///
     /// # Errors
     /// The store of analytics does not answer.
     pub async fn reported(
         &self,
-        applications: Vec<String>,
+        of: impl Iterator<Item = &Subscription>,
         (from, to): (u64, u64),
-    ) -> Result<Option<Vec<Reported>>, StoreError> {
+    ) -> Result<Option<Reported>, StoreError> {
         let Some(analytics) = &self.analytics else {
             return Ok(None);
         };
-        let query = Query {
+        let (mut applications, mut plans) = (BTreeSet::new(), BTreeSet::new());
+        for subscription in of {
+            applications.insert(subscription.application.clone());
+            plans.insert(subscription.plan.clone());
+        }
+        // A window begins with a moment of no length, which cannot be asked for.
+        let query = Query::of("calls", from, to.max(from + 1));
+        let by_service = Query {
             metrics: vec!["calls".to_owned(), "refused".to_owned()],
             group_by: vec!["consumer".to_owned(), "service".to_owned()],
-            filter: BTreeMap::from([("consumer".to_owned(), OneOrMany::Many(applications))]),
-            limit: Some(MAX_LIMIT),
-            ..Query::of("calls", from, to)
+            ..query.clone()
         };
-        let answer = analytics.with(move |kept| kept.store.query(&query, to)).await?;
-        let reported = |frame: &Frame| {
+        let nameless = Query {
+            group_by: vec!["environment".to_owned(), "plan".to_owned()],
+            filter: BTreeMap::from([("application".to_owned(), OneOrMany::One(String::new()))]),
+            ..query
+        };
+        let mut reported = Reported::default();
+        let name = |frame: &Frame, dimension: &str| frame.group.get(dimension).cloned().unwrap_or_default();
+        for frame in frames_of(analytics, &by_service, ("consumer", applications), to).await? {
             let value = |metric: &str| frame.total.get(metric).copied().flatten().unwrap_or(0.0);
-            let name = |dimension: &str| frame.group.get(dimension).cloned().unwrap_or_default();
-            Reported {
-                application: name("consumer"),
-                service: name("service"),
-                // Calls that the gateway refused did not count. Counts are whole.
-                calls: (value("calls") - value("refused")).max(0.0) as u64,
-            }
-        };
-        Ok(Some(answer.frames.iter().map(reported).collect()))
+            // Calls that the gateway refused did not count. Counts are whole.
+            let calls = (value("calls") - value("refused")).max(0.0) as u64;
+            let known = reported.calls.entry(name(&frame, "consumer")).or_default();
+            known.push((name(&frame, "service"), calls));
+        }
+        for frame in frames_of(analytics, &nameless, ("plan", plans), to).await? {
+            let about = (name(&frame, "environment"), name(&frame, "plan"));
+            reported.nameless.insert(about);
+        }
+        Ok(Some(reported))
     }
 
     /// What of a limit is used; `None`: it is not known.
@@ -131,18 +164,37 @@ impl Meter {
             return Ok(Some(counted));
         }
         let (begin, end) = window(per, now);
-        let reported = self.reported(vec![of.application.clone()], (begin, now)).await?;
-        Ok(reported.map(|all| summed(&all, place, of, end)))
+        let reported = self.reported(std::iter::once(of), (begin, now)).await?;
+        Ok(reported.and_then(|it| it.used(place, of, end)))
     }
 }
 
-/// What gateways have reported of a subscription.
-fn summed(all: &[Reported], place: &Place, of: &Subscription, end: u64) -> Used {
-    let own = all.iter().filter(|it| it.application == of.application);
-    let here = own.filter(|it| place.has(&it.service));
-    Used {
-        calls: here.map(|it| it.calls).sum(),
-        resets: end,
-        is_exact: false,
+/// All groups of a query for many values of a dimension. An answer holds so many groups at most, and puts the smallest ones
+/// together: if there are more, it is asked for fewer values at once. For a single value the largest groups are what is known.
+async fn frames_of(
+    analytics: &Analytics,
+    query: &Query,
+    (dimension, values): (&str, BTreeSet<String>),
+    now: u64,
+) -> Result<Vec<Frame>, StoreError> {
+    let values: Vec<String> = values.into_iter().collect();
+    let mut open: Vec<Vec<String>> = values.chunks(AT_ONCE).map(<[String]>::to_vec).collect();
+    let mut found = Vec::new();
+    while let Some(mut some) = open.pop() {
+        let mut asked = query.clone();
+        asked.limit = Some(MAX_LIMIT);
+        let wanted = OneOrMany::Many(some.clone());
+        asked.filter.insert(dimension.to_owned(), wanted);
+        let answer = analytics.with(move |kept| kept.store.query(&asked, now)).await?;
+        if answer.frames.len() >= MAX_LIMIT && some.len() > 1 {
+            let half = some.split_off(some.len() / 2);
+            open.extend([some, half]);
+            continue;
+        }
+        found.extend(answer.frames);
     }
+    Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

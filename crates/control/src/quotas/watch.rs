@@ -3,25 +3,24 @@
 //!
 //! **What it is not**: limits by the second, minute and hour are over before somebody reads of them; nothing is told.
 
-use super::{Meter, Used, summed};
+use super::{Meter, Used};
 use crate::operational::{OperationalError, Write};
 use crate::outbox::feed::FeedError;
-use crate::outbox::{Outbox, Receivers};
+use crate::outbox::{Outbox, Receivers, Waiting};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_analytics::StoreError as AnalyticsError;
 use weir_apis::entities::{Limit, Period, Plan, Product, Subscription, SubscriptionState};
 use weir_apis::quota::{self, Place, Reached};
-use weir_store::{Document, Key, Store};
+use weir_store::{BadKey, Document, Key, Store};
 
 /// How often quotas are looked at.
 const EVERY: Duration = Duration::from_secs(5);
 /// Looking at them takes at most one part of so many of the time.
 const REST: u32 = 50;
-/// Applications that analytics are asked for at once.
-const AT_ONCE: usize = 100;
 /// Below here is what was told.
 const TOLD: &str = "quotas/";
 
@@ -29,6 +28,16 @@ const TOLD: &str = "quotas/";
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Told {
     level: u8,
+    /// The limit then: with another one, the same level is news. Earlier versions did not write it.
+    #[serde(default)]
+    limit: Option<u64>,
+}
+
+impl Told {
+    /// Whether developers know that a level of a limit is reached.
+    fn covers(self, level: u8, limit: u64) -> bool {
+        self.level >= level && self.limit.is_none_or(|it| it == limit)
+    }
 }
 
 /// Why developers are not told.
@@ -55,11 +64,38 @@ pub struct Watch {
     meter: Meter,
 }
 
+/// What is needed to tell developers, read once for all quotas.
+struct Telling {
+    receivers: Receivers,
+    waiting: Waiting,
+    /// When the round began.
+    now: SystemTime,
+    began: Instant,
+}
+
 /// A quota of a subscription in an environment.
 struct Quota {
     subscription: Subscription,
     place: Place,
     limit: Limit,
+}
+
+/// The window of a quota, as it is written.
+fn word(per: Period) -> &'static str {
+    match per {
+        Period::Month => "month",
+        Period::Week => "week",
+        _ => "day",
+    }
+}
+
+impl Quota {
+    /// Where it stands what was told of it.
+    fn key(&self) -> Result<Key, BadKey> {
+        let (subscription, environment) = (&self.subscription.id, &self.place.environment);
+        let per = word(self.limit.per);
+        Key::new(&format!("{TOLD}{subscription}/{environment}/{per}"))
+    }
 }
 
 fn entities<T: serde::de::DeserializeOwned>(documents: &[Document], prefix: &str) -> BTreeMap<String, T> {
@@ -68,6 +104,18 @@ fn entities<T: serde::de::DeserializeOwned>(documents: &[Document], prefix: &str
         Some((name.to_owned(), serde_json::from_slice(&it.value).ok()?))
     };
     documents.iter().filter_map(read).collect()
+}
+
+/// The quotas of a plan: of several in one window, the smallest counts.
+fn tightest(limits: &[Limit]) -> Vec<Limit> {
+    let mut found: Vec<Limit> = Vec::new();
+    for limit in limits.iter().filter(|it| it.is_quota()) {
+        match found.iter_mut().find(|it| it.per == limit.per) {
+            Some(known) => known.count = known.count.min(limit.count),
+            None => found.push(*limit),
+        }
+    }
+    found
 }
 
 /// The quotas of all subscriptions that are good.
@@ -88,16 +136,13 @@ fn quotas(documents: &[Document]) -> Vec<Quota> {
                 .and_then(|(version, _)| plans.get(&format!("{version}/{}", subscription.plan))),
             product => of_products.get(&format!("{product}/{}", subscription.plan)),
         };
-        let limits = plan
-            .into_iter()
-            .flat_map(|it| &it.limits)
-            .filter(|it| it.is_quota());
+        let limits = plan.into_iter().flat_map(|it| tightest(&it.limits));
         let places = quota::places(&subscription, products.get(&subscription.product));
         for limit in limits {
             found.extend(places.iter().map(|place| Quota {
                 subscription: subscription.clone(),
                 place: place.clone(),
-                limit: *limit,
+                limit,
             }));
         }
     }
@@ -128,6 +173,7 @@ impl Watch {
     /// # Errors
     /// A store does not do its part. What was told stays told.
     pub async fn round(&self, now: SystemTime) -> Result<usize, WatchError> {
+        let began = Instant::now();
         // Most have no quotas.
         let (plans, _) = self.store.read("apis/plans/").await.map_err(FeedError::from)?;
         let (of_products, _) = self
@@ -148,21 +194,52 @@ impl Watch {
         let (documents, _) = self.store.read("apis/").await.map_err(FeedError::from)?;
         let quotas = quotas(&documents);
         let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
-        let mut receivers = Receivers::of(&documents);
-        let mut count = 0;
+        let mut reached = Vec::new();
         for (quota, used) in self.used(quotas, seconds).await? {
-            let Some(level) = quota::level(used.calls, quota.limit.count) else {
-                continue;
-            };
-            let reached = Reached {
-                level,
-                used: used.calls,
-                resets: used.resets,
-            };
-            count += usize::from(self.tell(&quota, &reached, &mut receivers, now).await?);
+            if let Some(level) = quota::level(used.calls, quota.limit.count) {
+                let (used, resets) = (used.calls, used.resets);
+                reached.push((quota, Reached { level, used, resets }));
+            }
         }
+        if reached.is_empty() {
+            return Ok(0);
+        }
+        let telling = Telling {
+            receivers: Receivers::of(&documents),
+            waiting: self.outbox.waiting(now).await?,
+            now,
+            began,
+        };
+        let count = self.tell_all(&reached, telling).await?;
         if count > 0 {
             self.outbox.notify();
+        }
+        Ok(count)
+    }
+
+    /// Tells developers of quotas that they do not know of, as long as no other control plane does. Gives how many these were.
+    async fn tell_all(
+        &self,
+        reached: &[(Quota, Reached)],
+        mut telling: Telling,
+    ) -> Result<usize, WatchError> {
+        let told = self.outbox.store().list::<Value>(TOLD, telling.now).await?;
+        let told: BTreeMap<Key, Value> = told.into_iter().map(|it| (it.key, it.value)).collect();
+        let mut count = 0;
+        for (quota, reached) in reached {
+            let key = quota.key().map_err(OperationalError::Name)?;
+            let known = told.get(&key);
+            let as_told = known.and_then(|it| Told::deserialize(it).ok());
+            if as_told.is_some_and(|it| it.covers(reached.level, quota.limit.count)) {
+                continue;
+            }
+            // With many quotas a round takes longer than the lease.
+            let now = telling.now + telling.began.elapsed();
+            if !self.outbox.is_still_alone(now).await? {
+                break;
+            }
+            let is_told = self.tell((quota, reached), (key, known.cloned()), &mut telling);
+            count += usize::from(is_told.await?);
         }
         Ok(count)
     }
@@ -176,48 +253,32 @@ impl Watch {
             match self.meter.counted(&quota.place, (&quota.subscription, per), now) {
                 Some(used) => known.push((quota, used)),
                 None => {
-                    let name = match per {
-                        Period::Month => "month",
-                        Period::Week => "week",
-                        _ => "day",
-                    };
-                    unknown
-                        .entry(name)
-                        .or_insert_with(|| (per, Vec::new()))
-                        .1
-                        .push(quota);
+                    let alike = unknown.entry(word(per)).or_insert_with(|| (per, Vec::new()));
+                    alike.1.push(quota);
                 }
             }
         }
         for (per, quotas) in unknown.into_values() {
             let (begin, end) = quota::window(per, now);
-            let names: BTreeSet<String> = quotas
-                .iter()
-                .map(|it| it.subscription.application.clone())
-                .collect();
-            let names: Vec<String> = names.into_iter().collect();
-            let mut reported = Vec::new();
-            for names in names.chunks(AT_ONCE) {
-                match self.meter.reported(names.to_vec(), (begin, now)).await? {
-                    Some(more) => reported.extend(more),
-                    None => return Ok(known),
-                }
-            }
-            known.extend(quotas.into_iter().map(|quota| {
-                let used = summed(&reported, &quota.place, &quota.subscription, end);
-                (quota, used)
+            let of = quotas.iter().map(|it| &it.subscription);
+            let Some(reported) = self.meter.reported(of, (begin, now)).await? else {
+                return Ok(known);
+            };
+            known.extend(quotas.into_iter().filter_map(|quota| {
+                let used = reported.used(&quota.place, &quota.subscription, end)?;
+                Some((quota, used))
             }));
         }
         Ok(known)
     }
 
-    /// Tells developers of a quota, if they do not know of it. `false`: they do.
+    /// Tells developers of a quota, if what was told is still what it was when it was read. `false`: another control plane has
+    /// told them meanwhile.
     async fn tell(
         &self,
-        quota: &Quota,
-        reached: &Reached,
-        receivers: &mut Receivers,
-        now: SystemTime,
+        (quota, reached): (&Quota, &Reached),
+        (key, known): (Key, Option<Value>),
+        telling: &mut Telling,
     ) -> Result<bool, WatchError> {
         let event = quota::event(
             &quota.subscription,
@@ -225,24 +286,18 @@ impl Watch {
             &quota.limit,
             reached,
         );
-        let key = format!(
-            "{TOLD}{}/{}/{}",
-            quota.subscription.id,
-            quota.place.environment,
-            event.get("per")
-        );
-        let key = Key::new(&key).map_err(OperationalError::Name)?;
-        let store = self.outbox.store();
-        let told = store.read::<Told>(&key, now).await?;
-        if told.is_some_and(|it| it.value.level >= reached.level) {
-            return Ok(false);
-        }
-        let noted = Told { level: reached.level };
+        let noted = Told {
+            level: reached.level,
+            limit: Some(quota.limit.count),
+        };
         let until = UNIX_EPOCH + Duration::from_secs(reached.resets);
-        let mut writes = vec![Write::put(key, &noted, Some(until))?];
-        writes.extend(self.outbox.writes_about(receivers, &event, now).await?);
-        store.write(writes, now).await?;
-        Ok(true)
+        let mut writes = vec![Write::put(key.clone(), &noted, Some(until))?];
+        let (receivers, waiting) = (&mut telling.receivers, &mut telling.waiting);
+        let about = self.outbox.writes_about(receivers, waiting, &event, telling.now);
+        writes.extend(about.await?);
+        let store = self.outbox.store();
+        let written = store.write_if(&[(key, known)], writes, telling.now).await?;
+        Ok(written.is_some())
     }
 }
 

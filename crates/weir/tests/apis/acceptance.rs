@@ -369,7 +369,7 @@ fn a_publish_that_a_kill_interrupts_is_whole_or_absent() {
 fn a_sunset_is_told_by_every_answer_and_comes_by_itself() {
     let plane = Plane::start();
     plane.version(&petstore());
-    let plan = json!({"state": "published", "limits": [{"count": 1, "per": "day"}]});
+    let plan = json!({"state": "published", "limits": [{"count": 1, "per": "month"}]});
     plane
         .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan)
         .expect(201);

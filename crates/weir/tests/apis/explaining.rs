@@ -29,7 +29,7 @@ fn subscribed() -> (Plane, String, String) {
     plane
         .put(
             plans,
-            json!({"state": "published", "limits": [{"count": 5, "per": "day"}]}),
+            json!({"state": "published", "limits": [{"count": 5, "per": "month"}]}),
         )
         .expect(201);
     plane.put("/api/v1/applications/shop", json!({})).expect(201);

@@ -29,7 +29,7 @@ fn a_product_opens_chosen_operations_of_two_apis_with_one_key_and_one_limit() {
         .put("/api/v1/products/bundle", product("unpublished"))
         .expect(201);
     plane.put("/api/v1/applications/shop", json!({})).expect(201);
-    let plan = json!({"state": "published", "limits": [{"count": 4, "per": "day"}]});
+    let plan = json!({"state": "published", "limits": [{"count": 4, "per": "month"}]});
     plane.put("/api/v1/products/bundle/plans/gold", plan).expect(201);
     let wanted = json!({"application": "shop", "product": "bundle", "plan": "gold"});
     plane.post("/api/v1/subscriptions", wanted.clone()).expect(409);

@@ -190,6 +190,105 @@ async fn quotas_of_products_count_by_environment() {
     assert_eq!((plane.round(DAY).await, plane.round(DAY).await), (1, 0));
 }
 
+/// A level of another limit is news, in the same window, too.
+#[tokio::test]
+async fn a_raised_limit_is_told_again() {
+    let plane = Plane::start().await;
+    plane.count(OF_PETS, 10);
+    assert_eq!(plane.round(DAY).await, 1);
+    let plan = |limits: &[u64]| {
+        let limits = limits.iter().map(|it| json!({"count": it, "per": "day"}));
+        json!({"name": "gold", "api": "pets", "version": "1", "limits": limits.collect::<Vec<_>>()})
+    };
+    for (limits, calls, expected) in [
+        (&[20][..], 10, 0),
+        (&[20], 16, 1),
+        (&[20], 17, 0),
+        (&[20], 20, 1),
+        // Of two limits in one window the smaller one counts.
+        (&[50, 25], 20, 1),
+        (&[50, 25], 24, 0),
+        (&[50, 25], 40, 1),
+        (&[50, 25], 40, 0),
+    ] {
+        let key = Key::new("apis/plans/pets/1/gold").expect("a key");
+        let transaction = Transaction {
+            author: "root".to_owned(),
+            note: String::new(),
+            time: at(DAY),
+            changes: vec![Change::put(key, plan(limits).to_string().into_bytes())],
+        };
+        plane.watch.store.append(transaction).await.expect("written");
+        plane.count(OF_PETS, calls);
+        assert_eq!(plane.round(DAY).await, expected, "{calls} of {limits:?}");
+    }
+}
+
+/// What an earlier version has told stays told.
+#[tokio::test]
+async fn what_was_told_without_its_limit_is_not_told_again() {
+    let plane = Plane::start().await;
+    let key = Key::new("quotas/s/test/day").expect("a key");
+    let store = plane.outbox.store();
+    let ends = Some(at(DAY + 86_400));
+    let told = json!({"level": 80});
+    store.put(&key, &told, (ends, at(DAY))).await.expect("written");
+    plane.count(OF_PETS, 8);
+    assert_eq!(plane.round(DAY).await, 0);
+    plane.count(OF_PETS, 10);
+    assert_eq!(plane.round(DAY).await, 1);
+}
+
+impl Plane {
+    /// The quotas as this control plane has found them, and what it tells with, at a time.
+    async fn found(&self, time: u64) -> (Vec<(Quota, Reached)>, Telling) {
+        let (documents, _) = self.watch.store.read("apis/").await.expect("read");
+        let found = quotas(&documents).into_iter();
+        let found = found.filter(|it| it.subscription.id == "s");
+        let reached = Reached {
+            level: 80,
+            used: 8,
+            resets: DAY + 86_400,
+        };
+        let telling = Telling {
+            receivers: Receivers::of(&documents),
+            waiting: self.outbox.waiting(at(time)).await.expect("read"),
+            now: at(time),
+            began: Instant::now(),
+        };
+        (found.map(|it| (it, reached)).collect(), telling)
+    }
+}
+
+/// Of two control planes that have read the same, one tells.
+#[tokio::test]
+async fn what_another_one_has_told_meanwhile_is_not_told() {
+    let plane = Plane::start().await;
+    for expected in [true, false] {
+        let (found, mut telling) = plane.found(DAY).await;
+        let (quota, reached) = &found[0];
+        let key = quota.key().expect("a key");
+        let told = plane.watch.tell((quota, reached), (key, None), &mut telling);
+        assert_eq!(told.await.expect("a store"), expected);
+        assert_eq!(plane.sent().await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn who_has_lost_the_lease_tells_nothing() {
+    let plane = Plane::start().await;
+    let other = Outbox::new(plane.outbox.store().clone(), Taken);
+    assert!(plane.outbox.is_still_alone(at(DAY)).await.expect("a store"));
+    for (time, is_other, expected) in [(DAY + 61, true, 0), (DAY + 3_600, false, 1)] {
+        if is_other {
+            assert!(other.is_still_alone(at(time)).await.expect("a store"));
+        }
+        let (found, telling) = plane.found(time).await;
+        let told = plane.watch.tell_all(&found, telling).await;
+        assert_eq!(told.expect("a store"), expected, "{time}");
+    }
+}
+
 /// Of two control planes one tells.
 #[tokio::test]
 async fn two_control_planes_tell_once() {

@@ -146,6 +146,7 @@ impl Tables {
 
     /// Takes snapshots that were published.
     pub fn add(&mut self, published: Vec<Arc<PublishedSnapshot>>) {
+        self.last = None;
         for published in published {
             let generation = published.generation as u32;
             self.newest = generation;
@@ -175,7 +176,7 @@ impl Tables {
         }
     }
 
-    /// The groups of names of a call.
+    /// The groups of names of a call. Its snapshot may have been published after the last ones were taken.
     #[inline]
     pub fn groups(
         &mut self,
@@ -187,8 +188,14 @@ impl Tables {
         match self.last {
             Some((last, groups)) if last == identity => groups,
             _ => {
+                if !self.by_generation.contains_key(&record.generation) {
+                    self.add(calls.take_published());
+                }
                 let groups = self.find(calls, record, identity.kind, to);
-                self.last = Some((identity, groups));
+                // Without its snapshot a call has no names. The next one may have them.
+                if self.by_generation.contains_key(&record.generation) {
+                    self.last = Some((identity, groups));
+                }
                 groups
             }
         }
@@ -236,5 +243,70 @@ impl Tables {
             });
         }
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn published(generation: u64) -> Arc<PublishedSnapshot> {
+        let model = json!({
+            "consumers": [{"id": "a", "username": "alice"}],
+            "routes": [{"name": "list", "match": [{}], "to": {"respond": {"status": 200}}}],
+        });
+        let model = serde_json::from_value(model).expect("a model");
+        let (registry, carry) = (
+            weir_plugin::Registry::default(),
+            weir_snapshot::PersistentState::default(),
+        );
+        let compiled = weir_snapshot::compile(&model, &registry, &carry);
+        Arc::new(PublishedSnapshot {
+            snapshot: compiled.expect("compiled").0,
+            series: Vec::new(),
+            generation,
+        })
+    }
+
+    /// The route and the consumer that a call of a generation is counted for.
+    fn counted(
+        tables: &mut Tables,
+        calls: &Calls<PublishedSnapshot>,
+        (generation, to): (u32, &mut Aggregator),
+    ) -> [String; 2] {
+        let record = CallRecord {
+            generation,
+            route: Some(0),
+            consumer: Some(0),
+            ..CallRecord::default()
+        };
+        let groups = tables.groups(calls, &record, to);
+        let (route, caller) = (to.route_names(groups.route), to.caller_names(groups.caller));
+        [route.route, caller.consumer].map(|it| to.text(it).to_string())
+    }
+
+    #[test]
+    fn calls_of_a_snapshot_that_was_published_meanwhile_have_names() {
+        let (calls, mut to) = (Calls::new([]), Aggregator::new("g", "", 0));
+        let mut tables = Tables::new();
+        calls.note_published(&published(1));
+        tables.add(calls.take_published());
+        assert_eq!(counted(&mut tables, &calls, (1, &mut to)), ["list", "alice"]);
+        // The rings are being emptied: calls come that the next snapshot has served.
+        calls.note_published(&published(2));
+        for generation in [2, 2, 1, 2] {
+            let found = counted(&mut tables, &calls, (generation, &mut to));
+            assert_eq!(found, ["list", "alice"], "{generation}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_a_snapshot_does_not_make_the_next_one_nameless() {
+        let (calls, mut to) = (Calls::new([]), Aggregator::new("g", "", 0));
+        let mut tables = Tables::new();
+        assert_eq!(counted(&mut tables, &calls, (1, &mut to)), ["_unmatched", ""]);
+        tables.add(vec![published(1)]);
+        assert_eq!(counted(&mut tables, &calls, (1, &mut to)), ["list", "alice"]);
     }
 }

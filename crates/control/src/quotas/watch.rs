@@ -90,7 +90,7 @@ fn word(per: Period) -> &'static str {
 }
 
 impl Quota {
-    /// Where it stands what was told of it.
+    /// Where the store keeps which notices were sent.
     fn key(&self) -> Result<Key, BadKey> {
         let (subscription, environment) = (&self.subscription.id, &self.place.environment);
         let per = word(self.limit.per);

@@ -35,8 +35,8 @@ struct Known {
 }
 
 impl Marks {
-    /// The marks between two times, in seconds, the oldest first. Publications of other environments are left out where
-    /// environments are named.
+    /// The marks between two times, in seconds, the oldest first. Both belong to it: a range up to now may end in the
+    /// second of a commit. Publications of other environments are left out if environments are named.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -56,7 +56,7 @@ impl Marks {
             environments.is_empty() || mark.publications.is_empty() || mark.publications.iter().any(of)
         };
         let wanted = known.marks.values().rev();
-        let wanted = wanted.filter(|mark| (from..to).contains(&mark.at) && is_near(mark));
+        let wanted = wanted.filter(|mark| (from..=to).contains(&mark.at) && is_near(mark));
         let mut told: Vec<Mark> = wanted.take(MAX_TOLD).cloned().collect();
         told.reverse();
         Ok(told)
@@ -177,7 +177,12 @@ mod tests {
         )
         .await;
         assert_eq!(told(0, 5_000, &[]).await, [(1, false), (3, true), (4, true)]);
-        assert_eq!(told(1_002, 1_004, &[]).await, [(3, true)], "the end is not in it");
+        assert_eq!(told(1_002, 1_003, &[]).await, [(3, true)]);
+        assert_eq!(
+            told(1_003, 1_004, &[]).await,
+            [(3, true), (4, true)],
+            "both ends are in it"
+        );
         assert_eq!(
             told(0, 5_000, &["prod".to_owned()]).await,
             [(1, false), (4, true)]

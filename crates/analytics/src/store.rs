@@ -94,8 +94,8 @@ pub trait AnalyticsStore: Send + Sync {
     /// It asks for what is not kept, or the engine failed.
     fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError>;
 
-    /// Makes callers nameless: each gets the name beside it, which leads to no one, or its rows are deleted. Says how many
-    /// rows were changed here; a server elsewhere does not tell.
+    /// Makes callers nameless: each gets the name beside it, which leads to no one, or its rows are deleted. Says how
+    /// many rows were changed here; a server elsewhere does not tell.
     ///
     /// # Errors
     /// The engine failed. What was done stays done; it may be asked again.

@@ -1,6 +1,6 @@
-//! Messages of earlier versions, which do not say in whose name they go. It is noted once, as far as it can be told by what
-//! they are about and by which portals know the address. Nothing waits for that: what is not noted is told in the same
-//! way when it is asked for.
+//! Messages of earlier versions, which do not say in whose name they go. It is noted once, as far as it can be told by
+//! what they are about and by which portals know the address. Nothing waits for that: what is not noted is told in the
+//! same way when it is asked for.
 
 use super::message::{Delivery, Message, Webhook};
 use super::origin::Origin;

@@ -154,23 +154,35 @@ fn vault_of_callers() -> SocketAddr {
     })
 }
 
+/// What Kong's Admin API answers to a call that must end with this status.
+#[track_caller]
+fn ask_kong(weir: &Weir, method: &str, path: &str, body: &str, status: u16) -> String {
+    let answer = Call::new(method, &weir.kong(), path).body(body).make();
+    assert_eq!(answer.status, status, "{path}: {}", answer.body);
+    answer.body
+}
+
+/// Calls of `/kong` reach this server, by the service `s` and its route `r`.
+fn serve_kong(weir: &Weir, server: SocketAddr) {
+    let service = format!("{{\"url\": \"http://{server}\"}}");
+    ask_kong(weir, "PUT", "/services/s", &service, 200);
+    ask_kong(
+        weir,
+        "PUT",
+        "/services/s/routes/r",
+        "{\"paths\": [\"/kong\"]}",
+        200,
+    );
+}
+
 #[test]
 fn pairs_of_tokens_stand_in_a_vault() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, vault) = (upstream("a"), vault_of_callers());
     let weir = Weir::start_with(folder.path(), &ALL_APIS, &[("VAULT_TOKEN", "root")]);
-    let kong = |method: &str, path: &str, body: &str, status: u16| {
-        let answer = Call::new(method, &weir.kong(), path).body(body).make();
-        assert_eq!(answer.status, status, "{path}: {}", answer.body);
-        answer.body
-    };
-    kong(
-        "PUT",
-        "/services/s",
-        &format!("{{\"url\": \"http://{server}\"}}"),
-        200,
-    );
-    kong("PUT", "/services/s/routes/r", "{\"paths\": [\"/kong\"]}", 200);
+    let kong =
+        |method: &str, path: &str, body: &str, status: u16| ask_kong(&weir, method, path, body, status);
+    serve_kong(&weir, server);
     kong(
         "PUT",
         "/consumers/5f3e1c80-0000-4000-8000-000000000001",
@@ -215,18 +227,9 @@ fn keys_of_a_store_open_and_sign_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a");
     let weir = Weir::start_with(folder.path(), &ALL_APIS, &[("OPENING", OPENING)]);
-    let kong = |method: &str, path: &str, body: &str, status: u16| {
-        let answer = Call::new(method, &weir.kong(), path).body(body).make();
-        assert_eq!(answer.status, status, "{path}: {}", answer.body);
-        answer.body
-    };
-    kong(
-        "PUT",
-        "/services/s",
-        &format!("{{\"url\": \"http://{server}\"}}"),
-        200,
-    );
-    kong("PUT", "/services/s/routes/r", "{\"paths\": [\"/kong\"]}", 200);
+    let kong =
+        |method: &str, path: &str, body: &str, status: u16| ask_kong(&weir, method, path, body, status);
+    serve_kong(&weir, server);
     let signer = "{\"name\": \"jwt-signer\", \"config\": {\"access_token_optional\": true, \
                   \"access_token_signing_algorithm\": \"HS256\"}}";
     let refused = kong("POST", "/services/s/plugins", signer, 400);

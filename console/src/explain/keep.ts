@@ -6,7 +6,7 @@ import type { AskedCall } from './curl'
 
 export type CallTest = components['schemas']['CallTest']
 export type Expected = components['schemas']['Expected']
-type Explained = components['schemas']['Explained']
+type Explained = components['schemas']['ExplainResponse']
 
 /** Headers that carry keys: a test is kept as plain text, so it says who calls instead. */
 const SECRET = /^(authorization|proxy-authorization|cookie|x-api-key|apikey|api-key)$/i

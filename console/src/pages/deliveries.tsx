@@ -8,7 +8,7 @@ import { type Column, Table } from '../ui/table'
 import { Time } from '../ui/time'
 import { toast } from '../ui/toast'
 
-type Delivery = components['schemas']['ShownDelivery']
+type Delivery = components['schemas']['DeliveryResponse']
 
 const PATH = '/api/v1/deliveries'
 const MOST = 500

@@ -7,7 +7,7 @@ import { PublicationLink } from './apis/shared'
 import { DIALECTS } from './dialects'
 import { HealthBadge } from './upstreams'
 
-export type Explained = components['schemas']['Explained']
+export type Explained = components['schemas']['ExplainResponse']
 type Step = Explained['plugins'][number]
 
 const VERDICTS: Record<string, [string, string]> = {

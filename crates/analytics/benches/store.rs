@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use weir_analytics::AnalyticsStore;
 use weir_analytics::aggregate::{
-    Aggregator, CallerNames, CountedCall, KindNames, NameId, RouteNames, SampledCall, TargetNames,
+    Aggregator, CallerNames, GroupedCall, KindNames, NameId, RouteNames, SampledCall, TargetNames,
 };
 use weir_analytics::batch::{Batch, BatchRow};
 use weir_analytics::cube::Cube;
@@ -253,7 +253,7 @@ fn queries(args: &Args) -> bool {
 }
 
 /// Calls of a gateway: consumers by Zipf's law, each of one service, of which it uses some routes.
-fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<CountedCall> {
+fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<GroupedCall> {
     let mut numbers = Numbers(5);
     let mut named = |kind: &str, count: usize| -> Vec<NameId> {
         (0..count)
@@ -273,7 +273,7 @@ fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<CountedCall> {
         let route = (used * services.len() + consumer % services.len()) % routes.len();
         let total_us = numbers.duration() as u32;
         let service = services[route % services.len()];
-        CountedCall {
+        GroupedCall {
             route: aggregator.route(RouteNames {
                 service,
                 route: routes[route],
@@ -297,14 +297,14 @@ fn some_calls(aggregator: &mut Aggregator, keys: usize) -> Vec<CountedCall> {
             upstream_us: total_us / 10 * 9,
             bytes_in: 300,
             bytes_out: 2_000,
-            ..CountedCall::default()
+            ..GroupedCall::default()
         }
     };
     (0..RATE * STORED_EVERY).map(one).collect()
 }
 
 /// What counting and storing these calls need of a core, and how many seconds it was.
-fn spent(calls: &mut [CountedCall], aggregator: &mut Aggregator) -> (f64, f64) {
+fn spent(calls: &mut [GroupedCall], aggregator: &mut Aggregator) -> (f64, f64) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path());
     let (mut counted, mut stored, mut rows) = (0.0, 0.0, 0);
@@ -344,9 +344,9 @@ fn counting(args: &Args) -> bool {
     let mut holds = line("counting, share of a core", (counted, MOST_CORE), "");
     let _of_the_control_plane = line("storing, share of a core", (stored, 1.0), "");
     let first = calls[0];
-    let mut alike: Vec<CountedCall> = calls
+    let mut alike: Vec<GroupedCall> = calls
         .iter()
-        .map(|call| CountedCall {
+        .map(|call| GroupedCall {
             total_us: call.total_us,
             upstream_us: call.upstream_us,
             ..first
@@ -365,7 +365,7 @@ fn memory() -> bool {
     let (begun, mut most) = (cpu(), 0);
     for number in 0..1_000_000_u32 {
         let consumer = aggregator.name(&format!("consumer-{}", number % 200_000));
-        let call = CountedCall {
+        let call = GroupedCall {
             minute,
             route: aggregator.route(RouteNames {
                 service,
@@ -379,7 +379,7 @@ fn memory() -> bool {
             status: 200,
             total_us: number,
             address: number.into(),
-            ..CountedCall::default()
+            ..GroupedCall::default()
         };
         aggregator.count(&call);
         let text = format!("/{number}");

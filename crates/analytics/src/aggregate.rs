@@ -17,7 +17,7 @@ mod spread;
 mod tests;
 mod texts;
 
-pub use call::{Call, CountedCall, SampledCall};
+pub use call::{Call, GroupedCall, SampledCall};
 pub use groups::{CallerNames, GroupId, KindNames, RouteNames, TargetNames};
 
 use crate::cell::{Field, Sums};
@@ -203,7 +203,7 @@ impl Aggregator {
 
     /// Counts a call by its names.
     pub fn add(&mut self, call: &Call) {
-        let counted = CountedCall {
+        let counted = GroupedCall {
             minute: call.minute,
             route: self.route(RouteNames {
                 service: call.service,
@@ -242,7 +242,7 @@ impl Aggregator {
 
     /// Counts a call.
     #[inline]
-    pub fn count(&mut self, call: &CountedCall) {
+    pub fn count(&mut self, call: &GroupedCall) {
         if call.minute != self.minute {
             self.begin(call.minute);
         }
@@ -319,7 +319,7 @@ impl Aggregator {
 
     /// Counts who calls without being a consumer. Consumers are counted with their series.
     #[inline]
-    fn note_address(&mut self, call: &CountedCall) {
+    fn note_address(&mut self, call: &GroupedCall) {
         if self.last_address == Some((call.route, call.address))
             || self.callers.names(call.caller).consumer != 0
         {
@@ -384,7 +384,7 @@ const UNKNOWN: (NameId, NameId) = (NameId::MAX, NameId::MAX);
 
 /// What a call adds to sums, in the order of the fields.
 #[inline]
-fn sums_of(call: &CountedCall) -> Sums {
+fn sums_of(call: &GroupedCall) -> Sums {
     Sums::of([
         1,
         call.total_us.into(),

@@ -6,7 +6,7 @@
 use crate::cell::Cell;
 use crate::cube::{Cube, MAX_DIMENSIONS};
 use crate::uniques::{self, Uniques};
-use crate::varint::{self, Damaged, Reader};
+use crate::varint::{self, DecodeError, Reader};
 
 /// The first byte of an encoded batch: its form.
 const FORM: u8 = 1;
@@ -103,10 +103,10 @@ impl Batch {
     ///
     /// # Errors
     /// The bytes are no batch, or one of a later form.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         if reader.byte()? != FORM {
-            return Err(Damaged);
+            return Err(DecodeError);
         }
         let mut batch = Self {
             gateway: reader.text()?.to_owned(),
@@ -120,12 +120,12 @@ impl Batch {
         };
         let (lost, until) = (reader.number()?, reader.small()?);
         if let Some(from) = lost.checked_sub(1) {
-            batch.lost = Some((u32::try_from(from).map_err(|_| Damaged)?, until));
+            batch.lost = Some((u32::try_from(from).map_err(|_| DecodeError)?, until));
         }
         for _ in 0..reader.small::<usize>()? {
             let name = reader.text()?;
             if name.len() > MAX_NAME {
-                return Err(Damaged);
+                return Err(DecodeError);
             }
             batch.names.push(name.to_owned());
         }
@@ -142,20 +142,20 @@ impl Batch {
         }
         match reader.is_empty() {
             true => Ok(batch),
-            false => Err(Damaged),
+            false => Err(DecodeError),
         }
     }
 
-    fn name(&self, reader: &mut Reader<'_>) -> Result<u32, Damaged> {
+    fn name(&self, reader: &mut Reader<'_>) -> Result<u32, DecodeError> {
         let name: u32 = reader.small()?;
         match (name as usize) < self.names.len() {
             true => Ok(name),
-            false => Err(Damaged),
+            false => Err(DecodeError),
         }
     }
 
-    fn row(&self, reader: &mut Reader<'_>) -> Result<BatchRow, Damaged> {
-        let cube = Cube::numbered(reader.byte()?).ok_or(Damaged)?;
+    fn row(&self, reader: &mut Reader<'_>) -> Result<BatchRow, DecodeError> {
+        let cube = Cube::numbered(reader.byte()?).ok_or(DecodeError)?;
         let minute = reader.small()?;
         let mut key = Key::default();
         for name in key.iter_mut().take(cube.dimensions().len()) {
@@ -227,14 +227,14 @@ mod tests {
     fn damaged_batches_are_refused() {
         let bytes = batch().encode();
         for length in 0..bytes.len() {
-            assert_eq!(Batch::decode(&bytes[..length]), Err(Damaged), "{length}");
+            assert_eq!(Batch::decode(&bytes[..length]), Err(DecodeError), "{length}");
         }
-        assert_eq!(Batch::decode(&[&bytes[..], &[0]].concat()), Err(Damaged));
+        assert_eq!(Batch::decode(&[&bytes[..], &[0]].concat()), Err(DecodeError));
         let mut unknown = batch();
         unknown.names.truncate(2);
         assert_eq!(
             Batch::decode(&unknown.encode()),
-            Err(Damaged),
+            Err(DecodeError),
             "a key beyond the names"
         );
         // Any byte may be another one: it ends, with an error or a batch.

@@ -5,7 +5,7 @@
 
 use crate::cube::Cube;
 use crate::sketch::Sketch;
-use crate::varint::{self, Damaged, Reader};
+use crate::varint::{self, DecodeError, Reader};
 
 /// What is summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,10 +127,10 @@ impl Sums {
         }
     }
 
-    fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {
+    fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
         let mut mask = reader.number()?;
         if mask >> FIELDS != 0 {
-            return Err(Damaged);
+            return Err(DecodeError);
         }
         while mask != 0 {
             let place = mask.trailing_zeros() as usize;
@@ -190,7 +190,7 @@ impl Cell {
     ///
     /// # Errors
     /// The bytes are damaged.
-    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>, wanted: [bool; 3]) -> Result<(), Damaged> {
+    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>, wanted: [bool; 3]) -> Result<(), DecodeError> {
         self.sums.merge_encoded(reader)?;
         let mask = reader.byte()?;
         for place in (0..3).filter(|place| mask >> place & 1 == 1) {
@@ -323,7 +323,7 @@ impl Row {
     ///
     /// # Errors
     /// The bytes are damaged.
-    pub fn decode(cube: Cube, bytes: &[u8], parts: Parts) -> Result<Self, Damaged> {
+    pub fn decode(cube: Cube, bytes: &[u8], parts: Parts) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let mut row = Self::default();
         row.total.merge_encoded(&mut reader, parts.sketches)?;
@@ -334,7 +334,7 @@ impl Row {
             let minute = expected
                 .checked_add(skipped)
                 .filter(|it| *it < 60)
-                .ok_or(Damaged)?;
+                .ok_or(DecodeError)?;
             row.minutes.push((minute, sums));
             expected = minute + 1;
         }
@@ -343,7 +343,7 @@ impl Row {
             minute = minute
                 .checked_add(reader.byte()?)
                 .filter(|it| *it < 60)
-                .ok_or(Damaged)?;
+                .ok_or(DecodeError)?;
             row.sketches.push((minute, Sketch::decode(&mut reader)?));
         }
         Ok(row)
@@ -369,10 +369,10 @@ fn encode_minute(skipped: u8, sums: &Sums, fields: &[Field], out: &mut Vec<u8>) 
     }
 }
 
-fn decode_minute(fields: &[Field], reader: &mut Reader<'_>) -> Result<(u8, Sums), Damaged> {
+fn decode_minute(fields: &[Field], reader: &mut Reader<'_>) -> Result<(u8, Sums), DecodeError> {
     let mask = reader.number()?;
     if mask >> (fields.len() + 1) != 0 {
-        return Err(Damaged);
+        return Err(DecodeError);
     }
     let skipped = if mask & 1 == 1 { reader.byte()? } else { 0 };
     let mut sums = Sums::default();

@@ -1,11 +1,11 @@
 //! An answer as CSV (RFC 4180): the same numbers, a line for each group and step.
 
-use crate::query::Answer;
+use crate::query::QueryResponse;
 use std::fmt::Write;
 
 /// The answer's lines. Without series, one for each group; else one for each group and step, with the step's beginning
 /// in seconds since the Unix epoch.
-pub fn write(answer: &Answer) -> String {
+pub fn write(answer: &QueryResponse) -> String {
     let mut out = String::new();
     let dimensions: Vec<&str> = answer
         .frames

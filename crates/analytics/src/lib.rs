@@ -31,4 +31,4 @@ pub mod times;
 pub mod uniques;
 pub mod varint;
 
-pub use store::{AnalyticsStore, Gap, Ingested, NewNames, Retained, StoreError};
+pub use store::{AnalyticsStore, Gap, IngestResult, Renames, RetentionStats, StoreError};

@@ -41,7 +41,7 @@ pub enum Addresses {
 
 /// What is not kept in an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Hidden {
+pub struct HiddenFields {
     /// Consumers and applications.
     pub consumers: bool,
     /// Networks, user agents and the paths of calls that no route took.
@@ -58,15 +58,15 @@ pub struct Privacy {
     /// Names of request headers whose values are in the request log, in small letters.
     pub headers: Vec<String>,
     /// What is not kept, by environment; `*` is all of them.
-    pub hidden: BTreeMap<String, Hidden>,
+    pub hidden: BTreeMap<String, HiddenFields>,
 }
 
 impl Privacy {
     /// What is not kept of calls in an environment.
-    pub fn hidden(&self, environment: &str) -> Hidden {
+    pub fn hidden(&self, environment: &str) -> HiddenFields {
         let of = |name: &str| self.hidden.get(name).copied().unwrap_or_default();
         let (all, own) = (of(ALL), of(environment));
-        Hidden {
+        HiddenFields {
             consumers: all.consumers || own.consumers,
             clients: all.clients || own.clients,
             calls: all.calls || own.calls,
@@ -108,9 +108,9 @@ pub fn header(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// The text is none of these.
-pub fn hidden(text: &str) -> Result<(String, Hidden), String> {
+pub fn hidden(text: &str) -> Result<(String, HiddenFields), String> {
     let (environment, what) = text.split_once(':').unwrap_or((ALL, text));
-    let mut hidden = Hidden::default();
+    let mut hidden = HiddenFields::default();
     match what {
         "consumers" => hidden.consumers = true,
         "clients" => hidden.clients = true,
@@ -126,8 +126,8 @@ pub fn hidden(text: &str) -> Result<(String, Hidden), String> {
     }
 }
 
-impl FromIterator<(String, Hidden)> for Privacy {
-    fn from_iter<I: IntoIterator<Item = (String, Hidden)>>(all: I) -> Self {
+impl FromIterator<(String, HiddenFields)> for Privacy {
+    fn from_iter<I: IntoIterator<Item = (String, HiddenFields)>>(all: I) -> Self {
         let mut privacy = Self::default();
         for (environment, new) in all {
             let known = privacy.hidden.entry(environment).or_default();
@@ -220,7 +220,7 @@ mod tests {
         };
         assert_eq!(told("prod"), (true, true, true));
         assert_eq!(told("test"), (true, false, false));
-        assert_eq!(Privacy::default().hidden("prod"), Hidden::default());
+        assert_eq!(Privacy::default().hidden("prod"), HiddenFields::default());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Each octave (a doubling) is cut into 16 buckets of equal width, from 1 µs to 67 s. Merging adds counts: the result
 //! does not depend on the order. Only buckets with counts are kept.
 
-use crate::varint::{self, Damaged, Reader};
+use crate::varint::{self, DecodeError, Reader};
 
 /// Buckets of an octave.
 const PER_OCTAVE: u64 = 16;
@@ -146,7 +146,7 @@ impl Sketch {
     ///
     /// # Errors
     /// The bytes are damaged. Counts before the damage are added.
-    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {
+    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
         let length: usize = reader.small()?;
         let (mut bucket, mut place) = (0_u64, 0);
         for _ in 0..length {
@@ -155,7 +155,7 @@ impl Sketch {
                 bucket = bucket.saturating_add(reader.number()?);
             }
             if bucket >= u64::from(BUCKETS) {
-                return Err(Damaged);
+                return Err(DecodeError);
             }
             place = self.add_from(place, bucket as u16, count >> 1);
             bucket += 1;
@@ -167,7 +167,7 @@ impl Sketch {
     ///
     /// # Errors
     /// The bytes are damaged.
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Damaged> {
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut sketch = Self::default();
         sketch.merge_encoded(reader)?;
         Ok(sketch)

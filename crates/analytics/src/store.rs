@@ -1,7 +1,7 @@
 //! What a store of analytics does, whichever engine is behind it.
 
 use crate::batch::Batch;
-use crate::query::{Answer, Query, QueryError};
+use crate::query::{Query, QueryError, QueryResponse};
 use crate::retention::Retention;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub enum StoreError {
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ingested {
+pub enum IngestResult {
     /// It counts from now on.
     Added,
     /// It had come before, and counts once.
@@ -39,7 +39,7 @@ pub enum Ingested {
 
 /// What clearing up did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Retained {
+pub struct RetentionStats {
     /// Rows whose minutes were put together.
     pub repacked: u64,
     /// Rows that were deleted.
@@ -62,7 +62,7 @@ pub struct Gap {
 /// Callers that are to be known no more, each with the name that takes the place of its own. A consumer and an application
 /// may have the same name, and so may consumers of several documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NewNames {
+pub struct Renames {
     /// Applications.
     pub applications: Vec<(String, String)>,
     /// Consumers, whatever they have called.
@@ -73,7 +73,7 @@ pub struct NewNames {
     pub services: Vec<String>,
 }
 
-impl NewNames {
+impl Renames {
     /// Whether there is nothing to be renamed.
     pub fn is_empty(&self) -> bool {
         self.applications.is_empty() && self.consumers.is_empty() && self.consumers_of_services.is_empty()
@@ -86,24 +86,24 @@ pub trait AnalyticsStore: Send + Sync {
     ///
     /// # Errors
     /// Another batch came under its number, or the engine failed. Then nothing of it counts.
-    fn ingest(&self, batch: &Batch, now: u64) -> Result<Ingested, StoreError>;
+    fn ingest(&self, batch: &Batch, now: u64) -> Result<IngestResult, StoreError>;
 
     /// Answers a query at a time, in seconds since the Unix epoch.
     ///
     /// # Errors
     /// It asks for what is not kept, or the engine failed.
-    fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError>;
+    fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError>;
 
     /// Makes callers nameless: each gets the name beside it, which leads to no one, or its rows are deleted. Says how
     /// many rows were changed here; a server elsewhere does not tell.
     ///
     /// # Errors
     /// The engine failed. What was done stays done; it may be asked again.
-    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError>;
+    fn anonymise(&self, renamed: &Renames) -> Result<u64, StoreError>;
 
     /// Does what is due: puts minutes together, deletes what is too old, gives space back.
     ///
     /// # Errors
     /// The engine failed. What was done stays done.
-    fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError>;
+    fn retain(&self, retention: &Retention, now: u64) -> Result<RetentionStats, StoreError>;
 }

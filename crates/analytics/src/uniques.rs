@@ -2,7 +2,7 @@
 //!
 //! Merging takes the larger of each two registers, so a caller that several gateways saw counts once.
 
-use crate::varint::{self, Damaged, Reader};
+use crate::varint::{self, DecodeError, Reader};
 
 /// Bits of a hash that choose the register.
 const BITS: u32 = 12;
@@ -97,14 +97,14 @@ impl Uniques {
     ///
     /// # Errors
     /// The bytes are damaged.
-    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {
+    pub fn merge_encoded(&mut self, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
         let length: usize = reader.small()?;
         let mut register = 0_usize;
         for _ in 0..length {
             register = register.saturating_add(reader.small()?);
             let rank = reader.byte()?;
             if register >= REGISTERS || rank > 64 {
-                return Err(Damaged);
+                return Err(DecodeError);
             }
             self.raise(register, rank);
         }

@@ -3,7 +3,7 @@
 /// Bytes that are not what they should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are cut short or damaged")]
-pub struct Damaged;
+pub struct DecodeError;
 
 /// Appends a number.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
@@ -39,8 +39,8 @@ impl<'b> Reader<'b> {
     ///
     /// # Errors
     /// There is none.
-    pub fn byte(&mut self) -> Result<u8, Damaged> {
-        let (first, rest) = self.0.split_first().ok_or(Damaged)?;
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        let (first, rest) = self.0.split_first().ok_or(DecodeError)?;
         self.0 = rest;
         Ok(*first)
     }
@@ -50,7 +50,7 @@ impl<'b> Reader<'b> {
     /// # Errors
     /// There is none, or it has more than 64 bits.
     #[inline]
-    pub fn number(&mut self) -> Result<u64, Damaged> {
+    pub fn number(&mut self) -> Result<u64, DecodeError> {
         // Most numbers have one byte.
         match self.0 {
             [first, rest @ ..] if *first < 0x80 => {
@@ -61,36 +61,36 @@ impl<'b> Reader<'b> {
         }
     }
 
-    fn long_number(&mut self) -> Result<u64, Damaged> {
+    fn long_number(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
             if shift == 63 && bits > 1 {
-                return Err(Damaged);
+                return Err(DecodeError);
             }
             value |= bits << shift;
             if byte & 0x80 == 0 {
                 return Ok(value);
             }
         }
-        Err(Damaged)
+        Err(DecodeError)
     }
 
     /// The next number, if it fits.
     ///
     /// # Errors
     /// There is none, or it does not fit.
-    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damaged> {
-        T::try_from(self.number()?).map_err(|_| Damaged)
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, DecodeError> {
+        T::try_from(self.number()?).map_err(|_| DecodeError)
     }
 
     /// The next `length` bytes.
     ///
     /// # Errors
     /// There are fewer.
-    pub fn take(&mut self, length: usize) -> Result<&'b [u8], Damaged> {
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Damaged)?;
+    pub fn take(&mut self, length: usize) -> Result<&'b [u8], DecodeError> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(DecodeError)?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -99,7 +99,7 @@ impl<'b> Reader<'b> {
     ///
     /// # Errors
     /// There are fewer.
-    pub fn bytes(&mut self) -> Result<&'b [u8], Damaged> {
+    pub fn bytes(&mut self) -> Result<&'b [u8], DecodeError> {
         let length = self.small()?;
         self.take(length)
     }
@@ -108,8 +108,8 @@ impl<'b> Reader<'b> {
     ///
     /// # Errors
     /// There is less, or it is no text.
-    pub fn text(&mut self) -> Result<&'b str, Damaged> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Damaged)
+    pub fn text(&mut self) -> Result<&'b str, DecodeError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
             let mut reader = Reader::new(&bytes);
             assert_eq!(reader.number(), Ok(value));
             assert!(reader.is_empty());
-            assert_eq!(Reader::new(&bytes[..bytes.len() - 1]).number(), Err(Damaged));
+            assert_eq!(Reader::new(&bytes[..bytes.len() - 1]).number(), Err(DecodeError));
         }
     }
 
@@ -137,10 +137,10 @@ mod tests {
             &[0xff; 11],
             &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
         ] {
-            assert_eq!(Reader::new(bytes).number(), Err(Damaged), "{bytes:?}");
+            assert_eq!(Reader::new(bytes).number(), Err(DecodeError), "{bytes:?}");
         }
-        assert_eq!(Reader::new(&[3, b'a']).bytes(), Err(Damaged));
-        assert_eq!(Reader::new(&[1, 0xff]).text(), Err(Damaged));
-        assert_eq!(Reader::new(&[0x80, 2]).small::<u8>(), Err(Damaged));
+        assert_eq!(Reader::new(&[3, b'a']).bytes(), Err(DecodeError));
+        assert_eq!(Reader::new(&[1, 0xff]).text(), Err(DecodeError));
+        assert_eq!(Reader::new(&[0x80, 2]).small::<u8>(), Err(DecodeError));
     }
 }

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use weir_analytics::aggregate::{Aggregator, Call, SampledCall};
 use weir_analytics::batch::Batch;
 use weir_analytics::clickhouse::{ClickhouseAnalytics, Transport};
-use weir_analytics::query::{Answer, Length, OneOrMany, Query, When};
+use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse, TimePoint};
 use weir_analytics::retention::{DAY, HOUR, Retention};
 use weir_analytics::sqlite::SqliteAnalytics;
-use weir_analytics::{AnalyticsStore, Ingested, StoreError};
+use weir_analytics::{AnalyticsStore, IngestResult, StoreError};
 
 const START: u64 = 20_000 * DAY;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -292,7 +292,7 @@ fn queries(now: u64) -> Vec<Query> {
         it.filter.extend([filter("service", &["' OR 1 --", "no\\"])])
     }));
     queries.push(with(&|it| {
-        (it.from, it.compare) = (When::Unix(now - DAY), Some(Length::Text("1d".to_owned())));
+        (it.from, it.compare) = (TimePoint::Unix(now - DAY), Some(Length::Text("1d".to_owned())));
         it.step = Some(Length::Text("1h".to_owned()));
     }));
     queries
@@ -300,8 +300,8 @@ fn queries(now: u64) -> Vec<Query> {
 
 /// Two answers are the same, but for sums of times and bytes, which SQLite rounds by the minute.
 #[track_caller]
-fn assert_same(one: &Answer, other: &Answer, what: &Query) {
-    let plain = |it: &Answer| {
+fn assert_same(one: &QueryResponse, other: &QueryResponse, what: &Query) {
+    let plain = |it: &QueryResponse| {
         let groups: Vec<BTreeMap<&str, String>> = it.frames.iter().map(|frame| frame.group.clone()).collect();
         (
             it.from,
@@ -416,7 +416,7 @@ impl Stores {
             }
             self.loses.store(false, Ordering::SeqCst);
         }
-        for expected in [Ingested::Added, Ingested::Duplicate] {
+        for expected in [IngestResult::Added, IngestResult::Duplicate] {
             assert_eq!(self.clickhouse.ingest(batch, now).expect("taken"), expected);
         }
         let other = Batch {
@@ -488,13 +488,13 @@ fn works_like_sqlite(server: &Server) {
     for (name, minute) in [("much-too-late", START / 60 + 7), ("no-clock", 3)] {
         let batch = late(name, minute, later);
         let taken = stores.clickhouse.ingest(&batch, later).expect("taken");
-        assert_eq!(taken, Ingested::Added);
+        assert_eq!(taken, IngestResult::Added);
     }
     stores.clear_up(later);
     let after = stores.clickhouse.query(&by_hour, later).expect("an answer");
     let is_told = after.gaps.iter().any(|it| it.gateway == "much-too-late");
     assert!(after.partial && is_told, "{:?}", after.gaps);
-    let counts = |answer: &Answer| {
+    let counts = |answer: &QueryResponse| {
         let frames = answer.frames.iter();
         frames
             .map(|it| (format!("{:?}", it.group), it.total["calls"]))

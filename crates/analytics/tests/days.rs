@@ -4,7 +4,7 @@ use weir_analytics::AnalyticsStore;
 use weir_analytics::batch::{Batch, BatchRow};
 use weir_analytics::cell::{Cell, Field};
 use weir_analytics::cube::Cube;
-use weir_analytics::query::{Answer, Length, Query};
+use weir_analytics::query::{Length, Query, QueryResponse};
 use weir_analytics::retention::{DAY, HOUR, Retention};
 use weir_analytics::sqlite::SqliteAnalytics;
 
@@ -62,7 +62,7 @@ fn asked(from: u64, to: u64, group_by: &[&str], step: Option<&str>) -> Query {
 }
 
 /// The totals of all frames, those that are shown and the rest.
-fn totals(answer: &Answer) -> Vec<String> {
+fn totals(answer: &QueryResponse) -> Vec<String> {
     let frames = answer.frames.iter();
     frames
         .map(|it| format!("{:?} {:?}", it.group, it.total))
@@ -70,7 +70,7 @@ fn totals(answer: &Answer) -> Vec<String> {
 }
 
 /// The calls of each frame by the day.
-fn calls_by_day(answer: &Answer) -> Vec<Vec<f64>> {
+fn calls_by_day(answer: &QueryResponse) -> Vec<Vec<f64>> {
     let by_day = |frame: &weir_analytics::query::Frame| {
         let mut days = vec![0.0; (answer.to.div_ceil(DAY) - answer.from / DAY) as usize];
         for (at, calls) in answer.times.iter().zip(&frame.values["calls"]) {
@@ -213,7 +213,7 @@ fn a_caller_without_a_name_has_the_same_counts() {
     };
     let before = calls();
     let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
-    let renamed = weir_analytics::NewNames {
+    let renamed = weir_analytics::Renames {
         consumers: vec![
             pair("c2", "removed-1"),
             pair("c4", "removed-2"),

@@ -10,10 +10,10 @@ use weir_analytics::aggregate::{Aggregator, Call};
 use weir_analytics::batch::{Batch, BatchRow};
 use weir_analytics::cell::{Cell, Field};
 use weir_analytics::cube::Cube;
-use weir_analytics::query::{Answer, Length, OneOrMany, Query, When};
+use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse, TimePoint};
 use weir_analytics::retention::{DAY, HOUR, Retention};
 use weir_analytics::sqlite::SqliteAnalytics;
-use weir_analytics::{AnalyticsStore, Ingested, StoreError, csv};
+use weir_analytics::{AnalyticsStore, IngestResult, StoreError, csv};
 
 /// A whole day and hour.
 const START: u64 = 20_000 * DAY;
@@ -32,7 +32,7 @@ fn query(metrics: &[&str], from: u64, to: u64, group_by: &[&str], step: Option<&
     }
 }
 
-fn totals(answer: &Answer, metric: &str) -> BTreeMap<String, f64> {
+fn totals(answer: &QueryResponse, metric: &str) -> BTreeMap<String, f64> {
     let frames = answer.frames.iter().map(|frame| {
         let group: Vec<&str> = frame.group.values().map(String::as_str).collect();
         (group.join("/"), frame.total[metric].unwrap_or(f64::NAN))
@@ -40,7 +40,7 @@ fn totals(answer: &Answer, metric: &str) -> BTreeMap<String, f64> {
     frames.collect()
 }
 
-fn sum(answer: &Answer, metric: &str) -> f64 {
+fn sum(answer: &QueryResponse, metric: &str) -> f64 {
     totals(answer, metric).values().sum()
 }
 
@@ -74,7 +74,7 @@ fn counts_are_exact_and_percentiles_close() {
         times.entry(route).or_default().push(us);
         if number % 9_999 == 0 {
             let batch = aggregator.take_batch(START + number / 30, false);
-            assert_eq!(store.ingest(&batch, START).expect("added"), Ingested::Added);
+            assert_eq!(store.ingest(&batch, START).expect("added"), IngestResult::Added);
         }
     }
     let now = START + HOUR;
@@ -162,7 +162,11 @@ fn a_batch_counts_once() {
     let (now, minute) = (START + 600, START / 60);
     let first = batch("g", 1, 1, minute, 5);
     let all = query(&["calls"], START, now, &[], None);
-    for expected in [Ingested::Added, Ingested::Duplicate, Ingested::Duplicate] {
+    for expected in [
+        IngestResult::Added,
+        IngestResult::Duplicate,
+        IngestResult::Duplicate,
+    ] {
         assert_eq!(store.ingest(&first, now).expect("taken"), expected);
         assert_eq!(sum(&store.query(&all, now).expect("an answer"), "calls"), 5.0);
     }
@@ -179,7 +183,7 @@ fn a_batch_counts_once() {
     drop(store);
     // Also after the process was started again.
     let store = open(folder.path());
-    assert_eq!(store.ingest(&first, now).expect("taken"), Ingested::Duplicate);
+    assert_eq!(store.ingest(&first, now).expect("taken"), IngestResult::Duplicate);
     assert_eq!(sum(&store.query(&all, now).expect("an answer"), "calls"), 20.0);
 }
 
@@ -337,7 +341,7 @@ fn comparisons_and_csv_tell_the_same_numbers() {
         start + 120
     );
     assert_eq!(lines, expected);
-    asked.from = When::Unix(START);
+    asked.from = TimePoint::Unix(START);
     (asked.step, asked.compare) = (None, None);
     let answer = store.query(&asked, START + HOUR + 200).expect("an answer");
     assert_eq!(

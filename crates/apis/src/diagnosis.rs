@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Who calls, as far as a call shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CallerOf {
+pub struct CallerInfo {
     /// Whether the call carries something that looks like a key.
     pub has_key: bool,
     /// SHA-256 of the texts of the call that may be keys.
@@ -80,7 +80,7 @@ pub struct Input<'i> {
     /// All credentials.
     pub credentials: &'i [Credential],
     /// Who calls.
-    pub caller: &'i CallerOf,
+    pub caller: &'i CallerInfo,
     /// The time, in seconds since 1970.
     pub now: u64,
 }
@@ -256,11 +256,11 @@ mod tests {
         ];
         for (id, publication, state, now, expected) in cases {
             let subscriptions = [subscription(id, publication, state)];
-            let caller = CallerOf {
+            let caller = CallerInfo {
                 has_key: true,
                 hashes: vec![format!("h-{id}")],
                 operation: "list".into(),
-                ..CallerOf::default()
+                ..CallerInfo::default()
             };
             let input = Input {
                 publication: here,
@@ -341,7 +341,7 @@ mod tests {
                 PlanVerdict::Good,
             ),
         ] {
-            let caller = CallerOf {
+            let caller = CallerInfo {
                 has_key,
                 hashes: hash.map(str::to_owned).into_iter().collect(),
                 consumer: consumer.map(str::to_owned),

@@ -11,7 +11,7 @@ pub const NOTICE_DAYS: [u32; 3] = [30, 7, 1];
 
 /// What is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Due {
+pub enum DueAction {
     /// The subscription of this id has ended.
     Ended(String),
     /// The application is to be told that the subscription of this id ends in so many days.
@@ -39,34 +39,34 @@ pub struct Input<'i> {
 
 /// By publication, what is due at a time. What was rendered at `since` or before is not rendered again; `None`: it is
 /// not known what was.
-pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, BTreeSet<Due>> {
-    let mut found: BTreeMap<String, BTreeSet<Due>> = BTreeMap::new();
+pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, BTreeSet<DueAction>> {
+    let mut found: BTreeMap<String, BTreeSet<DueAction>> = BTreeMap::new();
     let is_new = |at: u64| at <= now && since.is_none_or(|since| at > since);
     for publication in input.publications {
         let id = publication.id();
-        let mut add = |due: Due| found.entry(id.clone()).or_default().insert(due);
+        let mut add = |due: DueAction| found.entry(id.clone()).or_default().insert(due);
         if !publication.retired && sunset(publication).is_some_and(|at| at <= now) {
-            add(Due::Sunset);
+            add(DueAction::Sunset);
         }
         if let Some(share) = share(publication, now) {
-            add(Due::Share(share));
+            add(DueAction::Share(share));
         }
     }
     let mut of_subscription: BTreeMap<&str, &Subscription> = BTreeMap::new();
     for subscription in input.subscriptions {
         of_subscription.insert(&subscription.id, subscription);
-        let mut add = |due: Due| {
+        let mut add = |due: DueAction| {
             found.entry(subscription.target()).or_default().insert(due);
         };
         if can_end(subscription) {
             if subscription.ends.is_some_and(|at| at <= now) {
-                add(Due::Ended(subscription.id.clone()));
+                add(DueAction::Ended(subscription.id.clone()));
             } else if let Some(days) = notice(subscription, &notice_days(input.plans, subscription), now) {
-                add(Due::Notice(subscription.id.clone(), days));
+                add(DueAction::Notice(subscription.id.clone(), days));
             }
         }
         if subscription.starts.is_some_and(is_new) {
-            add(Due::Render);
+            add(DueAction::Render);
         }
     }
     for credential in input.credentials {
@@ -77,7 +77,7 @@ pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, 
             found
                 .entry(subscription.target())
                 .or_default()
-                .insert(Due::Render);
+                .insert(DueAction::Render);
         }
     }
     found
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn of(input: &Input<'_>, since: Option<u64>, now: u64) -> Vec<Due> {
+    fn of(input: &Input<'_>, since: Option<u64>, now: u64) -> Vec<DueAction> {
         due(input, since, now).into_values().flatten().collect()
     }
 
@@ -209,11 +209,11 @@ mod tests {
             };
             for due in of(&input, Some(now.saturating_sub(3600)), now) {
                 match due {
-                    Due::Notice(_, days) => {
+                    DueAction::Notice(_, days) => {
                         subscription.noticed = Some(days);
                         told.push((now / DAY, days));
                     }
-                    Due::Ended(_) => {
+                    DueAction::Ended(_) => {
                         subscription.state = SubscriptionState::Expired;
                         told.push((now / DAY, 0));
                     }
@@ -233,7 +233,10 @@ mod tests {
             subscriptions: &subscriptions,
             credentials: &[],
         };
-        assert_eq!(of(&input, None, END - 2 * DAY), [Due::Notice("s".into(), 7)]);
+        assert_eq!(
+            of(&input, None, END - 2 * DAY),
+            [DueAction::Notice("s".into(), 7)]
+        );
         assert_eq!(next(&input, END - 2 * DAY), Some(END - DAY));
         assert_eq!(next(&input, END), None);
     }
@@ -311,10 +314,10 @@ mod tests {
         };
         for (publication, now, expected) in [
             (publication(false, 1_000), 1_099, vec![]),
-            (publication(true, 1_000), 1_099, vec![Due::Sunset]),
-            (publication(false, 1_000), 1_100, vec![Due::Share(2_000)]),
+            (publication(true, 1_000), 1_099, vec![DueAction::Sunset]),
+            (publication(false, 1_000), 1_100, vec![DueAction::Share(2_000)]),
             (publication(false, 2_000), 1_150, vec![]),
-            (publication(false, 1_000), 1_300, vec![Due::Share(5_000)]),
+            (publication(false, 1_000), 1_300, vec![DueAction::Share(5_000)]),
         ] {
             let input = Input {
                 publications: &[publication],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Merged {
+pub struct MergeResult {
     /// What people have added, by the operations' ids of today. What belongs to operations that are gone stays, too: an
     /// operation that comes back finds it.
     pub operations: BTreeMap<String, OperationSettings>,
@@ -18,12 +18,16 @@ pub struct Merged {
 }
 
 /// Finds the settings' operations again: by their id, then by method and path.
-pub fn merge(settings: &BTreeMap<String, OperationSettings>, old: &[Operation], new: &[Operation]) -> Merged {
+pub fn merge(
+    settings: &BTreeMap<String, OperationSettings>,
+    old: &[Operation],
+    new: &[Operation],
+) -> MergeResult {
     let shapes: BTreeMap<&str, String> = old
         .iter()
         .map(|it| (it.id.as_str(), shape(&it.method, &it.path)))
         .collect();
-    let mut merged = Merged::default();
+    let mut merged = MergeResult::default();
     for (id, known) in settings {
         let same_id = new.iter().find(|it| it.id == *id);
         let known_as = match shapes.get(id.as_str()) {

@@ -9,7 +9,7 @@ pub const LEAST_CONTRAST: f64 = 4.5;
 pub const MAX_PAGE: usize = 1 << 20;
 
 /// What is wrong: the place and the message.
-pub type Fault = (String, String);
+pub type FieldError = (String, String);
 
 /// Colours as they are used: a theme's own, and Weir's where it names none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub fn ink_on(colour: &str) -> &'static str {
 }
 
 /// What is wrong with the colours of a theme.
-pub fn theme_faults(theme: &Theme) -> Vec<Fault> {
+pub fn theme_faults(theme: &Theme) -> Vec<FieldError> {
     let mut faults = Vec::new();
     let [light, dark] = palettes(theme);
     for (name, palette) in [("light", light), ("dark", dark)] {
@@ -130,7 +130,7 @@ pub fn theme_faults(theme: &Theme) -> Vec<Fault> {
     faults
 }
 
-fn link_fault(place: String, link: &Link) -> Option<Fault> {
+fn link_fault(place: String, link: &Link) -> Option<FieldError> {
     let is_good = link.to.starts_with("https://")
         || link.to.starts_with("http://")
         || link.to.starts_with("mailto:")
@@ -143,7 +143,7 @@ fn link_fault(place: String, link: &Link) -> Option<Fault> {
 }
 
 /// What is wrong with a portal. `others` are those that are there beside it.
-pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<Fault> {
+pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     let mut faults = theme_faults(&portal.theme);
     faults.extend(logo::fault(&portal.logo).map(|message| ("logo".to_owned(), message)));
     let is_url = |it: &str| it.starts_with("https://") || it.starts_with("http://");
@@ -222,7 +222,7 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<Fault> {
 }
 
 /// What is wrong with a page.
-pub fn page_faults(page: &Page) -> Vec<Fault> {
+pub fn page_faults(page: &Page) -> Vec<FieldError> {
     let mut faults = Vec::new();
     if !naming::is_name(&page.name) {
         faults.push((

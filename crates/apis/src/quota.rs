@@ -14,7 +14,7 @@ pub const LEVELS: [u8; 2] = [80, 100];
 
 /// Where the limits of a subscription count: gateways of an environment count together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct QuotaScope {
     /// The environment.
     pub environment: String,
     /// The limit: the id of its plugin.
@@ -23,7 +23,7 @@ pub struct Place {
     pub services: Vec<String>,
 }
 
-impl Place {
+impl QuotaScope {
     /// Whether calls of a service count here.
     pub fn has(&self, service: &str) -> bool {
         self.services.iter().any(|it| service.starts_with(it.as_str()))
@@ -43,9 +43,9 @@ fn services_of(publication: &str) -> Option<(String, String)> {
 }
 
 /// The places of a subscription: that of its publication, or one for each environment of its product.
-pub fn places(subscription: &Subscription, product: Option<&Product>) -> Vec<Place> {
+pub fn places(subscription: &Subscription, product: Option<&Product>) -> Vec<QuotaScope> {
     if subscription.product.is_empty() {
-        let found = services_of(&subscription.publication).map(|(environment, name)| Place {
+        let found = services_of(&subscription.publication).map(|(environment, name)| QuotaScope {
             environment,
             limit: format!("{name}.plan.{}", subscription.plan),
             services: vec![format!("{name}.")],
@@ -58,7 +58,7 @@ pub fn places(subscription: &Subscription, product: Option<&Product>) -> Vec<Pla
     let place = |environment: String| {
         let all = product.publications.keys().filter_map(|it| services_of(it));
         let here = all.filter(|(known, _)| *known == environment);
-        Place {
+        QuotaScope {
             limit: limit_of_product(&product.name, &subscription.plan),
             services: here.map(|(_, name)| format!("{name}.")).collect(),
             environment,
@@ -108,7 +108,7 @@ pub fn level(used: u64, limit: u64) -> Option<u8> {
 
 /// How a quota stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reached {
+pub struct QuotaLevel {
     /// The level that is reached, in percent.
     pub level: u8,
     /// Calls that counted in the window.
@@ -118,7 +118,7 @@ pub struct Reached {
 }
 
 /// What developers hear about a quota.
-pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, reached: &Reached) -> Event {
+pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, reached: &QuotaLevel) -> Event {
     let kind = match reached.level {
         100 => "quota.reached",
         _ => "quota.near",
@@ -244,7 +244,7 @@ mod tests {
                 "shop has used 812 of 1000 calls of this month to pets 1 (test). New calls come on Fri, 01 Jan 2027 00:00:00 GMT. Further calls are answered with 429 until then.",
             ),
         ] {
-            let reached = Reached {
+            let reached = QuotaLevel {
                 level,
                 used: 812,
                 resets: 1_798_761_600,

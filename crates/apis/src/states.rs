@@ -30,7 +30,7 @@ pub enum Refusal {
 
 /// Who asks for a change of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum SubscriptionParty {
     /// Who offers the API.
     Provider,
     /// Who calls it.
@@ -180,22 +180,23 @@ pub const SUBSCRIPTION: [(SubscriptionState, SubscriptionState); 15] = [
 pub fn subscription(
     from: SubscriptionState,
     to: SubscriptionState,
-    side: Side,
+    side: SubscriptionParty,
 ) -> Result<SubscriptionState, Refusal> {
     use SubscriptionState::{Accepted, Closed, Expired, Paused, Rejected, Stopped};
     let next = step("a subscription", &SUBSCRIPTION, from, to)?;
     let refusal = match (from, to, side) {
         (_, Closed, _) => None,
-        (Stopped, Accepted, Side::Consumer) | (Accepted, Stopped, Side::Consumer) => None,
-        (Paused, Accepted, Side::Consumer) => {
+        (Stopped, Accepted, SubscriptionParty::Consumer)
+        | (Accepted, Stopped, SubscriptionParty::Consumer) => None,
+        (Paused, Accepted, SubscriptionParty::Consumer) => {
             Some("the provider has paused it, and only the provider can resume it")
         }
-        (_, _, Side::Consumer) => Some("the provider decides this"),
-        (_, Stopped, Side::Provider) => Some("the consumer stops it; the provider pauses it"),
-        (Stopped, Accepted, Side::Provider) => {
+        (_, _, SubscriptionParty::Consumer) => Some("the provider decides this"),
+        (_, Stopped, SubscriptionParty::Provider) => Some("the consumer stops it; the provider pauses it"),
+        (Stopped, Accepted, SubscriptionParty::Provider) => {
             Some("the consumer has stopped it, and only the consumer can start it")
         }
-        (_, Accepted | Rejected | Paused | Expired, Side::Provider) => None,
+        (_, Accepted | Rejected | Paused | Expired, SubscriptionParty::Provider) => None,
         (_, SubscriptionState::Pending, _) => None,
     };
     match refusal {
@@ -297,7 +298,10 @@ mod tests {
         let mut allowed = Vec::new();
         for from in SUBSCRIPTION_STATES {
             for to in SUBSCRIPTION_STATES {
-                for (side, letter) in [(Side::Provider, 'P'), (Side::Consumer, 'C')] {
+                for (side, letter) in [
+                    (SubscriptionParty::Provider, 'P'),
+                    (SubscriptionParty::Consumer, 'C'),
+                ] {
                     match subscription(from, to, side) {
                         Ok(next) => {
                             assert_eq!(next, to);
@@ -358,7 +362,7 @@ mod tests {
                 subscription(
                     SubscriptionState::Paused,
                     SubscriptionState::Accepted,
-                    Side::Consumer,
+                    SubscriptionParty::Consumer,
                 )
                 .map(|_| ()),
                 "the provider has paused it, and only the provider can resume it",

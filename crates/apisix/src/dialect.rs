@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{
-    AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, KeyRole, Prepared, Purpose,
-    Refused, RefusedReply, SecretSyntax,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, KeyRole,
+    PreparedText, Purpose, RefusedReply, SecretSyntax,
 };
 use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
@@ -52,12 +52,12 @@ impl Dialect for ApisixDialect {
         }
     }
 
-    fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<Prepared<'t>, Diagnostic> {
+    fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<PreparedText<'t>, Diagnostic> {
         let (text, unset) = match purpose.stand_in {
             None => (crate::prepare(text, purpose.environment)?, Vec::new()),
             Some(stand_in) => crate::prepare_for_look(text, purpose.environment, stand_in)?,
         };
-        Ok(Prepared {
+        Ok(PreparedText {
             text: Cow::Owned(text),
             unset,
         })
@@ -165,11 +165,11 @@ impl AdminAccess for ApisixDialect {
         !self.options.settings.admin.requires_key
     }
 
-    fn refuse(&self, refused: &Refused) -> RefusedReply {
+    fn refuse(&self, refused: &AccessError) -> RefusedReply {
         let (status, description) = match refused {
-            Refused::NoToken => (401, "missing apikey"),
-            Refused::WrongToken => (401, "wrong apikey"),
-            Refused::Forbidden { .. } => (401, "invalid method for role viewer"),
+            AccessError::NoToken => (401, "missing apikey"),
+            AccessError::WrongToken => (401, "wrong apikey"),
+            AccessError::Forbidden { .. } => (401, "invalid method for role viewer"),
             other => (403, other.hint().unwrap_or_default()),
         };
         let body = json!({ "error_msg": "failed to check token", "description": description });

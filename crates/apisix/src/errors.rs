@@ -5,7 +5,7 @@
 
 use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenFault};
+use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenDefect};
 
 /// `Content-Type` of texts, JSON too.
 pub const TEXT: &str = "text/plain; charset=utf-8";
@@ -122,16 +122,16 @@ fn authentication(plugin: &str, failure: &AuthFailure) -> &'static str {
         ("hmac-auth", _) => "client request can't be validated",
         ("jwe-decrypt", AuthFailure::Missing) => "missing JWE token in request",
         ("jwe-decrypt", AuthFailure::Malformed) => "JWE token invalid",
-        ("jwe-decrypt", AuthFailure::Token(TokenFault::NoKeyClaim(_))) => "missing kid in JWE token",
-        ("jwe-decrypt", AuthFailure::Token(TokenFault::UnknownKey { .. })) => "invalid kid in JWE token",
+        ("jwe-decrypt", AuthFailure::Token(TokenDefect::NoKeyClaim(_))) => "missing kid in JWE token",
+        ("jwe-decrypt", AuthFailure::Token(TokenDefect::UnknownKey { .. })) => "invalid kid in JWE token",
         ("jwe-decrypt", _) => "failed to decrypt JWE token",
         ("jwt", AuthFailure::Missing) => "Missing JWT token in request",
         ("jwt", AuthFailure::Token(fault)) => match fault {
             // The original looks at these once it has found the consumer.
-            TokenFault::Malformed("alg" | "crit" | "signature") => "failed to verify jwt",
-            TokenFault::Malformed(_) => "JWT token invalid",
-            TokenFault::NoKeyClaim(_) => "missing user key in JWT token",
-            TokenFault::BadKeyClaim(_) | TokenFault::UnknownKey { .. } => "Invalid user key in JWT token",
+            TokenDefect::Malformed("alg" | "crit" | "signature") => "failed to verify jwt",
+            TokenDefect::Malformed(_) => "JWT token invalid",
+            TokenDefect::NoKeyClaim(_) => "missing user key in JWT token",
+            TokenDefect::BadKeyClaim(_) | TokenDefect::UnknownKey { .. } => "Invalid user key in JWT token",
             _ => "failed to verify jwt",
         },
         ("jwt", _) => "failed to verify jwt",
@@ -191,7 +191,7 @@ fn reason(status: u16) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_plugin::{ClaimFault, system_clock};
+    use weir_plugin::{ClaimDefect, system_clock};
 
     /// As the original, which answers any mismatch of server name, host and client certificate so.
     #[test]
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn refusals_are_worded_as_recorded() {
         let token = |fault| unauthenticated("jwt", AuthFailure::Token(fault));
-        let claims = TokenFault::Claims(vec![("exp".to_owned(), ClaimFault::Expired)]);
-        let unknown = TokenFault::UnknownKey {
+        let claims = TokenDefect::Claims(vec![("exp".to_owned(), ClaimDefect::Expired)]);
+        let unknown = TokenDefect::UnknownKey {
             claim: "key".to_owned(),
             value: "x".to_owned(),
         };
@@ -250,18 +250,18 @@ mod tests {
                 "message: Missing JWT token in request",
             ),
             (
-                token(TokenFault::Malformed("header")),
+                token(TokenDefect::Malformed("header")),
                 401,
                 "message: JWT token invalid",
             ),
             (
-                token(TokenFault::NoKeyClaim("key".to_owned())),
+                token(TokenDefect::NoKeyClaim("key".to_owned())),
                 401,
                 "message: missing user key in JWT token",
             ),
             (token(unknown), 401, "message: Invalid user key in JWT token"),
             (
-                token(TokenFault::BadSignature),
+                token(TokenDefect::BadSignature),
                 401,
                 "message: failed to verify jwt",
             ),

@@ -350,7 +350,7 @@ fn one<T: DeserializeOwned>(
     map: &Map<String, Value>,
     shape: &Schema,
     side: Option<PluginLocation>,
-    check: fn(&Map<String, Value>, &DocPath) -> Result<(), crate::document::Fault>,
+    check: fn(&Map<String, Value>, &DocPath) -> Result<(), crate::document::ItemError>,
 ) -> Result<T, String> {
     // A number in the place of an id is one that a text would be too.
     let mut map = map.clone();

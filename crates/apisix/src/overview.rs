@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 use weir_model::overview::{
-    Attachment, List, Overview, Part, Reference, Row, authority, labels, names, note_validity, text, texts,
+    Attachment, List, Overview, OverviewItem, Reference, Row, authority, labels, names, note_validity, text,
+    texts,
 };
 
 /// What a document of a store says. `key` is its name without the dialect's own segment: `COLLECTION/ID`.
@@ -41,7 +42,7 @@ pub fn overview_of_file(document: &Value) -> Overview {
     }
 }
 
-fn resource(collection: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
+fn resource(collection: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) {
     let row = Row {
         name: text(value, "name").unwrap_or_else(|| id.to_owned()),
         labels: labels(value, "labels"),
@@ -62,7 +63,7 @@ fn resource(collection: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
                         id: id.to_owned(),
                     };
                     let what = Attachment::Credential(plugin);
-                    parts.push(Part::Attached { to, what });
+                    parts.push(OverviewItem::Attached { to, what });
                 }
                 return;
             }
@@ -83,7 +84,7 @@ fn resource(collection: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
         }
         _ => return,
     };
-    parts.push(Part::Row {
+    parts.push(OverviewItem::Row {
         list,
         own_id: id.to_owned(),
         row: row.into(),
@@ -188,12 +189,12 @@ mod tests {
 
     fn rows(overview: Overview) -> Vec<Value> {
         let one = |part| match part {
-            Part::Row { list, row, .. } => {
+            OverviewItem::Row { list, row, .. } => {
                 let mut row = json!(row);
                 row["list"] = json!(list);
                 row
             }
-            Part::Attached { to, what } => json!(format!("{} {} {what:?}", to.list.as_str(), to.id)),
+            OverviewItem::Attached { to, what } => json!(format!("{} {} {what:?}", to.list.as_str(), to.id)),
         };
         overview.parts.into_iter().map(|(_, part)| one(part)).collect()
     }

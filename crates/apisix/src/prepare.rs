@@ -33,7 +33,7 @@ pub fn prepare_for_look(
 ) -> Result<(String, Vec<Diagnostic>), Diagnostic> {
     check_marker(text)?;
     let (filled, missing) = fill_known(text, environment, stand_in);
-    let told = |it: Missing| Diagnostic {
+    let told = |it: UnsetVariable| Diagnostic {
         line: Some(it.line),
         ..Diagnostic::warning(
             DocPath::root(),
@@ -71,7 +71,7 @@ pub fn fill(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<
     let (filled, missing) = fill_known(text, environment, "");
     match missing.into_iter().next() {
         None => Ok(filled),
-        Some(Missing { name, line }) => Err(Diagnostic {
+        Some(UnsetVariable { name, line }) => Err(Diagnostic {
             line: Some(line),
             ..Diagnostic::error(
                 DocPath::root(),
@@ -82,7 +82,7 @@ pub fn fill(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<
 }
 
 /// A variable that has neither a value nor a default.
-struct Missing {
+struct UnsetVariable {
     name: String,
     line: usize,
 }
@@ -92,7 +92,7 @@ fn fill_known(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
     stand_in: &str,
-) -> (String, Vec<Missing>) {
+) -> (String, Vec<UnsetVariable>) {
     let mut missing = Vec::new();
     let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
         let (name, default) = match found[1].split_once(":=") {
@@ -101,7 +101,7 @@ fn fill_known(
         };
         environment(name).or(default).unwrap_or_else(|| {
             let place = found.get(0).map_or(0, |whole| whole.start());
-            missing.push(Missing {
+            missing.push(UnsetVariable {
                 name: name.to_owned(),
                 line: text[..place].matches('\n').count() + 1,
             });

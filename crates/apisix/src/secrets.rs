@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use weir_dialect::{Place, SecretSyntax, SecretTarget};
+use weir_dialect::{SecretLocation, SecretSyntax, SecretTarget};
 
 /// What the original writes before the name of a variable, in any case.
 const VARIABLE: &str = "$env://";
@@ -25,7 +25,7 @@ fn variable(text: &str) -> Option<(&str, Option<&str>)> {
 
 /// The place in a vault. One that is broken leads to what is not there.
 #[derive(Debug, PartialEq, Eq)]
-struct InVault<'t> {
+struct VaultReference<'t> {
     /// Which kind of vault, and which one: `vault/ID`.
     vault: String,
     /// Where in it.
@@ -34,7 +34,7 @@ struct InVault<'t> {
     field: &'t str,
 }
 
-impl<'t> InVault<'t> {
+impl<'t> VaultReference<'t> {
     fn of(text: &'t str) -> Option<Self> {
         let inner = text.strip_prefix(SECRET)?;
         let mut parts = inner.splitn(3, '/');
@@ -86,13 +86,13 @@ impl SecretSyntax for Vaults {
     ) -> Result<SecretTarget, String> {
         if let Some((name, field)) = variable(reference) {
             return Ok(SecretTarget {
-                place: Place::variable(name)?,
+                place: SecretLocation::variable(name)?,
                 field: field.map(str::to_owned),
                 life: SecretTarget::LIFE,
             });
         }
-        let reference = InVault::of(reference).ok_or("it is no reference")?;
-        let InVault { vault, path, field } = &reference;
+        let reference = VaultReference::of(reference).ok_or("it is no reference")?;
+        let VaultReference { vault, path, field } = &reference;
         if !vault.starts_with("vault/") {
             return Err(format!(
                 "vaults of the kind '{vault}' are not available in this version of Weir"
@@ -107,7 +107,7 @@ impl SecretSyntax for Vaults {
         // A vault's token may stand in the environment.
         let token = match variable(token) {
             Some((name, _)) => {
-                Place::variable(name)?;
+                SecretLocation::variable(name)?;
                 environment(name).unwrap_or_default()
             }
             None => token.to_owned(),
@@ -117,7 +117,7 @@ impl SecretSyntax for Vaults {
             text("prefix").unwrap_or_default(),
         );
         Ok(SecretTarget {
-            place: Place::Http {
+            place: SecretLocation::Http {
                 url: format!(
                     "{}/v1/{}/{path}",
                     uri.trim_end_matches('/'),
@@ -158,12 +158,12 @@ mod tests {
             assert_eq!(found, (is_reference, stays), "{text}");
         }
         assert_eq!(variable("$ENV://A/b"), Some(("A", Some("b"))));
-        let broken = InVault {
+        let broken = VaultReference {
             vault: "/".to_owned(),
             path: "",
             field: "",
         };
-        assert_eq!(InVault::of("$secret://"), Some(broken));
+        assert_eq!(VaultReference::of("$secret://"), Some(broken));
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         ] {
             let found = vaults.locate(text, &environment);
             if let Ok(SecretTarget {
-                place: Place::Http { token, .. },
+                place: SecretLocation::Http { token, .. },
                 ..
             }) = &found
             {

@@ -15,9 +15,9 @@ use crate::gateway::{self, Gateway};
 use crate::machine::{self, Machine};
 use crate::process::{Supervisor, find_program};
 use crate::results::Conditions;
-use crate::running::{self, Place, Running};
+use crate::running::{self, InstanceLocation, Running};
 use crate::terminal::note;
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::{ResponseKind, Upstream};
 
 /// The options of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -86,14 +86,14 @@ pub struct Bench {
     /// Ends what was started.
     pub supervisor: Supervisor,
     /// The gateways to measure.
-    pub gateways: Vec<Found>,
+    pub gateways: Vec<GatewayInstall>,
     machine: Machine,
     directory: tempfile::TempDir,
 }
 
 /// A gateway and its program on this machine.
 #[derive(Debug)]
-pub struct Found {
+pub struct GatewayInstall {
     /// The description.
     pub gateway: Gateway,
     /// The program, or why there is none.
@@ -123,7 +123,7 @@ impl Bench {
         supervisor.stop_on_signals()?;
         let gateways = selected
             .into_iter()
-            .map(|gateway| Found::of(gateway, &given))
+            .map(|gateway| GatewayInstall::of(gateway, &given))
             .collect();
         let bench = Self {
             pinning,
@@ -145,7 +145,7 @@ impl Bench {
             machine::load_average()
         ))?;
         note(&format!("{}; CPU time from {}", self.pinning, self.clock))?;
-        for Found {
+        for GatewayInstall {
             gateway,
             program,
             version,
@@ -200,7 +200,7 @@ impl Bench {
     ///
     /// # Errors
     /// It is missing, or does not come up.
-    pub fn upstream(&self, directory: &Path, answer: Answer) -> Result<Upstream> {
+    pub fn upstream(&self, directory: &Path, answer: ResponseKind) -> Result<Upstream> {
         Upstream::start(directory, answer, self.pinning.upstream, &self.supervisor)
     }
 
@@ -210,7 +210,7 @@ impl Bench {
     /// It is missing, cannot do what the experiment asks for, or does not come up.
     pub fn start(
         &self,
-        found: &Found,
+        found: &GatewayInstall,
         experiment: &Experiment,
         upstream: SocketAddr,
         parent: &Path,
@@ -223,7 +223,7 @@ impl Bench {
         if let Some(reason) = self.refuses(&found.gateway, experiment) {
             bail!("not measured: {reason}");
         }
-        let place = Place::new(parent, name, upstream)?;
+        let place = InstanceLocation::new(parent, name, upstream)?;
         running::start(
             &found.gateway,
             program,
@@ -235,7 +235,7 @@ impl Bench {
     }
 }
 
-impl Found {
+impl GatewayInstall {
     /// Looks for the gateway's program.
     pub fn of(gateway: Gateway, given: &BTreeMap<String, PathBuf>) -> Self {
         let program = gateway.find(given).map_err(|error| format!("{error:#}"));

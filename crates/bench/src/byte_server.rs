@@ -24,7 +24,7 @@ pub fn start() -> Result<LoopbackServer> {
 
 /// What a request says about bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Asked {
+struct BodyRequest {
     takes: u64,
     gives: u64,
 }
@@ -73,7 +73,7 @@ fn read_head(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn parse_request(head: &[u8]) -> Result<Asked> {
+fn parse_request(head: &[u8]) -> Result<BodyRequest> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);
     request.parse(head).context("not an HTTP/1 request")?;
@@ -98,7 +98,7 @@ fn parse_request(head: &[u8]) -> Result<Asked> {
         bail!("the gateway changed a body with a length into one without");
     }
     let takes = number("content-length")?.unwrap_or(0);
-    Ok(Asked {
+    Ok(BodyRequest {
         takes,
         gives: number(SIZE_HEADER)?.unwrap_or(DEFAULT_BYTES),
     })
@@ -113,18 +113,18 @@ mod tests {
         let cases = [
             (
                 "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                Some(Asked {
+                Some(BodyRequest {
                     takes: 0,
                     gives: 1024,
                 }),
             ),
             (
                 "GET / HTTP/1.1\r\nx-bench-bytes: 7\r\n\r\n",
-                Some(Asked { takes: 0, gives: 7 }),
+                Some(BodyRequest { takes: 0, gives: 7 }),
             ),
             (
                 "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n",
-                Some(Asked {
+                Some(BodyRequest {
                     takes: 9,
                     gives: 1024,
                 }),

@@ -23,7 +23,7 @@ pub struct Certificate {
 
 /// Both certificates of this run.
 #[derive(Debug)]
-struct Both {
+struct CertificatePair {
     ecdsa: Certificate,
     rsa: Certificate,
 }
@@ -52,14 +52,14 @@ pub fn trusted() -> Result<RootCertStore> {
     Ok(roots)
 }
 
-fn both() -> Result<&'static Both> {
-    static MADE: OnceLock<Both> = OnceLock::new();
+fn both() -> Result<&'static CertificatePair> {
+    static MADE: OnceLock<CertificatePair> = OnceLock::new();
     if let Some(both) = MADE.get() {
         return Ok(both);
     }
     let ecdsa = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("making an ECDSA key")?;
     let rsa = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).context("making an RSA key")?;
-    let both = Both {
+    let both = CertificatePair {
         ecdsa: sign(&ecdsa)?,
         rsa: sign(&rsa)?,
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 
-use crate::bench::{Bench, Found, Options, is_debug};
+use crate::bench::{Bench, GatewayInstall, Options, is_debug};
 use crate::experiment::{self, EXPERIMENTS, Experiment, Load};
 use crate::results::{self, Results};
 use crate::table::Table;
@@ -235,7 +235,7 @@ fn run_experiments(mut line: CommandLine) -> Result<bool> {
         bail!("none of the gateways is on this machine");
     }
     if line.quick {
-        let debug = |found: &&Found| found.program.as_ref().is_ok_and(|program| is_debug(program));
+        let debug = |found: &&GatewayInstall| found.program.as_ref().is_ok_and(|program| is_debug(program));
         if let Some(found) = bench.gateways.iter().find(debug) {
             bail!(
                 "{} is a debug build: build it with --release for --quick",
@@ -304,7 +304,7 @@ fn list(options: &Options) -> Result<bool> {
     );
     let given = options.given();
     for gateway in options.known_gateways()? {
-        let found = Found::of(gateway, &given);
+        let found = GatewayInstall::of(gateway, &given);
         let cells = match &found.program {
             Ok(program) => Ok(vec![
                 found.gateway.title.clone(),

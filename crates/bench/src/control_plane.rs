@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::bench::Bench;
 use crate::client::{self, Response, request};
-use crate::gateway::Stop;
-use crate::process::{Process, Start, free_addresses};
+use crate::gateway::StopSignal;
+use crate::process::{Process, StartOptions, free_addresses};
 
 /// How long starting, and serving what was written, may take.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -52,13 +52,13 @@ impl ControlPlane {
     ) -> Result<Self> {
         fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
         let start = |name: &str, core: usize, flags: &[&str]| {
-            bench.supervisor.start(&Start {
+            bench.supervisor.start(&StartOptions {
                 program,
                 arguments: ["run"].iter().chain(flags).map(OsString::from).collect(),
                 environment: Vec::new(),
                 cores: vec![core],
                 log: &directory.join(format!("{name}.log")),
-                stop: Stop::Term,
+                stop: StopSignal::Term,
             })
         };
         let data = |name: &str| directory.join(name).to_string_lossy().into_owned();

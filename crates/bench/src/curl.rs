@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::client::{self, Header, Response};
-use crate::experiment::{Experiment, Speaks};
+use crate::experiment::{Experiment, WireProtocol};
 
 /// Asks `target` for `path` as the load of `experiment` does.
 ///
@@ -17,7 +17,7 @@ use crate::experiment::{Experiment, Speaks};
 /// No connection, no complete answer in time, or `curl` is missing.
 pub fn ask(target: SocketAddr, experiment: &Experiment, path: &str, headers: &[Header]) -> Result<Response> {
     let speaks = experiment.setup.speaks;
-    if speaks.is_plain_http() || speaks == Speaks::Tcp {
+    if speaks.is_plain_http() || speaks == WireProtocol::Tcp {
         return client::get(target, path, headers);
     }
     let scheme = speaks.scheme();

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::experiment::{Experiment, Flood, Setup, Speaks};
+use crate::experiment::{Experiment, Flood, Setup, WireProtocol};
 use crate::machine;
 use crate::process::find_program;
 
@@ -67,7 +67,7 @@ pub struct Gateway {
     pub ready: Ready,
     /// The signal that ends it.
     #[serde(default)]
-    pub stop: Stop,
+    pub stop: StopSignal,
     /// It proxies and does nothing else, whatever an experiment asks for: the bar.
     #[serde(default)]
     pub plain: bool,
@@ -108,7 +108,7 @@ pub enum Ready {
 /// The signal that ends a gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Stop {
+pub enum StopSignal {
     /// SIGTERM.
     #[default]
     Term,
@@ -164,7 +164,7 @@ fn describe(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result<
     let mut gateway: Gateway = toml::from_str(text)?;
     name.clone_into(&mut gateway.name);
     for protocol in gateway.protocols.keys().chain(&gateway.http1_upstream) {
-        if Speaks::ALL.iter().all(|it| it.name() != *protocol) {
+        if WireProtocol::ALL.iter().all(|it| it.name() != *protocol) {
             bail!("unknown protocol {protocol:?}");
         }
     }
@@ -286,14 +286,14 @@ impl Gateway {
     }
 
     /// Whether it speaks HTTP/2 with the API where clients speak so with it.
-    pub fn speaks_http2_upstream(&self, speaks: Speaks) -> bool {
+    pub fn speaks_http2_upstream(&self, speaks: WireProtocol) -> bool {
         speaks.is_http2_upstream() && !self.http1_upstream.iter().any(|it| it == speaks.name())
     }
 
     /// Which of the API's listeners it calls in an experiment.
     pub fn upstream_for(&self, experiment: &Experiment, listeners: &Listeners) -> SocketAddr {
         match experiment.setup.speaks {
-            Speaks::HttpsUpstream => listeners.https,
+            WireProtocol::HttpsUpstream => listeners.https,
             speaks if self.speaks_http2_upstream(speaks) => listeners.http2,
             _ => listeners.http1,
         }
@@ -311,7 +311,7 @@ impl Gateway {
             workers,
             ..
         } = experiment.setup;
-        if speaks != Speaks::Http && !self.protocols.contains_key(speaks.name()) {
+        if speaks != WireProtocol::Http && !self.protocols.contains_key(speaks.name()) {
             return Some("its templates here have nothing for this protocol");
         }
         if self.plain {

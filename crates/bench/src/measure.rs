@@ -52,7 +52,7 @@ pub struct Target {
 
 /// What the load itself counted.
 #[derive(Debug, Default)]
-struct Counted {
+struct LoadMeasurement {
     calls: u64,
     errors: u64,
     calls_per_second: f64,
@@ -96,7 +96,7 @@ pub fn round(
     let busy = used.map(|used| used.total.as_secs_f64() / elapsed);
     let load_busy = counted.load_cpu.as_secs_f64() / elapsed;
     let upstream_busy = upstream_used.total.as_secs_f64() / elapsed;
-    let pace = Pace {
+    let pace = CpuShares {
         gateway: busy,
         load: load_busy,
         upstream: upstream_busy,
@@ -129,7 +129,7 @@ pub fn round(
 
 /// Who was how busy in a round, as shares of a core, and how the load kept its promise.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct CpuShares {
     /// The gateway; none for the API itself.
     gateway: Option<f64>,
     load: f64,
@@ -142,7 +142,7 @@ struct Pace {
     late_us: f64,
 }
 
-impl Pace {
+impl CpuShares {
     /// Why something else than the gateway set the pace, if so.
     fn limited(&self, load: Load) -> Option<String> {
         let others = format!(
@@ -187,7 +187,7 @@ fn closed_loop(
     experiment: &Experiment,
     conditions: &Conditions,
     loader: &Loader,
-) -> Result<Counted> {
+) -> Result<LoadMeasurement> {
     let work = Work {
         target: target.address,
         experiment,
@@ -204,7 +204,7 @@ fn closed_loop(
         );
     }
     let command = load::command(&work, Path::new(""));
-    Ok(Counted {
+    Ok(LoadMeasurement {
         calls: counted.calls,
         errors: 0,
         calls_per_second: counted.calls_per_second,
@@ -224,7 +224,7 @@ fn constant_rate(
     experiment: &Experiment,
     rate: u32,
     conditions: &Conditions,
-) -> Result<Counted> {
+) -> Result<LoadMeasurement> {
     let headers = experiment.headers();
     let requests = experiment.paths();
     let requests = requests
@@ -255,7 +255,7 @@ fn constant_rate(
     // Longer than planned where calls were still under way at the end.
     let elapsed = started.elapsed().as_secs_f64();
     let late = |percentile| sender::microseconds(record.lateness.value_at_percentile(percentile));
-    Ok(Counted {
+    Ok(LoadMeasurement {
         // Latencies are those of the steady client, CPU per call is that of all calls.
         calls: record.calls + calls_beside,
         errors: record.failed(),
@@ -279,7 +279,7 @@ fn flood(target: Target, experiment: &Experiment, load: &Plan) -> Option<Plan> {
     })
 }
 
-fn single_calls(target: Target, experiment: &Experiment, conditions: &Conditions) -> Result<Counted> {
+fn single_calls(target: Target, experiment: &Experiment, conditions: &Conditions) -> Result<LoadMeasurement> {
     let before = cpu::of_this_thread();
     let path = experiment
         .paths()
@@ -294,7 +294,7 @@ fn single_calls(target: Target, experiment: &Experiment, conditions: &Conditions
         "curl -s -o /dev/null -w '%{{time_total}}\\n' http://{}{path}",
         target.address
     );
-    Ok(Counted {
+    Ok(LoadMeasurement {
         calls: times.len(),
         errors: 0,
         calls_per_second: times.len() as f64 / started.elapsed().as_secs_f64(),
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn runs_that_the_load_limits_are_seen() {
-        let good = Pace {
+        let good = CpuShares {
             gateway: Some(0.2),
             load: 0.4,
             upstream: 0.2,
@@ -328,7 +328,7 @@ mod tests {
             kept: 1.0,
             late_us: 80.0,
         };
-        let busy = |gateway| Pace {
+        let busy = |gateway| CpuShares {
             gateway: Some(gateway),
             ..good
         };
@@ -338,17 +338,17 @@ mod tests {
             (Load::Closed, busy(0.7), true),
             (
                 Load::Closed,
-                Pace {
+                CpuShares {
                     gateway: None,
                     ..good
                 },
                 false,
             ),
             (rates, good, false),
-            (rates, Pace { load: 0.8, ..good }, true),
+            (rates, CpuShares { load: 0.8, ..good }, true),
             (
                 rates,
-                Pace {
+                CpuShares {
                     load: 0.8,
                     shared: false,
                     ..good
@@ -357,16 +357,16 @@ mod tests {
             ),
             (
                 rates,
-                Pace {
+                CpuShares {
                     late_us: 1_500.0,
                     ..good
                 },
                 true,
             ),
-            (rates, Pace { kept: 0.9, ..good }, true),
+            (rates, CpuShares { kept: 0.9, ..good }, true),
             (
                 rates,
-                Pace {
+                CpuShares {
                     kept: 0.9,
                     ..busy(0.99)
                 },
@@ -374,7 +374,7 @@ mod tests {
             ),
             (
                 rates,
-                Pace {
+                CpuShares {
                     kept: 0.9,
                     gateway: None,
                     ..good

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::client::Header;
 use crate::curl;
-use crate::experiment::{Experiment, KEY, Limit, Setup, Speaks};
+use crate::experiment::{Experiment, KEY, Limit, Setup, WireProtocol};
 use crate::token;
 
 /// The limit of the proof that limits count: so many calls, then refusals.
@@ -54,7 +54,7 @@ pub fn accepted(experiment: &Experiment) -> Vec<Probe> {
 /// Calls that a gateway which enforces the experiment's rules must refuse.
 pub fn refused(experiment: &Experiment) -> Vec<Probe> {
     // A stream leads to the API, whatever is asked there.
-    if experiment.setup.speaks == Speaks::Tcp {
+    if experiment.setup.speaks == WireProtocol::Tcp {
         return Vec::new();
     }
     let path = experiment.paths().swap_remove(0);
@@ -101,7 +101,7 @@ pub fn check(target: SocketAddr, experiment: &Experiment, plain: bool) -> Result
 fn check_one(target: SocketAddr, experiment: &Experiment, probe: &Probe) -> Result<()> {
     let response = curl::ask(target, experiment, &probe.path, &probe.headers)?;
     // gRPC has a status of its own for what is not there, which callers get in its place.
-    if experiment.setup.speaks == Speaks::Grpc
+    if experiment.setup.speaks == WireProtocol::Grpc
         && probe.status == 404
         && response.head.contains("grpc-status: 12")
     {

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cores;
-use crate::gateway::Stop;
+use crate::gateway::StopSignal;
 use crate::procfs::{self, Identity};
 
 /// How long a program may take to end after SIGTERM before it is killed.
@@ -78,7 +78,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(&self, start: &Start<'_>) -> Result<Process> {
+    pub fn start(&self, start: &StartOptions<'_>) -> Result<Process> {
         let output = File::create(start.log).with_context(|| format!("creating {}", start.log.display()))?;
         let errors = output.try_clone().context("sharing the log file")?;
         let mut command = Command::new("setpriv");
@@ -109,8 +109,8 @@ impl Supervisor {
             members: Vec::new(),
             log: start.log.to_owned(),
             stop: match start.stop {
-                Stop::Term => Signal::TERM,
-                Stop::Quit => Signal::QUIT,
+                StopSignal::Term => Signal::TERM,
+                StopSignal::Quit => Signal::QUIT,
             },
             supervisor: self.clone(),
         })
@@ -145,7 +145,7 @@ impl Supervisor {
 
 /// How a program is started.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct StartOptions<'a> {
     /// The program.
     pub program: &'a Path,
     /// Its arguments.
@@ -157,7 +157,7 @@ pub struct Start<'a> {
     /// The file for its outputs.
     pub log: &'a Path,
     /// The signal that ends it.
-    pub stop: Stop,
+    pub stop: StopSignal,
 }
 
 /// A running program; it ends when dropped.

@@ -18,7 +18,7 @@ use crate::results::{Line, Results};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::{ResponseKind, Upstream};
 
 const CONNECTIONS: usize = 50;
 const ENVIRONMENT: &str = "test";
@@ -42,7 +42,7 @@ pub struct Size {
     pub followers: u32,
 }
 
-struct Outcome {
+struct PublishResult {
     record: Record,
     /// From the call to its answer, in milliseconds.
     published: Vec<f64>,
@@ -57,7 +57,7 @@ struct Outcome {
 pub fn run(bench: &Bench, size: Size, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("publish")?;
     // The upstream inherits it.
-    let upstream = first(|| bench.upstream(&directory.join("upstream"), Answer::Body(1024)))?;
+    let upstream = first(|| bench.upstream(&directory.join("upstream"), ResponseKind::Body(1024)))?;
     let found = bench
         .gateways
         .iter()
@@ -91,7 +91,7 @@ pub fn run(bench: &Bench, size: Size, results: &mut Results) -> Result<bool> {
     Ok(outcome.record.failed() == 0)
 }
 
-fn measure(plane: &ControlPlane, upstream: &Upstream, size: Size) -> Result<Outcome> {
+fn measure(plane: &ControlPlane, upstream: &Upstream, size: Size) -> Result<PublishResult> {
     let api = |method: &str, path: &str, body: &Value| call(plane.console, method, path, &body.to_string());
     let runtime =
         json!({"base_path": "/v1", "backends": {"main": {"url": format!("http://{}", upstream.address)}}});
@@ -140,7 +140,7 @@ fn measure(plane: &ControlPlane, upstream: &Upstream, size: Size) -> Result<Outc
             .join()
             .map_err(|_| anyhow::anyhow!("the load panicked"))??;
         let (published, served) = done?;
-        Ok(Outcome {
+        Ok(PublishResult {
             record,
             published,
             served,
@@ -167,7 +167,7 @@ fn last(round: u32, operations: u32) -> String {
     format!("/v1/r{round}o{}", operations - 1)
 }
 
-impl Outcome {
+impl PublishResult {
     fn cells(&self) -> Vec<String> {
         let latency = &self.record.latency;
         let micros = |percentile| {

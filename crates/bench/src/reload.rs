@@ -20,7 +20,7 @@ use crate::running::{self, Running};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
-use crate::upstream::Answer;
+use crate::upstream::ResponseKind;
 
 /// Connections of the load, where none are asked for.
 const CONNECTIONS: u32 = 50;
@@ -33,7 +33,7 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// What happened while a gateway's file changed.
 #[derive(Debug)]
-struct Outcome {
+struct ReloadResult {
     record: Record,
     /// From the file's change until the new route answered, in milliseconds.
     effect_ms: Vec<f64>,
@@ -45,7 +45,7 @@ struct Outcome {
 /// The upstream or the report fails; a gateway's failure is a row of the table.
 pub fn run(bench: &Bench, changes: u32, rate: u32, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("reload")?;
-    let upstream = bench.upstream(&directory.join("upstream"), Answer::Body(1024))?;
+    let upstream = bench.upstream(&directory.join("upstream"), ResponseKind::Body(1024))?;
     let title = format!("Reload · {changes} changes of the configuration file under {rate} calls/s");
     let columns = [
         "gateway",
@@ -103,7 +103,7 @@ fn change_under_load(
     running: &Running,
     changes: u32,
     rate: u32,
-) -> Result<Outcome> {
+) -> Result<ReloadResult> {
     let target = running.place.listen;
     let plan = Plan {
         target,
@@ -128,7 +128,7 @@ fn change_under_load(
         let record = sender
             .join()
             .map_err(|_| anyhow::anyhow!("the sender panicked"))??;
-        Ok(Outcome {
+        Ok(ReloadResult {
             record,
             effect_ms: changed?,
         })
@@ -196,7 +196,7 @@ fn find_generation(document: &Value) -> Option<&Value> {
         .or_else(|| fields.values().find_map(find_generation))
 }
 
-impl Outcome {
+impl ReloadResult {
     fn cells(&self) -> Vec<String> {
         let microseconds = |nanoseconds: u64| format!("{:.0}", nanoseconds as f64 / 1e3);
         vec![

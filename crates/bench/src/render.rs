@@ -13,7 +13,7 @@ use crate::cores;
 use crate::experiment::{EXPERIMENTS, Experiment, Load};
 use crate::gateway::{self, Gateway, Listeners};
 use crate::load::{self, Work, shell};
-use crate::running::{self, Place, open_files};
+use crate::running::{self, InstanceLocation, open_files};
 use crate::template::render;
 use crate::terminal::note;
 use crate::upstream;
@@ -63,7 +63,7 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
         http2: address(UPSTREAM_HTTP2_PORT),
         https: address(UPSTREAM_HTTPS_PORT),
     };
-    let place = Place {
+    let place = InstanceLocation {
         directory: directory.clone(),
         listen: address(LISTEN_PORT),
         status: address(STATUS_PORT),
@@ -88,7 +88,7 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
     let upstream_file = upstream_folder.join("api.conf");
     put(
         &upstream_file,
-        upstream::configuration(&upstream_folder, apis, upstream::Answer::of(experiment))?,
+        upstream::configuration(&upstream_folder, apis, upstream::ResponseKind::of(experiment))?,
     )?;
     for (file, text) in load::files(experiment)? {
         let path = directory.join(file);
@@ -116,7 +116,7 @@ fn write(options: &Options, experiment: &Experiment, gateway: &Gateway, folder: 
 fn by_hand(
     options: &Options,
     experiment: &Experiment,
-    place: &Place,
+    place: &InstanceLocation,
     gateway: &str,
     environment: &str,
 ) -> Result<String> {

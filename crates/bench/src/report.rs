@@ -227,7 +227,7 @@ fn over_percentiles(summaries: &[Summary], many_rates: bool) -> Vec<Series> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Absent, tests::round};
+    use crate::results::{AbsentResult, tests::round};
 
     #[test]
     fn a_report_is_complete_in_itself() {
@@ -238,7 +238,7 @@ mod tests {
             Line::Round(Box::new(round("A1", "nginx", 1, 10.0))),
             Line::Round(Box::new(round("A1", "weir-kong", 1, 8.0))),
             Line::Round(Box::new(at_rate)),
-            Line::Absent(Absent {
+            Line::Absent(AbsentResult {
                 experiment: "A1".to_owned(),
                 gateway: "kong".to_owned(),
                 reason: "not found: kong (<install it>)".to_owned(),

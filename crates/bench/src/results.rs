@@ -22,14 +22,14 @@ pub enum Line {
     /// A measured round.
     Round(Box<Round>),
     /// Why a gateway has no figures in an experiment.
-    Absent(Absent),
+    Absent(AbsentResult),
     /// A result of another command, as it is.
     Other(serde_json::Value),
 }
 
 /// Why a gateway has no figures in an experiment: it was not found, cannot do it, or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Absent {
+pub struct AbsentResult {
     /// The experiment.
     pub experiment: String,
     /// The gateway.

@@ -11,9 +11,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::certificate;
 use crate::client;
-use crate::experiment::{Experiment, FLOOD_HEADER, Flood, KEY, SECRET, Speaks};
+use crate::experiment::{Experiment, FLOOD_HEADER, Flood, KEY, SECRET, WireProtocol};
 use crate::gateway::{Gateway, Ready};
-use crate::process::{Process, Start, Supervisor, free_addresses};
+use crate::process::{Process, StartOptions, Supervisor, free_addresses};
 use crate::template::{Values, render};
 
 /// How long a gateway may take to be ready: 100,000 routes have to be read.
@@ -25,7 +25,7 @@ const USUAL_STREAMS: u32 = 256;
 #[derive(Debug)]
 pub struct Running {
     /// Where it lives.
-    pub place: Place,
+    pub place: InstanceLocation,
     /// Its first configuration file.
     pub configuration: PathBuf,
     /// Its processes.
@@ -34,7 +34,7 @@ pub struct Running {
 
 /// Where one instance of a gateway lives.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct InstanceLocation {
     /// Its own directory, for configuration, log and temporary files.
     pub directory: PathBuf,
     /// Its proxy port.
@@ -45,7 +45,7 @@ pub struct Place {
     pub upstream: SocketAddr,
 }
 
-impl Place {
+impl InstanceLocation {
     /// A new directory `name` below `parent`, and free ports.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Place {
 ///
 /// # Errors
 /// The directory's name is not UTF-8.
-pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<Values> {
+pub fn values(experiment: &Experiment, place: &InstanceLocation, program: &Path) -> Result<Values> {
     let text = |path: &Path| {
         path.to_str()
             .map(str::to_owned)
@@ -91,9 +91,9 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text(
             "scheme",
             match setup.speaks {
-                Speaks::HttpsUpstream => "https",
-                Speaks::Http2Both => "h2c",
-                Speaks::Grpc => "grpc",
+                WireProtocol::HttpsUpstream => "https",
+                WireProtocol::Http2Both => "h2c",
+                WireProtocol::Grpc => "grpc",
                 _ => "http",
             },
         )
@@ -101,21 +101,27 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .text("secret", SECRET)
         .text("secret_base64url", URL_SAFE_NO_PAD.encode(SECRET))
         .flag("http", setup.speaks.is_plain_http())
-        .flag("https", setup.speaks == Speaks::Https)
-        .flag("tcp", setup.speaks == Speaks::Tcp)
-        .flag("grpc", setup.speaks == Speaks::Grpc)
-        .flag("calls", setup.speaks != Speaks::Tcp)
-        .flag("http_calls", !matches!(setup.speaks, Speaks::Tcp | Speaks::Grpc))
+        .flag("https", setup.speaks == WireProtocol::Https)
+        .flag("tcp", setup.speaks == WireProtocol::Tcp)
+        .flag("grpc", setup.speaks == WireProtocol::Grpc)
+        .flag("calls", setup.speaks != WireProtocol::Tcp)
+        .flag(
+            "http_calls",
+            !matches!(setup.speaks, WireProtocol::Tcp | WireProtocol::Grpc),
+        )
         .flag("http2", setup.speaks.is_http2())
         .flag("http2_upstream", setup.speaks.is_http2_upstream())
         .flag(
             "http1_upstream",
-            !setup.speaks.is_http2_upstream() && setup.speaks != Speaks::HttpsUpstream,
+            !setup.speaks.is_http2_upstream() && setup.speaks != WireProtocol::HttpsUpstream,
         )
-        .flag("https_upstream", setup.speaks == Speaks::HttpsUpstream)
+        .flag("https_upstream", setup.speaks == WireProtocol::HttpsUpstream)
         .flag(
             "cleartext_upstream",
-            !matches!(setup.speaks, Speaks::HttpsUpstream | Speaks::Tcp | Speaks::Grpc),
+            !matches!(
+                setup.speaks,
+                WireProtocol::HttpsUpstream | WireProtocol::Tcp | WireProtocol::Grpc
+            ),
         )
         .flag("forwarded", setup.forwarded)
         .flag("key", setup.key)
@@ -127,7 +133,7 @@ pub fn values(experiment: &Experiment, place: &Place, program: &Path) -> Result<
         .flag("consumer", setup.key || setup.jwt)
         .count("change", setup.changes)
         .routes(setup.routes);
-    if setup.speaks == Speaks::Https {
+    if setup.speaks == WireProtocol::Https {
         let shown = certificate::of_this_run(setup.rsa)?;
         // On one line, as YAML reads it between double quotes.
         let in_line = |pem: &str| pem.replace("\r\n", "\n").replace('\n', "\\n");
@@ -170,7 +176,7 @@ pub fn configuration(gateway: &Gateway, values: &Values, directory: &Path) -> Re
 /// # Errors
 /// It cannot be made.
 pub fn certificate_files(experiment: &Experiment, directory: &Path) -> Result<Vec<(PathBuf, String)>> {
-    if experiment.setup.speaks != Speaks::Https {
+    if experiment.setup.speaks != WireProtocol::Https {
         return Ok(Vec::new());
     }
     let shown = certificate::of_this_run(experiment.setup.rsa)?;
@@ -191,7 +197,7 @@ pub fn start(
     gateway: &Gateway,
     program: &Path,
     experiment: &Experiment,
-    place: Place,
+    place: InstanceLocation,
     cores: Vec<usize>,
     supervisor: &Supervisor,
 ) -> Result<Running> {
@@ -214,7 +220,7 @@ pub fn start(
         .map(|(name, value)| Ok((name.clone(), filled(value)?)))
         .collect::<Result<Vec<_>>>()?;
     let (command, arguments) = words.split_first().context("it has no start command")?;
-    let process = supervisor.start(&Start {
+    let process = supervisor.start(&StartOptions {
         program: Path::new(command),
         arguments: arguments.iter().map(Into::into).collect(),
         environment,
@@ -233,7 +239,7 @@ pub fn start(
 }
 
 impl Running {
-    fn wait_until_ready(&mut self, gateway: &Gateway, speaks: Speaks) -> Result<()> {
+    fn wait_until_ready(&mut self, gateway: &Gateway, speaks: WireProtocol) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             let answer = match &gateway.ready {
@@ -279,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_template_is_complete() {
-        let place = Place {
+        let place = InstanceLocation {
             directory: "/tmp/somewhere".into(),
             listen: "127.0.0.1:11111".parse().unwrap(),
             status: "127.0.0.1:22222".parse().unwrap(),
@@ -297,7 +303,7 @@ mod tests {
                 let text: String = files.into_iter().map(|(_, text)| text).collect();
                 let all_of = |part: &str| text.matches(part).count();
                 assert!(all_of("33333") > 0, "{gateway} {experiment}: no upstream");
-                if !gateway.plain && experiment.setup.speaks != Speaks::Tcp {
+                if !gateway.plain && experiment.setup.speaks != WireProtocol::Tcp {
                     let routes = all_of("/hello");
                     assert_eq!(routes, experiment.setup.routes as usize, "{gateway} {experiment}");
                     if let Some(limit) = experiment.setup.limit {

@@ -117,7 +117,7 @@ pub fn send(plan: &Plan, stop: &AtomicBool) -> Result<Record> {
 }
 
 #[derive(Debug)]
-struct Connection {
+struct SenderConnection {
     stream: TcpStream,
     reader: ResponseReader,
     /// The intended and the real time of the call that it carries.
@@ -131,7 +131,7 @@ struct Sender<'a> {
     keep_from: Instant,
     give_up: Instant,
     overdue_check: Instant,
-    connections: Vec<Connection>,
+    connections: Vec<SenderConnection>,
     free: VecDeque<usize>,
     ready: Vec<usize>,
     buffer: Vec<u8>,
@@ -141,8 +141,8 @@ struct Sender<'a> {
 
 impl<'a> Sender<'a> {
     fn new(plan: &'a Plan) -> Result<Self> {
-        let connections: Vec<Connection> = (0..plan.connections)
-            .map(|_| Connection::open(plan.target))
+        let connections: Vec<SenderConnection> = (0..plan.connections)
+            .map(|_| SenderConnection::open(plan.target))
             .collect::<Result<_>>()?;
         let start = Instant::now();
         let whole = plan.warm_up + plan.length;
@@ -297,13 +297,13 @@ impl<'a> Sender<'a> {
 
     /// Replaces a connection that cannot be used any more; it must not be in the free list.
     fn reopen(&mut self, index: usize) -> Result<()> {
-        self.connections[index] = Connection::open(self.plan.target)?;
+        self.connections[index] = SenderConnection::open(self.plan.target)?;
         self.free.push_back(index);
         Ok(())
     }
 }
 
-impl Connection {
+impl SenderConnection {
     fn open(target: SocketAddr) -> Result<Self> {
         let stream = client::connect(target)?;
         stream

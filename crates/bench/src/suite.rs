@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::bench::{Bench, Found};
+use crate::bench::{Bench, GatewayInstall};
 use crate::experiment::{Direct, Experiment};
 use crate::load::Loader;
 use crate::measure::{self, Target};
 use crate::probe;
-use crate::results::{Absent, Conditions, DIRECT, Line, Results};
+use crate::results::{AbsentResult, Conditions, DIRECT, Line, Results};
 use crate::running::Running;
 use crate::terminal::{note, progress};
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::{ResponseKind, Upstream};
 
 const WARM_UP_SECONDS: u32 = 2;
 
@@ -41,7 +41,7 @@ pub fn run(bench: &Bench, experiment: &Experiment, results: &mut Results) -> Res
         return conclude(bench, experiment, results);
     }
     let directory = bench.directory(experiment.id)?;
-    let upstream = bench.upstream(&directory.join("upstream"), Answer::of(experiment))?;
+    let upstream = bench.upstream(&directory.join("upstream"), ResponseKind::of(experiment))?;
     let loader = Loader::new(&bench.supervisor, &directory, bench.pinning.load);
     let mut contenders = enter_all(bench, experiment, &upstream, &directory, results)?;
     for rate in experiment.rates() {
@@ -90,7 +90,7 @@ fn last_words(running: &mut Running) -> String {
 
 fn absent(results: &mut Results, experiment: &Experiment, gateway: &str, reason: String) -> Result<()> {
     progress(&format!("{experiment} {gateway}: {reason}"));
-    results.add(Line::Absent(Absent {
+    results.add(Line::Absent(AbsentResult {
         experiment: experiment.id.to_owned(),
         gateway: gateway.to_owned(),
         reason,
@@ -113,8 +113,9 @@ fn conclude(bench: &Bench, experiment: &Experiment, results: &Results) -> Result
 
 /// A gateway that is not on this machine, or has not what the experiment asks for, is no failure of the run.
 fn is_excused(bench: &Bench, experiment: &Experiment, name: &str) -> bool {
-    let cannot =
-        |found: &Found| found.program.is_err() || bench.refuses(&found.gateway, experiment).is_some();
+    let cannot = |found: &GatewayInstall| {
+        found.program.is_err() || bench.refuses(&found.gateway, experiment).is_some()
+    };
     bench
         .gateways
         .iter()
@@ -180,7 +181,7 @@ fn enter_all(
 fn enter(
     bench: &Bench,
     experiment: &Experiment,
-    found: &Found,
+    found: &GatewayInstall,
     upstream: &Upstream,
     directory: &Path,
 ) -> Result<Running> {

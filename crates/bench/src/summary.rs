@@ -212,7 +212,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Absent;
+    use crate::results::AbsentResult;
     use crate::results::tests::round;
 
     fn line(round: Round) -> Line {
@@ -263,7 +263,7 @@ mod tests {
                 "{rounds:?}"
             );
         }
-        let failed = Line::Absent(Absent {
+        let failed = Line::Absent(AbsentResult {
             experiment: "A1".to_owned(),
             gateway: "kong".to_owned(),
             reason: "not found".to_owned(),

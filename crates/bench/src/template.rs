@@ -44,11 +44,11 @@ impl Values {
     }
 }
 
-enum Part<'t> {
+enum TemplateNode<'t> {
     Text(&'t str),
     Value(&'t str),
-    If(&'t str, Vec<Part<'t>>),
-    Each(&'t str, Vec<Part<'t>>),
+    If(&'t str, Vec<TemplateNode<'t>>),
+    Each(&'t str, Vec<TemplateNode<'t>>),
 }
 
 /// Renders `template`.
@@ -63,7 +63,7 @@ pub fn render(template: &str, values: &Values) -> Result<String> {
     Ok(out)
 }
 
-fn parse<'t>(rest: &mut &'t str, inside: bool) -> Result<Vec<Part<'t>>> {
+fn parse<'t>(rest: &mut &'t str, inside: bool) -> Result<Vec<TemplateNode<'t>>> {
     let mut parts = Vec::new();
     while !rest.is_empty() {
         let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
@@ -76,8 +76,8 @@ fn parse<'t>(rest: &mut &'t str, inside: bool) -> Result<Vec<Part<'t>>> {
         match directive.and_then(|words| words.split_once(' ').or((words == "end").then_some((words, "")))) {
             Some(("end", "")) if inside => return Ok(parts),
             Some(("end", "")) => bail!("an {{{{end}}}} without a block"),
-            Some(("if", name)) => parts.push(Part::If(name, parse(rest, true)?)),
-            Some(("each", name)) => parts.push(Part::Each(name, parse(rest, true)?)),
+            Some(("if", name)) => parts.push(TemplateNode::If(name, parse(rest, true)?)),
+            Some(("each", name)) => parts.push(TemplateNode::Each(name, parse(rest, true)?)),
             _ => parse_line(line, &mut parts)?,
         }
     }
@@ -87,27 +87,34 @@ fn parse<'t>(rest: &mut &'t str, inside: bool) -> Result<Vec<Part<'t>>> {
     Ok(parts)
 }
 
-fn parse_line<'t>(mut line: &'t str, parts: &mut Vec<Part<'t>>) -> Result<()> {
+fn parse_line<'t>(mut line: &'t str, parts: &mut Vec<TemplateNode<'t>>) -> Result<()> {
     while let Some((before, after)) = line.split_once("{{") {
         let (name, after) = after
             .split_once("}}")
             .context("a placeholder that does not end on its line")?;
-        parts.push(Part::Text(before));
-        parts.push(Part::Value(name));
+        parts.push(TemplateNode::Text(before));
+        parts.push(TemplateNode::Value(name));
         line = after;
     }
-    parts.push(Part::Text(line));
+    parts.push(TemplateNode::Text(line));
     Ok(())
 }
 
-fn write_parts(parts: &[Part<'_>], values: &Values, at: Option<(&str, u32)>, out: &mut String) -> Result<()> {
+fn write_parts(
+    parts: &[TemplateNode<'_>],
+    values: &Values,
+    at: Option<(&str, u32)>,
+    out: &mut String,
+) -> Result<()> {
     for part in parts {
         match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Value(name) => write_value(name, values, at, out)?,
-            Part::If(name, parts) if values.set.contains(name) => write_parts(parts, values, at, out)?,
-            Part::If(..) => {}
-            Part::Each(name, parts) => {
+            TemplateNode::Text(text) => out.push_str(text),
+            TemplateNode::Value(name) => write_value(name, values, at, out)?,
+            TemplateNode::If(name, parts) if values.set.contains(name) => {
+                write_parts(parts, values, at, out)?
+            }
+            TemplateNode::If(..) => {}
+            TemplateNode::Each(name, parts) => {
                 for number in 1..=values.counts.get(name).copied().unwrap_or(0) {
                     write_parts(parts, values, Some((name, number)), out)?;
                 }

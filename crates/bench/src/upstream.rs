@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::certificate;
 use crate::client;
-use crate::experiment::{Experiment, Speaks, grpc_message};
-use crate::gateway::{Gateway, Listeners, Stop};
-use crate::process::{Process, Start, Supervisor, find_program, free_addresses};
+use crate::experiment::{Experiment, WireProtocol, grpc_message};
+use crate::gateway::{Gateway, Listeners, StopSignal};
+use crate::process::{Process, StartOptions, Supervisor, find_program, free_addresses};
 use crate::running::open_files;
 use crate::template::{Values, render};
 
@@ -23,18 +23,18 @@ const MAX_INLINE_BODY: usize = 2048;
 
 /// What the API answers over HTTP/2; over HTTP/1.1 it is always the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ResponseKind {
     /// A body of this length.
     Body(usize),
     /// A message of gRPC, with its framing of this length.
     Message(usize),
 }
 
-impl Answer {
+impl ResponseKind {
     /// What an experiment needs.
     pub fn of(experiment: &Experiment) -> Self {
         match experiment.setup.speaks {
-            Speaks::Grpc => Self::Message(experiment.body_bytes),
+            WireProtocol::Grpc => Self::Message(experiment.body_bytes),
             _ => Self::Body(experiment.body_bytes),
         }
     }
@@ -61,7 +61,12 @@ impl Upstream {
     ///
     /// # Errors
     /// NGINX is missing or does not come up.
-    pub fn start(directory: &Path, answer: Answer, core: usize, supervisor: &Supervisor) -> Result<Self> {
+    pub fn start(
+        directory: &Path,
+        answer: ResponseKind,
+        core: usize,
+        supervisor: &Supervisor,
+    ) -> Result<Self> {
         let program = find_program("nginx").context("not found: nginx (apt-get install nginx)")?;
         fs::create_dir(directory).with_context(|| format!("creating {}", directory.display()))?;
         let dir = directory
@@ -73,13 +78,13 @@ impl Upstream {
         fs::write(&file, configuration(directory, listeners, answer)?)
             .context("writing the upstream's configuration")?;
         let arguments = ["-e", "stderr", "-p", dir, "-g", "daemon off;", "-c"].map(OsString::from);
-        let process = supervisor.start(&Start {
+        let process = supervisor.start(&StartOptions {
             program: &program,
             arguments: [&arguments[..], &[file.into_os_string()]].concat(),
             environment: Vec::new(),
             cores: vec![core],
             log: &directory.join("log"),
-            stop: Stop::Term,
+            stop: StopSignal::Term,
         })?;
         let mut upstream = Self {
             address: http1,
@@ -118,7 +123,7 @@ impl Upstream {
 ///
 /// # Errors
 /// The body or the certificate cannot be written.
-pub fn configuration(directory: &Path, listeners: Listeners, answer: Answer) -> Result<String> {
+pub fn configuration(directory: &Path, listeners: Listeners, answer: ResponseKind) -> Result<String> {
     let dir = directory.to_str().context("a path that is not UTF-8")?;
     let shown = certificate::of_this_run(false)?;
     for (name, text) in [("certificate.pem", &shown.certificate), ("key.pem", &shown.key)] {
@@ -126,7 +131,7 @@ pub fn configuration(directory: &Path, listeners: Listeners, answer: Answer) -> 
     }
     let length = answer.length();
     let body = "x".repeat(length);
-    if let Answer::Message(length) = answer {
+    if let ResponseKind::Message(length) = answer {
         let framing = grpc_message(0).len();
         fs::write(
             directory.join("message"),
@@ -149,8 +154,8 @@ pub fn configuration(directory: &Path, listeners: Listeners, answer: Answer) -> 
         .text("listen_http2", listeners.http2)
         .text("listen_https", listeners.https)
         .text("answer", whole)
-        .flag("body", matches!(answer, Answer::Body(_)))
-        .flag("message", matches!(answer, Answer::Message(_)))
+        .flag("body", matches!(answer, ResponseKind::Body(_)))
+        .flag("message", matches!(answer, ResponseKind::Message(_)))
         .text("open_files", open_files());
     render(include_str!("../upstream/api.conf"), &values)
 }

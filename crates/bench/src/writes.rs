@@ -22,7 +22,7 @@ use crate::results::{Line, Results};
 use crate::sender::{self, Plan, Record, send};
 use crate::table::Table;
 use crate::terminal;
-use crate::upstream::{Answer, Upstream};
+use crate::upstream::{ResponseKind, Upstream};
 
 /// How many routes there are.
 const SIZES: [u32; 2] = [200, 20_000];
@@ -32,7 +32,7 @@ const RATE: u32 = 2_000;
 const CONNECTIONS: usize = 50;
 const WRITERS: usize = 16;
 /// What the load felt.
-struct Outcome {
+struct WriteResult {
     quiet: Record,
     written: Record,
     writes: Record,
@@ -49,7 +49,7 @@ struct Outcome {
 pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("writes")?;
     // The API inherits it.
-    let upstream = first(|| bench.upstream(&directory.join("upstream"), Answer::Body(1024)))?;
+    let upstream = first(|| bench.upstream(&directory.join("upstream"), ResponseKind::Body(1024)))?;
     let found = bench
         .gateways
         .iter()
@@ -109,7 +109,7 @@ fn measure(
     routes: u32,
     rate: u32,
     length: Duration,
-) -> Result<Outcome> {
+) -> Result<WriteResult> {
     let proxy = plane.gateways[0].proxy;
     let cpu = || {
         let of = |process: &Process| CpuTime::of(process.pid(), clock).total.as_secs_f64();
@@ -155,7 +155,7 @@ fn measure(
     let mark = format!("{{\"paths\":[\"/mark\"],\"service\":{{\"id\":\"{SERVICE}\"}}}}");
     call(plane.admin, "PUT", &format!("/routes/{}", id(routes)), &mark)?;
     plane.wait_until_served("/mark")?;
-    Ok(Outcome {
+    Ok(WriteResult {
         quiet,
         written,
         writes: made,
@@ -195,7 +195,7 @@ fn write(admin: SocketAddr, at: u32, writes: u32) -> Vec<u8> {
     bytes
 }
 
-impl Outcome {
+impl WriteResult {
     fn p99(record: &Record) -> f64 {
         sender::microseconds(record.latency.value_at_percentile(99.0))
     }

@@ -51,11 +51,11 @@ pub enum ArchiveError {
 #[derive(Deserialize)]
 struct List {
     sources: String,
-    files: Vec<Listed>,
+    files: Vec<ListedFile>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedFile {
     path: String,
     media_type: String,
     hash: String,

@@ -95,7 +95,7 @@ pub fn commits() -> (Commits, mpsc::Receiver<Changes>) {
 
 /// What comes after an event.
 #[derive(Debug, PartialEq)]
-pub struct Next {
+pub struct EventBatch {
     /// The events, the oldest first.
     pub events: Vec<Arc<Event>>,
     /// The number of the last one.
@@ -104,7 +104,7 @@ pub struct Next {
     pub has_missed: bool,
 }
 
-impl Next {
+impl EventBatch {
     /// The events with their numbers. A client that loses its connection between two of them reads on behind the first.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &Event)> {
         let before = self.number - self.events.len() as u64;
@@ -148,11 +148,11 @@ impl Events {
     }
 
     /// The events after one.
-    pub fn after(&self, number: u64) -> Next {
+    pub fn after(&self, number: u64) -> EventBatch {
         let log = self.log();
         let first = log.newest - log.events.len() as u64 + 1;
         let known = log.events.iter().skip(number.saturating_sub(first - 1) as usize);
-        Next {
+        EventBatch {
             events: known.cloned().collect(),
             number: log.newest,
             has_missed: number > log.newest || number + 1 < first,
@@ -180,7 +180,7 @@ impl Events {
     }
 
     /// A place for one more client with this name; `None`: there are too many.
-    pub fn join(&self, name: &str) -> Option<Place> {
+    pub fn join(&self, name: &str) -> Option<ClientSlot> {
         let mut clients = self.clients();
         let of_all: usize = clients.values().sum();
         let of_one = clients.get(name).copied().unwrap_or_default();
@@ -188,7 +188,7 @@ impl Events {
             return None;
         }
         clients.insert(name.to_owned(), of_one + 1);
-        Some(Place {
+        Some(ClientSlot {
             events: self.clone(),
             name: name.to_owned(),
         })
@@ -197,12 +197,12 @@ impl Events {
 
 /// A client's place, until it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct ClientSlot {
     events: Events,
     name: String,
 }
 
-impl Drop for Place {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         let mut clients = self.events.clients();
         if let Some(count) = clients.get_mut(&self.name) {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn clients_are_bounded() {
         let events = Events::new("e");
-        let mut places: Vec<Place> = (0..MAX_CLIENTS_OF_ONE)
+        let mut places: Vec<ClientSlot> = (0..MAX_CLIENTS_OF_ONE)
             .filter_map(|_| events.join("ada"))
             .collect();
         assert!(places.len() == MAX_CLIENTS_OF_ONE && events.join("ada").is_none());

@@ -1,6 +1,6 @@
 //! A small HTTP client, for what management asks of others: control planes, vaults. One connection a call.
 
-use crate::reach::Reach;
+use crate::webhook_addresses::WebhookAddressPolicy;
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 pub use hyper::Method;
@@ -70,7 +70,7 @@ pub enum HttpError {
 
 /// A call.
 #[derive(Clone)]
-pub struct Call {
+pub struct ClientRequest {
     /// The method.
     pub method: Method,
     /// `http://HOST[:PORT]/PATH`, or with `https`.
@@ -86,10 +86,10 @@ pub struct Call {
     /// Whom a call over TLS trusts; `None`: the system's authorities.
     pub trust: Option<Arc<ClientConfig>>,
     /// The addresses that it may go to; `None`: all.
-    pub reach: Option<Arc<Reach>>,
+    pub reach: Option<Arc<WebhookAddressPolicy>>,
 }
 
-impl Call {
+impl ClientRequest {
     /// A call without a body.
     pub fn get(url: impl Into<String>) -> Self {
         Self {
@@ -253,15 +253,15 @@ async fn whole(
 
 /// A connection that goes on from call to call.
 #[derive(Default)]
-pub struct KeptConnection(Option<Sender>);
+pub struct KeepAliveConnection(Option<Sender>);
 
-impl KeptConnection {
+impl KeepAliveConnection {
     /// Makes a call, and reads the whole answer. A connection that is known to have ended is replaced. What was sent is not
     /// sent again.
     ///
     /// # Errors
-    /// As for [`Call::make`], and when the connection ends only then.
-    pub async fn make_once(&mut self, call: Call) -> Result<(StatusCode, Bytes), HttpError> {
+    /// As for [`ClientRequest::make`], and when the connection ends only then.
+    pub async fn make_once(&mut self, call: ClientRequest) -> Result<(StatusCode, Bytes), HttpError> {
         let (host, timeout, max_body) = (host_of(&call.url)?, call.timeout, call.max_body);
         let made = tokio::time::timeout(timeout, self.send(call, &host)).await;
         let answer = made.unwrap_or_else(|_| Err(HttpError::Late(host.clone())))?;
@@ -271,7 +271,11 @@ impl KeptConnection {
         Ok(answer)
     }
 
-    async fn send(&mut self, call: Call, host: &str) -> Result<(Sender, Response<Incoming>), HttpError> {
+    async fn send(
+        &mut self,
+        call: ClientRequest,
+        host: &str,
+    ) -> Result<(Sender, Response<Incoming>), HttpError> {
         if let Some(mut kept) = self.0.take()
             && kept.ready().await.is_ok()
         {

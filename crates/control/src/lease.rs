@@ -1,6 +1,6 @@
 //! Leases: of several control planes over one store, one at a time does a job.
 
-use crate::operational::{Entry, OperationalError, OperationalStore};
+use crate::operational::{OperationalEntry, OperationalError, OperationalStore};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 use weir_store::Key;
@@ -9,7 +9,7 @@ use weir_store::Key;
 const PREFIX: &str = "leases/";
 
 #[derive(Serialize, Deserialize)]
-struct Held {
+struct LeaseRecord {
     by: String,
 }
 
@@ -26,12 +26,13 @@ pub async fn hold(
 ) -> Result<bool, OperationalError> {
     let key = Key::new(&format!("{PREFIX}{name}")).map_err(OperationalError::Name)?;
     let held = store
-        .update(&key, now, |known: Option<&Entry<Held>>| {
-            let is_fresh = |it: &Entry<Held>| it.ends.is_some_and(|end| end > now + life / 2);
+        .update(&key, now, |known: Option<&OperationalEntry<LeaseRecord>>| {
+            let is_fresh =
+                |it: &OperationalEntry<LeaseRecord>| it.ends.is_some_and(|end| end > now + life / 2);
             match known {
                 Some(known) if known.value.by != holder || is_fresh(known) => None,
                 _ => Some((
-                    Held {
+                    LeaseRecord {
                         by: holder.to_owned(),
                     },
                     Some(now + life),

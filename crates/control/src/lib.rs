@@ -19,11 +19,11 @@ pub mod listen;
 pub mod operational;
 pub mod outbox;
 pub mod quotas;
-mod reach;
 pub mod report;
 pub mod secrets;
 pub mod shared_limits;
 pub mod shared_records;
+mod webhook_addresses;
 
 #[cfg(test)]
 #[path = "../tests/support/sample.rs"]

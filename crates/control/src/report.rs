@@ -1,8 +1,8 @@
 //! What a gateway reports about itself for the list of gateways.
 
 use crate::api::{Gateways, Report};
-use crate::follow::{Contact, Followed, OpenStore};
-use crate::http::Call;
+use crate::follow::{Contact, OpenStore, StateHandle};
+use crate::http::ClientRequest;
 use hyper::Method;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ pub struct ReporterInfo {
 }
 
 /// Reports after every change, and now and then without one, until the process ends.
-pub async fn report(speaker: ReporterInfo, followed: Followed, sink: ReportTarget) {
+pub async fn report(speaker: ReporterInfo, followed: StateHandle, sink: ReportTarget) {
     let mut changed = followed.subscribe();
     // A report in the store is a commit, of which the gateway hears in turn.
     let pause = match sink {
@@ -73,7 +73,7 @@ pub async fn report(speaker: ReporterInfo, followed: Followed, sink: ReportTarge
 }
 
 impl ReporterInfo {
-    fn report(&self, followed: &Followed) -> Report {
+    fn report(&self, followed: &StateHandle) -> Report {
         let state = followed.state();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Report {
@@ -104,7 +104,7 @@ impl ReportTarget {
             Self::Control { url, token } => {
                 let url = format!("{}/api/v1/gateways/{name}", url.trim_end_matches('/'));
                 let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
-                let call = Call::json(Method::POST, url, &body).token(token.as_deref());
+                let call = ClientRequest::json(Method::POST, url, &body).token(token.as_deref());
                 let (status, _) = call.make().await.map_err(|error| error.to_string())?;
                 match status.is_success() {
                     true => Ok(()),

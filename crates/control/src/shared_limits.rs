@@ -1,7 +1,7 @@
 //! Limits over all gateways: a gateway reports what it has counted to the control plane, again and again, and learns what
 //! the others have. How that adds up is in [`weir_flow::rate_limit::across`].
 
-use crate::http::{Call, KeptConnection};
+use crate::http::{ClientRequest, KeepAliveConnection};
 use aws_lc_rs::rand;
 use hyper::Method;
 use schemars::JsonSchema;
@@ -116,7 +116,7 @@ pub struct LimitReport {
 
 /// What the others have counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitAnswer {
+pub struct LimitReportResponse {
     /// Who says so: another number than before has to be told everything.
     pub exchange: u64,
     /// How many gateways share limits.
@@ -129,7 +129,7 @@ pub struct LimitAnswer {
 
 impl LimitExchange {
     /// Takes in a report; `None`: it is not understood, or too long.
-    pub fn settle(&self, gateway: &str, report: &LimitReport, now_ms: u64) -> Option<LimitAnswer> {
+    pub fn settle(&self, gateway: &str, report: &LimitReport, now_ms: u64) -> Option<LimitReportResponse> {
         if report.counts.len() > MAX_COUNTS {
             return None;
         }
@@ -147,7 +147,7 @@ impl LimitExchange {
             .settle((gateway, report.run), report.all, &counts?, now_ms);
         self.tell_refused(gateway, &settlement);
         let others = settlement.others.into_iter();
-        Some(LimitAnswer {
+        Some(LimitReportResponse {
             exchange: settlement.exchange,
             gateways: settlement.gateways,
             others: others
@@ -179,12 +179,12 @@ impl LimitExchange {
 
 /// Settles the counts of a gateway until the process ends.
 pub async fn settle_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
-    let mut settler = Settler {
+    let mut settler = LimitSync {
         name,
         target,
         run: random_number(),
         counts,
-        connection: KeptConnection::default(),
+        connection: KeepAliveConnection::default(),
         heard: None,
         waiting: Vec::new(),
         is_waiting_of_all: false,
@@ -210,12 +210,12 @@ pub async fn settle_limits(name: String, target: LimitTarget, counts: Vec<Arc<dy
 }
 
 /// A gateway that settles.
-struct Settler {
+struct LimitSync {
     name: String,
     target: LimitTarget,
     run: u64,
     counts: Vec<Arc<dyn SharedCounts>>,
-    connection: KeptConnection,
+    connection: KeepAliveConnection,
     /// When there was the last answer, of whom, and how many gateways there were.
     heard: Option<(Instant, u64, u64)>,
     /// What is yet to be reported.
@@ -226,7 +226,7 @@ struct Settler {
     has_all: bool,
 }
 
-impl Settler {
+impl LimitSync {
     async fn settle(&mut self) {
         for _ in 0..MAX_IN_A_ROW {
             let report = self.next_report(system_clock());
@@ -269,7 +269,7 @@ impl Settler {
         }
     }
 
-    async fn say(&mut self, report: &LimitReport) -> Result<LimitAnswer, String> {
+    async fn say(&mut self, report: &LimitReport) -> Result<LimitReportResponse, String> {
         match &self.target {
             LimitTarget::Nowhere => Err("there is no control plane".to_owned()),
             LimitTarget::Here(exchange) => {
@@ -289,7 +289,7 @@ impl Settler {
                     environments.join(",")
                 );
                 let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
-                let mut call = Call::json(Method::POST, url, &body).token(token.as_deref());
+                let mut call = ClientRequest::json(Method::POST, url, &body).token(token.as_deref());
                 call.timeout = TIMEOUT;
                 // News are told once. After a call without an answer everything is reported, and asked for, once more.
                 let answer = self.connection.make_once(call).await;
@@ -302,7 +302,7 @@ impl Settler {
         }
     }
 
-    fn take_in(&mut self, answer: &LimitAnswer) {
+    fn take_in(&mut self, answer: &LimitReportResponse) {
         let now_ms = system_clock();
         self.heard = Some((Instant::now(), answer.exchange, answer.gateways));
         for counts in &self.counts {
@@ -404,9 +404,9 @@ mod tests {
 
     /// Windows that were counted in once each.
     #[derive(Debug)]
-    struct Counted(u64);
+    struct WindowCounter(u64);
 
-    impl SharedCounts for Counted {
+    impl SharedCounts for WindowCounter {
         fn has_counted(&self) -> bool {
             true
         }
@@ -430,13 +430,13 @@ mod tests {
         fn set_contact(&self, _: Option<u64>) {}
     }
 
-    fn settler(target: LimitTarget, windows: u64) -> Settler {
-        Settler {
+    fn settler(target: LimitTarget, windows: u64) -> LimitSync {
+        LimitSync {
             name: "a".to_owned(),
             target,
             run: 1,
-            counts: vec![Arc::new(Counted(windows))],
-            connection: KeptConnection::default(),
+            counts: vec![Arc::new(WindowCounter(windows))],
+            connection: KeepAliveConnection::default(),
             heard: None,
             waiting: Vec::new(),
             is_waiting_of_all: false,

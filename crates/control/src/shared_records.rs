@@ -3,7 +3,7 @@
 //!
 //! A gateway that cannot reach the store goes on with what it knows. What it is asked to commit then fails.
 
-use crate::operational::{Entry, OperationalError, OperationalStore, Write, decode};
+use crate::operational::{OperationalEntry, OperationalError, OperationalStore, OperationalWrite, decode};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub fn share(registry: &Registry, store: &OperationalStore) {
     for (plugin, records) in registry.shared_records() {
         let prefix = format!("shared/{plugin}/");
-        records.share(Arc::new(Part {
+        records.share(Arc::new(PluginStore {
             store: store.clone(),
             prefix: prefix.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -54,7 +54,7 @@ fn record(document: &Document) -> Option<SharedRecord> {
     decode(document, UNIX_EPOCH).map(of_entry)
 }
 
-fn of_entry(entry: Entry<Value>) -> SharedRecord {
+fn of_entry(entry: OperationalEntry<Value>) -> SharedRecord {
     let millis = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     SharedRecord {
         value: entry.value,
@@ -68,7 +68,7 @@ fn of_entry(entry: Entry<Value>) -> SharedRecord {
 type Expected = (Key, Option<Value>);
 
 /// The part of the store that is a plugin's.
-struct Part {
+struct PluginStore {
     store: OperationalStore,
     prefix: String,
     runtime: tokio::runtime::Handle,
@@ -76,7 +76,7 @@ struct Part {
     free_to_commit: Arc<Semaphore>,
 }
 
-impl Part {
+impl PluginStore {
     /// Does something with the store, beside the caller. Dropped, if too much is under way.
     fn spawn<T: Send + 'static>(
         &self,
@@ -108,25 +108,28 @@ impl Part {
         Key::new(&format!("{}{name}", self.prefix)).map_err(OperationalError::Name)
     }
 
-    fn writes(&self, change: SharedChange) -> Result<(Vec<Expected>, Vec<Write>), OperationalError> {
+    fn writes(
+        &self,
+        change: SharedChange,
+    ) -> Result<(Vec<Expected>, Vec<OperationalWrite>), OperationalError> {
         let mut expected = Vec::with_capacity(change.expected.len());
         for (name, value) in change.expected {
             expected.push((self.key(&name)?, value));
         }
         let mut writes = Vec::with_capacity(change.puts.len() + change.removes.len());
         for name in change.removes {
-            writes.push(Write::Remove(self.key(&name)?));
+            writes.push(OperationalWrite::Remove(self.key(&name)?));
         }
         for (name, SharedRecord { value, ends_ms }) in change.puts {
             let ends = ends_ms.and_then(|ends| UNIX_EPOCH.checked_add(Duration::from_millis(ends)));
             let key = self.key(&name)?;
-            writes.push(Write::Put { key, value, ends });
+            writes.push(OperationalWrite::Put { key, value, ends });
         }
         Ok((expected, writes))
     }
 }
 
-impl SharedStore for Part {
+impl SharedStore for PluginStore {
     fn read(&self, name: &str, then: RecordRead) {
         let (store, key) = (self.store.clone(), self.key(name));
         let work = async move {

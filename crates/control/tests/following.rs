@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_control::follow::{
-    self, Contact, Documents, Engine, EngineEvent, Followed, Inputs, LastKnownGoodFile, SourceEvent, State,
+    self, Contact, Documents, Engine, EngineEvent, FollowState, Inputs, LastKnownGoodFile, SourceEvent,
+    StateHandle,
 };
 use weir_control::secrets::Secrets;
 use weir_snapshot::PersistentState;
@@ -18,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Running {
     inputs: Inputs,
-    followed: Followed,
+    followed: StateHandle,
     served: Arc<AtomicUsize>,
     /// How many routes the newest snapshot has.
     routes: Arc<AtomicUsize>,
@@ -26,13 +27,13 @@ struct Running {
 
 fn start(kept: Option<LastKnownGoodFile>) -> Running {
     let (served, routes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let followed = Followed::default();
+    let followed = StateHandle::default();
     let (counted, newest) = (Arc::clone(&served), Arc::clone(&routes));
     let engine = Engine {
         registry: weir_plugins::registry(),
         carry: PersistentState::default(),
         rest: 1,
-        acme: weir_control::acme::Wanted::default(),
+        acme: weir_control::acme::AcmeConfigs::default(),
         secrets: Secrets::default(),
         followed: followed.clone(),
         serve: Box::new(move |snapshot| {
@@ -54,7 +55,7 @@ impl Running {
         self.inputs.tell(EngineEvent::Heard(heard)).await;
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) -> Arc<State> {
+    async fn until(&self, holds: impl Fn(&FollowState) -> bool) -> Arc<FollowState> {
         let mut changed = self.followed.subscribe();
         let wait = async {
             while !holds(&self.followed.state()) {

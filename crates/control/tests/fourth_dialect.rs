@@ -8,8 +8,8 @@ use sample::Sample;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use weir_control::acme::Wanted;
-use weir_control::follow::{self, Engine, EngineEvent, Followed, SourceEvent};
+use weir_control::acme::AcmeConfigs;
+use weir_control::follow::{self, Engine, EngineEvent, SourceEvent, StateHandle};
 use weir_control::secrets::{Cache, Secrets};
 use weir_dialect::{DialectName, DialectSet, OtherRoutes};
 use weir_native::NativeDialect;
@@ -56,12 +56,12 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let dialects = sample::all();
     let served = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&served);
-    let followed = Followed::default();
+    let followed = StateHandle::default();
     let engine = Engine {
         registry: weir_plugins::registry(),
         carry: PersistentState::default(),
         rest: 1,
-        acme: Wanted::default(),
+        acme: AcmeConfigs::default(),
         secrets: Secrets::new(&dialects, Cache::default()),
         followed: followed.clone(),
         serve: Box::new(move |snapshot| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
-use weir_control::listen::{Bounds, Unending, serve};
+use weir_control::listen::{Bounds, StreamingResponse, serve};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -270,7 +270,7 @@ async fn responses_without_an_end_do_not_delay_a_drain() {
     let endless = move || async move {
         let once = std::iter::once(Ok::<_, std::convert::Infallible>(part()));
         (
-            axum::Extension(Unending),
+            axum::Extension(StreamingResponse),
             axum::body::Body::from_stream(then_nothing::stream(once)),
         )
     };

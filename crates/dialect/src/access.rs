@@ -27,7 +27,7 @@ pub enum KeyRole {
 
 /// Why a call is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum AccessError {
     /// It shows no token.
     NoToken,
     /// It shows a token that is not known.
@@ -45,7 +45,7 @@ pub enum Refused {
     },
 }
 
-impl Refused {
+impl AccessError {
     /// What to do about it, for refusals that no original knows.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -130,7 +130,7 @@ pub trait AdminAccess: Send + Sync {
     }
 
     /// The answer to a call that is not let in.
-    fn refuse(&self, refused: &Refused) -> RefusedReply;
+    fn refuse(&self, refused: &AccessError) -> RefusedReply;
 }
 
 /// The token of `Authorization: Bearer TOKEN`.
@@ -142,11 +142,11 @@ pub fn bearer(header: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         .then(|| token.trim().to_owned())
 }
 
-type MayWrite = dyn Fn(&str) -> bool + Send + Sync;
+type WritePredicate = dyn Fn(&str) -> bool + Send + Sync;
 
 /// In which workspaces a caller may write. In the extensions of a request; without it, the caller may write everywhere.
 #[derive(Clone, Default)]
-pub struct Rights(Option<Arc<MayWrite>>);
+pub struct Rights(Option<Arc<WritePredicate>>);
 
 impl fmt::Debug for Rights {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

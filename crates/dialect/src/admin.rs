@@ -4,7 +4,7 @@ use crate::{Node, OtherRoutes};
 use axum::Router;
 use std::pin::Pin;
 use std::sync::Arc;
-use weir_store::{Declared, Store, StoreError};
+use weir_store::{DeclaredConfig, Store, StoreError};
 
 /// What an Admin API works with.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub struct AdminContext {
     /// The store.
     pub store: Arc<dyn Store>,
     /// The configuration that stands in a file of the dialect; `None`: the store holds it.
-    pub declared: Option<Arc<Declared>>,
+    pub declared: Option<Arc<DeclaredConfig>>,
     /// The routes that are served, of all dialects.
     pub routes: Arc<dyn OtherRoutes>,
     /// What the Admin API reports about the process.

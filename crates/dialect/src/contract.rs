@@ -1,7 +1,7 @@
 //! The contract that each dialect keeps. It says what a dialect does, and knows none.
 
 use crate::admin::{AdminContext, AdminOpening};
-use crate::file::{FileForm, Prepared, Purpose};
+use crate::file::{FileForm, PreparedText, Purpose};
 use crate::{AdminAccess, DEFAULT_WORKSPACE, DialectName, IncrementalModel, PluginName, SecretSyntax};
 use serde_json::Value;
 use std::fmt::Debug;
@@ -23,9 +23,9 @@ pub trait Dialect: Debug + Send + Sync {
     ///
     /// # Errors
     /// That layer is broken; what is wrong, and where.
-    fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<Prepared<'t>, Diagnostic> {
+    fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<PreparedText<'t>, Diagnostic> {
         let _of_no_interest = purpose;
-        Ok(Prepared::as_it_is(text))
+        Ok(PreparedText::as_it_is(text))
     }
 
     /// Checks and translates a whole document. With the model come warnings, and resources that are left out.

@@ -6,20 +6,20 @@
 
 use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard};
-use weir_store::Declared;
+use weir_store::DeclaredConfig;
 
 /// The file behind an Admin API.
 #[derive(Debug)]
 pub struct FileBacking {
     /// The text that is served.
-    declared: Arc<Declared>,
+    declared: Arc<DeclaredConfig>,
     /// The number of the text whose documents are known; 0: none yet.
     known: Mutex<u64>,
 }
 
 impl FileBacking {
     /// None of its texts is known yet.
-    pub fn new(declared: Arc<Declared>) -> Self {
+    pub fn new(declared: Arc<DeclaredConfig>) -> Self {
         Self {
             declared,
             known: Mutex::new(0),
@@ -27,8 +27,8 @@ impl FileBacking {
     }
 
     /// The turn of one that reads or replaces the text. Others wait until both sides have it.
-    pub async fn turn(&self) -> FileTurn<'_> {
-        FileTurn {
+    pub async fn turn(&self) -> FileGuard<'_> {
+        FileGuard {
             declared: &self.declared,
             known: self.known.lock().await,
         }
@@ -37,12 +37,12 @@ impl FileBacking {
 
 /// The turn of one that reads or replaces the text.
 #[derive(Debug)]
-pub struct FileTurn<'f> {
-    declared: &'f Declared,
+pub struct FileGuard<'f> {
+    declared: &'f DeclaredConfig,
     known: MutexGuard<'f, u64>,
 }
 
-impl FileTurn<'_> {
+impl FileGuard<'_> {
     /// The text that is served and its number, unless its documents are known.
     pub fn unknown(&self) -> Option<(u64, Arc<str>)> {
         let (number, text) = self.declared.current();

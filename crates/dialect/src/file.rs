@@ -54,14 +54,14 @@ pub struct Purpose<'p> {
 
 /// A text that YAML can be read from.
 #[derive(Debug)]
-pub struct Prepared<'t> {
+pub struct PreparedText<'t> {
     /// The text.
     pub text: Cow<'t, str>,
     /// Variables that are not set and that something stands for.
     pub unset: Vec<Diagnostic>,
 }
 
-impl<'t> Prepared<'t> {
+impl<'t> PreparedText<'t> {
     /// The text as it is in the file.
     pub fn as_it_is(text: &'t str) -> Self {
         Self {

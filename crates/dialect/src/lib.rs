@@ -22,11 +22,11 @@ mod routes;
 mod secrets;
 mod set;
 
-pub use access::{AdminAccess, KeyRole, Refused, RefusedReply, Rights, Scope, bearer};
+pub use access::{AccessError, AdminAccess, KeyRole, RefusedReply, Rights, Scope, bearer};
 pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
 pub use contract::Dialect;
-pub use declared::{FileBacking, FileTurn};
-pub use file::{FileForm, Prepared, Purpose};
+pub use declared::{FileBacking, FileGuard};
+pub use file::{FileForm, PreparedText, Purpose};
 pub use incremental::{IncrementalModel, SkippedDocument};
 pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
@@ -34,10 +34,11 @@ pub use node::{
 };
 pub use plugin_support::{PluginName, Support};
 pub use replica::{
-    ATTEMPTS, Plan, Replica, ReplicaState, StateRef, Turn, Version, WriteError, WriteFailure, Writer, Written,
+    ATTEMPTS, Plan, Replica, ReplicaState, StateRef, Version, WriteError, WriteFailure, WriteGuard,
+    WriteOutcome, Writer,
 };
 pub use routes::OtherRoutes;
-pub use secrets::{Place, SecretSyntax, SecretTarget};
+pub use secrets::{SecretLocation, SecretSyntax, SecretTarget};
 pub use set::{DEFAULT_ENVIRONMENT, DialectSet, ENVIRONMENTS};
 pub use weir_model::DialectName;
 

@@ -37,7 +37,7 @@ pub trait SecretSyntax: fmt::Debug + Send {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretTarget {
     /// The secret.
-    pub place: Place,
+    pub place: SecretLocation,
     /// What of it; `None`: all.
     pub field: Option<String>,
     /// How long it counts as fresh.
@@ -51,7 +51,7 @@ impl SecretTarget {
 
 /// Where a value is.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum SecretLocation {
     /// In a variable of the environment.
     Variable(String),
     /// Behind a URL of a vault that speaks as HashiCorp's does.
@@ -65,7 +65,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl SecretLocation {
     /// A variable of the environment. Those that set up Weir itself hold the keys of its Admin APIs; writers of documents
     /// must not read them.
     ///
@@ -82,7 +82,7 @@ impl Place {
 }
 
 /// Tokens are secrets.
-impl fmt::Debug for Place {
+impl fmt::Debug for SecretLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(formatter, "the variable {name}"),

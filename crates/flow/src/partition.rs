@@ -44,12 +44,12 @@ struct Common {
 #[derive(Debug)]
 pub(crate) struct Partitions<V> {
     common: Arc<Common>,
-    known: Arc<Mutex<Known<V>>>,
+    known: Arc<Mutex<PartitionTable<V>>>,
 }
 
 /// No call waits for it.
 #[derive(Debug)]
-struct Known<V> {
+struct PartitionTable<V> {
     by_name: HashMap<String, Arc<Partition<V>>>,
     /// So many names, and unused ones are dropped.
     clean_at: usize,
@@ -66,15 +66,15 @@ struct Known<V> {
 #[derive(Debug)]
 pub(crate) struct Partition<V> {
     common: Arc<Common>,
-    known: Weak<Mutex<Known<V>>>,
+    known: Weak<Mutex<PartitionTable<V>>>,
     /// Made with the first counter, as most of many limits have none.
-    shards: OnceLock<Box<[Padded<V>]>>,
+    shards: OnceLock<Box<[PaddedShard<V>]>>,
 }
 
 /// Keeps the locks of two shards off one cache line (and off the pair that is fetched together).
 #[derive(Debug)]
 #[repr(align(128))]
-struct Padded<V>(Mutex<BoundedMap<V>>);
+struct PaddedShard<V>(Mutex<BoundedMap<V>>);
 
 /// One shard of a limit's counters, locked.
 pub(crate) struct Shard<'p, V> {
@@ -91,7 +91,7 @@ impl<V: Evictable> Partitions<V> {
             evictions: Arc::default(),
             sweep_at: AtomicU64::new(0),
         };
-        let known = Known {
+        let known = PartitionTable {
             by_name: HashMap::new(),
             clean_at: FIRST_CLEANING,
             round: Vec::new(),
@@ -143,7 +143,7 @@ impl<V: Evictable> Partitions<V> {
     }
 }
 
-impl<V: Evictable> Known<V> {
+impl<V: Evictable> PartitionTable<V> {
     /// Looks through a few slots for counters that are over. Gives how many it has removed.
     fn sweep(&mut self, now: u64) -> usize {
         let (mut removed, mut left) = (0, SWEPT_SLOTS);
@@ -151,7 +151,7 @@ impl<V: Evictable> Known<V> {
             let Some(partition) = self.round.last() else { break };
             let partition = partition.upgrade();
             let shards = partition.as_ref().and_then(|it| it.shards.get());
-            let Some(Padded(shard)) = shards.and_then(|shards| shards.get(self.shard)) else {
+            let Some(PaddedShard(shard)) = shards.and_then(|shards| shards.get(self.shard)) else {
                 self.round.pop();
                 (self.shard, self.looked_at) = (0, 0);
                 continue;
@@ -241,14 +241,14 @@ impl<V: Evictable> Partition<V> {
         }
     }
 
-    fn shards(&self) -> &[Padded<V>] {
+    fn shards(&self) -> &[PaddedShard<V>] {
         self.shards.get_or_init(|| {
-            let shard = || Padded(Mutex::new(BoundedMap::default()));
+            let shard = || PaddedShard(Mutex::new(BoundedMap::default()));
             (0..SHARDS).map(|_| shard()).collect()
         })
     }
 
-    fn lock<'p>(&'p self, shard: &'p Padded<V>) -> Shard<'p, V> {
+    fn lock<'p>(&'p self, shard: &'p PaddedShard<V>) -> Shard<'p, V> {
         Shard {
             // A panic under the lock leaves whole values only.
             map: shard.0.lock().unwrap_or_else(PoisonError::into_inner),
@@ -260,7 +260,7 @@ impl<V: Evictable> Partition<V> {
 impl<V> Drop for Partition<V> {
     fn drop(&mut self) {
         let shards = self.shards.get().into_iter().flatten();
-        let len = |shard: &Padded<V>| shard.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let len = |shard: &PaddedShard<V>| shard.0.lock().unwrap_or_else(PoisonError::into_inner).len();
         let held = shards.map(len).sum();
         self.common.held.fetch_sub(held, Ordering::Relaxed);
         self.common.partitions.fetch_sub(1, Ordering::Relaxed);
@@ -377,9 +377,9 @@ mod tests {
 
     /// A counter that is over at this time.
     #[derive(Debug, Clone, Copy, Default, PartialEq)]
-    struct Until(u64);
+    struct ExpiringCounter(u64);
 
-    impl Evictable for Until {
+    impl Evictable for ExpiringCounter {
         fn eviction(&self, now: u64) -> Eviction {
             match self.0 <= now {
                 true => Eviction::Expired,
@@ -388,15 +388,15 @@ mod tests {
         }
     }
 
-    fn fill(partition: &Partition<Until>, numbers: std::ops::Range<u64>, until: u64, now: u64) {
+    fn fill(partition: &Partition<ExpiringCounter>, numbers: std::ops::Range<u64>, until: u64, now: u64) {
         for number in numbers {
             let mut shard = partition.shard(key(number));
             shard.make_room(1, now);
-            shard.set(key(number), Until(until));
+            shard.set(key(number), ExpiringCounter(until));
         }
     }
 
-    fn there(partition: &Partition<Until>, numbers: std::ops::Range<u64>) -> usize {
+    fn there(partition: &Partition<ExpiringCounter>, numbers: std::ops::Range<u64>) -> usize {
         let is_there = |number: &u64| partition.shard(key(*number)).get(key(*number)).is_some();
         numbers.filter(is_there).count()
     }
@@ -411,7 +411,7 @@ mod tests {
         fill(&later, 0..6_000, 100, 11);
         assert_eq!(there(&later, 0..6_000), 6_000, "more than a share of 4,000");
         assert!(partitions.held() <= 6_500, "{}", partitions.held());
-        let slots = |shard: &Padded<Until>| shard.0.lock().unwrap().slots();
+        let slots = |shard: &PaddedShard<ExpiringCounter>| shard.0.lock().unwrap().slots();
         let left: usize = flooded.shards.get().into_iter().flatten().map(slots).sum();
         assert!(left <= 1_024, "its tables are freed: {left} slots");
         // It can be flooded again.

@@ -1,7 +1,7 @@
 //! Where a message's body ends: one cursor for all kinds of framing.
 
 use crate::Framing;
-use crate::chunked::{Decoder, InvalidChunk, Piece};
+use crate::chunked::{ChunkEvent, Decoder, InvalidChunk};
 
 /// Walks through a body as its bytes arrive.
 #[derive(Debug, Clone)]
@@ -28,21 +28,21 @@ impl BodyCursor {
 
     /// Looks at the next bytes; see [`Decoder::next`].
     #[inline]
-    pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
+    pub fn next(&mut self, bytes: &[u8]) -> Result<ChunkEvent, InvalidChunk> {
         match self {
-            Self::Length(0) => Ok(Piece::End),
+            Self::Length(0) => Ok(ChunkEvent::End),
             Self::Length(left) => {
                 let take = (*left).min(bytes.len() as u64);
                 *left -= take;
                 Ok(if take == 0 {
-                    Piece::Skip(0)
+                    ChunkEvent::Skip(0)
                 } else {
-                    Piece::Data(take as usize)
+                    ChunkEvent::Data(take as usize)
                 })
             }
             Self::Chunked(decoder) => decoder.next(bytes),
-            Self::UntilClose if bytes.is_empty() => Ok(Piece::Skip(0)),
-            Self::UntilClose => Ok(Piece::Data(bytes.len())),
+            Self::UntilClose if bytes.is_empty() => Ok(ChunkEvent::Skip(0)),
+            Self::UntilClose => Ok(ChunkEvent::Data(bytes.len())),
         }
     }
 

@@ -41,7 +41,7 @@ enum State {
     /// In an extension.
     Extension {
         size: u64,
-        part: Part,
+        part: ExtensionState,
     },
     /// The CR of a size line was read.
     SizeLf {
@@ -64,7 +64,7 @@ enum State {
 
 /// Where in a chunk's extension (RFC 9112, 7.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ExtensionState {
     /// Behind the semicolon: the name is due.
     Start,
     Name,
@@ -82,7 +82,7 @@ enum Part {
     Closed,
 }
 
-impl Part {
+impl ExtensionState {
     /// The part that `byte` leads to.
     fn step(self, byte: u8) -> Option<Self> {
         let is_blank = matches!(byte, b' ' | b'\t');
@@ -114,7 +114,7 @@ impl Part {
 
 /// What [`Decoder::next`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum ChunkEvent {
     /// So many bytes from the start are framing; skip them.
     Skip(usize),
     /// So many bytes from the start are data.
@@ -137,7 +137,7 @@ impl Decoder {
     /// Looks at the next bytes. `Skip(0)` on non-empty input does not occur; on empty input it means that more
     /// is needed.
     #[inline]
-    pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunk> {
+    pub fn next(&mut self, bytes: &[u8]) -> Result<ChunkEvent, InvalidChunk> {
         if let State::Data(left) = self.state {
             let take = left.min(bytes.len() as u64);
             if take == left {
@@ -146,25 +146,25 @@ impl Decoder {
                 self.state = State::Data(left - take);
             }
             return Ok(if take == 0 {
-                Piece::Skip(0)
+                ChunkEvent::Skip(0)
             } else {
-                Piece::Data(take as usize)
+                ChunkEvent::Data(take as usize)
             });
         }
         let mut read = 0;
         while read < bytes.len() {
             match self.state {
                 State::Done => break,
-                State::Data(_) => return Ok(Piece::Skip(read)),
+                State::Data(_) => return Ok(ChunkEvent::Skip(read)),
                 _ => {}
             }
             self.step(bytes[read])?;
             read += 1;
         }
         if self.state == State::Done && read == 0 {
-            return Ok(Piece::End);
+            return Ok(ChunkEvent::End);
         }
-        Ok(Piece::Skip(read))
+        Ok(ChunkEvent::Skip(read))
     }
 
     /// Whether the end of the body was read.
@@ -219,7 +219,7 @@ impl Decoder {
             (State::Size { size, .. }, b'\r') => State::SizeLf { size },
             (State::Size { size, .. }, b';') => State::Extension {
                 size,
-                part: Part::Start,
+                part: ExtensionState::Start,
             },
             (State::Size { .. }, _) => return Err(InvalidChunk("the chunk size")),
             (State::Extension { size, part }, b'\r') if part.may_end() => State::SizeLf { size },
@@ -270,12 +270,12 @@ pub fn decode_all(parts: &[&[u8]]) -> Result<(Vec<u8>, bool), InvalidChunk> {
         let mut rest = *part;
         while !rest.is_empty() {
             match decoder.next(rest)? {
-                Piece::Skip(bytes) => rest = &rest[bytes..],
-                Piece::Data(bytes) => {
+                ChunkEvent::Skip(bytes) => rest = &rest[bytes..],
+                ChunkEvent::Data(bytes) => {
                     data.extend_from_slice(&rest[..bytes]);
                     rest = &rest[bytes..];
                 }
-                Piece::End => return Ok((data, true)),
+                ChunkEvent::End => return Ok((data, true)),
             }
         }
     }
@@ -359,7 +359,7 @@ mod tests {
         ] {
             let body = format!("0\r\n{section}\r\n");
             let mut decoder = Decoder::default();
-            assert!(matches!(decoder.next(body.as_bytes()), Ok(Piece::Skip(_))));
+            assert!(matches!(decoder.next(body.as_bytes()), Ok(ChunkEvent::Skip(_))));
             assert!(decoder.is_done());
             assert_eq!(String::from_utf8_lossy(&decoder.take_trailers()), wanted);
         }

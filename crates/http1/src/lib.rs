@@ -10,14 +10,14 @@ pub mod body;
 pub mod chunked;
 pub mod fields;
 mod head;
-mod known;
+mod head_cache;
 pub mod request;
 pub mod response;
 pub mod status;
 pub mod target;
 
 pub use head::MAX_FIELDS;
-pub use known::{HeadPlace, KnownHeads};
+pub use head_cache::{HeadCache, HeadSlot};
 
 /// How the end of a message's body is known (RFC 9112, 6.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

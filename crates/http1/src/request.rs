@@ -3,7 +3,7 @@
 use crate::Framing;
 use crate::fields::{is_forwarded, list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
-use crate::known::{HeadPlace, KnownHead, KnownHeads};
+use crate::head_cache::{CachedHead, HeadCache, HeadSlot};
 use crate::target::{bad, is_same_authority, read_connect_target, read_host, read_target};
 use weir_plugin::headers::is_token;
 use weir_plugin::{Exchange, RefusalKind, Request};
@@ -64,7 +64,7 @@ pub fn parse_known(
     bytes: &[u8],
     exchange: &mut Exchange,
     heads: &mut RequestHeads,
-    place: &mut HeadPlace,
+    place: &mut HeadSlot,
 ) -> Result<Parsed, RefusalKind> {
     let Some((line, first)) = head::start_line(bytes)? else {
         return begins_a_request(bytes);
@@ -72,7 +72,7 @@ pub fn parse_known(
     let line = split_request_line(line)?;
     let (method, target, minor_version) = line;
     let is_path = target.first() == Some(&b'/');
-    let is_same = |known: &KnownHead<RequestFacts>| {
+    let is_same = |known: &CachedHead<RequestFacts>| {
         bytes[first..].starts_with(known.headers.loaded()) && known.facts.head.minor_version == minor_version
     };
     if is_path && let Some(known) = heads.find(*place, is_same) {
@@ -145,7 +145,7 @@ fn settle_connect(parsed: Parsed, port: u16, exchange: &mut Exchange) -> Result<
 }
 
 /// The heads of requests that came before.
-pub type RequestHeads = KnownHeads<RequestFacts>;
+pub type RequestHeads = HeadCache<RequestFacts>;
 
 /// What the field lines of a request say, on a connection whose requests are for paths.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use crate::Framing;
 use crate::fields::{list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
-use crate::known::{HeadPlace, KnownHead, KnownHeads};
+use crate::head_cache::{CachedHead, HeadCache, HeadSlot};
 use weir_plugin::Response;
 use weir_plugin::headers::is_value;
 
@@ -66,9 +66,9 @@ pub fn parse_known(
     to_head: bool,
     response: &mut Response,
     heads: &mut ResponseHeads,
-    place: &mut HeadPlace,
+    place: &mut HeadSlot,
 ) -> Result<Option<ResponseHead>, InvalidResponse> {
-    let is_same = |known: &KnownHead<ResponseFacts>| {
+    let is_same = |known: &CachedHead<ResponseFacts>| {
         let lines = bytes.strip_prefix(known.facts.start.as_slice());
         lines.is_some_and(|lines| lines.starts_with(known.headers.loaded()))
     };
@@ -103,7 +103,7 @@ pub fn parse_known(
 }
 
 /// The heads of responses that came before, to requests other than HEAD.
-pub type ResponseHeads = KnownHeads<ResponseFacts>;
+pub type ResponseHeads = HeadCache<ResponseFacts>;
 
 /// What a response head says besides its fields.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use crate::connection::ConnectionState;
 use crate::field_list::FieldList;
 use crate::head::is_interim;
 use crate::resources::Resources;
-use crate::stream::{Receiving, StreamFault};
+use crate::stream::{Receiving, StreamError};
 use bytes::Bytes;
 use std::task::{Context, Poll};
 
@@ -18,7 +18,7 @@ pub enum IncomingHead {
 }
 
 /// What has come of a body.
-pub enum IncomingPiece {
+pub enum BodyEvent {
     /// Data.
     Data(Bytes),
     /// Its end, and the trailers before it, as header lines.
@@ -35,7 +35,7 @@ impl<R: Resources> ConnectionState<R> {
         &mut self,
         key: usize,
         context: &Context<'_>,
-    ) -> Poll<Result<IncomingHead, StreamFault>> {
+    ) -> Poll<Result<IncomingHead, StreamError>> {
         let stream = &mut self.streams[key];
         let queues = stream.waiting.as_mut();
         let Some(list) = queues.and_then(|queues| queues.heads.pop_front()) else {
@@ -60,14 +60,10 @@ impl<R: Resources> ConnectionState<R> {
     /// # Errors
     /// The stream has ended before its time.
     #[inline]
-    pub fn poll_piece(
-        &mut self,
-        key: usize,
-        context: &Context<'_>,
-    ) -> Poll<Result<IncomingPiece, StreamFault>> {
+    pub fn poll_piece(&mut self, key: usize, context: &Context<'_>) -> Poll<Result<BodyEvent, StreamError>> {
         let stream = &mut self.streams[key];
         if let Some(data) = stream.waiting.as_mut().and_then(|queues| queues.pop()) {
-            return Poll::Ready(Ok(IncomingPiece::Data(data)));
+            return Poll::Ready(Ok(BodyEvent::Data(data)));
         }
         if let Some(fault) = stream.fault {
             return Poll::Ready(Err(fault));
@@ -76,7 +72,7 @@ impl<R: Resources> ConnectionState<R> {
             stream.wait(context);
             return Poll::Pending;
         }
-        Poll::Ready(Ok(IncomingPiece::End(stream.trailers.take())))
+        Poll::Ready(Ok(BodyEvent::End(stream.trailers.take())))
     }
 
     /// Gives `read` all there is of the body, if that is little and fits into `room`; the number of bytes.

@@ -6,7 +6,7 @@ use crate::frame::{self, Code};
 use crate::hpack::Decoder;
 use crate::idle::IdleFrames;
 use crate::resources::Resources;
-use crate::stream::{Role, StreamFault, StreamState, WriteWaitList};
+use crate::stream::{Role, StreamError, StreamState, WriteWaitList};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::task::Waker;
@@ -344,7 +344,7 @@ impl<R: Resources> ConnectionState<R> {
         self.is_over = true;
         self.waiting.wake(&mut self.streams, usize::MAX);
         for (_, stream) in &mut self.streams {
-            stream.end(self.side, StreamFault::Lost);
+            stream.end(self.side, StreamError::Lost);
         }
         self.wake_driver();
     }

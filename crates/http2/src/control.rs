@@ -4,7 +4,7 @@ use crate::connection::{ConnectionState, GoAwayState};
 use crate::frame::{self, Code, Head};
 use crate::resources::Resources;
 use crate::stream::Role;
-use crate::stream::StreamFault;
+use crate::stream::StreamError;
 
 /// What the PING says behind the promise to take no more streams.
 const PROMISED: &[u8; 8] = b"promised";
@@ -110,7 +110,7 @@ impl<R: Resources> ConnectionState<R> {
         if self.side == Role::Client {
             for (_, stream) in &mut self.streams {
                 if stream.id > last {
-                    stream.end(self.side, StreamFault::Unseen);
+                    stream.end(self.side, StreamError::Unseen);
                 }
             }
         }

@@ -49,7 +49,7 @@ impl PseudoHeader {
 pub struct FieldList {
     /// A line of each field, as a header list has it, and what a head says besides.
     bytes: Vec<u8>,
-    fields: Vec<Place>,
+    fields: Vec<FieldOffsets>,
     pseudo: [Option<(u32, u32)>; PseudoHeader::COUNT],
     /// There was more than a head may have; it was not kept.
     pub is_too_large: bool,
@@ -57,7 +57,7 @@ pub struct FieldList {
 
 /// Where a field begins, its value begins, and its value ends.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FieldOffsets {
     start: u32,
     value: u32,
     end: u32,
@@ -120,7 +120,7 @@ impl FieldList {
         self.bytes.extend_from_slice(value);
         let end = self.bytes.len();
         self.bytes.extend_from_slice(BEHIND);
-        self.fields.push(Place {
+        self.fields.push(FieldOffsets {
             start: start as u32,
             value: place as u32,
             end: end as u32,
@@ -155,7 +155,7 @@ impl FieldList {
         self.fields.iter().map(|place| self.field(*place))
     }
 
-    fn field(&self, place: Place) -> (&[u8], &[u8]) {
+    fn field(&self, place: FieldOffsets) -> (&[u8], &[u8]) {
         let part = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
         let name_end = place.value - BETWEEN.len() as u32;
         (part(place.start, name_end), part(place.value, place.end))

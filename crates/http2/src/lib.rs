@@ -26,4 +26,4 @@ pub use connection::{Accepted, ConnectionState, Settings};
 pub use field_list::{FieldList, PseudoHeader};
 pub use resources::Resources;
 pub use send::RequestHead;
-pub use stream::{Role, StreamFault};
+pub use stream::{Role, StreamError};

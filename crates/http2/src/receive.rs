@@ -7,7 +7,7 @@ use crate::frame::{self, Code, Head};
 use crate::head;
 use crate::resources::Resources;
 use crate::stream::Role;
-use crate::stream::{Receiving, StreamFault, StreamState};
+use crate::stream::{Receiving, StreamError, StreamState};
 
 /// Most CONTINUATION frames of one field list.
 const MAX_CONTINUATIONS: usize = 32;
@@ -353,7 +353,7 @@ impl<R: Resources> ConnectionState<R> {
         };
         // It counts among the open ones no more.
         self.keys.remove(&head.stream);
-        self.streams[key].end(self.side, StreamFault::Reset(code));
+        self.streams[key].end(self.side, StreamError::Reset(code));
         Ok(())
     }
 
@@ -361,7 +361,7 @@ impl<R: Resources> ConnectionState<R> {
     pub(crate) fn break_stream(&mut self, key: usize, code: Code) {
         let stream = &mut self.streams[key];
         let id = stream.id;
-        stream.fault.get_or_insert(StreamFault::Broken);
+        stream.fault.get_or_insert(StreamError::Broken);
         stream.wake();
         self.keys.remove(&id);
         self.push_reset(id, code);

@@ -5,7 +5,7 @@ use crate::frame::{self, Code};
 use crate::hpack;
 use crate::resources::Resources;
 use crate::stream::Role;
-use crate::stream::{Receiving, StreamFault};
+use crate::stream::{Receiving, StreamError};
 use slab::Slab;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
@@ -34,7 +34,7 @@ impl<R: Resources> ConnectionState<R> {
     /// Opens a stream with a request's head; gives its key. `is_whole`: there is no body.
     pub fn send_request(&mut self, request: RequestHead<'_>, is_whole: bool) -> io::Result<usize> {
         if self.is_over || self.peer_is_going {
-            return Err(StreamFault::Unseen.error());
+            return Err(StreamError::Unseen.error());
         }
         // All bytes are looked at, so that it takes no branch for each.
         let is_bad = |byte: &u8| *byte <= 0x20 || *byte == 0x7f;

@@ -19,7 +19,7 @@ pub enum Role {
 
 /// Why a stream has ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamFault {
+pub enum StreamError {
     /// The peer has reset it.
     Reset(Code),
     /// The peer has not looked at it.
@@ -30,7 +30,7 @@ pub enum StreamFault {
     Broken,
 }
 
-impl StreamFault {
+impl StreamError {
     /// What it means for a call. `ConnectionRefused`: the peer has not looked at the request.
     pub fn error(self) -> io::Error {
         match self {
@@ -64,7 +64,7 @@ pub(crate) struct StreamState {
     pub unannounced: usize,
     pub receiving: Receiving,
     pub is_sent: bool,
-    pub fault: Option<StreamFault>,
+    pub fault: Option<StreamError>,
     /// What is to come of a body of stated length.
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
@@ -125,7 +125,7 @@ impl WriteWaitList {
 impl StreamState {
     /// The peer, or the connection, has ended it before its time. What has come whole of an upstream is still good:
     /// it may not want the rest of the request.
-    pub fn end(&mut self, side: Role, fault: StreamFault) {
+    pub fn end(&mut self, side: Role, fault: StreamError) {
         if side == Role::Client && self.receiving == Receiving::Ended {
             self.is_sent = true;
         } else {
@@ -221,7 +221,7 @@ mod tests {
     /// A client that gives the connection a byte more gets a byte of one stream, and not all of them woken.
     #[test]
     fn no_more_wake_than_there_is_room_for() {
-        let wakes = || Arc::new(Wakes::default());
+        let wakes = || Arc::new(WakeCounter::default());
         let mut streams = Slab::new();
         let mut waiting = WriteWaitList::default();
         // What each wants, and has a window for.
@@ -253,9 +253,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Wakes(AtomicUsize);
+    struct WakeCounter(AtomicUsize);
 
-    impl Wake for Wakes {
+    impl Wake for WakeCounter {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Relaxed);
         }

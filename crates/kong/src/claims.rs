@@ -7,7 +7,7 @@
 use crate::RouterFlavor;
 use crate::document::Route;
 use crate::document::entity_store::read_route;
-use crate::schema::ItemPlace;
+use crate::schema::ItemLocation;
 use crate::translate::precedence::Rank;
 use crate::translate::{route, stream};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -28,11 +28,11 @@ pub struct Claim {
     pub id: Uuid,
     /// What people call it.
     pub name: String,
-    takes: Takes,
+    takes: RouteClaim,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Takes {
+enum RouteClaim {
     Calls {
         matches: Vec<(RouteMatch, Rank)>,
         /// Whether it serves calls that come without TLS.
@@ -50,14 +50,14 @@ impl Claim {
     /// What a route takes; `None`: nothing.
     pub fn of_route(workspace: &Arc<str>, value: &Route, router: RouterFlavor) -> Option<Self> {
         let takes = if stream::is_stream(value) {
-            let place = ItemPlace {
+            let place = ItemLocation {
                 list: Arc::new(DocPath::root()),
                 index: 0,
             };
-            Takes::Sessions(Box::new(stream::conditions(value, &place, &mut Vec::new())))
+            RouteClaim::Sessions(Box::new(stream::conditions(value, &place, &mut Vec::new())))
         } else {
             let (matches, ranks) = route::matches(value, router, 0);
-            Takes::Calls {
+            RouteClaim::Calls {
                 matches: matches.into_iter().zip(ranks).collect(),
                 cleartext: route::takes_cleartext(value),
             }
@@ -74,8 +74,8 @@ impl Claim {
     pub fn takes_from(&self, other: &Self) -> bool {
         match (&self.takes, &other.takes) {
             (
-                Takes::Calls { matches, .. },
-                Takes::Calls {
+                RouteClaim::Calls { matches, .. },
+                RouteClaim::Calls {
                     matches: others,
                     cleartext,
                 },
@@ -85,14 +85,14 @@ impl Claim {
                 };
                 others.iter().any(takes)
             }),
-            (Takes::Sessions(one), Takes::Sessions(other)) => one.may_overlap(other),
+            (RouteClaim::Sessions(one), RouteClaim::Sessions(other)) => one.may_overlap(other),
             _ => false,
         }
     }
 
     /// Whether this route may get calls for which one of the matches holds, if it is looked at first.
     pub fn takes_any_of(&self, others: &[RouteMatch]) -> bool {
-        let Takes::Calls { matches, .. } = &self.takes else {
+        let RouteClaim::Calls { matches, .. } = &self.takes else {
             return false;
         };
         let takes = |other: &RouteMatch| matches.iter().any(|(one, _)| one.may_overlap(other, false));
@@ -101,7 +101,7 @@ impl Claim {
 
     /// Whether this route may get sessions that the other takes, if it is looked at first.
     pub fn takes_sessions_of(&self, other: &StreamRoute) -> bool {
-        matches!(&self.takes, Takes::Sessions(one) if one.may_overlap(other))
+        matches!(&self.takes, RouteClaim::Sessions(one) if one.may_overlap(other))
     }
 
     /// Whether it takes what the other takes, and wins where the other wins.
@@ -186,7 +186,7 @@ impl Index {
         self.each_key(&claim, |ids| {
             ids.remove(&id);
         });
-        if let Takes::Calls { matches, .. } = &claim.takes {
+        if let RouteClaim::Calls { matches, .. } = &claim.takes {
             for (it, _) in matches {
                 self.begins.retain_if_filled(&it.path.begin());
                 for host in full_hosts(it).into_iter().flatten() {
@@ -198,7 +198,7 @@ impl Index {
 
     /// All sets that a claim is in.
     fn each_key(&mut self, claim: &Claim, mut change: impl FnMut(&mut BTreeSet<Uuid>)) {
-        let Takes::Calls { matches, .. } = &claim.takes else {
+        let RouteClaim::Calls { matches, .. } = &claim.takes else {
             return change(&mut self.sessions);
         };
         for (it, _) in matches {
@@ -216,8 +216,8 @@ impl Index {
 
     fn beside(&self, claim: &Claim) -> Vec<&Arc<Claim>> {
         let mut ids: Vec<Uuid> = match &claim.takes {
-            Takes::Sessions(_) => self.sessions.iter().copied().collect(),
-            Takes::Calls { matches, .. } => matches
+            RouteClaim::Sessions(_) => self.sessions.iter().copied().collect(),
+            RouteClaim::Calls { matches, .. } => matches
                 .iter()
                 .flat_map(|(it, _)| self.by_hosts(it).unwrap_or_else(|| self.by_path(it)))
                 .collect(),
@@ -270,11 +270,11 @@ fn full_hosts(it: &RouteMatch) -> Option<Vec<&str>> {
 }
 
 /// Maps of sets that hold no empty ones.
-trait Filled {
+trait RetainNonEmpty {
     fn retain_if_filled(&mut self, key: &str);
 }
 
-impl Filled for BTreeMap<String, BTreeSet<Uuid>> {
+impl RetainNonEmpty for BTreeMap<String, BTreeSet<Uuid>> {
     fn retain_if_filled(&mut self, key: &str) {
         if self.get(key).is_some_and(BTreeSet::is_empty) {
             self.remove(key);
@@ -282,7 +282,7 @@ impl Filled for BTreeMap<String, BTreeSet<Uuid>> {
     }
 }
 
-impl Filled for HashMap<String, BTreeSet<Uuid>> {
+impl RetainNonEmpty for HashMap<String, BTreeSet<Uuid>> {
     fn retain_if_filled(&mut self, key: &str) {
         if self.get(key).is_some_and(BTreeSet::is_empty) {
             self.remove(key);

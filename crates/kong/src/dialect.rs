@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{
-    AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, IncrementalModel, Refused,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, IncrementalModel,
     RefusedReply, Scope, SecretSyntax, bearer,
 };
 use weir_model::overview::{Overview, Row};
@@ -125,14 +125,14 @@ impl AdminAccess for KongDialect {
         header("kong-admin-token").or_else(|| bearer(header))
     }
 
-    fn refuse(&self, refused: &Refused) -> RefusedReply {
+    fn refuse(&self, refused: &AccessError) -> RefusedReply {
         let (status, message) = match refused {
-            Refused::NoToken => (
+            AccessError::NoToken => (
                 401,
                 "Invalid credentials. Token or User credentials required".to_owned(),
             ),
-            Refused::WrongToken => (401, "Unauthorized".to_owned()),
-            Refused::Forbidden { who, is_write } => {
+            AccessError::WrongToken => (401, "Unauthorized".to_owned()),
+            AccessError::Forbidden { who, is_write } => {
                 let what = if *is_write { "write" } else { "read" };
                 (
                     403,

@@ -127,7 +127,7 @@ fn grpc_status(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_plugin::{AuthFailure, ClaimFault, TokenFault, system_clock};
+    use weir_plugin::{AuthFailure, ClaimDefect, TokenDefect, system_clock};
 
     fn unauthenticated(plugin: &'static str, failure: AuthFailure) -> RefusalKind {
         RefusalKind::Unauthenticated { plugin, failure }
@@ -233,19 +233,19 @@ mod tests {
 
     #[test]
     fn tokens_are_refused_in_json_whatever_is_accepted() {
-        let claims = vec![("nbf".to_owned(), ClaimFault::NotYetValid)];
+        let claims = vec![("nbf".to_owned(), ClaimDefect::NotYetValid)];
         for (failure, body) in [
             (AuthFailure::Missing, r#"{"message":"Unauthorized"}"#),
             (
-                AuthFailure::Token(TokenFault::Malformed("JSON")),
+                AuthFailure::Token(TokenDefect::Malformed("JSON")),
                 r#"{"message":"Bad token; invalid JSON"}"#,
             ),
             (
-                AuthFailure::Token(TokenFault::NoKeyClaim("iss".to_owned())),
+                AuthFailure::Token(TokenDefect::NoKeyClaim("iss".to_owned())),
                 r#"{"message":"No mandatory 'iss' in claims"}"#,
             ),
             (
-                AuthFailure::Token(TokenFault::Claims(claims)),
+                AuthFailure::Token(TokenDefect::Claims(claims)),
                 r#"{"nbf":"token not valid yet"}"#,
             ),
         ] {

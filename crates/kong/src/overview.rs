@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::overview::{
-    Attachment, List, Overview, Part, Reference, Row, authority, labels, note_validity, text, texts,
+    Attachment, List, Overview, OverviewItem, Reference, Row, authority, labels, note_validity, text, texts,
 };
 
 /// Credentials, by their families, and the plugins that they are for.
@@ -74,7 +74,7 @@ pub fn overview_of_file(document: &Value) -> Overview {
 }
 
 /// An entity of a file, with those inside of it.
-fn nested(family: &str, value: &Value, place: &str, parts: &mut Vec<(String, Part)>) {
+fn nested(family: &str, value: &Value, place: &str, parts: &mut Vec<(String, OverviewItem)>) {
     let id = identity(value).unwrap_or_else(|| place.to_owned());
     let mut own = Vec::new();
     entity(family, &id, value, &mut own);
@@ -121,7 +121,7 @@ fn referred(value: &Value, field: &str) -> Option<String> {
     }
 }
 
-fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
+fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) {
     let row = || Row {
         name: text(value, "name").unwrap_or_else(|| id.to_owned()),
         labels: labels(value, "tags"),
@@ -130,7 +130,7 @@ fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
     };
     let own_id = text(value, "id").unwrap_or_else(|| id.to_owned());
     let mut push = |list: List, row: Row| {
-        parts.push(Part::Row {
+        parts.push(OverviewItem::Row {
             list,
             own_id: own_id.clone(),
             row: row.into(),
@@ -208,9 +208,9 @@ fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<Part>) {
     }
 }
 
-fn attach(parts: &mut Vec<Part>, (list, id): (List, String), what: Attachment) {
+fn attach(parts: &mut Vec<OverviewItem>, (list, id): (List, String), what: Attachment) {
     let to = Reference { list, id };
-    parts.push(Part::Attached { to, what });
+    parts.push(OverviewItem::Attached { to, what });
 }
 
 fn route(value: &Value, row: Row) -> Row {
@@ -248,7 +248,7 @@ fn service(value: &Value, row: Row) -> Row {
 }
 
 /// A plugin is a row of its own, and one of what it is configured for.
-fn plugin(value: &Value, (own_id, row): (String, Row), parts: &mut Vec<Part>) {
+fn plugin(value: &Value, (own_id, row): (String, Row), parts: &mut Vec<OverviewItem>) {
     let name = row.name.clone();
     let owners = [
         ("route", List::Routes),
@@ -274,7 +274,7 @@ fn plugin(value: &Value, (own_id, row): (String, Row), parts: &mut Vec<Part>) {
         applies_to: (!applies_to.is_empty()).then_some(applies_to),
         ..row
     };
-    parts.push(Part::Row {
+    parts.push(OverviewItem::Row {
         list: List::Plugins,
         own_id,
         row: row.into(),
@@ -285,16 +285,16 @@ fn plugin(value: &Value, (own_id, row): (String, Row), parts: &mut Vec<Part>) {
 mod tests {
     use super::*;
 
-    fn parts(overview: Overview) -> Vec<Part> {
+    fn parts(overview: Overview) -> Vec<OverviewItem> {
         overview.parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    fn told(parts: &[Part]) -> Vec<String> {
-        let one = |part: &Part| match part {
-            Part::Row { list, own_id, row } => {
+    fn told(parts: &[OverviewItem]) -> Vec<String> {
+        let one = |part: &OverviewItem| match part {
+            OverviewItem::Row { list, own_id, row } => {
                 format!("{} {own_id} {}", list.as_str(), json!(row))
             }
-            Part::Attached { to, what } => format!("{} {} {what:?}", to.list.as_str(), to.id),
+            OverviewItem::Attached { to, what } => format!("{} {} {what:?}", to.list.as_str(), to.id),
         };
         parts.iter().map(one).collect()
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_dialect::{DEFAULT_WORKSPACE, Place, SecretSyntax, SecretTarget};
+use weir_dialect::{DEFAULT_WORKSPACE, SecretLocation, SecretSyntax, SecretTarget};
 
 /// What a reference names.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl SecretSyntax for Vaults {
                 let name = format!("{prefix}{}", reference.resource)
                     .to_uppercase()
                     .replace('-', "_");
-                Place::variable(&name)?
+                SecretLocation::variable(&name)?
             }
             "hcv" => hashicorp(config, reference.resource),
             other => {
@@ -138,7 +138,7 @@ impl Vaults {
     }
 }
 
-fn hashicorp(config: &Map<String, Value>, resource: &str) -> Place {
+fn hashicorp(config: &Map<String, Value>, resource: &str) -> SecretLocation {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
     let host = text("host").unwrap_or("127.0.0.1");
     let port = config.get("port").and_then(Value::as_u64).unwrap_or(8200);
@@ -148,7 +148,7 @@ fn hashicorp(config: &Map<String, Value>, resource: &str) -> Place {
         Some("v2") => "/data",
         _ => "",
     };
-    Place::Http {
+    SecretLocation::Http {
         url: format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}"),
         token: text("token").unwrap_or_default().to_owned(),
         namespace: text("namespace").map(str::to_owned),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::ServiceExt as _;
 use weir_kong::admin::{Admin, AdminOptions};
-use weir_store::Declared;
+use weir_store::DeclaredConfig;
 
 const FILE: &str = "
 _format_version: '3.0'
@@ -36,12 +36,12 @@ const PARTS: &str = "multipart/form-data; boundary=x";
 /// An Admin API whose replacements are served, unless they name a service `refused`.
 struct Client {
     router: axum::Router,
-    declared: Arc<Declared>,
+    declared: Arc<DeclaredConfig>,
 }
 
 impl Client {
     async fn open() -> Self {
-        let (declared, mut replacements) = Declared::new(FILE.into());
+        let (declared, mut replacements) = DeclaredConfig::new(FILE.into());
         let serving = Arc::clone(&declared);
         tokio::spawn(async move {
             while let Some(replacement) = replacements.recv().await {

@@ -1,6 +1,6 @@
 //! What lists show of resources: each document of a dialect, in the model's words.
 //!
-//! A dialect makes [`Part`]s of a document as it is written, whether it can be served or not. **What it is not**: it
+//! A dialect makes [`OverviewItem`]s of a document as it is written, whether it can be served or not. **What it is not**: it
 //! holds no configuration of plugins and no secret, and nothing is served by it.
 
 use crate::DialectName;
@@ -147,12 +147,12 @@ pub struct Overview {
     /// The workspace in which its names count; `None`: the dialect has none.
     pub workspace: Option<String>,
     /// What it says, each with its place in it (RFC 6901).
-    pub parts: Vec<(String, Part)>,
+    pub parts: Vec<(String, OverviewItem)>,
 }
 
 /// A part of what a document says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum OverviewItem {
     /// A resource.
     Row {
         /// Its list.

@@ -278,7 +278,7 @@ pub struct GatewayHeader {
     pub value: GatewayHeaderValue,
 }
 
-/// The value of a [`Stamp`].
+/// The value of a [`GatewayHeader`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GatewayHeaderValue {

@@ -3,7 +3,7 @@
 use crate::{IncrementalModel, NativeErrorRenderer, translate};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_dialect::{AdminAccess, Dialect, DialectName, EVERYWHERE, FileForm, Refused, RefusedReply};
+use weir_dialect::{AccessError, AdminAccess, Dialect, DialectName, EVERYWHERE, FileForm, RefusedReply};
 use weir_model::overview::Overview;
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
@@ -91,15 +91,15 @@ impl AdminAccess for NativeDialect {
     }
 
     /// As RFC 9457 has it.
-    fn refuse(&self, refused: &Refused) -> RefusedReply {
+    fn refuse(&self, refused: &AccessError) -> RefusedReply {
         let (status, title, detail) = match refused {
-            Refused::NoToken => (
+            AccessError::NoToken => (
                 401,
                 "Unauthorized",
                 "a token or a session is needed: `Authorization: Bearer TOKEN`, or log in".to_owned(),
             ),
-            Refused::WrongToken => (401, "Unauthorized", "no user has this token".to_owned()),
-            Refused::Forbidden { who, .. } => (403, "Forbidden", format!("{who} may not do this")),
+            AccessError::WrongToken => (401, "Unauthorized", "no user has this token".to_owned()),
+            AccessError::Forbidden { who, .. } => (403, "Forbidden", format!("{who} may not do this")),
             other => (403, "Forbidden", other.hint().unwrap_or_default().to_owned()),
         };
         // The types of Weir's own API.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{AuthFailure, ClaimFault, Exchange, Refusal, RefusalKind, Reply, TokenFault};
+use weir_plugin::{AuthFailure, ClaimDefect, Exchange, Refusal, RefusalKind, Reply, TokenDefect};
 
 /// Answers with `application/problem+json`. `type` names the kind of problem and is what programs should look
 /// at; `title` belongs to it; `detail` is for people; `request_id` leads to the call's log line.
@@ -140,21 +140,21 @@ fn authentication_detail(failure: &AuthFailure) -> Cow<'static, str> {
     })
 }
 
-fn token_detail(fault: &TokenFault) -> Cow<'static, str> {
+fn token_detail(fault: &TokenDefect) -> Cow<'static, str> {
     Cow::Borrowed(match fault {
-        TokenFault::Malformed(part) => return Cow::Owned(format!("The token cannot be read: {part}.")),
-        TokenFault::NoKeyClaim(claim) => {
+        TokenDefect::Malformed(part) => return Cow::Owned(format!("The token cannot be read: {part}.")),
+        TokenDefect::NoKeyClaim(claim) => {
             return Cow::Owned(format!("The token has no '{claim}', which names its credential."));
         }
-        TokenFault::BadKeyClaim(claim) => {
+        TokenDefect::BadKeyClaim(claim) => {
             return Cow::Owned(format!(
                 "The token's '{claim}', which names its credential, is not a text."
             ));
         }
-        TokenFault::UnknownKey { .. } => "The token names a credential that does not exist.",
-        TokenFault::AlgorithmMismatch => "The token is signed with another algorithm than agreed.",
-        TokenFault::BadSignature => "The token's signature is wrong.",
-        TokenFault::Claims(faults) => {
+        TokenDefect::UnknownKey { .. } => "The token names a credential that does not exist.",
+        TokenDefect::AlgorithmMismatch => "The token is signed with another algorithm than agreed.",
+        TokenDefect::BadSignature => "The token's signature is wrong.",
+        TokenDefect::Claims(faults) => {
             let faults: Vec<String> = faults
                 .iter()
                 .map(|(claim, fault)| format!("'{claim}' {}", claim_detail(*fault)))
@@ -165,13 +165,13 @@ fn token_detail(fault: &TokenFault) -> Cow<'static, str> {
     })
 }
 
-fn claim_detail(fault: ClaimFault) -> &'static str {
+fn claim_detail(fault: ClaimDefect) -> &'static str {
     match fault {
-        ClaimFault::Missing => "is missing",
-        ClaimFault::NotANumber => "is not a number",
-        ClaimFault::Expired => "lies in the past",
-        ClaimFault::NotYetValid => "lies in the future",
-        ClaimFault::TooFarAhead => "lies too far ahead",
+        ClaimDefect::Missing => "is missing",
+        ClaimDefect::NotANumber => "is not a number",
+        ClaimDefect::Expired => "lies in the past",
+        ClaimDefect::NotYetValid => "lies in the future",
+        ClaimDefect::TooFarAhead => "lies too far ahead",
         _ => "has another value than it must",
     }
 }
@@ -219,9 +219,9 @@ mod tests {
                 "The credential is not valid.",
             ),
             (
-                unauthenticated(AuthFailure::Token(TokenFault::Claims(vec![
-                    ("exp".to_owned(), ClaimFault::Expired),
-                    ("nbf".to_owned(), ClaimFault::Missing),
+                unauthenticated(AuthFailure::Token(TokenDefect::Claims(vec![
+                    ("exp".to_owned(), ClaimDefect::Expired),
+                    ("nbf".to_owned(), ClaimDefect::Missing),
                 ]))),
                 "unauthenticated",
                 401,

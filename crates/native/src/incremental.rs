@@ -4,8 +4,8 @@
 //! holds, short forms included. **What it is not**: it does no I/O, and it does not check what needs the whole
 //! model.
 
+use crate::merged_model::{MergedModel, PartialModel};
 use crate::translate::{self, translate};
-use crate::whole::{Part, Whole};
 use serde_json::{Value, json};
 use weir_dialect::SkippedDocument;
 use weir_model::{Diagnostic, Model};
@@ -41,9 +41,9 @@ pub const OWNER: &str = "owned_by";
 /// The native documents of a store.
 pub struct IncrementalModel {
     /// What each document says by itself, and what they say together.
-    whole: Whole,
+    whole: MergedModel,
     /// The documents that are tried at the moment, with what was there before, in the order in which they were tried.
-    tried: Vec<(String, Option<Part>)>,
+    tried: Vec<(String, Option<PartialModel>)>,
 }
 
 impl Default for IncrementalModel {
@@ -56,7 +56,7 @@ impl IncrementalModel {
     /// None yet.
     pub fn new() -> Self {
         Self {
-            whole: Whole::new(translate::VERSION),
+            whole: MergedModel::new(translate::VERSION),
             tried: Vec::new(),
         }
     }
@@ -120,7 +120,7 @@ impl weir_dialect::IncrementalModel for IncrementalModel {
     }
 }
 
-fn read(key: &str, value: &[u8]) -> Part {
+fn read(key: &str, value: &[u8]) -> PartialModel {
     let (kind, name) = key.split_once('/').ok_or("not the key of a native document")?;
     let value: Value = serde_json::from_slice(value).map_err(|error| format!("no JSON: {error}"))?;
     match resource(kind, name, &value) {

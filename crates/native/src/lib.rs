@@ -22,6 +22,7 @@
 mod dialect;
 mod errors;
 pub mod incremental;
+mod merged_model;
 mod overview;
 mod print;
 mod renamed;
@@ -29,7 +30,6 @@ mod schema;
 mod shorthand;
 mod source_map;
 mod translate;
-mod whole;
 mod wording;
 mod yaml;
 

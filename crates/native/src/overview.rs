@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_model::overview::{
-    List, Overview, Part, Row, authority, labels, note_validity, text, texts, without_user,
+    List, Overview, OverviewItem, Row, authority, labels, note_validity, text, texts, without_user,
 };
 
 /// What a document of a store says, each part with its place. `key` is `KIND/NAME`.
@@ -34,7 +34,7 @@ pub fn overview_of_file(document: &Value, kinds: &[(&str, &str)]) -> Overview {
     }
 }
 
-fn resource(kind: &str, name: &str, value: &Value, place: &str, parts: &mut Vec<(String, Part)>) {
+fn resource(kind: &str, name: &str, value: &Value, place: &str, parts: &mut Vec<(String, OverviewItem)>) {
     let row = Row {
         name: name.to_owned(),
         plugins: plugins(value),
@@ -81,7 +81,7 @@ fn resource(kind: &str, name: &str, value: &Value, place: &str, parts: &mut Vec<
     };
     let own_id = name.to_owned();
     let row = row.into();
-    parts.push((place.to_owned(), Part::Row { list, own_id, row }));
+    parts.push((place.to_owned(), OverviewItem::Row { list, own_id, row }));
 }
 
 fn route(kind: &str, value: &Value, row: Row) -> Row {
@@ -190,8 +190,8 @@ mod tests {
             .parts
             .into_iter()
             .map(|(place, part)| match part {
-                Part::Row { row, .. } => (place, json!(row)),
-                Part::Attached { .. } => panic!("nothing is attached"),
+                OverviewItem::Row { row, .. } => (place, json!(row)),
+                OverviewItem::Attached { .. } => panic!("nothing is attached"),
             })
             .collect();
         let expected = [

@@ -1,6 +1,6 @@
 //! The JSON Schema of `weir.yaml`, from the types: the model's, the short forms', and every plugin's.
 
-use crate::shorthand::{ConsumerWords, FIELDS, MATCH_WORDS, RouteWords, ServiceWords};
+use crate::shorthand::{ConsumerShorthand, FIELDS, MATCH_WORDS, RouteShorthand, ServiceShorthand};
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -11,9 +11,15 @@ pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     generator.subschema_for::<Model>();
     let words = [
-        properties_of(generator.subschema_for::<RouteWords>().to_value(), &generator),
-        properties_of(generator.subschema_for::<ServiceWords>().to_value(), &generator),
-        properties_of(generator.subschema_for::<ConsumerWords>().to_value(), &generator),
+        properties_of(generator.subschema_for::<RouteShorthand>().to_value(), &generator),
+        properties_of(
+            generator.subschema_for::<ServiceShorthand>().to_value(),
+            &generator,
+        ),
+        properties_of(
+            generator.subschema_for::<ConsumerShorthand>().to_value(),
+            &generator,
+        ),
     ];
     let [route_words, service_words, consumer_words] = words;
     let mut types = generator.take_definitions(true);

@@ -15,7 +15,7 @@ use weir_model::{
 /// What a route may say in short.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct RouteWords {
+pub(crate) struct RouteShorthand {
     /// Any of these hosts; left out: every host. Instead of `match`.
     pub hosts: Vec<HostPattern>,
     /// Any of these paths; left out: every path. Instead of `match`.
@@ -37,10 +37,10 @@ pub(crate) struct RouteWords {
     pub disabled: bool,
 }
 
-/// The words of [`RouteWords`] that say which calls match.
+/// The words of [`RouteShorthand`] that say which calls match.
 pub(crate) const MATCH_WORDS: [&str; 4] = ["hosts", "paths", "methods", "headers"];
 
-impl RouteWords {
+impl RouteShorthand {
     /// The matches that the words stand for: one a path.
     pub fn into_matches(self) -> Vec<RouteMatch> {
         let common = RouteMatch {
@@ -66,7 +66,7 @@ impl RouteWords {
     dead_code,
     reason = "read by hand, route by route; the type is there for the schema"
 )]
-pub(crate) struct ServiceWords {
+pub(crate) struct ServiceShorthand {
     /// The routes that lead to this service. They stand before the document's own `routes`.
     pub routes: Vec<Value>,
 }
@@ -74,7 +74,7 @@ pub(crate) struct ServiceWords {
 /// What a consumer may say in short.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "read by hand; the type is there for the schema")]
-pub(crate) struct ConsumerWords {
+pub(crate) struct ConsumerShorthand {
     /// The consumer's name, as `id` and as the `username` that upstreams are told.
     pub name: String,
 }
@@ -98,7 +98,7 @@ pub(crate) struct Fields {
 /// The fields of each place.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     let mut route = of::<Route>();
-    let route_words = of::<RouteWords>();
+    let route_words = of::<RouteShorthand>();
     // The words that a newcomer needs first are named first.
     route.splice(1..1, route_words.iter().cloned());
     let nested_route = route
@@ -108,14 +108,14 @@ pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         .collect();
     Fields {
         document: of::<Model>(),
-        service: join(of::<Service>(), of::<ServiceWords>()),
+        service: join(of::<Service>(), of::<ServiceShorthand>()),
         route,
         nested_route,
         route_words,
         stream_route: of::<StreamRoute>(),
         upstream: of::<Upstream>(),
         target: of::<Target>(),
-        consumer: join(of::<ConsumerWords>(), of::<Consumer>()),
+        consumer: join(of::<ConsumerShorthand>(), of::<Consumer>()),
         credential: of::<Credential>(),
         instance: of::<PluginInstance>(),
         step: of::<ChainStep>(),

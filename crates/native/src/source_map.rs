@@ -21,7 +21,7 @@ pub fn locate(document: &Value, diagnostic: Diagnostic) -> Diagnostic {
 }
 
 fn document_path(document: &Value, path: &DocPath) -> DocPath {
-    let mut place = Place {
+    let mut place = SourceNode {
         path: DocPath::root(),
         value: Some(document),
     };
@@ -60,12 +60,12 @@ fn document_path(document: &Value, path: &DocPath) -> DocPath {
 }
 
 /// A place in the document on the way down.
-struct Place<'d> {
+struct SourceNode<'d> {
     path: DocPath,
     value: Option<&'d Value>,
 }
 
-impl<'d> Place<'d> {
+impl<'d> SourceNode<'d> {
     fn field(&mut self, name: &str) {
         self.path = self.path.field(name);
         self.value = self.value.and_then(|value| value.get(name));
@@ -222,10 +222,10 @@ impl<'d> Place<'d> {
 }
 
 /// Where the model's route number `index` stands: those within services come first.
-fn route_place(document: &Value, index: usize) -> Place<'_> {
+fn route_place(document: &Value, index: usize) -> SourceNode<'_> {
     let list = |value: &Value| value.get("routes").and_then(Value::as_array).map_or(0, Vec::len);
     let services = document.get("services").and_then(Value::as_array);
-    let mut place = Place {
+    let mut place = SourceNode {
         path: DocPath::root(),
         value: Some(document),
     };

@@ -2,13 +2,13 @@
 
 use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
-use crate::elsewhere::Elsewhere;
 use crate::filter_state::FilterState;
 use crate::headers::Headers;
-use crate::redis::RedisAnswer;
+use crate::redis::RedisResponse;
 use crate::request::Request;
 use crate::response::Response;
 use crate::subrequest::SubrequestResponse;
+use crate::target_override::TargetOverride;
 use crate::trace::TraceContext;
 use crate::websocket::MessageFilter;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub struct Exchange {
     /// own; see [`BuildContext::destination`](crate::BuildContext::destination).
     pub destination: Option<u32>,
     /// Where the call goes in place of the service's own targets.
-    pub elsewhere: Option<Box<Elsewhere>>,
+    pub target_override: Option<Box<TargetOverride>>,
     /// Times for the upstream in place of the route's own.
     pub upstream_timeouts: UpstreamTimeouts,
     /// The target that was asked last.
@@ -64,7 +64,7 @@ pub struct Exchange {
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
     pub subrequest_response: Option<Option<SubrequestResponse>>,
     /// What came of the script that a filter has had run last, until it takes it: an answer, or none.
-    pub redis: Option<Option<RedisAnswer>>,
+    pub redis: Option<Option<RedisResponse>>,
     /// What looks at the messages, if the call becomes a WebSocket.
     pub message_filters: Vec<Arc<dyn MessageFilter>>,
     /// What is sent beside the call once it is forwarded.
@@ -146,7 +146,7 @@ impl Exchange {
             upstream_path: None,
             upstream_query: None,
             destination: None,
-            elsewhere: None,
+            target_override: None,
             upstream_timeouts: UpstreamTimeouts::default(),
             upstream: None,
             subrequest_response: None,
@@ -180,7 +180,7 @@ impl Exchange {
         self.upstream_path = None;
         self.upstream_query = None;
         self.destination = None;
-        self.elsewhere = None;
+        self.target_override = None;
         self.upstream_timeouts = UpstreamTimeouts::default();
         self.subrequest_response = None;
         self.redis = None;

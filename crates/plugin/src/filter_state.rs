@@ -10,7 +10,7 @@ pub struct FilterState(Vec<(usize, Box<dyn Any>)>);
 /// What came of a conversation; no instance stands at this address.
 const ANSWER: usize = 0;
 /// The answer of a conversation that failed.
-struct NoAnswer;
+struct ConversationFailed;
 
 impl FilterState {
     /// Keeps a value for `owner` until the call is over. One of the same type that it kept before is dropped.
@@ -38,7 +38,7 @@ impl FilterState {
     /// Keeps what came of a [`Conversation`](crate::Conversation) for the filter that wanted it; `None`: it failed.
     pub fn put_answer(&mut self, answer: Option<Box<dyn Any>>) {
         self.0
-            .push((ANSWER, answer.unwrap_or_else(|| Box::new(NoAnswer))));
+            .push((ANSWER, answer.unwrap_or_else(|| Box::new(ConversationFailed))));
     }
 
     /// What came of the conversation that a filter has asked for last; `Some(None)`: it failed, or its result is of

@@ -33,7 +33,7 @@ impl From<Indeterminate> for RefusalKind {
 impl Variable {
     /// Why the value that this call has for it cannot be believed, once the engine has read what it may of the body;
     /// `None`: it can.
-    fn undecided(&self, request: &Request) -> Option<Indeterminate> {
+    fn indeterminate(&self, request: &Request) -> Option<Indeterminate> {
         if self.awaits_body(request) {
             return Some(Indeterminate::TooLarge);
         }
@@ -75,7 +75,7 @@ impl Condition {
             Self::All(list) => judge_list(list, false),
             Self::Any(list) => judge_list(list, true),
             Self::Not(inner) => inner.judge(exchange).map(|holds| !holds),
-            Self::Test(variable, _) => match variable.undecided(&exchange.request) {
+            Self::Test(variable, _) => match variable.indeterminate(&exchange.request) {
                 Some(why) => Err(why),
                 None => Ok(self.holds(exchange)),
             },
@@ -85,8 +85,8 @@ impl Condition {
 
 impl Template {
     /// Why the text for this call cannot be believed; `None`: it can.
-    pub fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+    pub fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.variables()
-            .find_map(|variable| variable.undecided(&exchange.request))
+            .find_map(|variable| variable.indeterminate(&exchange.request))
     }
 }

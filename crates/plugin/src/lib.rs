@@ -25,14 +25,13 @@ mod connector;
 mod consumer;
 mod conversation;
 mod disk_cache;
-mod elsewhere;
 mod exchange;
 mod filter_state;
 mod indeterminate;
 mod json_path;
 mod line_end;
 mod log;
-mod matched;
+mod matched_pattern;
 mod plugin;
 mod redis;
 mod refusal;
@@ -43,6 +42,7 @@ mod shared_counts;
 mod shared_records;
 mod subrequest;
 mod suspend;
+mod target_override;
 mod trace;
 mod variable;
 mod websocket;
@@ -57,7 +57,6 @@ pub use connector::{Connector, HttpProxy};
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};
 pub use conversation::{Conversation, ConversationTls, Dialogue, Received, Step};
 pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
-pub use elsewhere::Elsewhere;
 pub use exchange::{Clock, Exchange, RouteInfo, UpstreamTimeouts, system_clock};
 pub use filter_state::FilterState;
 pub use headers::{Header, Headers};
@@ -65,31 +64,32 @@ pub use indeterminate::Indeterminate;
 pub use json_path::JsonPath;
 pub use line_end::newline_tolerant;
 pub use log::{
-    CallRecord, FailedTry, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,
+    CallRecord, FailedAttempt, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,
     LogGrpc, LogHttp, LogKafka, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
 pub use plugin::{
-    BuildContext, ConsumerCount, CountWindow, Counted, CredentialIndexes, CredentialKind, Destinations,
-    Filter, IndexSlot, KeptCounts, Outcome, Phases, Plugin, Registry, parse_config,
+    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Destinations, Filter,
+    IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
 };
 pub use redis::{
-    RedisAccumulator, RedisAddress, RedisAnswer, RedisCall, RedisCommand, RedisPublisher, RedisScript,
+    RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,
     RedisServer, RedisTls, RedisTopology,
 };
-pub use refusal::{AuthFailure, ClaimFault, Refusal, RefusalKind, TokenFault};
+pub use refusal::{AuthFailure, ClaimDefect, Refusal, RefusalKind, TokenDefect};
 pub use request::{CLIENT_HEADERS, Request, client_header_bit};
 pub use response::{BufferResponse, Reply, Response, SharedReply};
 pub use semaphore::Permit;
 pub use shared_counts::{SharedCount, SharedCounts};
 pub use shared_records::{
-    Awaited, Committed, Deliver, RecordRead, SharedChange, SharedRecord, SharedRecords, SharedStore,
+    Committed, Deliver, PendingResult, RecordRead, SharedChange, SharedRecord, SharedRecords, SharedStore,
     StoreAway, awaited,
 };
 pub use subrequest::{Subrequest, SubrequestResponse, Verify};
 pub use suspend::Suspend;
+pub use target_override::TargetOverride;
 pub use template::Template;
 pub use trace::{TraceContext, write_hex};
 pub use variable::Variable;
-pub use websocket::{MESSAGE_TOO_LARGE, MessageFault, MessageFilter, MessageKind, WebSocketSide};
+pub use websocket::{MESSAGE_TOO_LARGE, MessageFilter, MessageKind, MessageViolation, WebSocketSide};
 
 pub use work::{Exhausted, WORK_STEPS, WorkBudget};

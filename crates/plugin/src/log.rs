@@ -35,7 +35,7 @@ pub struct CallRecord<'c> {
     /// What each failed try stands for, as a status.
     pub failed_tries: &'c [u16],
     /// The failed tries, in order.
-    pub failures: &'c [FailedTry],
+    pub failures: &'c [FailedAttempt],
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// That target's host as it is configured: an address, or a name before it is resolved.
@@ -46,7 +46,7 @@ pub struct CallRecord<'c> {
 
 /// A try that no answer came of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FailedTry {
+pub struct FailedAttempt {
     /// The address that was asked; `None`: the target's name has none.
     pub address: Option<SocketAddr>,
     /// When it was given up, in microseconds since the call began.

@@ -24,7 +24,7 @@ use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DialectName, DocPath, UpstreamHost};
 
 /// Counts that outlive a restart, as bytes that only their plugin can read.
-pub trait KeptCounts: Send + Sync {
+pub trait PersistentCounters: Send + Sync {
     /// What is counted now.
     fn export(&self, now_ms: u64) -> Vec<u8>;
 
@@ -35,7 +35,7 @@ pub trait KeptCounts: Send + Sync {
     fn import(&self, bytes: &[u8], now_ms: u64) -> Result<(), &'static str>;
 
     /// What a limit that counts by consumers has counted of one of them in a window; `None`: it does not count so.
-    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<Counted> {
+    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<WindowUsage> {
         let _ = (of, now_ms);
         None
     }
@@ -43,7 +43,7 @@ pub trait KeptCounts: Send + Sync {
 
 /// How a count stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct WindowUsage {
     /// Calls in the window that is open.
     pub used: u64,
     /// Milliseconds until it ends.
@@ -110,7 +110,7 @@ pub trait Plugin: Send + Sync {
     }
 
     /// Counts that outlive a restart, where the operator names a file for them; `None`: it has none.
-    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
+    fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
         None
     }
 
@@ -421,9 +421,9 @@ impl Registry {
     }
 
     /// The counts of plugins that outlive a restart.
-    pub fn kept_counts(&self) -> impl Iterator<Item = (&'static str, Arc<dyn KeptCounts>)> {
+    pub fn persistent_counters(&self) -> impl Iterator<Item = (&'static str, Arc<dyn PersistentCounters>)> {
         self.iter()
-            .filter_map(|plugin| Some((plugin.name(), plugin.kept_counts()?)))
+            .filter_map(|plugin| Some((plugin.name(), plugin.persistent_counters()?)))
     }
 
     /// The counts of plugins that gateways share.

@@ -210,7 +210,7 @@ pub enum RedisCommand {
 }
 
 /// What a script has answered.
-pub struct RedisAnswer {
+pub struct RedisResponse {
     /// Its numbers.
     pub numbers: Vec<i64>,
     /// Its texts. What is not there (`nil`) is left out.
@@ -219,7 +219,7 @@ pub struct RedisAnswer {
     pub outlet: Rc<dyn RedisPublisher>,
 }
 
-impl fmt::Debug for RedisAnswer {
+impl fmt::Debug for RedisResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "RedisAnswer({:?})", self.numbers)
     }

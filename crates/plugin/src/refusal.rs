@@ -207,7 +207,7 @@ pub enum AuthFailure {
     /// The credential belongs to a consumer that does not exist.
     ConsumerMissing,
     /// A token is wrong in a way that the caller is told.
-    Token(TokenFault),
+    Token(TokenDefect),
     /// The credential is not accepted. The text says why, for logs and explanations; callers are not told.
     Rejected(&'static str),
 }
@@ -215,7 +215,7 @@ pub enum AuthFailure {
 /// What is wrong with a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TokenFault {
+pub enum TokenDefect {
     /// It cannot be decoded; the text says where.
     Malformed(&'static str),
     /// The claim (or header) that names the credential is absent; its name.
@@ -236,13 +236,13 @@ pub enum TokenFault {
     /// The signature is wrong.
     BadSignature,
     /// Claims that do not hold: name and what is wrong with each.
-    Claims(Vec<(String, ClaimFault)>),
+    Claims(Vec<(String, ClaimDefect)>),
 }
 
 /// What is wrong with a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ClaimFault {
+pub enum ClaimDefect {
     /// It must be there.
     Missing,
     /// It must be a number.

@@ -72,25 +72,25 @@ pub trait SharedStore: Send + Sync {
 }
 
 /// Where the result of something appears that a call waits for.
-pub struct Awaited<T>(Arc<Mutex<Waiting<T>>>);
+pub struct PendingResult<T>(Arc<Mutex<PendingState<T>>>);
 
-struct Waiting<T> {
+struct PendingState<T> {
     result: Option<T>,
     has_ended: bool,
     waker: Option<Waker>,
 }
 
 /// Hands a result to a call that waits. Dropped without one, the wait ends too.
-pub struct Deliver<T>(Arc<Mutex<Waiting<T>>>);
+pub struct Deliver<T>(Arc<Mutex<PendingState<T>>>);
 
 /// Both ends of a wait.
-pub fn awaited<T>() -> (Deliver<T>, Awaited<T>) {
-    let waiting = Arc::new(Mutex::new(Waiting {
+pub fn awaited<T>() -> (Deliver<T>, PendingResult<T>) {
+    let waiting = Arc::new(Mutex::new(PendingState {
         result: None,
         has_ended: false,
         waker: None,
     }));
-    (Deliver(Arc::clone(&waiting)), Awaited(waiting))
+    (Deliver(Arc::clone(&waiting)), PendingResult(waiting))
 }
 
 impl<T> Deliver<T> {
@@ -113,7 +113,7 @@ impl<T> Drop for Deliver<T> {
     }
 }
 
-impl<T: 'static> Awaited<T> {
+impl<T: 'static> PendingResult<T> {
     /// The wait, for the engine.
     pub fn suspend(&self, at_most: Duration) -> Suspend {
         let waiting = Arc::clone(&self.0);
@@ -138,7 +138,7 @@ impl<T: 'static> Awaited<T> {
     }
 }
 
-impl<T> fmt::Debug for Awaited<T> {
+impl<T> fmt::Debug for PendingResult<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Awaited")
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     /// The wait of a call, as the engine polls it.
-    fn is_over(awaited: &Awaited<u8>) -> bool {
+    fn is_over(awaited: &PendingResult<u8>) -> bool {
         let mut event = awaited.suspend(Duration::ZERO).event.expect("an event");
         let mut context = Context::from_waker(Waker::noop());
         event.as_mut().poll(&mut context).is_ready()

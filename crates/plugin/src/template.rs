@@ -6,10 +6,10 @@ use crate::variable::Variable;
 /// A text in which `$name` and `${name}` stand for variables; `${name ?? default}` says what to put where the
 /// call has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<Segment>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Text(Vec<u8>),
     Variable(Variable),
     VariableOr(Variable, Vec<u8>),
@@ -39,26 +39,26 @@ impl Template {
                 continue;
             }
             if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain).into_bytes()));
+                parts.push(Segment::Text(std::mem::take(&mut plain).into_bytes()));
             }
             parts.push(match name.split_once("??") {
                 Some((name, default)) => {
-                    Part::VariableOr(Variable::parse(name.trim()), default.trim().as_bytes().to_vec())
+                    Segment::VariableOr(Variable::parse(name.trim()), default.trim().as_bytes().to_vec())
                 }
-                None => Part::Variable(Variable::parse(name.trim())),
+                None => Segment::Variable(Variable::parse(name.trim())),
             });
             rest = behind;
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            parts.push(Part::Text(plain.into_bytes()));
+            parts.push(Segment::Text(plain.into_bytes()));
         }
         Self(parts)
     }
 
     /// Whether the text is the same for every call.
     pub fn is_constant(&self) -> bool {
-        self.0.iter().all(|part| matches!(part, Part::Text(_)))
+        self.0.iter().all(|part| matches!(part, Segment::Text(_)))
     }
 
     /// Whether any of its variables is in the request's body.
@@ -69,8 +69,8 @@ impl Template {
     /// The variables, in order.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &Variable> {
         self.0.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Variable(variable) | Part::VariableOr(variable, _) => Some(variable),
+            Segment::Text(_) => None,
+            Segment::Variable(variable) | Segment::VariableOr(variable, _) => Some(variable),
         })
     }
 
@@ -80,8 +80,8 @@ impl Template {
         let mut found = 0;
         for part in &self.0 {
             match part {
-                Part::Text(text) => out.extend_from_slice(text),
-                Part::Variable(variable) => {
+                Segment::Text(text) => out.extend_from_slice(text),
+                Segment::Variable(variable) => {
                     if let Some(value) = variable.read(exchange)
                         && exchange.request.work.spend_bytes(value.len()).is_ok()
                     {
@@ -89,7 +89,7 @@ impl Template {
                         found += 1;
                     }
                 }
-                Part::VariableOr(variable, default) => {
+                Segment::VariableOr(variable, default) => {
                     out.extend_from_slice(&variable.read(exchange).unwrap_or(default.into()));
                     found += 1;
                 }

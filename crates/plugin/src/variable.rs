@@ -3,7 +3,7 @@
 use crate::exchange::{Exchange, RouteInfo};
 use crate::headers::Headers;
 use crate::json_path::{JsonPath, Selected};
-use crate::matched::{matched, matched_host};
+use crate::matched_pattern::{matched, matched_host};
 use crate::request::Request;
 use serde_json::Value;
 use std::borrow::Cow;

@@ -23,7 +23,7 @@ pub enum MessageKind {
 
 /// Why a WebSocket is closed: what its sender is told (RFC 6455, 7.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageFault {
+pub struct MessageViolation {
     /// The status code.
     pub code: u16,
     /// The reason, at most 123 bytes.
@@ -42,11 +42,11 @@ pub trait MessageFilter: Send + Sync {
     ///
     /// # Errors
     /// Why the WebSocket is closed.
-    fn check(&self, side: WebSocketSide, kind: MessageKind, message: &[u8]) -> Result<(), MessageFault>;
+    fn check(&self, side: WebSocketSide, kind: MessageKind, message: &[u8]) -> Result<(), MessageViolation>;
 }
 
 /// Why a message of more bytes than allowed closes its WebSocket.
-pub const MESSAGE_TOO_LARGE: MessageFault = MessageFault {
+pub const MESSAGE_TOO_LARGE: MessageViolation = MessageViolation {
     code: 1009,
     reason: Cow::Borrowed("Payload Too Large"),
 };

@@ -19,7 +19,7 @@
 use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
 use crate::session_cookie::{SessionConfig, Sessions};
-use crate::shared_fetch::{Found, Wanted};
+use crate::shared_fetch::{FetchRequest, FetchResult};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,7 @@ use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, SubrequestResponse, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{Random, system_random};
 
 /// Configuration of `app-login`.
@@ -176,14 +176,14 @@ struct LoginFilter {
     token: HttpServer,
     userinfo: HttpServer,
     sessions: Sessions,
-    rules: AskRules,
+    rules: ServerCallRules,
     tokens: Arc<ExpiringMap<Arc<str>>>,
     /// The app, as a key that shows no secret.
     key: Vec<u8>,
 }
 
 /// What a call has asked the provider for.
-enum Asked {
+enum ProviderCall {
     Token,
     User,
 }
@@ -226,8 +226,8 @@ impl LoginFilter {
     }
 
     /// The token of a DingTalk app, the same for all calls.
-    fn app_token(&self, exchange: &mut Exchange) -> Found<Arc<str>> {
-        let wanted = Wanted {
+    fn app_token(&self, exchange: &mut Exchange) -> FetchResult<Arc<str>> {
+        let wanted = FetchRequest {
             map: &self.tokens,
             key: &self.key,
             since_ms: 0,
@@ -249,13 +249,13 @@ impl LoginFilter {
     }
 
     fn dingtalk(&self, exchange: &mut Exchange, code: &str) -> Result<Value, Outcome> {
-        if exchange.filter_state.take::<_, Asked>(self).is_none() {
+        if exchange.filter_state.take::<_, ProviderCall>(self).is_none() {
             let token = match self.app_token(exchange) {
-                Found::Wait(outcome) => return Err(outcome),
-                Found::Nothing => return Err(refused(NAME, 500, "Failed to obtain access token")),
-                Found::Value(token) => token,
+                FetchResult::Wait(outcome) => return Err(outcome),
+                FetchResult::Nothing => return Err(refused(NAME, 500, "Failed to obtain access token")),
+                FetchResult::Value(token) => token,
             };
-            exchange.filter_state.put(self, Asked::User);
+            exchange.filter_state.put(self, ProviderCall::User);
             let query = form([("access_token", &*token)]);
             return Err(self.ask(&self.userinfo, (&query, Some(&json!({ "code": code }))), None));
         }
@@ -272,11 +272,11 @@ impl LoginFilter {
     fn feishu(&self, exchange: &mut Exchange, code: &str) -> Result<Value, Outcome> {
         let config = &self.config;
         let wrong = || refused(NAME, 401, "Invalid authorization code");
-        let asked = exchange.filter_state.take::<_, Asked>(self);
+        let asked = exchange.filter_state.take::<_, ProviderCall>(self);
         let answer = exchange.subrequest_response.take().flatten();
         match asked {
             None => {
-                exchange.filter_state.put(self, Asked::Token);
+                exchange.filter_state.put(self, ProviderCall::Token);
                 let body = json!({
                     "grant_type": "authorization_code",
                     "client_id": config.client_id,
@@ -286,14 +286,14 @@ impl LoginFilter {
                 });
                 Err(self.ask(&self.token, ("", Some(&body)), None))
             }
-            Some(Asked::Token) => {
+            Some(ProviderCall::Token) => {
                 let answer = read(answer).ok_or_else(wrong)?;
                 let token = answer.get("access_token").and_then(Value::as_str);
                 let token = token.ok_or_else(wrong)?;
-                exchange.filter_state.put(self, Asked::User);
+                exchange.filter_state.put(self, ProviderCall::User);
                 Err(self.ask(&self.userinfo, ("", None), Some(token)))
             }
-            Some(Asked::User) => {
+            Some(ProviderCall::User) => {
                 let mut answer = read(answer).ok_or_else(wrong)?;
                 let is_good = answer.get("code").and_then(Value::as_i64) == Some(0);
                 is_good.then(|| answer["data"].take()).ok_or_else(wrong)

@@ -26,7 +26,7 @@ use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{Random, system_random};
 
 /// Configuration of `cas-login`.
@@ -129,7 +129,7 @@ struct LoginFilter {
     server: HttpServer,
     callback_path: String,
     sessions: Sessions,
-    rules: AskRules,
+    rules: ServerCallRules,
     ended: Arc<ExpiringMap<()>>,
     /// The server and the callback, as a name for what belongs to them.
     context: String,
@@ -137,13 +137,13 @@ struct LoginFilter {
 
 /// What a session remembers.
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct CasSession {
     ticket: String,
     user: String,
 }
 
 /// That the server was asked about this ticket; where the browser wanted to go.
-struct Asked {
+struct TicketCheck {
     ticket: String,
     url: String,
 }
@@ -193,7 +193,7 @@ impl LoginFilter {
         let asked = self.server.request(request, &self.rules);
         exchange.filter_state.put(
             self,
-            Asked {
+            TicketCheck {
                 ticket,
                 url: login.url,
             },
@@ -202,7 +202,7 @@ impl LoginFilter {
     }
 
     /// What the server says about the ticket.
-    fn finish(&self, exchange: &mut Exchange, asked: Asked) -> Outcome {
+    fn finish(&self, exchange: &mut Exchange, asked: TicketCheck) -> Outcome {
         let answer = exchange.subrequest_response.take().flatten();
         let answer = answer.filter(|answer| answer.status == 200);
         let user = answer.and_then(|answer| {
@@ -218,7 +218,7 @@ impl LoginFilter {
         let Some(user) = user else {
             return refused(NAME, 401, "invalid ticket");
         };
-        let remembered = Remembered {
+        let remembered = CasSession {
             ticket: asked.ticket,
             user,
         };
@@ -270,7 +270,7 @@ impl LoginFilter {
             return refused(NAME, 401, "");
         };
         let now_ms = exchange.unix_ms();
-        if let Ok(remembered) = serde_json::from_slice::<Remembered>(&session.data) {
+        if let Ok(remembered) = serde_json::from_slice::<CasSession>(&session.data) {
             let key = self.key(&remembered.ticket);
             let lifetime = Lifetime::fresh(MAX_ENDED_S * 1_000);
             self.ended.insert(&key, (), key.len() + 64, lifetime, now_ms);
@@ -283,7 +283,7 @@ impl LoginFilter {
     fn by_session(&self, exchange: &mut Exchange) -> Option<Outcome> {
         let now_ms = exchange.unix_ms();
         let mut session = self.sessions.open(&exchange.request, now_ms / 1_000)?;
-        let remembered: Remembered = serde_json::from_slice(&session.data).ok()?;
+        let remembered: CasSession = serde_json::from_slice(&session.data).ok()?;
         if self.ended.get(&self.key(&remembered.ticket), now_ms).is_some() {
             self.sessions.close(exchange);
             return None;
@@ -301,7 +301,7 @@ impl Filter for LoginFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(asked) = exchange.filter_state.take::<_, Asked>(self) {
+        if let Some(asked) = exchange.filter_state.take::<_, TicketCheck>(self) {
             return self.finish(exchange, asked);
         }
         let request = &exchange.request;

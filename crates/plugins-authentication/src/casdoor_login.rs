@@ -28,7 +28,7 @@ use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{self, Random, system_random};
 
 /// Configuration of `casdoor-login`.
@@ -116,19 +116,19 @@ struct LoginFilter {
     callback_path: String,
     login_cookie_name: String,
     sessions: Sessions,
-    rules: AskRules,
+    rules: ServerCallRules,
     random: Random,
 }
 
 /// What a session remembers.
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct CasdoorSession {
     client_id: String,
     ends_s: u64,
 }
 
 /// That Casdoor was asked, for the login with this address.
-struct Asked(String);
+struct TokenExchange(String);
 
 fn unavailable() -> Outcome {
     Outcome::Refuse(Box::new(Refusal::new(RefusalKind::Answered { plugin: NAME })))
@@ -182,7 +182,7 @@ impl LoginFilter {
             ("client_id", &self.config.client_id),
             ("client_secret", &self.config.client_secret),
         ]);
-        exchange.filter_state.put(self, Asked(login.url));
+        exchange.filter_state.put(self, TokenExchange(login.url));
         let request = HttpRequest {
             method: "POST",
             headers: &[("Content-Type", "application/x-www-form-urlencoded")],
@@ -203,7 +203,7 @@ impl LoginFilter {
         let Some(ends_s) = tokens.expires_at_s.filter(|ends_s| *ends_s > now_s) else {
             return unavailable();
         };
-        let remembered = Remembered {
+        let remembered = CasdoorSession {
             client_id: self.config.client_id.clone(),
             ends_s,
         };
@@ -220,7 +220,7 @@ impl Filter for LoginFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(Asked(url)) = exchange.filter_state.take(self) {
+        if let Some(TokenExchange(url)) = exchange.filter_state.take(self) {
             return self.finish(exchange, &url);
         }
         if exchange.request.path == self.callback_path.as_bytes() {
@@ -230,7 +230,7 @@ impl Filter for LoginFilter {
         let Some(mut session) = self.sessions.open(&exchange.request, now_s) else {
             return self.begin(exchange);
         };
-        let remembered: Option<Remembered> = serde_json::from_slice(&session.data).ok();
+        let remembered: Option<CasdoorSession> = serde_json::from_slice(&session.data).ok();
         let is_good = remembered.is_some_and(|it| it.client_id == self.config.client_id && now_s < it.ends_s);
         if !is_good {
             return self.begin(exchange);

@@ -32,14 +32,14 @@ impl Plugin for ClientCertificateRequest {
 
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let Config {} = parse_config(config)?;
-        Ok(Arc::new(Asking))
+        Ok(Arc::new(CertificateRequestFilter))
     }
 }
 
 /// An instance of `client-certificate-request`.
-struct Asking;
+struct CertificateRequestFilter;
 
-impl Filter for Asking {
+impl Filter for CertificateRequestFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }

@@ -43,14 +43,14 @@ impl Plugin for ConsumerHeaders {
         let names: Vec<String> = config.headers.iter().map(|header| header.name.clone()).collect();
         faults.check_names("headers", &names);
         faults.done()?;
-        Ok(Arc::new(Tell(config.headers)))
+        Ok(Arc::new(ConsumerHeadersFilter(config.headers)))
     }
 }
 
 /// An instance of `consumer-headers`.
-struct Tell(Vec<IdentityHeader>);
+struct ConsumerHeadersFilter(Vec<IdentityHeader>);
 
-impl Filter for Tell {
+impl Filter for ConsumerHeadersFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::UpstreamTls;
 use weir_plugin::{Connector, HttpProxy};
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpServer};
+use weir_plugins_shared::http_request::{HttpServer, ServerCallRules};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 1 << 20;
@@ -76,7 +76,7 @@ impl HttpRules {
     }
 
     /// The rules for the engine.
-    pub(crate) fn rules(&self) -> AskRules {
+    pub(crate) fn rules(&self) -> ServerCallRules {
         let proxy = self.proxy_rules();
         let connector = proxy.map(|proxy| {
             let tls = UpstreamTls {
@@ -85,7 +85,7 @@ impl HttpRules {
             };
             Arc::new(Connector::new(tls, Some(proxy)))
         });
-        AskRules {
+        ServerCallRules {
             verify_tls: self.verify_tls,
             timeout: Duration::from_millis(self.timeout_ms),
             pool_size: self.pool_size,

@@ -105,13 +105,13 @@ struct AnyOf {
 }
 
 /// What ways take credentials out of.
-struct Shown {
+struct CredentialSnapshot {
     headers: Headers,
     query: Option<Vec<u8>>,
     body: Option<Vec<u8>>,
 }
 
-impl Shown {
+impl CredentialSnapshot {
     fn of(request: &Request) -> Self {
         Self {
             headers: request.headers.clone(),
@@ -135,7 +135,7 @@ impl Filter for AnyOf {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let mut challenge = None;
-        let shown = self.strips.then(|| Shown::of(&exchange.request));
+        let shown = self.strips.then(|| CredentialSnapshot::of(&exchange.request));
         for way in &self.ways {
             match way.on_request(exchange) {
                 Outcome::Refuse(refusal) => {

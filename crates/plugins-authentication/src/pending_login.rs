@@ -19,7 +19,7 @@ const MAX_LOGINS: usize = 6;
 const STATE: usize = 32;
 
 /// What is remembered of a login.
-pub(crate) trait Begun: Serialize + DeserializeOwned {
+pub(crate) trait PendingLogin: Serialize + DeserializeOwned {
     /// When it has begun, in seconds since the Unix epoch.
     fn began_s(&self) -> u64;
 }
@@ -71,7 +71,7 @@ impl<'s> PendingLogins<'s> {
     }
 
     /// Remembers a login. Of too many, the oldest are forgotten.
-    pub(crate) fn remember<L: Begun>(&self, exchange: &mut Exchange, state: &str, login: &L) {
+    pub(crate) fn remember<L: PendingLogin>(&self, exchange: &mut Exchange, state: &str, login: &L) {
         let Some(cookie) = self.cookie(state) else {
             return;
         };
@@ -90,7 +90,7 @@ impl<'s> PendingLogins<'s> {
     }
 
     /// Writes the cookie of a login.
-    pub(crate) fn write<L: Begun>(
+    pub(crate) fn write<L: PendingLogin>(
         &self,
         exchange: &mut Exchange,
         cookie: &CookieRules,
@@ -108,7 +108,7 @@ impl<'s> PendingLogins<'s> {
     }
 
     /// The logins of a browser that are under way.
-    pub(crate) fn all<L: Begun>(&self, request: &Request, now_s: u64) -> Vec<(CookieRules, L)> {
+    pub(crate) fn all<L: PendingLogin>(&self, request: &Request, now_s: u64) -> Vec<(CookieRules, L)> {
         let start = format!("{}_login_", self.sessions.cookie().name);
         let fields = request.headers.get_all(b"cookie");
         let mut states: Vec<String> = fields
@@ -128,7 +128,7 @@ impl<'s> PendingLogins<'s> {
     }
 
     /// The login of a cookie, with its whole state, if it is good.
-    pub(crate) fn open<L: Begun>(
+    pub(crate) fn open<L: PendingLogin>(
         &self,
         request: &Request,
         cookie: &CookieRules,
@@ -143,7 +143,7 @@ impl<'s> PendingLogins<'s> {
     }
 
     /// The login with this very state, with its cookie.
-    pub(crate) fn find<L: Begun>(
+    pub(crate) fn find<L: PendingLogin>(
         &self,
         request: &Request,
         state: &str,

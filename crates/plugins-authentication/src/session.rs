@@ -113,13 +113,13 @@ struct SessionFilter {
 
 /// Who a session is for.
 #[derive(Debug, Serialize, Deserialize)]
-struct Remembered {
+struct SessionIdentity {
     consumer: String,
     credential: String,
 }
 
 /// That the call has a session already, or has just ended it.
-struct Decided;
+struct SessionHandled;
 
 impl SessionFilter {
     fn is_logout(&self, exchange: &Exchange) -> bool {
@@ -132,7 +132,7 @@ impl SessionFilter {
 
     /// Who a session is for, if its consumer still exists.
     fn identity(&self, session: &Session) -> Option<Identity> {
-        let remembered: Remembered = serde_json::from_slice(&session.data).ok()?;
+        let remembered: SessionIdentity = serde_json::from_slice(&session.data).ok()?;
         let consumer = self.consumers.find(&remembered.consumer, &[ConsumerName::Id])?;
         Some(Identity {
             consumer: Arc::clone(consumer),
@@ -155,7 +155,7 @@ impl Filter for SessionFilter {
         let identity = self.identity(&session);
         if self.is_logout(exchange) {
             self.sessions.close(exchange);
-            exchange.filter_state.put(self, Decided);
+            exchange.filter_state.put(self, SessionHandled);
             return Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())));
         }
         let Some(identity) = identity else {
@@ -163,7 +163,7 @@ impl Filter for SessionFilter {
             return Outcome::Continue;
         };
         self.sessions.touch(&mut session, exchange);
-        exchange.filter_state.put(self, Decided);
+        exchange.filter_state.put(self, SessionHandled);
         let id = session.id_text();
         if self.config.client_id {
             exchange.response_headers.set(ID, id.as_bytes());
@@ -177,7 +177,7 @@ impl Filter for SessionFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        if exchange.filter_state.get_mut::<_, Decided>(self).is_some() {
+        if exchange.filter_state.get_mut::<_, SessionHandled>(self).is_some() {
             return;
         }
         let Some(identity) = &exchange.identity else {
@@ -187,7 +187,7 @@ impl Filter for SessionFilter {
         let Some(credential) = &identity.credential_id else {
             return;
         };
-        let remembered = Remembered {
+        let remembered = SessionIdentity {
             consumer: identity.consumer.id.clone(),
             credential: credential.to_string(),
         };

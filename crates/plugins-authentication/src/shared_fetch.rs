@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
 use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// How often a call waits for others before it gives up.
 const MAX_WAITS: u8 = 8;
@@ -26,7 +26,7 @@ struct Progress<V: Clone> {
 
 /// What there is.
 #[derive(Debug)]
-pub(crate) enum Found<V> {
+pub(crate) enum FetchResult<V> {
     /// The value.
     Value(V),
     /// There is none: it could not be fetched, just now or a short time ago.
@@ -36,7 +36,7 @@ pub(crate) enum Found<V> {
 }
 
 /// What a call looks for.
-pub(crate) struct Wanted<'w, V: Clone> {
+pub(crate) struct FetchRequest<'w, V: Clone> {
     /// Where it is kept.
     pub(crate) map: &'w Arc<ExpiringMap<V>>,
     /// By what.
@@ -49,7 +49,7 @@ pub(crate) struct Wanted<'w, V: Clone> {
     pub(crate) timeout: Duration,
 }
 
-impl<V: Clone + 'static> Wanted<'_, V> {
+impl<V: Clone + 'static> FetchRequest<'_, V> {
     /// Finds the value. `ask` says how it is fetched, and `read` takes the answer out of the exchange: the value, its size in
     /// bytes, and how long it is good.
     pub(crate) fn find<O>(
@@ -58,7 +58,7 @@ impl<V: Clone + 'static> Wanted<'_, V> {
         exchange: &mut Exchange,
         ask: impl FnOnce(&mut Exchange) -> Outcome,
         read: impl FnOnce(&mut Exchange) -> Option<(V, usize, Lifetime)>,
-    ) -> Found<V> {
+    ) -> FetchResult<V> {
         let now_ms = exchange.unix_ms();
         let mut waits = 0;
         if let Some(progress) = exchange.filter_state.take::<_, Progress<V>>(owner) {
@@ -72,19 +72,19 @@ impl<V: Clone + 'static> Wanted<'_, V> {
             }
         }
         let (fetch, stale) = match self.map.lookup_since(self.key, self.since_ms, now_ms) {
-            Lookup::Hit(value) => return Found::Value(value),
-            Lookup::Failed => return Found::Nothing,
-            Lookup::Pending(_) if waits == MAX_WAITS => return Found::Nothing,
+            Lookup::Hit(value) => return FetchResult::Value(value),
+            Lookup::Failed => return FetchResult::Nothing,
+            Lookup::Pending(_) if waits == MAX_WAITS => return FetchResult::Nothing,
             Lookup::Pending(pending) => {
                 self.keep(owner, exchange, None, None, waits + 1);
-                return Found::Wait(Outcome::Suspend(Suspend::event(pending, self.timeout)));
+                return FetchResult::Wait(Outcome::Suspend(Suspend::event(pending, self.timeout)));
             }
             Lookup::Stale(value, fetch) => (fetch, Some(value)),
             Lookup::Miss(fetch) => (fetch, None),
         };
         let outcome = ask(exchange);
         self.keep(owner, exchange, Some(fetch), stale, waits);
-        Found::Wait(outcome)
+        FetchResult::Wait(outcome)
     }
 
     fn keep<O>(
@@ -112,24 +112,26 @@ impl<V: Clone + 'static> Wanted<'_, V> {
         answer: Option<(V, usize, Lifetime)>,
         retry_ms: u64,
         now_ms: u64,
-    ) -> Found<V> {
+    ) -> FetchResult<V> {
         match answer {
             Some((value, bytes, lifetime)) => {
                 fetch.store(value.clone(), bytes, lifetime, now_ms);
-                Found::Value(value)
+                FetchResult::Value(value)
             }
             None => {
                 fetch.fail(retry_ms, now_ms);
                 // The fetch may have been a renewal. What it did not replace serves those who take any value.
                 let kept = || self.map.get(self.key, now_ms).filter(|_| self.since_ms == 0);
-                stale.or_else(kept).map_or(Found::Nothing, Found::Value)
+                stale
+                    .or_else(kept)
+                    .map_or(FetchResult::Nothing, FetchResult::Value)
             }
         }
     }
 }
 
 /// A question of this call, whose answer no other call gets.
-struct Asked(Vec<u8>);
+struct PrivateFetch(Vec<u8>);
 
 /// Asks for this call only: nothing is looked up, and nothing is kept.
 pub(crate) fn unshared<O, V>(
@@ -138,14 +140,14 @@ pub(crate) fn unshared<O, V>(
     exchange: &mut Exchange,
     ask: impl FnOnce(&mut Exchange) -> Outcome,
     read: impl FnOnce(&mut Exchange) -> Option<V>,
-) -> Found<V> {
-    let asked = exchange.filter_state.take::<_, Asked>(owner);
+) -> FetchResult<V> {
+    let asked = exchange.filter_state.take::<_, PrivateFetch>(owner);
     if asked.is_some_and(|asked| asked.0 == key) {
-        return read(exchange).map_or(Found::Nothing, Found::Value);
+        return read(exchange).map_or(FetchResult::Nothing, FetchResult::Value);
     }
     let outcome = ask(exchange);
-    exchange.filter_state.put(owner, Asked(key.to_vec()));
-    Found::Wait(outcome)
+    exchange.filter_state.put(owner, PrivateFetch(key.to_vec()));
+    FetchResult::Wait(outcome)
 }
 
 /// Parts as one key, which shows none of them.
@@ -160,7 +162,7 @@ pub(crate) fn hashed(parts: &[&str]) -> Vec<u8> {
 
 /// How far an answer can be trusted, and how long it is kept. It belongs to the key of what instances share: an instance with
 /// stricter rules does not use what one with laxer rules has fetched.
-pub(crate) fn trust(rules: &AskRules, cache_seconds: u64) -> String {
+pub(crate) fn trust(rules: &ServerCallRules, cache_seconds: u64) -> String {
     let proxy = rules.connector.as_ref().and_then(|it| it.proxy.as_ref());
     let proxy = proxy.map(|it| (&it.host, it.port, &it.authorization));
     format!("{} {cache_seconds} {proxy:?}", rules.verify_tls)
@@ -172,11 +174,11 @@ pub(crate) fn good(answer: Option<SubrequestResponse>) -> Option<SubrequestRespo
 }
 
 /// What was found, or what the engine has to do first.
-pub(crate) fn settled<V>(found: Found<V>) -> Step<Option<V>> {
+pub(crate) fn settled<V>(found: FetchResult<V>) -> Step<Option<V>> {
     match found {
-        Found::Value(value) => Ok(Some(value)),
-        Found::Nothing => Ok(None),
-        Found::Wait(outcome) => Err(Box::new(outcome)),
+        FetchResult::Value(value) => Ok(Some(value)),
+        FetchResult::Nothing => Ok(None),
+        FetchResult::Wait(outcome) => Err(Box::new(outcome)),
     }
 }
 
@@ -196,7 +198,7 @@ pub(crate) struct KeyDocument<'k, V: Clone> {
     /// Where it is.
     pub(crate) server: &'k HttpServer,
     /// How its server is asked.
-    pub(crate) rules: &'k AskRules,
+    pub(crate) rules: &'k ServerCallRules,
     /// `Authorization` for the server.
     pub(crate) authorization: Option<&'k str>,
     /// How long it is good.
@@ -214,7 +216,7 @@ impl<V: Clone + 'static> KeyDocument<'_, V> {
         read: impl FnOnce(&[u8]) -> Option<V>,
     ) -> Step<Option<V>> {
         let since_ms = exchange.unix_ms().saturating_sub(ROTATION_MS);
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: self.map,
             key: self.key,
             since_ms: if renewed { since_ms } else { 0 },

@@ -15,7 +15,7 @@
 use crate::http_rules::HttpRules;
 use crate::openid_connect::client::{self, Client};
 use crate::openid_connect::{ClientAuth, Config as ClientConfig};
-use crate::shared_fetch::{Found, Wanted};
+use crate::shared_fetch::{FetchRequest, FetchResult};
 use aws_lc_rs::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Suspend, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpServer};
+use weir_plugins_shared::http_request::{HttpServer, ServerCallRules};
 use weir_plugins_shared::random::system_random;
 
 /// Configuration of `upstream-oauth`.
@@ -213,7 +213,7 @@ fn key(config: &Config) -> Vec<u8> {
 struct TokenFilter {
     config: Config,
     tokens: Arc<Tokens>,
-    rules: AskRules,
+    rules: ServerCallRules,
     client: Client,
     key: Vec<u8>,
 }
@@ -278,7 +278,7 @@ impl Filter for TokenFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.tokens,
             key: &self.key,
             since_ms: 0,
@@ -286,15 +286,15 @@ impl Filter for TokenFilter {
             timeout: self.rules.timeout,
         };
         match wanted.find(self, exchange, |it| self.ask(it), |it| self.read(it)) {
-            Found::Wait(outcome) => outcome,
-            Found::Value(token) => {
+            FetchResult::Wait(outcome) => outcome,
+            FetchResult::Value(token) => {
                 let value = format!("Bearer {token}");
                 let name = self.config.upstream_header.as_bytes();
                 exchange.request.headers.remove_owned(name);
                 exchange.request.headers.set_owned(name, value.as_bytes());
                 Outcome::Continue
             }
-            Found::Nothing => {
+            FetchResult::Nothing => {
                 let kind = RefusalKind::PluginFailed {
                     plugin: "upstream-oauth",
                     reason: "the token endpoint gives no token",

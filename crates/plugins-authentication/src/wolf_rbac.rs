@@ -25,7 +25,7 @@ use weir_plugin::{
     parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 
 /// Configuration of `wolf-rbac`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -134,32 +134,32 @@ impl Plugin for WolfRbac {
 struct RbacFilter {
     gate: Gate,
     apps: Arc<CredentialIndex<App>>,
-    rules: AskRules,
+    rules: ServerCallRules,
 }
 
 /// How often the server was asked, and whether its answer is there.
-struct Asked {
+struct AccessCheck {
     tries: u8,
     is_sent: bool,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct WolfResponse {
     #[serde(default)]
     ok: Option<bool>,
     #[serde(default)]
-    data: Option<AnswerData>,
+    data: Option<WolfResponseData>,
     #[serde(default)]
     reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct AnswerData {
+struct WolfResponseData {
     #[serde(default, rename = "userInfo")]
     user: Option<User>,
 }
 
-impl Answer {
+impl WolfResponse {
     fn user(&self) -> Option<&User> {
         self.data.as_ref()?.user.as_ref()
     }
@@ -213,7 +213,7 @@ impl RbacFilter {
             ("action", &*method),
             ("clientIP", client.as_str()),
         ]);
-        let rules = AskRules {
+        let rules = ServerCallRules {
             verify_tls: app.verify_tls,
             ..self.rules.clone()
         };
@@ -228,7 +228,7 @@ impl RbacFilter {
         let asked = app.server.request(question, &rules);
         exchange.filter_state.put(
             self,
-            Asked {
+            AccessCheck {
                 tries: tries + 1,
                 is_sent: true,
             },
@@ -279,7 +279,7 @@ impl Filter for RbacFilter {
             return refused(NAME, 401, "Invalid appid in rbac token");
         };
         let app = &entry.secret;
-        let asked = exchange.filter_state.take::<_, Asked>(self);
+        let asked = exchange.filter_state.take::<_, AccessCheck>(self);
         let Some(asked) = asked else {
             return self.ask(exchange, app, (app_id, own), 0);
         };
@@ -296,15 +296,15 @@ impl Filter for RbacFilter {
             }
             exchange.filter_state.put(
                 self,
-                Asked {
+                AccessCheck {
                     is_sent: false,
                     ..asked
                 },
             );
             return Outcome::Suspend(Suspend::time(PAUSE));
         }
-        let read: Option<Answer> = serde_json::from_slice(&answer.body).ok();
-        let user = read.as_ref().and_then(Answer::user);
+        let read: Option<WolfResponse> = serde_json::from_slice(&answer.body).ok();
+        let user = read.as_ref().and_then(WolfResponse::user);
         Self::tell(exchange, &app.prefix, user);
         if answer.status != 200 {
             let words = match read {

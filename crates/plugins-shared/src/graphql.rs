@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use weir_plugin::graphql::Fault as QueryFault;
+use weir_plugin::graphql::DocumentError as QueryFault;
 use weir_plugin::{Outcome, Refusal, RefusalKind, Request};
 
 /// What is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GraphqlFault {
+pub enum GraphqlError {
     /// Its method carries no query.
     Method,
     /// In words.
     Invalid(String),
 }
 
-impl GraphqlFault {
+impl GraphqlError {
     /// The answer: 405, or 400 with a message.
     pub fn outcome(self, plugin: &'static str) -> Outcome {
         match self {
@@ -36,7 +36,7 @@ impl GraphqlFault {
     }
 }
 
-impl From<QueryFault> for GraphqlFault {
+impl From<QueryFault> for GraphqlError {
     fn from(fault: QueryFault) -> Self {
         Self::Invalid(format!("Invalid graphql request: {fault}"))
     }
@@ -46,12 +46,12 @@ const NO_BODY: &str = "Invalid graphql request: can't get graphql request body";
 
 /// The query of a request: the argument `query` of a GET, the member `query` of a POST's JSON, or the body of another
 /// POST. `Ok(None)`: the body is not at hand yet.
-pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
-    let invalid = |what: &str| GraphqlFault::Invalid(format!("invalid graphql request, {what}"));
+pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlError> {
+    let invalid = |what: &str| GraphqlError::Invalid(format!("invalid graphql request, {what}"));
     match request.method.as_slice() {
         b"GET" => {
             if request.query.as_deref().is_none_or(<[u8]>::is_empty) {
-                return Err(GraphqlFault::Invalid(NO_BODY.to_owned()));
+                return Err(GraphqlError::Invalid(NO_BODY.to_owned()));
             }
             let query = request
                 .query_arg(b"query")
@@ -62,11 +62,11 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
             let Some(body) = request.body.as_deref() else {
                 return match request.has_body {
                     true => Ok(None),
-                    false => Err(GraphqlFault::Invalid(NO_BODY.to_owned())),
+                    false => Err(GraphqlError::Invalid(NO_BODY.to_owned())),
                 };
             };
             if body.is_empty() {
-                return Err(GraphqlFault::Invalid(NO_BODY.to_owned()));
+                return Err(GraphqlError::Invalid(NO_BODY.to_owned()));
             }
             request.work.allow_pass(body.len());
             let spent = request.work.spend(body.len() / 8);
@@ -78,7 +78,7 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
                 return match parsed.get("query").filter(|query| !query.is_null()) {
                     None | Some(Value::Bool(false)) => Err(invalid("json body[query] is nil")),
                     Some(Value::String(query)) => Ok(Some(Cow::Owned(query.clone()))),
-                    Some(_) => Err(GraphqlFault::Invalid(
+                    Some(_) => Err(GraphqlError::Invalid(
                         "Invalid graphql request: failed to parse graphql query".to_owned(),
                     )),
                 };
@@ -89,7 +89,7 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlFault> {
             let named = String::from_utf8_lossy(content_type);
             Err(invalid(&format!("error content-type: {named}")))
         }
-        _ => Err(GraphqlFault::Method),
+        _ => Err(GraphqlError::Method),
     }
 }
 
@@ -154,8 +154,8 @@ impl Members {
 /// # Errors
 /// Servers could read it in more than one way: variables that are no object, such as JSON in a text, and members that stand
 /// twice or differ from the known ones in case only.
-pub fn parameters(request: &Request) -> Result<Parameters, GraphqlFault> {
-    let invalid = |what: String| GraphqlFault::Invalid(format!("invalid graphql request, {what}"));
+pub fn parameters(request: &Request) -> Result<Parameters, GraphqlError> {
+    let invalid = |what: String| GraphqlError::Invalid(format!("invalid graphql request, {what}"));
     let object = |value: Value, place: &str| match value {
         Value::Object(variables) => Ok(Some(variables)),
         Value::Null => Ok(None),
@@ -271,7 +271,7 @@ mod tests {
             let mut exchange = exchange();
             prepare(&mut exchange, call, &[("Content-Type", "application/json")]);
             exchange.request.body = Some(body.as_bytes().to_vec());
-            let Err(GraphqlFault::Invalid(message)) = parameters(&exchange.request) else {
+            let Err(GraphqlError::Invalid(message)) = parameters(&exchange.request) else {
                 panic!("{call} {body}");
             };
             assert!(message.contains(expected), "{call} {body}: {message}");
@@ -334,12 +334,12 @@ mod tests {
             let found = query(&exchange.request).map(|query| query.map(Cow::into_owned));
             let expected = expected
                 .map(|query| query.map(str::to_owned))
-                .map_err(|it| GraphqlFault::Invalid(it.to_owned()));
+                .map_err(|it| GraphqlError::Invalid(it.to_owned()));
             assert_eq!(found, expected, "{call} {body:?}");
         }
         let mut exchange = exchange();
         prepare(&mut exchange, "PUT /", &[]);
-        assert_eq!(query(&exchange.request), Err(GraphqlFault::Method));
+        assert_eq!(query(&exchange.request), Err(GraphqlError::Method));
         prepare(&mut exchange, "POST /", &[]);
         exchange.request.has_body = true;
         assert_eq!(query(&exchange.request), Ok(None));

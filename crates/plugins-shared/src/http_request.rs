@@ -58,7 +58,7 @@ impl HttpServer {
     }
 
     /// A request to it. Headers that frame a message are added.
-    pub fn request(&self, request: HttpRequest<'_>, rules: &AskRules) -> Subrequest {
+    pub fn request(&self, request: HttpRequest<'_>, rules: &ServerCallRules) -> Subrequest {
         let mut message = Vec::with_capacity(256 + self.target.len() + request.body.map_or(0, <[u8]>::len));
         let mut add = |parts: &[&[u8]]| parts.iter().for_each(|part| message.extend_from_slice(part));
         add(&[request.method.as_bytes(), b" ", self.target.as_bytes()]);
@@ -131,7 +131,7 @@ impl HttpRequest<'_> {
 
 /// How servers are asked, the same for all requests of an instance.
 #[derive(Debug, Clone)]
-pub struct AskRules {
+pub struct ServerCallRules {
     /// Whether certificates must be good.
     pub verify_tls: bool,
     /// The longest that an answer may take.
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn requests_are_whole_messages() {
         let server = HttpServer::parse("https://id.example/token?x=1").expect("an address");
-        let rules = AskRules {
+        let rules = ServerCallRules {
             verify_tls: true,
             timeout: Duration::from_secs(1),
             pool_size: 0,

@@ -5,14 +5,14 @@ use weir_plugin::{Exchange, Template};
 
 /// What a pattern's groups found in a text: group 0 is the whole match. Empty where no pattern found anything.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct RegexMatch {
     /// The text that was searched.
     pub text: Vec<u8>,
     /// Where each group matched.
     pub groups: Vec<Option<Range<usize>>>,
 }
 
-impl Found {
+impl RegexMatch {
     fn group(&self, number: usize) -> &[u8] {
         let range = self.groups.get(number).cloned().flatten();
         range.and_then(|range| self.text.get(range)).unwrap_or_default()
@@ -21,10 +21,10 @@ impl Found {
 
 /// A text in which `$1` and `${1}` stand for groups and other `$name`s for variables; behind a `\`, for themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaptureTemplate(Vec<Part>);
+pub struct CaptureTemplate(Vec<Segment>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Rest(Template),
     Group(usize),
 }
@@ -39,7 +39,7 @@ impl CaptureTemplate {
             let is_escaped = text[..dollar].ends_with('\\');
             if let Some((number, length)) = group_number(&text[rest..]).filter(|_| !is_escaped) {
                 push_rest(&mut parts, &text[plain..dollar]);
-                parts.push(Part::Group(number));
+                parts.push(Segment::Group(number));
                 rest += length;
                 plain = rest;
             }
@@ -52,25 +52,25 @@ impl CaptureTemplate {
     pub fn needs_body(&self) -> bool {
         self.0
             .iter()
-            .any(|part| matches!(part, Part::Rest(rest) if rest.needs_body()))
+            .any(|part| matches!(part, Segment::Rest(rest) if rest.needs_body()))
     }
 
     /// Writes the text for this call behind what `out` holds.
-    pub fn render(&self, exchange: &Exchange, found: &Found, out: &mut Vec<u8>) {
+    pub fn render(&self, exchange: &Exchange, found: &RegexMatch, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
-                Part::Rest(rest) => {
+                Segment::Rest(rest) => {
                     rest.render(exchange, out);
                 }
-                Part::Group(number) => out.extend_from_slice(found.group(*number)),
+                Segment::Group(number) => out.extend_from_slice(found.group(*number)),
             }
         }
     }
 }
 
-fn push_rest(parts: &mut Vec<Part>, text: &str) {
+fn push_rest(parts: &mut Vec<Segment>, text: &str) {
     if !text.is_empty() {
-        parts.push(Part::Rest(Template::parse(text)));
+        parts.push(Segment::Rest(Template::parse(text)));
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn groups_and_variables_are_filled_in() {
         let mut exchange = Exchange::new(system_clock, 1);
         exchange.request.query = Some(b"a=v".to_vec());
-        let found = Found {
+        let found = RegexMatch {
             text: b"/x/y".to_vec(),
             groups: vec![Some(0..4), Some(1..2), None, Some(3..4)],
         };

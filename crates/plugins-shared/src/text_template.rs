@@ -1,7 +1,7 @@
 //! Texts of configurations: plain, with variables, or with expressions.
 
-use crate::expression::{Fault, Interpolated, RequestScope};
-use crate::path_captures::{CaptureTemplate, Found};
+use crate::expression::{EvaluationError, Interpolated, RequestScope};
+use crate::path_captures::{CaptureTemplate, RegexMatch};
 use weir_plugin::Exchange;
 
 /// What stands for something else in a text.
@@ -60,9 +60,9 @@ impl TextTemplate {
     pub fn value<'t>(
         &'t self,
         exchange: &Exchange,
-        found: &Found,
+        found: &RegexMatch,
         memory: &'t mut Vec<u8>,
-    ) -> Result<&'t [u8], Fault> {
+    ) -> Result<&'t [u8], EvaluationError> {
         memory.clear();
         match self {
             Self::Plain(text) => return Ok(text),

@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_flow::hash_key;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Elsewhere, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, TargetOverride, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::consumer_labels::ConsumerLabels;
 
@@ -252,7 +252,7 @@ impl Filter for CanaryFilter {
         }
         let config = &self.config;
         if config.upstream.is_some() || config.host.is_some() || config.port.is_some() {
-            exchange.elsewhere = Some(Box::new(Elsewhere {
+            exchange.target_override = Some(Box::new(TargetOverride {
                 upstream: config.upstream.clone(),
                 host: config.host.clone(),
                 port: config.port,
@@ -282,7 +282,7 @@ mod tests {
         prepare(&mut exchange, "GET /", headers);
         exchange.identity = caller.map(|caller| identity(caller, None));
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-        exchange.elsewhere.is_some()
+        exchange.target_override.is_some()
     }
 
     #[test]
@@ -340,13 +340,13 @@ mod tests {
         let filter = build(&Canary, &config).expect("valid");
         let mut exchange = exchange();
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-        let wanted = Elsewhere {
+        let wanted = TargetOverride {
             upstream: Some("u".to_owned()),
             host: Some("h".to_owned()),
             port: Some(81),
             only_if_healthy: false,
         };
-        assert_eq!(exchange.elsewhere.as_deref(), Some(&wanted));
+        assert_eq!(exchange.target_override.as_deref(), Some(&wanted));
         assert_eq!(exchange.upstream_path.as_deref(), Some(&b"/p"[..]));
     }
 

@@ -9,7 +9,7 @@
 //! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
 //! pass is counted too, so that who asks for too much has to wait.
 
-use crate::kept_counts::KeptLimiter;
+use crate::persistent_counters::PersistentLimiter;
 use crate::rate_key::{CountBy, RateKey};
 use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
 use schemars::JsonSchema;
@@ -20,8 +20,8 @@ use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
 use weir_model::Diagnostic;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Indeterminate, KeptCounts, Outcome, Phases, Plugin, RedisAccumulator,
-    RedisCommand, Refusal, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Indeterminate, Outcome, PersistentCounters, Phases, Plugin,
+    RedisAccumulator, RedisCommand, Refusal, RefusalKind, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::graphql::{self, Query};
@@ -114,8 +114,8 @@ impl Plugin for GraphqlLimit {
         Some(self.0.evictions())
     }
 
-    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::over(&self.0))
+    fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
+        Some(PersistentLimiter::over(&self.0))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
@@ -182,7 +182,7 @@ enum Counts {
 }
 
 /// That the Redis has been asked about a query of this cost.
-struct Asked(u64);
+struct RedisQueried(u64);
 
 impl DepthFilter {
     /// What a query of this depth costs.
@@ -255,7 +255,7 @@ impl DepthFilter {
                 let window = self.limit.window;
                 let of = std::iter::once((&*name, window, window.end_ms(now_ms)));
                 let call = windows::add(shared, of, cost);
-                exchange.filter_state.put(self, Asked(cost));
+                exchange.filter_state.put(self, RedisQueried(cost));
                 run(call)
             }
             Some(Counts::Settled(ledger)) => {
@@ -301,20 +301,20 @@ impl Filter for DepthFilter {
     }
 
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
-        self.by.undecided(exchange)
+        self.by.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(Counts::Asked(shared)) = &self.counts
-            && let Some(Asked(cost)) = exchange.filter_state.take(self)
+            && let Some(RedisQueried(cost)) = exchange.filter_state.take(self)
         {
             return self.told(shared, exchange, cost);
         }
         if exchange.request.method != b"POST" {
-            return graphql::GraphqlFault::Method.outcome("graphql-limit");
+            return graphql::GraphqlError::Method.outcome("graphql-limit");
         }
         let query = match graphql::query(&exchange.request) {
-            Ok(Some(query)) => Query::read(&query).map_err(graphql::GraphqlFault::from),
+            Ok(Some(query)) => Query::read(&query).map_err(graphql::GraphqlError::from),
             Ok(None) => return Outcome::NeedBody { max_bytes: MAX_BODY },
             Err(fault) => Err(fault),
         };

@@ -106,10 +106,10 @@ impl Number {
     }
 
     /// Why the number for this call cannot be believed.
-    pub(crate) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+    pub(crate) fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         match self {
             Self::Fixed(_) => None,
-            Self::PerCall(template) => template.undecided(exchange),
+            Self::PerCall(template) => template.indeterminate(exchange),
         }
     }
 
@@ -195,10 +195,10 @@ impl Key {
     }
 
     /// Why the value cannot be believed.
-    fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+    fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         match self {
-            Self::Variables(template) => template.undecided(exchange),
-            Self::All(parts) => parts.iter().find_map(|part| part.undecided(exchange)),
+            Self::Variables(template) => template.indeterminate(exchange),
+            Self::All(parts) => parts.iter().find_map(|part| part.indeterminate(exchange)),
             _ => None,
         }
     }
@@ -277,8 +277,8 @@ impl RateKey {
     }
 
     /// Why what the call is counted by cannot be believed.
-    pub(crate) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
-        self.by.undecided(exchange)
+    pub(crate) fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
+        self.by.indeterminate(exchange)
     }
 
     /// The key of the call's counters; `None` where it has nothing to count by.

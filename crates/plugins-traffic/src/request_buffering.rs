@@ -68,7 +68,7 @@ impl Plugin for RequestBuffering {
 struct BufferingFilter(Config);
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl Filter for BufferingFilter {
     fn phases(&self) -> Phases {
@@ -80,10 +80,10 @@ impl Filter for BufferingFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let is_waiting = exchange.request.has_body && exchange.request.body.is_none();
-        if !is_waiting || exchange.filter_state.take::<_, Asked>(self).is_some() {
+        if !is_waiting || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
             return Outcome::Continue;
         }
-        exchange.filter_state.put(self, Asked);
+        exchange.filter_state.put(self, BodyRequested);
         Outcome::NeedBody {
             max_bytes: self.0.max_bytes,
         }

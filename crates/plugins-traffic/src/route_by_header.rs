@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
-use weir_plugin::{BuildContext, Elsewhere, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, TargetOverride, parse_config};
 
 /// Configuration of `route-by-header`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -98,10 +98,10 @@ impl Filter for HeaderFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(rule) = self.0.iter().find(|rule| rule.holds(exchange)) {
             let host = rule.host.as_ref().unwrap_or(&rule.upstream);
-            exchange.elsewhere = Some(Box::new(Elsewhere {
+            exchange.target_override = Some(Box::new(TargetOverride {
                 upstream: Some(rule.upstream.clone()),
                 host: Some(host.clone()),
-                ..Elsewhere::default()
+                ..TargetOverride::default()
             }));
         }
         Outcome::Continue
@@ -138,7 +138,7 @@ mod tests {
         ] {
             prepare(&mut exchange, "GET /", headers);
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-            let found = exchange.elsewhere.as_ref();
+            let found = exchange.target_override.as_ref();
             let found = found.map(|it| (it.upstream.as_deref(), it.host.as_deref()));
             assert_eq!(
                 found,

@@ -210,7 +210,7 @@ impl Filter for Bucket {
     }
 
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
-        self.by.undecided(exchange)
+        self.by.indeterminate(exchange)
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
@@ -228,7 +228,7 @@ struct SharedBucket {
 }
 
 /// That the Redis has been asked.
-struct Asked;
+struct RedisQueried;
 
 impl SharedBucket {
     fn ask(&self, exchange: &mut Exchange) -> Outcome {
@@ -246,7 +246,7 @@ impl SharedBucket {
         // Until a full bucket is empty, and a little more.
         let memory_ms = (bucket.rate.burst + 1.0) * 1_000.0 / bucket.rate.per_second + 1_000.0;
         call.number(memory_ms.min(1e12) as u64);
-        exchange.filter_state.put(self, Asked);
+        exchange.filter_state.put(self, RedisQueried);
         run(call)
     }
 }
@@ -268,7 +268,7 @@ impl Filter for SharedBucket {
         if is_settled(exchange, "throttle") {
             return Outcome::Continue;
         }
-        if exchange.filter_state.take::<_, Asked>(self).is_none() {
+        if exchange.filter_state.take::<_, RedisQueried>(self).is_none() {
             return self.ask(exchange);
         }
         match answer(exchange).as_ref().map(|answer| answer.numbers.as_slice()) {

@@ -17,8 +17,8 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
-use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, Side};
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, HeaderTarget};
+use weir_plugins_shared::path_captures::RegexMatch;
 
 /// Configuration of `traffic-label`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -106,7 +106,7 @@ impl Filter for LabelFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(steps) = self.0.choose(exchange) {
-            steps.apply(exchange, Side::Request, &Found::default());
+            steps.apply(exchange, HeaderTarget::Request, &RegexMatch::default());
         }
         Outcome::Continue
     }

@@ -18,9 +18,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    BuildContext, Elsewhere, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, TargetOverride, parse_config,
 };
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::path_captures::RegexMatch;
 use weir_plugins_shared::text_template::{TemplateSyntax, TextTemplate};
 
 /// Configuration of `upstream-address`. What is left out is the service's own.
@@ -146,12 +146,12 @@ fn leads_elsewhere(path: &[u8]) -> bool {
 
 impl AddressFilter {
     /// Where the call goes; `None`: nowhere.
-    fn place(&self, exchange: &Exchange) -> Option<(Elsewhere, Option<Vec<u8>>)> {
+    fn place(&self, exchange: &Exchange) -> Option<(TargetOverride, Option<Vec<u8>>)> {
         let mut memory = Vec::new();
         let mut value = |template: &Option<TextTemplate>| match template {
             None => Some(None),
             Some(template) => {
-                let text = template.value(exchange, &Found::default(), &mut memory);
+                let text = template.value(exchange, &RegexMatch::default(), &mut memory);
                 text.ok().map(|text| Some(text.to_vec()))
             }
         };
@@ -170,10 +170,10 @@ impl AddressFilter {
         if self.path.is_some() && path.is_none() {
             return None;
         }
-        let elsewhere = Elsewhere {
+        let elsewhere = TargetOverride {
             host,
             port,
-            ..Elsewhere::default()
+            ..TargetOverride::default()
         };
         Some((elsewhere, path))
     }
@@ -191,8 +191,8 @@ impl Filter for AddressFilter {
                 reason: "the call leads to no host, port or path",
             });
         };
-        if elsewhere != Elsewhere::default() {
-            exchange.elsewhere = Some(Box::new(elsewhere));
+        if elsewhere != TargetOverride::default() {
+            exchange.target_override = Some(Box::new(elsewhere));
         }
         if let Some(path) = path {
             exchange.upstream_path = Some(path);
@@ -216,7 +216,7 @@ mod tests {
         if outcome != "continue" {
             return outcome;
         }
-        let elsewhere = exchange.elsewhere.take().unwrap_or_default();
+        let elsewhere = exchange.target_override.take().unwrap_or_default();
         let text = |part: Option<String>| part.unwrap_or_else(|| "-".to_owned());
         let path = exchange
             .upstream_path

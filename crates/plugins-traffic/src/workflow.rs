@@ -110,7 +110,7 @@ impl Workflow {
                 if !found.is_empty() {
                     return Err(found);
                 }
-                Then::Refuse(refuse)
+                RuleAction::Refuse(refuse)
             }
             Action::Plugin(plugins) => {
                 let place = place.field("plugin");
@@ -126,7 +126,7 @@ impl Workflow {
                 let filter = plugin
                     .build(&config, context)
                     .map_err(|found| within(&place, found).collect::<Vec<_>>())?;
-                Then::Run(plugin.name(), filter)
+                RuleAction::Run(plugin.name(), filter)
             }
         };
         Ok(Compiled { when, then })
@@ -168,10 +168,10 @@ impl Plugin for Workflow {
 /// A rule made ready for many calls.
 struct Compiled {
     when: Option<Condition>,
-    then: Then,
+    then: RuleAction,
 }
 
-enum Then {
+enum RuleAction {
     Refuse(Refuse),
     Run(&'static str, Arc<dyn Filter>),
 }
@@ -187,7 +187,7 @@ impl Filter for Rules {
     fn needs_body(&self) -> bool {
         self.0.iter().any(|rule| {
             rule.when.as_ref().is_some_and(Condition::needs_body)
-                || matches!(&rule.then, Then::Run(_, filter) if filter.needs_body())
+                || matches!(&rule.then, RuleAction::Run(_, filter) if filter.needs_body())
         })
     }
 
@@ -197,7 +197,9 @@ impl Filter for Rules {
             match rule.when.as_ref().map_or(Ok(true), |when| when.judge(exchange)) {
                 Ok(false) => {}
                 Ok(true) => match &rule.then {
-                    Then::Run(_, filter) if filter.needs_body() => return filter.indeterminate(exchange),
+                    RuleAction::Run(_, filter) if filter.needs_body() => {
+                        return filter.indeterminate(exchange);
+                    }
                     _ => return None,
                 },
                 Err(why) => return Some(why),
@@ -210,13 +212,13 @@ impl Filter for Rules {
         let holds = |rule: &&Compiled| rule.when.as_ref().is_none_or(|when| when.holds(exchange));
         match self.0.iter().find(holds).map(|rule| &rule.then) {
             None => Outcome::Continue,
-            Some(Then::Refuse(refuse)) => {
+            Some(RuleAction::Refuse(refuse)) => {
                 let kind = RefusalKind::Forbidden { plugin: "workflow" };
                 let mut refusal = Refusal::with_status(kind, refuse.status);
                 refusal.message.clone_from(&refuse.message);
                 Outcome::Refuse(Box::new(refusal))
             }
-            Some(Then::Run(name, filter)) => {
+            Some(RuleAction::Run(name, filter)) => {
                 let outcome = filter.on_request(exchange);
                 // One that waits for an answer has not done its work yet.
                 if !matches!(&outcome, Outcome::Redis(work) if matches!(**work, RedisCommand::Run(_))) {

@@ -9,7 +9,7 @@ use weir_plugin::{BufferResponse, Headers, Response};
 /// What becomes of a body that is too large to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Excess {
+pub enum OversizePolicy {
     /// The client gets 502 in place of the response; so it does where the body's content coding cannot be undone.
     #[default]
     Refuse,
@@ -22,7 +22,7 @@ pub enum Excess {
 pub(crate) struct BufferedBody {
     bytes: Vec<u8>,
     max_bytes: usize,
-    excess: Excess,
+    excess: OversizePolicy,
     state: State,
     /// The coding that is to be undone, until it is, and what the response called it.
     coding: Option<(Coding, Vec<u8>)>,
@@ -43,16 +43,16 @@ enum State {
 impl BufferedBody {
     /// Prepares a response to have its body changed, which is held up to so many bytes. `None`: its coding is unknown and it
     /// passes as it is.
-    pub(crate) fn begin(response: &mut Response, max_bytes: usize, excess: Excess) -> Option<Self> {
+    pub(crate) fn begin(response: &mut Response, max_bytes: usize, excess: OversizePolicy) -> Option<Self> {
         let length = response.content_length;
         let is_small = length.is_some_and(|length| length <= max_bytes as u64);
         // That the gateway refuses a call is to be heard, whatever a filter makes of its words.
         let excess = match response.is_gateway && response.status >= 400 {
-            true => Excess::Cut,
+            true => OversizePolicy::Cut,
             false => excess,
         };
         let coding = coding_of(&response.headers);
-        let refuses = excess == Excess::Refuse;
+        let refuses = excess == OversizePolicy::Refuse;
         if refuses && (coding.is_err() || length.is_some() && !is_small) {
             // The first byte of an upstream's body is one too many; of one that is at hand, nothing goes on.
             response.hold = Some(BufferResponse::Whole(0));
@@ -68,8 +68,8 @@ impl BufferedBody {
         let is_sure = is_small && coding.is_none() && response.body_filters.is_empty();
         match excess {
             // How large it becomes is known when it is there, and the head has to tell.
-            Excess::Refuse if !is_sure => hold_whole(response, max_bytes),
-            Excess::Cut if coding.is_some() => {
+            OversizePolicy::Refuse if !is_sure => hold_whole(response, max_bytes),
+            OversizePolicy::Cut if coding.is_some() => {
                 response.hold.get_or_insert(BufferResponse::Prefix(max_bytes));
             }
             _ => {}
@@ -88,7 +88,7 @@ impl BufferedBody {
     }
 
     /// What becomes of this body where it cannot be changed.
-    pub(crate) fn excess(&self) -> Excess {
+    pub(crate) fn excess(&self) -> OversizePolicy {
         self.excess
     }
 
@@ -103,7 +103,7 @@ impl BufferedBody {
             State::Whole if self.bytes.len() + data.len() <= self.max_bytes => {
                 self.bytes.extend_from_slice(data)
             }
-            State::Whole if self.excess == Excess::Refuse => {
+            State::Whole if self.excess == OversizePolicy::Refuse => {
                 self.state = State::Refused;
                 self.bytes = Vec::new();
             }
@@ -142,7 +142,7 @@ impl BufferedBody {
             self.bytes = plain;
             return;
         }
-        if self.excess == Excess::Refuse {
+        if self.excess == OversizePolicy::Refuse {
             self.give_up();
             return;
         }
@@ -229,7 +229,7 @@ mod tests {
     /// What goes out of a body that comes in pieces; what is left at its end; the status, and how its coding is called
     /// then. `later`: a coding that is applied behind it.
     fn gathered(
-        excess: Excess,
+        excess: OversizePolicy,
         coding: &str,
         later: &str,
         pieces: &[&[u8]],
@@ -237,8 +237,8 @@ mod tests {
         let mut response = response(coding);
         let mut gathered = BufferedBody::begin(&mut response, 40, excess).expect("it can be gathered");
         let held = match excess {
-            Excess::Refuse => Some(BufferResponse::Whole(40)),
-            Excess::Cut => (!coding.is_empty()).then_some(BufferResponse::Prefix(40)),
+            OversizePolicy::Refuse => Some(BufferResponse::Whole(40)),
+            OversizePolicy::Cut => (!coding.is_empty()).then_some(BufferResponse::Prefix(40)),
         };
         assert_eq!(response.hold, held);
         if !later.is_empty() {
@@ -288,11 +288,11 @@ mod tests {
             ("gzip", "", vec![&small[..9]], Passes("gzip")),
         ];
         for (coding, later, pieces, expected) in cases {
-            for excess in [Excess::Refuse, Excess::Cut] {
+            for excess in [OversizePolicy::Refuse, OversizePolicy::Cut] {
                 let found = gathered(excess, coding, later, &pieces);
                 let wanted = match (&expected, excess) {
                     (Whole(body, name), _) => (vec![], Some(body.to_vec()), 200, (*name).to_owned()),
-                    (_, Excess::Refuse) => (vec![], None, 502, String::new()),
+                    (_, OversizePolicy::Refuse) => (vec![], None, 502, String::new()),
                     (Cut(body), _) => (vec![], Some(body.to_vec()), 200, String::new()),
                     (Passes(name), _) => (pieces.concat(), None, 200, (*name).to_owned()),
                 };
@@ -310,13 +310,13 @@ mod tests {
             (&["gzip"], Some(41), false),
             (&[], Some(41), false),
         ] {
-            for excess in [Excess::Refuse, Excess::Cut] {
+            for excess in [OversizePolicy::Refuse, OversizePolicy::Cut] {
                 let mut response = response("");
                 for coding in codings {
                     response.headers.append(b"Content-Encoding", coding.as_bytes());
                 }
                 response.content_length = length;
-                let refuses = excess == Excess::Refuse;
+                let refuses = excess == OversizePolicy::Refuse;
                 let gathered = BufferedBody::begin(&mut response, 40, excess);
                 let refused = gathered.as_ref().is_some_and(|it| it.state == State::Refused);
                 assert_eq!(refused, refuses, "{codings:?} {excess:?}");

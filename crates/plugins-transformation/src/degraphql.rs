@@ -166,7 +166,7 @@ struct QueryFilter {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl QueryFilter {
     fn on_get(&self, exchange: &mut Exchange) {
@@ -228,8 +228,8 @@ impl Filter for QueryFilter {
                 Ok(())
             }
             b"POST" if request.has_body && request.body.is_none() => {
-                if exchange.filter_state.take::<_, Asked>(self).is_none() {
-                    exchange.filter_state.put(self, Asked);
+                if exchange.filter_state.take::<_, BodyRequested>(self).is_none() {
+                    exchange.filter_state.put(self, BodyRequested);
                     return Outcome::NeedBody {
                         max_bytes: self.config.max_body_bytes,
                     };

@@ -32,7 +32,7 @@ pub(crate) fn write(flag: u8, message: &[u8], out: &mut Vec<u8>) {
 
 /// What a stream of messages breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum FrameError {
     /// A message is larger than allowed.
     TooLarge,
     /// A message is compressed although that was not requested.
@@ -58,7 +58,7 @@ impl Unframer {
     }
 
     /// Hands every message that is complete with this piece to `take`.
-    pub(crate) fn piece(&mut self, data: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), Broken> {
+    pub(crate) fn piece(&mut self, data: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), FrameError> {
         if self.held.is_empty() {
             let rest = self.messages(data, &mut take)?;
             self.held.extend_from_slice(rest);
@@ -73,15 +73,15 @@ impl Unframer {
     }
 
     /// Hands messages to `take`; gives what is left of the bytes.
-    fn messages<'d>(&self, data: &'d [u8], take: &mut impl FnMut(&[u8])) -> Result<&'d [u8], Broken> {
+    fn messages<'d>(&self, data: &'d [u8], take: &mut impl FnMut(&[u8])) -> Result<&'d [u8], FrameError> {
         let mut rest = data;
         while let Some((prefix, body)) = rest.split_at_checked(PREFIX) {
             let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
             if length > self.max_bytes {
-                return Err(Broken::TooLarge);
+                return Err(FrameError::TooLarge);
             }
             if prefix[0] & COMPRESSED != 0 {
-                return Err(Broken::Compressed);
+                return Err(FrameError::Compressed);
             }
             let Some((message, after)) = body.split_at_checked(length) else {
                 break;
@@ -93,10 +93,10 @@ impl Unframer {
     }
 
     /// Whether the stream may end here.
-    pub(crate) fn end(&self) -> Result<(), Broken> {
+    pub(crate) fn end(&self) -> Result<(), FrameError> {
         match self.held.is_empty() {
             true => Ok(()),
-            false => Err(Broken::Cut),
+            false => Err(FrameError::Cut),
         }
     }
 }
@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn broken_streams_are_told() {
         for (bytes, expected) in [
-            (stream(&[b"1234567"]), Err(Broken::TooLarge)),
-            (b"\x01\0\0\0\x01a".to_vec(), Err(Broken::Compressed)),
-            (b"\0\xff\xff\xff\xff".to_vec(), Err(Broken::TooLarge)),
-            (b"\0\0\0\0\x02a".to_vec(), Err(Broken::Cut)),
-            (b"\0\0\0".to_vec(), Err(Broken::Cut)),
+            (stream(&[b"1234567"]), Err(FrameError::TooLarge)),
+            (b"\x01\0\0\0\x01a".to_vec(), Err(FrameError::Compressed)),
+            (b"\0\xff\xff\xff\xff".to_vec(), Err(FrameError::TooLarge)),
+            (b"\0\0\0\0\x02a".to_vec(), Err(FrameError::Cut)),
+            (b"\0\0\0".to_vec(), Err(FrameError::Cut)),
             (Vec::new(), Ok(())),
         ] {
             let mut unframer = Unframer::new(6);

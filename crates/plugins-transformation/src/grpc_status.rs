@@ -10,7 +10,7 @@ pub(crate) const INTERNAL: u16 = 13;
 
 /// How a call of gRPC ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct GrpcStatus {
     /// `grpc-status`.
     pub code: u16,
     /// `grpc-message`, decoded.
@@ -19,7 +19,7 @@ pub(crate) struct Ended {
     pub details: Option<Vec<u8>>,
 }
 
-impl Ended {
+impl GrpcStatus {
     /// The end that fields tell; `None`: they tell none.
     pub(crate) fn read(fields: &Headers) -> Option<Self> {
         let code = fields.get(b"grpc-status")?;
@@ -112,7 +112,7 @@ mod tests {
             for (name, value) in fields {
                 headers.append(name.as_bytes(), value.as_bytes());
             }
-            let found = Ended::read(&headers);
+            let found = GrpcStatus::read(&headers);
             let found = found.as_ref().map(|ended| (ended.code, ended.message.as_str()));
             assert_eq!(found, expected);
         }

@@ -1,7 +1,7 @@
 //! A response's body that is made new as a whole: it is gathered, changed at its end, and refused if that fails. What it
 //! is not: the change itself, and the gathering, which is `buffered_body`.
 
-use crate::buffered_body::{BufferedBody, Excess, hold_whole, refuse};
+use crate::buffered_body::{BufferedBody, OversizePolicy, hold_whole, refuse};
 use weir_plugin::{BodyFilter, Headers, Response};
 
 /// A change of one whole body.
@@ -30,7 +30,7 @@ pub(crate) struct WholeBody<R> {
 impl<R: Rewrite> WholeBody<R> {
     /// Has the body of a response changed.
     pub(crate) fn attach(response: &mut Response, buffered: BufferedBody, rewrite: R) {
-        if R::MAY_FAIL && buffered.excess() == Excess::Refuse {
+        if R::MAY_FAIL && buffered.excess() == OversizePolicy::Refuse {
             // Whether it can be changed is known when it is there, and the head has to tell.
             hold_whole(response, buffered.max_bytes());
         }
@@ -47,8 +47,8 @@ impl<R: Rewrite> WholeBody<R> {
         match (self.rewrite.rewrite(body), self.buffered.excess()) {
             (Ok(made), _) => Some(made),
             // A body that may pass cut may pass unchanged.
-            (Err(body), Excess::Cut) => Some(body),
-            (Err(_), Excess::Refuse) => {
+            (Err(body), OversizePolicy::Cut) => Some(body),
+            (Err(_), OversizePolicy::Refuse) => {
                 self.buffered.give_up();
                 None
             }
@@ -63,7 +63,7 @@ impl<R: Rewrite> BodyFilter for WholeBody<R> {
 
     fn head(&mut self, status: &mut u16, headers: &mut Headers) {
         let is_left = self.buffered.head(status, headers);
-        if is_left && self.buffered.excess() == Excess::Refuse {
+        if is_left && self.buffered.excess() == OversizePolicy::Refuse {
             self.made = self.make(&mut Vec::new());
             if self.made.is_none() {
                 refuse(status, headers);

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{
-    BuildContext, Exchange, Filter, MessageFault, MessageFilter, MessageKind, Outcome, Phases, Plugin,
+    BuildContext, Exchange, Filter, MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin,
     WebSocketSide, WorkBudget, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
@@ -141,7 +141,7 @@ impl MessageFilter for Rules {
         self.schema(side, kind).is_some()
     }
 
-    fn check(&self, side: WebSocketSide, kind: MessageKind, message: &[u8]) -> Result<(), MessageFault> {
+    fn check(&self, side: WebSocketSide, kind: MessageKind, message: &[u8]) -> Result<(), MessageViolation> {
         let Some(schema) = self.schema(side, kind) else {
             return Ok(());
         };
@@ -153,7 +153,7 @@ impl MessageFilter for Rules {
                 "a message is refused: {}",
                 fault.message()
             );
-            MessageFault {
+            MessageViolation {
                 code: 1007,
                 reason: Cow::Borrowed("Invalid frame payload data"),
             }

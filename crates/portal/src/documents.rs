@@ -30,13 +30,13 @@ pub struct Documents(Arc<Shared>);
 
 struct Shared {
     store: Arc<dyn Store>,
-    known: RwLock<Known>,
+    known: RwLock<DocumentCache>,
     /// The revision up to which everything is known.
     revision: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Known {
+struct DocumentCache {
     documents: BTreeMap<Key, Arc<[u8]>>,
     /// The last revision that changed what a catalogue is made of.
     of_catalogue: u64,
@@ -49,7 +49,7 @@ impl Documents {
     /// The store cannot be read.
     pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
         let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
-        let known = Known {
+        let known = DocumentCache {
             documents: documents.into_iter().map(|it| (it.key, it.value)).collect(),
             of_catalogue: revision.0,
         };
@@ -86,7 +86,7 @@ impl Documents {
         self.0.revision.send_replace(revision);
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Known> {
+    fn known(&self) -> RwLockReadGuard<'_, DocumentCache> {
         // Every change leaves it whole.
         self.0.known.read().unwrap_or_else(PoisonError::into_inner)
     }

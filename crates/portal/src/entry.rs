@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_apis::entities::Portal;
-use weir_control::access::{AuditedAs, Entry, commits_of};
+use weir_control::access::{AuditIdentity, AuditRecord, commits_of};
 use weir_control::api::Problem;
 
 /// The paths of all portals.
@@ -89,13 +89,13 @@ fn is_recorded(is_read: bool, path: &str) -> bool {
 }
 
 /// What the audit log says of a call. Secrets are in bodies and queries only, which it does not have.
-fn entry(request: &Request, visit: &Visit) -> Entry {
+fn entry(request: &Request, visit: &Visit) -> AuditRecord {
     let who = match visit.viewer.mail.as_str() {
         "" => "visitor".to_owned(),
         mail => format!("developer {mail}"),
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    Entry {
+    AuditRecord {
         time: now.map_or(0, |it| it.as_millis() as u64),
         who,
         from: visit.address.to_canonical().to_string(),
@@ -107,9 +107,9 @@ fn entry(request: &Request, visit: &Visit) -> Entry {
     }
 }
 
-fn note(portals: &Portals, mut entry: Entry, answer: &Response) {
+fn note(portals: &Portals, mut entry: AuditRecord, answer: &Response) {
     entry.status = answer.status().as_u16();
-    if let Some(AuditedAs(who)) = answer.extensions().get() {
+    if let Some(AuditIdentity(who)) = answer.extensions().get() {
         entry.who.clone_from(who);
     }
     // What strangers try has a bounded place of its own.

@@ -18,6 +18,7 @@
 //! **What it is not**: it never has an operator's rights, and it is never on the request path.
 
 pub mod api;
+mod attempt_counter;
 pub mod catalogue;
 mod cookie;
 pub mod documents;
@@ -26,13 +27,12 @@ pub mod markdown;
 pub mod pages;
 mod shell;
 mod state;
-mod turns;
 mod viewer;
 pub mod yaml;
 
 use weir_control::developers as people;
 
-pub use catalogue::GatewayOf;
+pub use catalogue::GatewayLookup;
 pub use entry::router;
 pub use state::{Listening, Mail, Options, Portals, Post};
 pub use viewer::Viewer;

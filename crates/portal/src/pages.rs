@@ -3,7 +3,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::markdown;
-use crate::shell::{About, escape};
+use crate::shell::{PageMetadata, escape};
 use crate::state::{Portals, Visit};
 use crate::viewer::Viewer;
 use axum::extract::{Path, State};
@@ -85,27 +85,27 @@ fn portal_title(portal: &Portal) -> &str {
 }
 
 /// What a path leads to. Something that is hidden is as absent as something that is not there.
-fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> About {
+fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> PageMetadata {
     let portal = portal_title(&visit.portal);
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let segments: Vec<&str> = decoded.split('/').filter(|it| !it.is_empty()).collect();
-    let named = |title: &str, description: &str| About {
+    let named = |title: &str, description: &str| PageMetadata {
         title: format!("{title} · {portal}"),
         description: description.to_owned(),
         listed: String::new(),
         is_there: true,
     };
-    let missing = || About {
+    let missing = || PageMetadata {
         is_there: false,
         ..named("Nothing here", "")
     };
     match segments.as_slice() {
-        [] => About {
+        [] => PageMetadata {
             title: portal.to_owned(),
             listed: listed_apis(catalogue, visit),
             ..named(portal, &visit.portal.description)
         },
-        ["apis"] => About {
+        ["apis"] => PageMetadata {
             listed: listed_apis(catalogue, visit),
             ..named("APIs", &visit.portal.description)
         },
@@ -137,7 +137,7 @@ fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> About {
             }
             listed.push_str("</ul>");
             let description: String = about.chars().take(200).collect();
-            About {
+            PageMetadata {
                 listed,
                 ..named(&title, &description)
             }
@@ -148,7 +148,7 @@ fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> About {
                 Some(page) => {
                     let text = markdown::plain(&markdown::read(&page.body));
                     let description: String = text.chars().take(200).collect();
-                    About {
+                    PageMetadata {
                         listed: format!("<h1>{}</h1><p>{}</p>", escape(&page.title), escape(&text)),
                         ..named(&page.title, &description)
                     }

@@ -35,7 +35,7 @@ impl Shell {
     }
 
     /// The page with what it is about.
-    pub fn page(&self, about: &About) -> String {
+    pub fn page(&self, about: &PageMetadata) -> String {
         let (title, description) = (escape(&about.title), escape(&about.description));
         format!(
             "{}<title>{title}</title><meta name=\"description\" content=\"{description}\" /><meta property=\"og:title\" content=\"{title}\" /><meta property=\"og:description\" content=\"{description}\" /><meta property=\"og:type\" content=\"website\" />{}{}{}",
@@ -45,7 +45,7 @@ impl Shell {
 }
 
 /// What a page is about.
-pub struct About {
+pub struct PageMetadata {
     pub title: String,
     pub description: String,
     /// HTML for those who run no scripts.

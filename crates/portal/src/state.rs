@@ -1,10 +1,10 @@
 //! The portals of a process: what they share, which one answers a host, and what a call is about.
 
-use crate::catalogue::{Catalogue, Descriptions, GatewayOf};
+use crate::attempt_counter::AttemptCounter;
+use crate::catalogue::{Catalogue, Descriptions, GatewayLookup};
 use crate::documents::Documents;
 use crate::people::{Developer, Notices, People};
 use crate::shell::Shell;
-use crate::turns::Turns;
 use crate::viewer::Viewer;
 use axum::http::StatusCode;
 use std::future::Future;
@@ -22,7 +22,7 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
 use weir_control::operational::{OperationalError, OperationalStore};
 use weir_control::outbox::Outbox;
-use weir_control::quotas::{CountedIn, Meter};
+use weir_control::quotas::{LocalUsage, Meter};
 use weir_store::{Store, StoreError};
 
 /// What portals work with.
@@ -36,9 +36,9 @@ pub struct Options {
     /// The built pages.
     pub assets: Archive,
     /// The URL of the gateway of this process that serves an environment, for publications that name no other.
-    pub gateway: GatewayOf,
+    pub gateway: GatewayLookup,
     /// What limits have counted.
-    pub counted: CountedIn,
+    pub counted: LocalUsage,
     /// Whether browsers come over TLS.
     pub is_tls: bool,
     /// What is not configuration: developers, teams, sessions.
@@ -88,11 +88,11 @@ pub struct Portals {
     pub(crate) documents: Documents,
     pub(crate) delegate: Delegate,
     pub(crate) analytics: Option<Analytics>,
-    pub(crate) gateway: GatewayOf,
+    pub(crate) gateway: GatewayLookup,
     /// What knows how limits stand.
     pub(crate) meter: Meter,
     pub(crate) shell: Shell,
-    pub(crate) tries: Turns,
+    pub(crate) tries: AttemptCounter,
     pub(crate) people: People,
     pub(crate) audit: Audit,
     pub(crate) providers: Providers,
@@ -101,12 +101,12 @@ pub struct Portals {
     outbox: Outbox,
     post: Option<Post>,
     is_tls: bool,
-    made: Mutex<Made>,
+    made: Mutex<CatalogueCache>,
 }
 
 /// The catalogue as it was made last.
 #[derive(Default)]
-struct Made {
+struct CatalogueCache {
     revision: Option<u64>,
     catalogue: Arc<Catalogue>,
     descriptions: Descriptions,
@@ -162,7 +162,7 @@ impl Portals {
             analytics: options.analytics,
             gateway: options.gateway,
             shell: Shell::new(options.assets),
-            tries: Turns::default(),
+            tries: AttemptCounter::default(),
             people: People::new(options.operational, Passwords::default()),
             audit: options.audit,
             providers: options.providers,
@@ -257,7 +257,7 @@ impl Portals {
         Ok(())
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, Made> {
+    fn made(&self) -> std::sync::MutexGuard<'_, CatalogueCache> {
         // What is made is put in place as a whole.
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }

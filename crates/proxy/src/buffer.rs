@@ -214,9 +214,9 @@ mod tests {
     }
 
     /// A peer that says nothing yet.
-    struct Silent;
+    struct SilentPeer;
 
-    impl AsyncRead for Silent {
+    impl AsyncRead for SilentPeer {
         fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
             Poll::Pending
         }
@@ -227,7 +227,11 @@ mod tests {
         let (buffers, mut inbox) = (Buffers::default(), Inbox::default());
         let mut context = Context::from_waker(Waker::noop());
         let mut expect = |inbox: &mut Inbox, held: usize| {
-            assert!(inbox.poll_fill(Silent, &mut context, &buffers, 0).is_pending());
+            assert!(
+                inbox
+                    .poll_fill(SilentPeer, &mut context, &buffers, 0)
+                    .is_pending()
+            );
             assert_eq!(inbox.data.len(), held);
         };
         expect(&mut inbox, 0);

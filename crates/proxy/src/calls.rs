@@ -14,10 +14,10 @@ pub struct Calls<S> {
     /// Names of request headers that sampled calls tell, in small letters.
     headers: Box<[String]>,
     sampling: Arc<Sampling>,
-    state: Mutex<State<S>>,
+    state: Mutex<SnapshotQueue<S>>,
 }
 
-struct State<S> {
+struct SnapshotQueue<S> {
     rings: Vec<Arc<CallRings>>,
     /// Snapshots that were published and not handed over yet.
     published: Vec<Arc<S>>,
@@ -33,7 +33,7 @@ impl<S> Calls<S> {
             plugins: plugins.into(),
             headers: Box::default(),
             sampling: Arc::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(SnapshotQueue {
                 rings: Vec::new(),
                 published: Vec::new(),
             }),
@@ -49,7 +49,7 @@ impl<S> Calls<S> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S>> {
+    fn state(&self) -> MutexGuard<'_, SnapshotQueue<S>> {
         // Every change leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

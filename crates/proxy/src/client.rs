@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_plugin::{ClientCertificates, Exchange};
 use weir_snapshot::ServerIdentity;
 
@@ -30,7 +30,7 @@ pub struct Client {
     /// The `X-Forwarded-*` lines of the last call that was forwarded.
     pub forwarded_lines: forwarded::Lines,
     /// Where the head of its last request is kept.
-    pub last_head: HeadPlace,
+    pub last_head: HeadSlot,
     pub peer: SocketAddr,
     pub local: SocketAddr,
     /// What was agreed on over TLS.

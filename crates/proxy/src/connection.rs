@@ -25,7 +25,7 @@ use std::task::Poll;
 use std::time::Instant;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_http1::request::{self, Parsed, RequestHead};
 use weir_plugin::{Exchange, Refusal, RefusalKind};
 use weir_snapshot::CHALLENGE_PROTOCOL;
@@ -99,7 +99,7 @@ pub async fn serve(
         write,
         timer,
         forwarded_lines: forwarded::Lines::default(),
-        last_head: HeadPlace::default(),
+        last_head: HeadSlot::default(),
         peer,
         local,
         tls,

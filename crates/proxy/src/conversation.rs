@@ -4,7 +4,7 @@ use crate::buffer::Buffers;
 use crate::outcome::ShortCircuit;
 use crate::pool::{TaggedPoolKey, UpstreamConnection};
 use crate::serve::RequestContext;
-use crate::side_connection::{Way, secure, tls_way};
+use crate::side_connection::{ConnectTarget, secure, tls_way};
 use crate::timer::Timer;
 use crate::worker::{Worker, WorkerSnapshot};
 use std::any::Any;
@@ -60,7 +60,8 @@ async fn speak(worker: &Worker, serving: &WorkerSnapshot, conversation: &mut Con
         ConversationTls::OnRequest(verify) => (None, Some(verify)),
     };
     let host = conversation.host.clone();
-    let mut way = Way::find(worker, serving, (&host, conversation.port), at_once, connector).await?;
+    let mut way =
+        ConnectTarget::find(worker, serving, (&host, conversation.port), at_once, connector).await?;
     let later = later
         .map(|verify| tls_way(serving, &host, verify, connector))
         .transpose()?;

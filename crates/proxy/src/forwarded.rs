@@ -277,7 +277,7 @@ const PREFIX: usize = 5;
 
 /// What the first header of a name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum HeaderPresence {
     Absent,
     /// An empty one tells nothing.
     Empty,
@@ -285,19 +285,19 @@ enum Said {
 }
 
 /// What the headers of [`SET`] say, in one pass over the list.
-fn look(headers: &Headers) -> [Said; SET.len()] {
-    let mut said = [Said::Absent; SET.len()];
+fn look(headers: &Headers) -> [HeaderPresence; SET.len()] {
+    let mut said = [HeaderPresence::Absent; SET.len()];
     for header in headers.iter() {
         if header.name.first().is_none_or(|first| first | 0x20 != b'x') {
             continue;
         }
         let found = SET.iter().position(|name| header.name.eq_ignore_ascii_case(name));
         if let Some(place) = found
-            && said[place] == Said::Absent
+            && said[place] == HeaderPresence::Absent
         {
             said[place] = match header.value.is_empty() {
-                true => Said::Empty,
-                false => Said::Text,
+                true => HeaderPresence::Empty,
+                false => HeaderPresence::Text,
             };
         }
     }
@@ -323,8 +323,8 @@ pub fn apply(
             return;
         }
         match said[which] {
-            Said::Absent => {}
-            Said::Text if is_trusted => return,
+            HeaderPresence::Absent => {}
+            HeaderPresence::Text if is_trusted => return,
             _ if has_forwarded => {
                 request.headers.remove(name);
             }
@@ -358,7 +358,7 @@ pub fn apply(
                 let prefix = prefix_value(matched).into_owned();
                 set(request, PREFIX, &prefix);
             }
-            _ if has_forwarded && !is_trusted && said[PREFIX] != Said::Absent => {
+            _ if has_forwarded && !is_trusted && said[PREFIX] != HeaderPresence::Absent => {
                 request.headers.remove(SET[PREFIX]);
             }
             _ => {}

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_model::KeepalivePool;
 use weir_snapshot::ClientTls;
 use weir_telemetry::metrics::WorkerMetrics;
@@ -68,21 +68,21 @@ pub struct UpstreamConnection {
     pub write: Option<WriteHalf>,
     pub inbox: Inbox,
     /// Where the head of its last response is kept.
-    pub last_head: HeadPlace,
+    pub last_head: HeadSlot,
     /// Bounds the waits of the call that it carries; kept, as setting a timer up again costs more than moving it.
     pub timer: Timer,
     /// Calls that it has carried.
     pub calls: u64,
     /// Counts the connection among the open ones for as long as it lives; streams are not counted.
-    pub open: Option<CountedOpen>,
+    pub open: Option<OpenConnectionGuard>,
     /// Where it comes from, and where it goes once its call is over; a new one has to look for that.
     pub home: Option<Rc<IdleList>>,
 }
 
 /// Counts among the open upstream connections while it lives.
-pub struct CountedOpen(Arc<WorkerMetrics>);
+pub struct OpenConnectionGuard(Arc<WorkerMetrics>);
 
-impl CountedOpen {
+impl OpenConnectionGuard {
     /// Counts a connection that was opened.
     pub fn new(metrics: &Arc<WorkerMetrics>) -> Self {
         metrics.upstream_connections_opened.increment();
@@ -91,7 +91,7 @@ impl CountedOpen {
     }
 }
 
-impl Drop for CountedOpen {
+impl Drop for OpenConnectionGuard {
     fn drop(&mut self) {
         self.0.upstream_connections_active.decrement();
     }
@@ -125,10 +125,10 @@ impl UpstreamConnection {
             read,
             write: Some(write),
             inbox: Inbox::default(),
-            last_head: HeadPlace::default(),
+            last_head: HeadSlot::default(),
             timer,
             calls: 0,
-            open: Some(CountedOpen::new(metrics)),
+            open: Some(OpenConnectionGuard::new(metrics)),
             home: None,
         })
     }

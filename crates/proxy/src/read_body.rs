@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Instant;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
-use weir_http1::chunked::Piece;
+use weir_http1::chunked::ChunkEvent;
 use weir_plugin::{MAX_VARIABLE_BODY, Refusal};
 
 /// The answer to `Expect: 100-continue`.
@@ -84,20 +84,20 @@ impl RequestContext<'_> {
                 .next(self.client.reader.inbox.bytes())
                 .map_err(|_| BodyError::Invalid)?;
             match piece {
-                Piece::End => return Ok(()),
-                Piece::Skip(0) => {
+                ChunkEvent::End => return Ok(()),
+                ChunkEvent::Skip(0) => {
                     self.fill_from_client().await?;
                     if self.body.cursor.is_done() {
                         return Ok(());
                     }
                 }
-                Piece::Skip(count) => {
+                ChunkEvent::Skip(count) => {
                     self.client.reader.inbox.consume(count);
                     if self.body.cursor.is_done() {
                         return Ok(());
                     }
                 }
-                Piece::Data(count) => {
+                ChunkEvent::Data(count) => {
                     self.body.received += count as u64;
                     self.report.bytes_in += count as u64;
                     if self.body.received > self.body.limit {

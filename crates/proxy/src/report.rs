@@ -5,7 +5,7 @@ use crate::serve::RequestContext;
 use crate::shared::PublishedSnapshot;
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use weir_plugin::{CallRecord, FailedTry};
+use weir_plugin::{CallRecord, FailedAttempt};
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::calls::{CallRecord as NumberedCall, CallTexts, method_number, protocol_number};
 use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
@@ -137,8 +137,8 @@ impl RequestContext<'_> {
         let total_us = microseconds(self.started.elapsed());
         let started_us = unix_us().saturating_sub(total_us);
         let failures = self.report.failures.iter().zip(&self.report.tries);
-        let failures: Vec<FailedTry> = failures
-            .map(|((address, ended), status)| FailedTry {
+        let failures: Vec<FailedAttempt> = failures
+            .map(|((address, ended), status)| FailedAttempt {
                 address: *address,
                 ended_us: since_start(*ended),
                 status: *status,

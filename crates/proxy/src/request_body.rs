@@ -1,6 +1,6 @@
 //! The body of a request: how much of it has been read, and why no more comes. It is read in [`crate::read_body`].
 
-use crate::pace::Pace;
+use crate::body_time_budget::BodyTimeBudget;
 use weir_http1::body::BodyCursor;
 use weir_plugin::{Refusal, RefusalKind};
 
@@ -15,7 +15,7 @@ pub struct RequestBody {
     /// Data that was read for a filter that then could not have it whole; it is sent on first.
     pub prefix: Vec<u8>,
     /// How slowly it may come.
-    pub pace: Pace,
+    pub pace: BodyTimeBudget,
 }
 
 impl RequestBody {

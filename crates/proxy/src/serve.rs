@@ -1,9 +1,9 @@
 //! One call: finds the route, runs the chain, and answers or forwards.
 
+use crate::body_time_budget::BodyTimeBudget;
 use crate::client::Client;
 use crate::grpc;
 use crate::outcome::{ConnectionFate, ShortCircuit};
-use crate::pace::Pace;
 use crate::record::RequestRecord;
 use crate::request_body::RequestBody;
 use crate::untrusted;
@@ -120,7 +120,7 @@ impl<'c> RequestContext<'c> {
             received: 0,
             limit,
             prefix: Vec::new(),
-            pace: Pace::new(&worker.shared.limits),
+            pace: BodyTimeBudget::new(&worker.shared.limits),
         };
         exchange.request.head_length = head.length as u64;
         let report = RequestRecord {

@@ -22,7 +22,7 @@ const MAX_CONNECT_ANSWER: usize = 16 * 1024;
 
 /// How a server is met over TLS.
 #[derive(Clone)]
-pub struct TlsWay {
+pub struct TlsTarget {
     /// Tells connections apart that were made by different rules.
     pub id: u64,
     pub name: ServerName<'static>,
@@ -30,21 +30,21 @@ pub struct TlsWay {
 }
 
 /// Where a connection goes first, and how the server is met.
-pub struct Way {
+pub struct ConnectTarget {
     pub address: SocketAddr,
-    pub tls: Option<TlsWay>,
+    pub tls: Option<TlsTarget>,
     /// The proxy, if the address is its own, and the server behind it.
-    pub proxy: Option<ProxyWay>,
+    pub proxy: Option<ProxyTarget>,
 }
 
 /// A proxy on the way.
-pub struct ProxyWay {
+pub struct ProxyTarget {
     pub rules: HttpProxy,
     /// The server: `host:port`.
     pub server: String,
 }
 
-impl Way {
+impl ConnectTarget {
     /// What connections are kept by that lead the same way.
     pub fn pool_key(&self) -> PoolKey {
         PoolKey {
@@ -79,7 +79,7 @@ impl Way {
         Ok(Self {
             address: SocketAddr::new(ip, first_port),
             tls,
-            proxy: proxy.map(|proxy| ProxyWay {
+            proxy: proxy.map(|proxy| ProxyTarget {
                 rules: proxy.clone(),
                 server: match host.contains(':') {
                     true => format!("[{host}]:{port}"),
@@ -110,7 +110,7 @@ impl Way {
 }
 
 /// Goes on under TLS.
-pub async fn secure(stream: TcpStream, tls: &TlsWay) -> io::Result<(ReadHalf, WriteHalf)> {
+pub async fn secure(stream: TcpStream, tls: &TlsTarget) -> io::Result<(ReadHalf, WriteHalf)> {
     let stream = transport::connect(stream, Arc::clone(&tls.config), tls.name.clone()).await?;
     Ok(halves::secure(stream))
 }
@@ -121,11 +121,11 @@ pub fn tls_way(
     host: &str,
     verify: Verify,
     connector: Option<&Connector>,
-) -> io::Result<TlsWay> {
-    let elsewhere = &serving.published.snapshot.elsewhere;
+) -> io::Result<TlsTarget> {
+    let ad_hoc_tls = &serving.published.snapshot.ad_hoc_tls;
     let own;
     let rules = match connector {
-        None => elsewhere.tls(verify == Verify::Yes)?,
+        None => ad_hoc_tls.tls(verify == Verify::Yes)?,
         Some(connector) => {
             own = prepared(serving, connector)?;
             &own
@@ -135,7 +135,7 @@ pub fn tls_way(
         Some(name) => name.clone(),
         None => ServerName::try_from(host.to_owned()).map_err(|_| io::ErrorKind::InvalidInput)?,
     };
-    Ok(TlsWay {
+    Ok(TlsTarget {
         id: rules.id,
         name,
         config: Arc::clone(&rules.config),
@@ -148,8 +148,8 @@ fn prepared(serving: &WorkerSnapshot, connector: &Connector) -> io::Result<Arc<C
     let made = match place.get() {
         Some(made) => made,
         None => {
-            let elsewhere = &serving.published.snapshot.elsewhere;
-            let made = elsewhere.own(&connector.tls, connector.id()).map_err(|fault| {
+            let ad_hoc_tls = &serving.published.snapshot.ad_hoc_tls;
+            let made = ad_hoc_tls.own(&connector.tls, connector.id()).map_err(|fault| {
                 tracing::warn!(
                     field = %fault.path,
                     reason = fault.message,
@@ -165,7 +165,7 @@ fn prepared(serving: &WorkerSnapshot, connector: &Connector) -> io::Result<Arc<C
 }
 
 /// Has a proxy connect to the server (RFC 9110, 9.3.6). Nothing comes after its answer before the TLS handshake begins.
-async fn tunnel(stream: &mut TcpStream, proxy: &ProxyWay) -> io::Result<()> {
+async fn tunnel(stream: &mut TcpStream, proxy: &ProxyTarget) -> io::Result<()> {
     let server = &proxy.server;
     let mut message = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n");
     if let Some(authorization) = &proxy.rules.authorization {
@@ -189,7 +189,7 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyWay) -> io::Result<()> {
 }
 
 /// A message for a proxy that forwards it: the target names the server (RFC 9112, 3.2.2).
-pub fn absolute_form(message: &[u8], proxy: &ProxyWay) -> Vec<u8> {
+pub fn absolute_form(message: &[u8], proxy: &ProxyTarget) -> Vec<u8> {
     let method = message.iter().position(|byte| *byte == b' ').unwrap_or(0);
     let (method, rest) = message.split_at((method + 1).min(message.len()));
     let line = rest
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn proxies_are_told_the_server() {
-        let proxy = |authorization: Option<&str>| ProxyWay {
+        let proxy = |authorization: Option<&str>| ProxyTarget {
             rules: HttpProxy {
                 host: "proxy".into(),
                 port: 3128,

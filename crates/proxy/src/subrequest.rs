@@ -4,7 +4,7 @@ use crate::buffer::Buffers;
 use crate::outcome::ShortCircuit;
 use crate::pool::{PoolKey, TaggedPoolKey, UpstreamConnection};
 use crate::serve::RequestContext;
-use crate::side_connection::{Way, absolute_form};
+use crate::side_connection::{ConnectTarget, absolute_form};
 use crate::timer::Timer;
 use crate::worker::Worker;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::time::Instant;
 use tokio::io::AsyncWriteExt;
 use weir_http1::body::BodyCursor;
-use weir_http1::chunked::Piece;
+use weir_http1::chunked::ChunkEvent;
 use weir_http1::response;
 use weir_model::KeepalivePool;
 use weir_plugin::{Response, Subrequest, SubrequestResponse};
@@ -52,7 +52,7 @@ async fn answer(
 ) -> io::Result<SubrequestResponse> {
     let now = Instant::now();
     let server = (question.host.as_str(), question.port);
-    let way = Way::find(
+    let way = ConnectTarget::find(
         worker,
         serving,
         server,
@@ -61,8 +61,8 @@ async fn answer(
     )
     .await?;
     let place = match &way.proxy {
-        None => Place::Usual(way.pool_key()),
-        Some(proxy) => Place::Tagged(TaggedPoolKey {
+        None => PoolSlot::Usual(way.pool_key()),
+        Some(proxy) => PoolSlot::Tagged(TaggedPoolKey {
             end: way.pool_key(),
             tag: format!("http {}", proxy.server),
         }),
@@ -102,14 +102,14 @@ async fn answer(
 }
 
 /// Where a connection is kept.
-enum Place {
+enum PoolSlot {
     /// With those of calls to the same server.
     Usual(PoolKey),
     /// With those through the same proxy to the same server.
     Tagged(TaggedPoolKey),
 }
 
-impl Place {
+impl PoolSlot {
     fn take(&self, worker: &Worker, bounds: &KeepalivePool, now: Instant) -> Option<Box<UpstreamConnection>> {
         match self {
             Self::Usual(key) => worker.pool.take(key, bounds, now),
@@ -200,8 +200,8 @@ async fn read_body(
     while !cursor.is_done() {
         let piece = cursor.next(connection.inbox.bytes());
         match piece.map_err(|_| io::ErrorKind::InvalidData)? {
-            Piece::End => break,
-            Piece::Skip(0) => match fill(buffers, connection).await {
+            ChunkEvent::End => break,
+            ChunkEvent::Skip(0) => match fill(buffers, connection).await {
                 Ok(()) => {}
                 Err(error)
                     if error.kind() == io::ErrorKind::UnexpectedEof
@@ -211,8 +211,8 @@ async fn read_body(
                 }
                 Err(error) => return Err(error),
             },
-            Piece::Skip(count) => connection.inbox.consume(count),
-            Piece::Data(count) => {
+            ChunkEvent::Skip(count) => connection.inbox.consume(count),
+            ChunkEvent::Data(count) => {
                 if body.len() + count > most {
                     return Err(io::ErrorKind::InvalidData.into());
                 }

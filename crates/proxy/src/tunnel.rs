@@ -8,7 +8,7 @@ pub mod messages;
 use crate::client::Client;
 use crate::halves::WriteHalf;
 use crate::limits::LINGER;
-use crate::pool::{CountedOpen, UpstreamConnection};
+use crate::pool::{OpenConnectionGuard, UpstreamConnection};
 use crate::reader::Reader;
 use crate::timer::Timer;
 use crate::worker::{ConnectionGuard, Worker};
@@ -56,7 +56,7 @@ struct Tunnel<'t, D> {
     timer: Timer,
     /// Draining wakes connections, and a stream is none.
     _registration: Option<ConnectionGuard>,
-    _counted_open: Option<CountedOpen>,
+    _counted_open: Option<OpenConnectionGuard>,
 }
 
 impl<'t, D: Direction> Tunnel<'t, D> {

@@ -94,7 +94,7 @@ enum IdleLists {
 
 /// Where a target stands in the snapshot, by which rules it is met over TLS, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NamedPlace {
+pub struct TargetPosition {
     pub upstream: u32,
     pub target: usize,
     pub tls: u64,
@@ -115,7 +115,7 @@ pub struct WorkerSnapshot {
     /// For each upstream that was called, the lists of idle connections to its targets.
     idle: RefCell<Vec<IdleLists>>,
     /// Targets over TLS that were called.
-    named: RefCell<HashMap<NamedPlace, Rc<NamedTarget>, foldhash::fast::RandomState>>,
+    named: RefCell<HashMap<TargetPosition, Rc<NamedTarget>, foldhash::fast::RandomState>>,
     pub route_infos: RouteInfos,
     seed: u64,
 }
@@ -166,7 +166,7 @@ impl WorkerSnapshot {
     /// A target over TLS, by its place; `make` is asked once.
     pub fn named_target(
         &self,
-        place: NamedPlace,
+        place: TargetPosition,
         make: impl FnOnce() -> Option<NamedTarget>,
     ) -> Option<Rc<NamedTarget>> {
         let mut named = self.named.borrow_mut();

@@ -1,7 +1,7 @@
 //! How messages travel: in the query of a redirect (compressed, and signed beside the message), or in a form that a page posts.
 
+use crate::error::{SamlError, ensure};
 use crate::escape::escaped;
-use crate::fault::{Fault, ensure};
 use crate::keys::SigningKey;
 use crate::signature::{self, Trust};
 use base64::Engine as _;
@@ -34,10 +34,14 @@ pub struct Received {
 ///
 /// # Errors
 /// The message is not Base64 of a text, or too long.
-pub fn from_form(message: &[u8], relay_state: Option<String>, max_bytes: usize) -> Result<Received, Fault> {
+pub fn from_form(
+    message: &[u8],
+    relay_state: Option<String>,
+    max_bytes: usize,
+) -> Result<Received, SamlError> {
     ensure(message.len() / 4 * 3 <= max_bytes, "the message is too long")?;
     let bytes = message_bytes(std::str::from_utf8(message).unwrap_or_default())?;
-    let xml = String::from_utf8(bytes).map_err(|_| Fault("the message is not UTF-8"))?;
+    let xml = String::from_utf8(bytes).map_err(|_| SamlError("the message is not UTF-8"))?;
     Ok(Received {
         xml,
         relay_state,
@@ -45,7 +49,7 @@ pub fn from_form(message: &[u8], relay_state: Option<String>, max_bytes: usize) 
     })
 }
 
-fn message_bytes(text: &str) -> Result<Vec<u8>, Fault> {
+fn message_bytes(text: &str) -> Result<Vec<u8>, SamlError> {
     // A plus sign that was not encoded has become a blank; line ends are allowed.
     let text: String = text
         .chars()
@@ -56,7 +60,7 @@ fn message_bytes(text: &str) -> Result<Vec<u8>, Fault> {
         .decode(text)
         .ok()
         .filter(|bytes| !bytes.is_empty())
-        .ok_or(Fault("the message is not Base64"))
+        .ok_or(SamlError("the message is not Base64"))
 }
 
 /// Reads a query: `SAMLRequest` or `SAMLResponse` (`name`), and its signature, if it has one. `None`: it has no such
@@ -69,8 +73,8 @@ pub fn from_query(
     name: &str,
     trust: &Trust,
     max_bytes: usize,
-) -> Result<Option<Received>, Fault> {
-    let raw = |wanted: &str| -> Result<Option<&str>, Fault> {
+) -> Result<Option<Received>, SamlError> {
+    let raw = |wanted: &str| -> Result<Option<&str>, SamlError> {
         let mut values = query.split('&').filter_map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             (key == wanted).then_some(value)
@@ -95,14 +99,14 @@ pub fn from_query(
             trust.check(&decoded(algorithm)?, bytes.as_bytes(), &signature)?;
             true
         }
-        _ => return Err(Fault("the query has half a signature")),
+        _ => return Err(SamlError("the query has half a signature")),
     };
     ensure(message.len() <= max_bytes, "the message is too long")?;
     let packed = message_bytes(&decoded(message)?)?;
     let mut xml = String::new();
     let mut unpacked = DeflateDecoder::new(packed.as_slice()).take(max_bytes as u64 + 1);
     let read = unpacked.read_to_string(&mut xml);
-    read.map_err(|_| Fault("the message cannot be unpacked"))?;
+    read.map_err(|_| SamlError("the message cannot be unpacked"))?;
     ensure(xml.len() <= max_bytes, "the message is too long")?;
     Ok(Some(Received {
         xml,
@@ -111,11 +115,11 @@ pub fn from_query(
     }))
 }
 
-fn decoded(raw: &str) -> Result<String, Fault> {
+fn decoded(raw: &str) -> Result<String, SamlError> {
     let text = raw.replace('+', " ");
     let text = percent_decode_str(&text).decode_utf8();
     text.map(|it| it.into_owned())
-        .map_err(|_| Fault("the query is not UTF-8"))
+        .map_err(|_| SamlError("the query is not UTF-8"))
 }
 
 /// The address that brings a message to a place by a redirect, signed if there is a key.
@@ -158,7 +162,7 @@ pub fn form_page(
     message: &str,
     relay_state: Option<&str>,
     key: Option<&SigningKey>,
-) -> Result<(String, String), Fault> {
+) -> Result<(String, String), SamlError> {
     let message = match key {
         Some(key) => signature::sign(message, key)?,
         None => message.to_owned(),

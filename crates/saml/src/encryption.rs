@@ -3,7 +3,7 @@
 //! AES-GCM is always good. AES-CBC can be changed on its way, and answers about that give the text away. So it is only
 //! read in a message whose signature covers it and was checked before. RSA with the padding of PKCS#1 is refused.
 
-use crate::fault::{Fault, ensure};
+use crate::error::{SamlError, ensure};
 use crate::keys::{BadKey, decoded, private_key};
 use crate::names::{ENCRYPTION, ENCRYPTION_11, SIGNATURE};
 use crate::xml::{Document, ElementId};
@@ -81,9 +81,9 @@ pub(crate) fn open(
     encrypted: ElementId,
     key: &DecryptionKey,
     is_signed: bool,
-) -> Result<String, Fault> {
+) -> Result<String, SamlError> {
     let data = document.only(encrypted, ENCRYPTION, "EncryptedData")?;
-    let data = data.ok_or(Fault("the encrypted assertion has no data"))?;
+    let data = data.ok_or(SamlError("the encrypted assertion has no data"))?;
     let method = method(document, data)?;
     let is_block = method.ends_with("-cbc");
     ensure(
@@ -97,7 +97,7 @@ pub(crate) fn open(
         .flat_map(|info| document.named(info, ENCRYPTION, "EncryptedKey"));
     let beside = document.named(encrypted, ENCRYPTION, "EncryptedKey");
     let keys: Vec<ElementId> = inside.chain(beside).take(MAX_KEYS).collect();
-    let mut fault = Fault("the encrypted assertion has no key");
+    let mut fault = SamlError("the encrypted assertion has no key");
     for id in keys {
         let algorithm = match oaep(document, id) {
             Ok(algorithm) => algorithm,
@@ -106,23 +106,23 @@ pub(crate) fn open(
                 continue;
             }
         };
-        fault = Fault("the encrypted assertion cannot be opened with the key");
+        fault = SamlError("the encrypted assertion cannot be opened with the key");
         let opened = key.open(algorithm, &cipher_value(document, id)?);
         let text = opened.and_then(|opened| decrypt(method, &opened, sealed.clone()));
         if let Some(text) = text {
-            return String::from_utf8(text).map_err(|_| Fault("the encrypted assertion is not UTF-8"));
+            return String::from_utf8(text).map_err(|_| SamlError("the encrypted assertion is not UTF-8"));
         }
     }
     Err(fault)
 }
 
-fn method(document: &Document, id: ElementId) -> Result<&str, Fault> {
+fn method(document: &Document, id: ElementId) -> Result<&str, SamlError> {
     let method = document.only(id, ENCRYPTION, "EncryptionMethod")?;
     let method = method.and_then(|it| document.attribute(it, "Algorithm"));
-    method.ok_or(Fault("the encrypted assertion does not say how"))
+    method.ok_or(SamlError("the encrypted assertion does not say how"))
 }
 
-fn cipher_value(document: &Document, id: ElementId) -> Result<Vec<u8>, Fault> {
+fn cipher_value(document: &Document, id: ElementId) -> Result<Vec<u8>, SamlError> {
     let data = document.only(id, ENCRYPTION, "CipherData")?;
     let value = match data {
         Some(data) => document.only(data, ENCRYPTION, "CipherValue")?,
@@ -130,17 +130,17 @@ fn cipher_value(document: &Document, id: ElementId) -> Result<Vec<u8>, Fault> {
     };
     let text = value.and_then(|value| document.text(value));
     let bytes = text.and_then(|text| decoded(&text));
-    bytes.ok_or(Fault("the encrypted assertion has no text"))
+    bytes.ok_or(SamlError("the encrypted assertion has no text"))
 }
 
 /// How a key is encrypted.
-fn oaep(document: &Document, id: ElementId) -> Result<&'static OaepAlgorithm, Fault> {
-    let refused = Fault("the key of the encrypted assertion is encrypted in a way that is not allowed");
+fn oaep(document: &Document, id: ElementId) -> Result<&'static OaepAlgorithm, SamlError> {
+    let refused = SamlError("the key of the encrypted assertion is encrypted in a way that is not allowed");
     let method = document
         .only(id, ENCRYPTION, "EncryptionMethod")?
         .ok_or(refused)?;
     let algorithm = document.attribute(method, "Algorithm").unwrap_or_default();
-    let told = |namespace: &str, name: &str| -> Result<Option<&str>, Fault> {
+    let told = |namespace: &str, name: &str| -> Result<Option<&str>, SamlError> {
         let found = document.only(method, namespace, name)?;
         Ok(found.and_then(|it| document.attribute(it, "Algorithm")))
     };
@@ -165,7 +165,7 @@ fn oaep(document: &Document, id: ElementId) -> Result<&'static OaepAlgorithm, Fa
         ("sha256", "mgf1sha256") => Ok(&OAEP_SHA256_MGF1SHA256),
         ("sha384", "mgf1sha384") => Ok(&OAEP_SHA384_MGF1SHA384),
         ("sha512", "mgf1sha512") => Ok(&OAEP_SHA512_MGF1SHA512),
-        _ => Err(Fault(
+        _ => Err(SamlError(
             "the key of the encrypted assertion has a hash and a mask that do not go together",
         )),
     }

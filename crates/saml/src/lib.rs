@@ -9,8 +9,8 @@
 mod binding;
 mod canonical;
 mod encryption;
+mod error;
 mod escape;
-mod fault;
 mod instant;
 mod keys;
 mod login;
@@ -23,7 +23,7 @@ mod xml;
 pub use binding::{Received, form_page, from_form, from_query, redirect_url};
 pub use canonical::exclusive;
 pub use encryption::DecryptionKey;
-pub use fault::Fault;
+pub use error::SamlError;
 pub use instant::{instant_text, parse_instant};
 pub use keys::{BadKey, Hash, SigningKey, VerifyingKey};
 pub use login::{Attribute, Expected, Login, LoginResponse, NameId};

@@ -5,7 +5,7 @@
 
 use crate::binding::Received;
 use crate::encryption::{self, DecryptionKey};
-use crate::fault::{Fault, ensure};
+use crate::error::{SamlError, ensure};
 use crate::instant::parse_instant;
 use crate::names::{ASSERTION, BEARER, PROTOCOL, SUCCESS};
 use crate::signature::{Trust, signed, stand_only_in};
@@ -81,10 +81,10 @@ pub struct Login {
 }
 
 impl NameId {
-    pub(crate) fn read(document: &Document, id: ElementId) -> Result<Self, Fault> {
+    pub(crate) fn read(document: &Document, id: ElementId) -> Result<Self, SamlError> {
         let value = document
             .name(id)
-            .ok_or(Fault("the name of the user has elements in it"))?;
+            .ok_or(SamlError("the name of the user has elements in it"))?;
         ensure(!value.is_empty(), "the name of the user is empty")?;
         let attribute = |name: &str| document.attribute(id, name).map(str::to_owned);
         Ok(Self {
@@ -101,7 +101,7 @@ impl LoginResponse {
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(received: &Received, limits: Limits) -> Result<Self, Fault> {
+    pub fn parse(received: &Received, limits: Limits) -> Result<Self, SamlError> {
         let document = Document::parse(&received.xml, limits)?;
         let root = document.root();
         ensure(
@@ -123,7 +123,7 @@ impl LoginResponse {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn login(&self, expected: &Expected<'_>) -> Result<Login, Fault> {
+    pub fn login(&self, expected: &Expected<'_>) -> Result<Login, SamlError> {
         let document = &self.document;
         let root = document.root();
         document.ids_are_unique()?;
@@ -136,7 +136,7 @@ impl LoginResponse {
             ensure(is_signed, "the assertion is not signed")?;
             return Reader(document, expected).login(assertion);
         }
-        let key = expected.key.ok_or(Fault(
+        let key = expected.key.ok_or(SamlError(
             "the assertion is encrypted, and there is no key to open it with",
         ))?;
         let text = encryption::open(document, assertion, key, is_signed)?;
@@ -153,7 +153,12 @@ impl LoginResponse {
         Reader(&inner, expected).login(root)
     }
 
-    fn check_response(&self, root: ElementId, is_signed: bool, expected: &Expected<'_>) -> Result<(), Fault> {
+    fn check_response(
+        &self,
+        root: ElementId,
+        is_signed: bool,
+        expected: &Expected<'_>,
+    ) -> Result<(), SamlError> {
         let document = &self.document;
         let attribute = |name: &str| document.attribute(root, name);
         ensure(
@@ -196,19 +201,19 @@ fn assertions(document: &Document) -> impl Iterator<Item = ElementId> + '_ {
 }
 
 /// The only assertion of a response, plain or encrypted.
-fn the_assertion(document: &Document) -> Result<ElementId, Fault> {
+fn the_assertion(document: &Document) -> Result<ElementId, SamlError> {
     let mut all = assertions(document);
     let (first, second) = (all.next(), all.next());
     ensure(second.is_none(), "the response has several assertions")?;
     let first = first.filter(|it| document.parent(*it) == Some(document.root()));
-    first.ok_or(Fault("the response has no assertion"))
+    first.ok_or(SamlError("the response has no assertion"))
 }
 
 /// Reads an assertion that is signed.
 struct Reader<'d>(&'d Document, &'d Expected<'d>);
 
 impl Reader<'_> {
-    fn login(&self, assertion: ElementId) -> Result<Login, Fault> {
+    fn login(&self, assertion: ElementId) -> Result<Login, SamlError> {
         let document = self.0;
         ensure(
             document.attribute(assertion, "Version") == Some("2.0"),
@@ -218,14 +223,14 @@ impl Reader<'_> {
         self.check_time(document.attribute(assertion, "IssueInstant"))?;
         self.check_conditions(assertion)?;
         let subject = document.only(assertion, ASSERTION, "Subject")?;
-        let subject = subject.ok_or(Fault("the assertion is about no user"))?;
+        let subject = subject.ok_or(SamlError("the assertion is about no user"))?;
         let mut confirmations = document.named(subject, ASSERTION, "SubjectConfirmation");
         ensure(
             confirmations.any(|it| self.confirms(it)),
             "the assertion is not confirmed for this request, place and time",
         )?;
         let name = document.only(subject, ASSERTION, "NameID")?;
-        let name = name.ok_or(Fault("the assertion does not name the user"))?;
+        let name = name.ok_or(SamlError("the assertion does not name the user"))?;
         let name_id = NameId::read(document, name)?;
         let (session_index, session_ends_s) = self.session(assertion)?;
         Ok(Login {
@@ -236,7 +241,7 @@ impl Reader<'_> {
         })
     }
 
-    fn check_issuer(&self, element: ElementId, is_required: bool) -> Result<(), Fault> {
+    fn check_issuer(&self, element: ElementId, is_required: bool) -> Result<(), SamlError> {
         let issuer = self.0.only(element, ASSERTION, "Issuer")?;
         let name = issuer.and_then(|it| self.0.name(it)).unwrap_or_default();
         if issuer.is_none() {
@@ -247,9 +252,9 @@ impl Reader<'_> {
     }
 
     /// When something was made: it must not be in the future.
-    fn check_time(&self, told: Option<&str>) -> Result<(), Fault> {
+    fn check_time(&self, told: Option<&str>) -> Result<(), SamlError> {
         let told = told.and_then(parse_instant);
-        let told = told.ok_or(Fault("the message does not say when it was made"))?;
+        let told = told.ok_or(SamlError("the message does not say when it was made"))?;
         ensure(
             told <= self.1.now_s + self.1.leeway_s,
             "the message was made in the future",
@@ -271,10 +276,10 @@ impl Reader<'_> {
         has_begun && lasts
     }
 
-    fn check_conditions(&self, assertion: ElementId) -> Result<(), Fault> {
+    fn check_conditions(&self, assertion: ElementId) -> Result<(), SamlError> {
         let document = self.0;
         let conditions = document.only(assertion, ASSERTION, "Conditions")?;
-        let conditions = conditions.ok_or(Fault("the assertion is for no audience"))?;
+        let conditions = conditions.ok_or(SamlError("the assertion is for no audience"))?;
         ensure(
             self.is_in_time(conditions),
             "the assertion is not good yet or not any more",
@@ -310,15 +315,17 @@ impl Reader<'_> {
             && self.is_in_time(data)
     }
 
-    fn session(&self, assertion: ElementId) -> Result<(Option<String>, Option<i64>), Fault> {
+    fn session(&self, assertion: ElementId) -> Result<(Option<String>, Option<i64>), SamlError> {
         let document = self.0;
         let statement = document.named(assertion, ASSERTION, "AuthnStatement").next();
-        let statement = statement.ok_or(Fault("the assertion does not say that the user has logged in"))?;
+        let statement = statement.ok_or(SamlError(
+            "the assertion does not say that the user has logged in",
+        ))?;
         let index = document.attribute(statement, "SessionIndex").map(str::to_owned);
         let ends_s = match document.attribute(statement, "SessionNotOnOrAfter") {
             None => None,
             Some(told) => {
-                let ends_s = parse_instant(told).ok_or(Fault("the end of the session cannot be read"))?;
+                let ends_s = parse_instant(told).ok_or(SamlError("the end of the session cannot be read"))?;
                 ensure(self.1.now_s < ends_s + self.1.leeway_s, "the session has ended")?;
                 Some(ends_s)
             }
@@ -326,14 +333,14 @@ impl Reader<'_> {
         Ok((index, ends_s))
     }
 
-    fn attributes(&self, assertion: ElementId) -> Result<Vec<Attribute>, Fault> {
+    fn attributes(&self, assertion: ElementId) -> Result<Vec<Attribute>, SamlError> {
         let document = self.0;
         let mut attributes = Vec::new();
         let mut count = 0;
         for statement in document.named(assertion, ASSERTION, "AttributeStatement") {
             for id in document.named(statement, ASSERTION, "Attribute") {
                 let name = document.attribute(id, "Name");
-                let name = name.ok_or(Fault("an attribute of the user has no name"))?;
+                let name = name.ok_or(SamlError("an attribute of the user has no name"))?;
                 let values = document.named(id, ASSERTION, "AttributeValue");
                 let values: Vec<String> = values.filter_map(|it| document.text(it)).collect();
                 count += 1 + values.len();

@@ -1,7 +1,7 @@
 //! Messages of single logout that an identity provider sends: that a session ends, or that it has ended.
 
 use crate::binding::Received;
-use crate::fault::{Fault, ensure};
+use crate::error::{SamlError, ensure};
 use crate::instant::parse_instant;
 use crate::login::NameId;
 use crate::names::{ASSERTION, PROTOCOL};
@@ -46,7 +46,7 @@ impl LogoutMessage {
         issuer: Option<&str>,
         destination: &str,
         (now_s, leeway_s): (i64, i64),
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, SamlError> {
         let document = Document::parse(&received.xml, Limits::default())?;
         let root = document.root();
         document.ids_are_unique()?;
@@ -76,10 +76,10 @@ impl LogoutMessage {
             "the message is none of a logout",
         )?;
         let made_s = attribute("IssueInstant").and_then(parse_instant);
-        let made_s = made_s.ok_or(Fault("the message does not say when it was made"))?;
+        let made_s = made_s.ok_or(SamlError("the message does not say when it was made"))?;
         let ends_s = match attribute("NotOnOrAfter") {
             Some(told) => {
-                parse_instant(told).ok_or(Fault("the message does not say until when it is good"))?
+                parse_instant(told).ok_or(SamlError("the message does not say until when it is good"))?
             }
             None => made_s + LIFETIME_S,
         };
@@ -88,9 +88,11 @@ impl LogoutMessage {
             made_s <= now_s + leeway_s && now_s < ends_s,
             "the message is not good yet or not any more",
         )?;
-        let id = attribute("ID").ok_or(Fault("the message has no ID"))?.to_owned();
+        let id = attribute("ID")
+            .ok_or(SamlError("the message has no ID"))?
+            .to_owned();
         let user = document.only(root, ASSERTION, "NameID")?;
-        let user = user.ok_or(Fault("the message does not name the user"))?;
+        let user = user.ok_or(SamlError("the message does not name the user"))?;
         let indexes = document
             .named(root, PROTOCOL, "SessionIndex")
             .take(MAX_SESSIONS + 1);

@@ -4,7 +4,7 @@
 //! other transforms than the two of the profile, and other canonical forms are refused.
 
 use crate::canonical::exclusive;
-use crate::fault::{Fault, ensure};
+use crate::error::{SamlError, ensure};
 use crate::keys::{Algorithm, Hash, SigningKey, VerifyingKey, decoded};
 use crate::names::{ENVELOPED, EXCLUSIVE, SIGNATURE};
 use crate::xml::{Document, ElementId, Limits};
@@ -21,7 +21,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    fn allows(&self, hash: Hash) -> Result<(), Fault> {
+    fn allows(&self, hash: Hash) -> Result<(), SamlError> {
         ensure(
             self.sha1 || hash != Hash::Sha1,
             "the message is signed with SHA-1",
@@ -32,9 +32,9 @@ impl Trust {
     ///
     /// # Errors
     /// None of the keys has made it, or it is made with an algorithm that is not allowed.
-    pub(crate) fn check(&self, algorithm: &str, bytes: &[u8], signed: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn check(&self, algorithm: &str, bytes: &[u8], signed: &[u8]) -> Result<(), SamlError> {
         let algorithm = Algorithm::of_uri(algorithm);
-        let algorithm = algorithm.ok_or(Fault(
+        let algorithm = algorithm.ok_or(SamlError(
             "the signature is made with an algorithm that is not allowed",
         ))?;
         self.allows(algorithm.hash())?;
@@ -50,7 +50,7 @@ impl Trust {
 ///
 /// # Errors
 /// There is one, and it is not good.
-pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> Result<bool, Fault> {
+pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> Result<bool, SamlError> {
     let Some(signature) = document.only(element, SIGNATURE, "Signature")? else {
         return Ok(false);
     };
@@ -58,7 +58,7 @@ pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> 
     let (info, value) = match parts.as_slice() {
         [info, value] => (*info, *value),
         [info, value, key] if document.is(*key, SIGNATURE, "KeyInfo") => (*info, *value),
-        _ => return Err(Fault("the signature has parts that it may not have")),
+        _ => return Err(SamlError("the signature has parts that it may not have")),
     };
     ensure(
         document.is(info, SIGNATURE, "SignedInfo") && document.is(value, SIGNATURE, "SignatureValue"),
@@ -74,7 +74,7 @@ pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> 
     // The signature first: it covers a few elements only. The whole message costs far more to bring into its canonical form,
     // above all with a long list of prefixes: only the partner may ask for that.
     let value = document.text(value).and_then(|text| decoded(&text));
-    let value = value.ok_or(Fault("the signature cannot be read"))?;
+    let value = value.ok_or(SamlError("the signature cannot be read"))?;
     let bytes = exclusive(document, info, &signed_info.own_inclusive, None);
     trust.check(signed_info.algorithm, &bytes, &value)?;
     let bytes = exclusive(document, element, &signed_info.inclusive, Some(signature));
@@ -89,7 +89,7 @@ pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> 
 ///
 /// # Errors
 /// One stands somewhere else.
-pub(crate) fn stand_only_in(document: &Document, elements: &[ElementId]) -> Result<(), Fault> {
+pub(crate) fn stand_only_in(document: &Document, elements: &[ElementId]) -> Result<(), SamlError> {
     let mut all = document
         .all()
         .filter(|it| document.is(*it, SIGNATURE, "Signature"));
@@ -108,11 +108,11 @@ struct SignedInfo<'d> {
 }
 
 impl<'d> SignedInfo<'d> {
-    fn read(document: &'d Document, info: ElementId) -> Result<Self, Fault> {
-        let bad = Fault("the signature has parts that it may not have");
+    fn read(document: &'d Document, info: ElementId) -> Result<Self, SamlError> {
+        let bad = SamlError("the signature has parts that it may not have");
         let parts: Vec<ElementId> = document.children(info).collect();
         let [canonical, method, reference] = parts.as_slice() else {
-            return Err(Fault("the signature has not one reference"));
+            return Err(SamlError("the signature has not one reference"));
         };
         let names = [
             (*canonical, "CanonicalizationMethod"),
@@ -141,7 +141,7 @@ impl<'d> SignedInfo<'d> {
             own_inclusive: inclusive(document, *canonical)?,
             target: document.attribute(*reference, "URI").unwrap_or_default(),
             inclusive: transformed(document, *transforms)?,
-            digest: hash.ok_or(Fault("the signature has a hash that is not allowed"))?,
+            digest: hash.ok_or(SamlError("the signature has a hash that is not allowed"))?,
             digest_value: value.ok_or(bad)?,
         })
     }
@@ -152,8 +152,8 @@ fn algorithm(document: &Document, id: ElementId) -> &str {
 }
 
 /// The transforms are those of the profile: without the signature, then the exclusive form, with these prefixes.
-fn transformed(document: &Document, transforms: ElementId) -> Result<Vec<&str>, Fault> {
-    let bad = Fault("the signature has transforms that are not allowed");
+fn transformed(document: &Document, transforms: ElementId) -> Result<Vec<&str>, SamlError> {
+    let bad = SamlError("the signature has transforms that are not allowed");
     let parts: Vec<ElementId> = document.children(transforms).collect();
     let [enveloped, canonical] = parts.as_slice() else {
         return Err(bad);
@@ -168,8 +168,8 @@ fn transformed(document: &Document, transforms: ElementId) -> Result<Vec<&str>, 
 }
 
 /// The prefixes of a canonical form that are treated inclusively.
-fn inclusive(document: &Document, method: ElementId) -> Result<Vec<&str>, Fault> {
-    let bad = Fault("the signature has transforms that are not allowed");
+fn inclusive(document: &Document, method: ElementId) -> Result<Vec<&str>, SamlError> {
+    let bad = SamlError("the signature has transforms that are not allowed");
     let parts: Vec<ElementId> = document.children(method).collect();
     match parts.as_slice() {
         [] => Ok(Vec::new()),
@@ -187,8 +187,8 @@ fn inclusive(document: &Document, method: ElementId) -> Result<Vec<&str>, Fault>
 ///
 /// # Errors
 /// The message is none that this crate has made.
-pub(crate) fn sign(message: &str, key: &SigningKey) -> Result<String, Fault> {
-    let bad = Fault("the message to be signed is none");
+pub(crate) fn sign(message: &str, key: &SigningKey) -> Result<String, SamlError> {
+    let bad = SamlError("the message to be signed is none");
     let document = Document::parse(message, Limits::default())?;
     let root = document.root();
     let id = document.attribute(root, "ID").ok_or(bad)?;

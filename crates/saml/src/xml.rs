@@ -6,7 +6,7 @@
 
 mod parse;
 
-use crate::fault::Fault;
+use crate::error::SamlError;
 use crate::names::XML;
 
 /// How large a document may be.
@@ -76,7 +76,7 @@ impl Document {
     ///
     /// # Errors
     /// It is not well-formed, too large, or has something that SAML does not need.
-    pub fn parse(text: &str, limits: Limits) -> Result<Self, Fault> {
+    pub fn parse(text: &str, limits: Limits) -> Result<Self, SamlError> {
         parse::Parser::new(text, limits)?.document()
     }
 
@@ -128,11 +128,11 @@ impl Document {
     ///
     /// # Errors
     /// There are several.
-    pub fn only(&self, id: ElementId, namespace: &str, local: &str) -> Result<Option<ElementId>, Fault> {
+    pub fn only(&self, id: ElementId, namespace: &str, local: &str) -> Result<Option<ElementId>, SamlError> {
         let mut found = self.named(id, namespace, local);
         let first = found.next();
         match found.next() {
-            Some(_) => Err(Fault("an element that may be there once is there twice")),
+            Some(_) => Err(SamlError("an element that may be there once is there twice")),
             None => Ok(first),
         }
     }
@@ -184,7 +184,7 @@ impl Document {
     ///
     /// # Errors
     /// Two elements have the same.
-    pub(crate) fn ids_are_unique(&self) -> Result<(), Fault> {
+    pub(crate) fn ids_are_unique(&self) -> Result<(), SamlError> {
         let mut ids: Vec<&str> = Vec::new();
         for attribute in self.elements.iter().flat_map(|it| &it.attributes) {
             let is_id = attribute.local.eq_ignore_ascii_case("id");
@@ -194,7 +194,7 @@ impl Document {
         }
         ids.sort_unstable();
         match ids.windows(2).any(|pair| pair[0] == pair[1]) {
-            true => Err(Fault("two elements have the same ID")),
+            true => Err(SamlError("two elements have the same ID")),
             false => Ok(()),
         }
     }

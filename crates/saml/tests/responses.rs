@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use weir_saml::{
-    DecryptionKey, Expected, Fault, Hash, Limits, Login, LoginResponse, Received, SigningKey, Trust,
+    DecryptionKey, Expected, Hash, Limits, Login, LoginResponse, Received, SamlError, SigningKey, Trust,
     VerifyingKey, from_form, from_query, parse_instant, redirect_url,
 };
 
@@ -45,7 +45,7 @@ fn case() -> Case<'static> {
     }
 }
 
-fn read(received: &Received, case: &Case<'_>) -> Result<Login, Fault> {
+fn read(received: &Received, case: &Case<'_>) -> Result<Login, SamlError> {
     LoginResponse::parse(received, Limits::default())?.login(&Expected {
         trust: &case.trust,
         key: case.key.as_ref(),
@@ -58,13 +58,13 @@ fn read(received: &Received, case: &Case<'_>) -> Result<Login, Fault> {
     })
 }
 
-fn posted(xml: &str, case: &Case<'_>) -> Result<Login, Fault> {
+fn posted(xml: &str, case: &Case<'_>) -> Result<Login, SamlError> {
     let message = STANDARD.encode(xml);
     read(&from_form(message.as_bytes(), None, 256 << 10)?, case)
 }
 
 /// The name of the user, or what is wrong.
-fn told(result: Result<Login, Fault>) -> String {
+fn told(result: Result<Login, SamlError>) -> String {
     match result {
         Ok(login) => format!("user {}", login.name_id.value),
         Err(fault) => fault.to_string(),
@@ -546,7 +546,7 @@ fn redirects_carry_signed_responses() {
         let received = from_query(query, "SAMLResponse", &trust(&["idp.crt.pem"]), 64 << 10)?;
         received
             .map(|it| (it.relay_state.clone(), told(read(&it, &case()))))
-            .ok_or(Fault("nothing"))
+            .ok_or(SamlError("nothing"))
     };
     assert_eq!(
         read_query(query),
@@ -598,7 +598,7 @@ fn redirects_carry_signed_responses() {
         ),
         ("nothing", "a=b".to_owned(), "nothing"),
     ] {
-        assert_eq!(read_query(&attack), Err(Fault(expected)), "{name}");
+        assert_eq!(read_query(&attack), Err(SamlError(expected)), "{name}");
     }
     // A small query that becomes large.
     let large = redirect_url(
@@ -610,7 +610,7 @@ fn redirects_carry_signed_responses() {
     );
     let (_, large) = large.split_once('?').expect("a query");
     assert!(large.len() < 3_000);
-    assert_eq!(read_query(large), Err(Fault("the message is too long")));
+    assert_eq!(read_query(large), Err(SamlError("the message is too long")));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub struct Snapshot {
     /// What clients are shown over TLS.
     pub tls: ServerTls,
     /// How servers are met over TLS that belong to no service.
-    pub elsewhere: AdHocClientTls,
+    pub ad_hoc_tls: AdHocClientTls,
     /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
     /// process compiled them.
     pub hash: u64,

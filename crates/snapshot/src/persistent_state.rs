@@ -2,7 +2,7 @@
 //! regular expressions, so that it does not pay for them again.
 
 use crate::health::TargetHealth;
-use crate::table::KnownPatterns;
+use crate::table::PatternCache;
 use crate::tls::{ClientTls, ServerTlsState};
 use crate::traffic::HedgeState;
 use crate::upstream::TargetState;
@@ -32,7 +32,7 @@ pub struct PersistentState {
     clients: WeakMap<UpstreamTls, ClientTls>,
     /// How many ways to meet upstreams there have been.
     client_ids: AtomicU64,
-    patterns: KnownPatterns,
+    patterns: PatternCache,
     /// The authorities that are trusted where a configuration names none.
     roots: OnceLock<Arc<RootCertStore>>,
     /// The zone that the gateway is in.
@@ -111,7 +111,7 @@ impl PersistentState {
     }
 
     /// Path patterns, by the text of their expressions.
-    pub(crate) fn patterns(&self) -> &KnownPatterns {
+    pub(crate) fn patterns(&self) -> &PatternCache {
         &self.patterns
     }
 

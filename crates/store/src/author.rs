@@ -17,4 +17,4 @@ impl Author {
 /// In the extensions of a call: its caller may write in some workspaces only. What concerns the machine itself, such as
 /// files that are written there, is not for this caller to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Confined;
+pub struct WorkspaceScoped;

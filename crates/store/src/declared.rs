@@ -1,8 +1,8 @@
 //! A declarative configuration: a text that stands in a file as a whole, and that an Admin API may replace as a whole.
 //!
-//! Two sides share it. The one that serves the file says which text it serves ([`Declared::served`]) and takes
-//! replacements; an Admin API reads the text ([`Declared::current`]) and asks for a replacement
-//! ([`Declared::replace`]). A replacement is held in memory; nothing writes it into the file.
+//! Two sides share it. The one that serves the file says which text it serves ([`DeclaredConfig::served`]) and takes
+//! replacements; an Admin API reads the text ([`DeclaredConfig::current`]) and asks for a replacement
+//! ([`DeclaredConfig::replace`]). A replacement is held in memory; nothing writes it into the file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +12,7 @@ const MAX_WAITING: usize = 16;
 
 /// The configuration that is served, as a text.
 #[derive(Debug)]
-pub struct Declared {
+pub struct DeclaredConfig {
     current: Mutex<(u64, Arc<str>)>,
     replacements: mpsc::Sender<Replacement>,
 }
@@ -33,7 +33,7 @@ impl Replacement {
     }
 }
 
-impl Declared {
+impl DeclaredConfig {
     /// A configuration that is served, and the replacements that come for it.
     pub fn new(text: Arc<str>) -> (Arc<Self>, mpsc::Receiver<Replacement>) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
@@ -77,7 +77,7 @@ mod tests {
 
     #[tokio::test]
     async fn replacements_are_served_or_refused() {
-        let (declared, mut replacements) = Declared::new("a".into());
+        let (declared, mut replacements) = DeclaredConfig::new("a".into());
         assert_eq!(declared.current(), (1, "a".into()));
         let serving = async {
             for is_good in [true, false] {

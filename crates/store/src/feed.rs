@@ -1,7 +1,7 @@
 //! The latest commits of a store, kept for those who watch it.
 //!
 //! There is one log for all watches, and each watch only remembers how far it has read: a slow reader costs nothing.
-//! When the log gets too long its oldest commits go; readers that had not read them get [`Next::Gone`].
+//! When the log gets too long its oldest commits go; readers that had not read them get [`NextChange::Gone`].
 
 use crate::document::Revision;
 use crate::store::Changes;
@@ -28,7 +28,7 @@ struct Log {
 
 /// What comes after a revision.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextChange {
     /// This commit, as far as it concerns the prefix.
     Commit(Changes),
     /// Nothing yet.
@@ -81,18 +81,18 @@ impl Feed {
     }
 
     /// The first commit after a revision.
-    pub fn after(&self, revision: Revision, prefix: &str) -> Next {
+    pub fn after(&self, revision: Revision, prefix: &str) -> NextChange {
         let newest = self.newest();
         let log = self.log();
         if revision < log.floor || revision > newest {
-            return Next::Gone;
+            return NextChange::Gone;
         }
         let at = log.commits.partition_point(|commit| commit.revision <= revision);
         let Some(commit) = log.commits.get(at).cloned() else {
-            return Next::Nothing;
+            return NextChange::Nothing;
         };
         drop(log);
-        Next::Commit(commit.below(prefix))
+        NextChange::Commit(commit.below(prefix))
     }
 
     /// Forgets all, and goes on at a revision.
@@ -151,13 +151,13 @@ mod tests {
         feed.push(commit(6, &["a/1", "b/1"]));
         feed.push(commit(9, &["b/2"]));
         let cases = [
-            (4, "", Next::Gone),
-            (5, "", Next::Commit(commit(6, &["a/1", "b/1"]))),
-            (5, "b/", Next::Commit(commit(6, &["b/1"]))),
-            (6, "", Next::Commit(commit(9, &["b/2"]))),
-            (7, "a/", Next::Commit(commit(9, &[]))),
-            (9, "", Next::Nothing),
-            (10, "", Next::Gone),
+            (4, "", NextChange::Gone),
+            (5, "", NextChange::Commit(commit(6, &["a/1", "b/1"]))),
+            (5, "b/", NextChange::Commit(commit(6, &["b/1"]))),
+            (6, "", NextChange::Commit(commit(9, &["b/2"]))),
+            (7, "a/", NextChange::Commit(commit(9, &[]))),
+            (9, "", NextChange::Nothing),
+            (10, "", NextChange::Gone),
         ];
         for (after, prefix, expected) in cases {
             assert_eq!(feed.after(Revision(after), prefix), expected, "{after} {prefix}");
@@ -170,13 +170,13 @@ mod tests {
         for revision in 1..=3 {
             feed.push(commit(revision, &["a"]));
         }
-        assert_eq!(feed.after(Revision(0), ""), Next::Gone);
-        assert_eq!(feed.after(Revision(1), ""), Next::Commit(commit(2, &["a"])));
+        assert_eq!(feed.after(Revision(0), ""), NextChange::Gone);
+        assert_eq!(feed.after(Revision(1), ""), NextChange::Commit(commit(2, &["a"])));
         feed.push(commit(4, &["a", "b", "c", "d", "e"]));
-        assert_eq!(feed.after(Revision(2), ""), Next::Gone);
-        assert!(matches!(feed.after(Revision(3), ""), Next::Commit(_)));
+        assert_eq!(feed.after(Revision(2), ""), NextChange::Gone);
+        assert!(matches!(feed.after(Revision(3), ""), NextChange::Commit(_)));
         feed.forget(Revision(9));
-        assert_eq!(feed.after(Revision(3), ""), Next::Gone);
-        assert_eq!(feed.after(Revision(4), ""), Next::Nothing);
+        assert_eq!(feed.after(Revision(3), ""), NextChange::Gone);
+        assert_eq!(feed.after(Revision(4), ""), NextChange::Nothing);
     }
 }

@@ -30,7 +30,7 @@ pub struct Subscription {
     revision: Revision,
     /// What was passed on of each document that is there.
     told: HashMap<Key, SubscriptionEvent>,
-    watch: Option<Joined>,
+    watch: Option<ActiveWatch>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
     must_read: bool,
     /// Since when the store is away.
@@ -41,12 +41,12 @@ pub struct Subscription {
 }
 
 /// A watch that goes on, and since when.
-struct Joined {
+struct ActiveWatch {
     watch: Box<dyn Watch>,
     since: Instant,
 }
 
-impl std::fmt::Debug for Joined {
+impl std::fmt::Debug for ActiveWatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Joined").finish_non_exhaustive()
     }
@@ -201,7 +201,7 @@ impl Subscription {
 
     fn joined(&mut self, watch: Box<dyn Watch>) {
         self.lost = None;
-        self.watch = Some(Joined {
+        self.watch = Some(ActiveWatch {
             watch,
             since: Instant::now(),
         });

@@ -21,8 +21,8 @@ pub mod seal;
 pub mod sqlite;
 mod store;
 
-pub use author::{Author, Confined};
-pub use declared::{Declared, Replacement};
+pub use author::{Author, WorkspaceScoped};
+pub use declared::{DeclaredConfig, Replacement};
 pub use document::{BadKey, Change, Document, HistoryEntry, Key, Revision, Transaction};
 pub use open::{open, open_operational};
 pub use store::{Changes, CommitError, Store, StoreError, Watch, WatchError};

@@ -2,7 +2,7 @@
 //! contract, but for what outlives the process.
 
 use crate::document::{Change, Document, HistoryEntry, Key, Revision, Transaction};
-use crate::feed::{Feed, Next};
+use crate::feed::{Feed, NextChange};
 use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,13 +20,13 @@ pub struct MemoryStore(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     feed: Feed,
     max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     revision: Revision,
     documents: BTreeMap<Key, Entry>,
     /// When the documents go that do not stay.
@@ -74,7 +74,7 @@ impl MemoryStore {
 
 impl Shared {
     /// The state, from which everything is gone that does not stay so long.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         // A panic leaves no change half-made: all that may fail is checked before the first.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
@@ -87,7 +87,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl MemoryState {
     /// How large the store will be after the changes.
     fn bytes_after(&self, changes: &[Change]) -> usize {
         changes.iter().fold(self.bytes, |bytes, change| {
@@ -180,7 +180,7 @@ impl Store for MemoryStore {
             after,
         };
         match watch.shared.feed.after(after, prefix) {
-            Next::Gone => Err(WatchError::Compacted),
+            NextChange::Gone => Err(WatchError::Compacted),
             _ => Ok(Box::new(watch)),
         }
     }
@@ -256,12 +256,12 @@ impl Watch for MemoryWatch {
             self.newer.mark_unchanged();
             let next_end = self.shared.state().ends.first().map(|(end, _)| *end);
             match self.shared.feed.after(self.after, &self.prefix) {
-                Next::Commit(changes) => {
+                NextChange::Commit(changes) => {
                     self.after = changes.revision;
                     return Ok(changes);
                 }
-                Next::Gone => return Err(WatchError::Compacted),
-                Next::Nothing => {}
+                NextChange::Gone => return Err(WatchError::Compacted),
+                NextChange::Nothing => {}
             }
             let expiry = async {
                 match next_end {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Which of the two stores of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum StoreKind {
     Configuration,
     Operational,
 }
@@ -24,7 +24,7 @@ enum Part {
 /// # Errors
 /// The location is none of these, or its store cannot be opened. No error tells a password.
 pub async fn open(location: &str) -> Result<Arc<dyn Store>, StoreError> {
-    open_part(location, Part::Configuration)
+    open_part(location, StoreKind::Configuration)
 }
 
 /// The operational store of a location: for what is not configuration, such as sessions and deliveries. It keeps the
@@ -34,17 +34,17 @@ pub async fn open(location: &str) -> Result<Arc<dyn Store>, StoreError> {
 /// # Errors
 /// As [`open`].
 pub async fn open_operational(location: &str) -> Result<Arc<dyn Store>, StoreError> {
-    open_part(location, Part::Operational)
+    open_part(location, StoreKind::Operational)
 }
 
-fn open_part(location: &str, part: Part) -> Result<Arc<dyn Store>, StoreError> {
+fn open_part(location: &str, part: StoreKind) -> Result<Arc<dyn Store>, StoreError> {
     if location == "memory:" {
         return Ok(Arc::new(MemoryStore::new()));
     }
     if location.starts_with("etcd://") || location.starts_with("etcds://") {
         return Ok(Arc::new(match part {
-            Part::Configuration => EtcdStore::connect(location)?,
-            Part::Operational => EtcdStore::connect_operational(location)?,
+            StoreKind::Configuration => EtcdStore::connect(location)?,
+            StoreKind::Operational => EtcdStore::connect_operational(location)?,
         }));
     }
     let place = location.strip_prefix("sqlite:").unwrap_or(location);
@@ -64,8 +64,8 @@ fn open_part(location: &str, part: Part) -> Result<Arc<dyn Store>, StoreError> {
     let options = Options {
         durability,
         file_name: match part {
-            Part::Configuration => FILE_NAME,
-            Part::Operational => OPERATIONAL_FILE_NAME,
+            StoreKind::Configuration => FILE_NAME,
+            StoreKind::Operational => OPERATIONAL_FILE_NAME,
         },
         ..Options::default()
     };

@@ -4,9 +4,9 @@ mod analytics;
 mod api;
 mod apisix;
 mod http3;
+mod inspection;
 mod limits;
 mod listen;
-mod look;
 mod management;
 mod manual;
 mod outbox;
@@ -15,14 +15,14 @@ mod remote;
 mod streams;
 mod upstreams;
 
-pub use analytics::{AnalyticsArgs, AnalyticsPlace};
+pub use analytics::{AnalyticsArgs, AnalyticsLocation};
 pub use api::{
-    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationOf, StepArgs,
+    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, StepArgs,
 };
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;
+pub use inspection::{CheckArgs, ConfigSourceArgs, ExplainArgs};
 pub use limits::LimitArgs;
-pub use look::{CheckArgs, ExplainArgs, StoredArgs};
 pub use management::{AdminListen, ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
 pub use outbox::OutboxArgs;
@@ -71,13 +71,13 @@ pub enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
     /// Say whether a configuration is good, and where it is not.
-    #[command(after_help = look::CHECK_EXAMPLES)]
+    #[command(after_help = inspection::CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Print a configuration in another form.
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
     /// Say what would happen to a call: which route, why, why not the others, and which plugins.
-    #[command(after_help = look::EXPLAIN_EXAMPLES)]
+    #[command(after_help = inspection::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// List the plugins: what each does, its names in Kong and APISIX, its phases, its page.
     #[command(after_help = PLUGINS_EXAMPLES)]

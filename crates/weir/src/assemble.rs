@@ -3,7 +3,7 @@
 use crate::certificates;
 use crate::guards;
 use crate::load::{Findings, Source};
-use weir_control::secrets::{Cache, Fate, Policy, Secrets, Unresolved};
+use weir_control::secrets::{Cache, Fate, Policy, Secrets, UnresolvedReference};
 use weir_dialect::{DialectName, DialectSet};
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
@@ -74,7 +74,7 @@ fn resolve(
     dialects: &DialectSet,
     parts: Vec<(DialectName, Model)>,
     policy: Policy,
-) -> (Model, Vec<(DialectName, Unresolved)>) {
+) -> (Model, Vec<(DialectName, UnresolvedReference)>) {
     let mut resolved = Model::default();
     let mut unresolved = Vec::new();
     for (dialect, mut model) in parts {

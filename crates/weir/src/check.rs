@@ -1,7 +1,7 @@
 //! `weir check` and `weir convert`: what a configuration is worth, and the same in `weir.yaml`. Nothing is served.
 
 use crate::args::{CheckArgs, ConvertArgs, ConvertTarget};
-use crate::load::{Loaded, Unreadable, load};
+use crate::load::{Loaded, UnreadableFile, load};
 use crate::outcome::CommandOutput;
 use weir_control::secrets::Policy;
 use weir_model::Severity;
@@ -76,6 +76,6 @@ pub fn code_of(loaded: &Loaded) -> u8 {
 }
 
 /// The outcome when a file cannot be read.
-pub fn unread(unreadable: &Unreadable) -> CommandOutput {
+pub fn unread(unreadable: &UnreadableFile) -> CommandOutput {
     CommandOutput::failed(2, format!("{unreadable}\n"))
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weir_apisix::ApisixDialect;
 use weir_control::secrets::Policy;
-use weir_dialect::{Dialect, DialectName, DialectSet, KeyRole, Prepared, Purpose};
+use weir_dialect::{Dialect, DialectName, DialectSet, KeyRole, PreparedText, Purpose};
 use weir_kong::KongDialect;
 use weir_model::{Diagnostic, Model, Severity, document};
 use weir_native::NativeDialect;
@@ -60,7 +60,7 @@ pub fn of_files(routers: RouterArgs) -> DialectSet {
 }
 
 /// A text as its dialect reads it.
-pub struct Reading<'t> {
+pub struct ParsedDocument<'t> {
     /// The dialect.
     pub dialect: DialectName,
     /// The text in which the findings' places are.
@@ -75,9 +75,9 @@ pub struct Reading<'t> {
     has_stand_ins: bool,
 }
 
-impl Reading<'_> {
-    fn refused(dialect: DialectName, text: &str, found: Diagnostic) -> Reading<'_> {
-        Reading {
+impl ParsedDocument<'_> {
+    fn refused(dialect: DialectName, text: &str, found: Diagnostic) -> ParsedDocument<'_> {
+        ParsedDocument {
             dialect,
             text: Cow::Borrowed(text),
             document: Value::Null,
@@ -93,8 +93,8 @@ const STAND_INS: [&str; 2] = ["1", "unset"];
 
 /// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less is
 /// wrong with.
-pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> Reading<'t> {
-    let faults = |reading: &Reading<'_>| {
+pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> ParsedDocument<'t> {
+    let faults = |reading: &ParsedDocument<'_>| {
         let findings = reading.findings.iter();
         findings.filter(|it| it.severity > Severity::Warning).count()
     };
@@ -110,7 +110,7 @@ pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> Reading
     }
 }
 
-fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in: &str) -> Reading<'t> {
+fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in: &str) -> ParsedDocument<'t> {
     let parsed = document::parse_noting_repeats(text);
     let dialect = match &parsed {
         Ok((document, _)) => dialects.of_document(document),
@@ -118,7 +118,7 @@ fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in:
     };
     let Some(dialect) = dialect else {
         let name = DialectName::default();
-        return Reading::refused(
+        return ParsedDocument::refused(
             name,
             text,
             Diagnostic::error(weir_model::DocPath::root(), "no dialect has such files"),
@@ -140,9 +140,9 @@ fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in:
         };
         Ok((prepared, parsed))
     });
-    let (Prepared { text, unset }, (document, mut findings)) = match prepared {
+    let (PreparedText { text, unset }, (document, mut findings)) = match prepared {
         Ok(prepared) => prepared,
-        Err(found) => return Reading::refused(dialect.name(), text, found),
+        Err(found) => return ParsedDocument::refused(dialect.name(), text, found),
     };
     let has_stand_ins = !unset.is_empty();
     findings.extend(unset);
@@ -151,7 +151,7 @@ fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in:
             found.severity = Severity::Error;
         }
     }
-    Reading {
+    ParsedDocument {
         has_stand_ins,
         ..understand(dialects, &**dialect, text, document, findings)
     }
@@ -177,16 +177,16 @@ fn taken_for(dialects: &DialectSet, dialect: &dyn Dialect) -> String {
 }
 
 /// Reads a text that an Admin API has put in the place of a file. Its original knows no variables in it.
-pub fn read_replacement<'t>(dialects: &DialectSet, name: DialectName, text: &'t str) -> Reading<'t> {
+pub fn read_replacement<'t>(dialects: &DialectSet, name: DialectName, text: &'t str) -> ParsedDocument<'t> {
     let parsed = document::parse_noting_repeats(text);
     match (parsed, dialects.get(name)) {
         (Ok((document, findings)), Some(dialect)) => {
             understand(dialects, &**dialect, Cow::Borrowed(text), document, findings)
         }
-        (Err(found), _) => Reading::refused(name, text, found),
+        (Err(found), _) => ParsedDocument::refused(name, text, found),
         (Ok(_), None) => {
             let message = format!("no dialect is named '{name}'");
-            Reading::refused(
+            ParsedDocument::refused(
                 name,
                 text,
                 Diagnostic::error(weir_model::DocPath::root(), message),
@@ -201,7 +201,7 @@ fn understand<'t>(
     text: Cow<'t, str>,
     document: Value,
     mut findings: Vec<Diagnostic>,
-) -> Reading<'t> {
+) -> ParsedDocument<'t> {
     let model = match dialect.translate(&document) {
         Ok((model, found)) => {
             findings.extend(found);
@@ -215,7 +215,7 @@ fn understand<'t>(
             None
         }
     };
-    Reading {
+    ParsedDocument {
         dialect: dialect.name(),
         text,
         document,

@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 100;
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: cannot be read: {reason}")]
-pub struct Unreadable {
+pub struct UnreadableFile {
     /// The file.
     pub file: String,
     /// Why.
@@ -154,7 +154,7 @@ pub fn load(
     policy: Policy,
     registry: &Registry,
     carry: &PersistentState,
-) -> Result<Loaded, Unreadable> {
+) -> Result<Loaded, UnreadableFile> {
     load_replaced(files, &[], routers, policy, registry, carry)
 }
 
@@ -169,7 +169,7 @@ pub fn load_replaced(
     policy: Policy,
     registry: &Registry,
     carry: &PersistentState,
-) -> Result<Loaded, Unreadable> {
+) -> Result<Loaded, UnreadableFile> {
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
     let mut parts = Some(Vec::new());
@@ -246,8 +246,8 @@ fn stands_alone(dialects: &DialectSet, dialect: DialectName) -> Option<String> {
     (!form.may_be_several).then(message)
 }
 
-fn read_file(file: &Path) -> Result<String, Unreadable> {
-    std::fs::read_to_string(file).map_err(|reason| Unreadable {
+fn read_file(file: &Path) -> Result<String, UnreadableFile> {
+    std::fs::read_to_string(file).map_err(|reason| UnreadableFile {
         file: file.display().to_string(),
         reason,
     })

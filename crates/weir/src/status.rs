@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::{Router, routing};
-use readiness::Facts;
+use readiness::ReadinessFacts;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use weir_control::acme::AcmeStatus;
-use weir_control::follow::{Contact, Followed};
+use weir_control::follow::{Contact, StateHandle};
 use weir_control::listen::{self, Bounds};
 use weir_dialect::{DialectName, Revisions};
 use weir_plugins::prometheus::MetricRegistry;
@@ -29,7 +29,7 @@ pub struct Status {
     /// Empty until there is something to serve; for good, where no calls are served.
     gateway: OnceLock<Gateway>,
     /// What is known of the store that is followed, where one is.
-    followed: OnceLock<Followed>,
+    followed: OnceLock<StateHandle>,
     /// How it stands with certificates that authorities sign on demand, where this process may get them.
     acme: OnceLock<AcmeStatus>,
     /// The revisions that metrics tell of Admin APIs, by dialect.
@@ -117,7 +117,7 @@ impl Status {
     }
 
     /// A store is followed.
-    pub fn set_followed(&self, followed: Followed) {
+    pub fn set_followed(&self, followed: StateHandle) {
         // There is one.
         let _is_first = self.followed.set(followed);
     }
@@ -220,9 +220,9 @@ impl Status {
         matches!(self.state(), "serving" | "managing")
     }
 
-    fn facts(&self) -> Facts {
-        let followed = self.followed.get().map(Followed::state);
-        Facts {
+    fn facts(&self) -> ReadinessFacts {
+        let followed = self.followed.get().map(StateHandle::state);
+        ReadinessFacts {
             is_draining: self.is_draining.load(Ordering::Acquire),
             is_control_plane: self.is_control_plane,
             has_gateway: self.gateway().is_some(),
@@ -340,7 +340,7 @@ async fn ready(State(status): State<Arc<Status>>) -> Response {
 
 async fn metrics(State(status): State<Arc<Status>>) -> Response {
     let mut text = String::new();
-    if let Some(state) = status.followed.get().map(Followed::state) {
+    if let Some(state) = status.followed.get().map(StateHandle::state) {
         let is_connected = state.contact == Contact::Following;
         status.metrics.store_followed(state.left_out.len(), is_connected);
     }

@@ -5,7 +5,7 @@ use super::{GroupId, NameId};
 
 /// A finished call, with the numbers of its groups of names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CountedCall {
+pub struct GroupedCall {
     /// The minute in which it ended, from the Unix epoch.
     pub minute: u32,
     /// Its route ([`Aggregator::route`]).

@@ -8,7 +8,7 @@ use crate::heavy_hitters::HeavyHitters;
 use foldhash::HashMap;
 
 /// Which row: the cube, the minute, the key.
-type RowPlace = (Cube, u32, Key);
+type RowKey = (Cube, u32, Key);
 
 /// Which keys of a cube are kept apart in the present hour.
 pub(super) struct Tracker {
@@ -58,7 +58,7 @@ pub(super) struct Rows {
     trackers: Vec<Tracker>,
     /// The name of what stands for all keys that are not kept apart.
     other: NameId,
-    places: HashMap<RowPlace, u32>,
+    places: HashMap<RowKey, u32>,
     counts: Vec<Counts<3>>,
     /// Places of no key.
     free: Vec<u32>,
@@ -99,7 +99,7 @@ impl Rows {
     }
 
     /// The counts of a place, which are made if there are none.
-    fn at(&mut self, place: RowPlace) -> &mut Counts<3> {
+    fn at(&mut self, place: RowKey) -> &mut Counts<3> {
         let (counts, free) = (&mut self.counts, &mut self.free);
         let place = *self.places.entry(place).or_insert_with(|| {
             free.pop().unwrap_or_else(|| {
@@ -111,7 +111,7 @@ impl Rows {
     }
 
     /// Counts a row for `_other`.
-    fn fold(&mut self, (cube, minute, key): RowPlace) {
+    fn fold(&mut self, (cube, minute, key): RowKey) {
         let Some(place) = self.places.remove(&(cube, minute, key)) else {
             return;
         };
@@ -123,10 +123,10 @@ impl Rows {
 
     /// Takes all of them. Texts of clients that may have become frequent by chance only are counted for `_other`: if all
     /// calls have other ones, there is no row for each.
-    pub(super) fn take(&mut self) -> Vec<(RowPlace, Counts<3>)> {
+    pub(super) fn take(&mut self) -> Vec<(RowKey, Counts<3>)> {
         let is_unsure =
-            |(cube, _, key): &&RowPlace| cube.is_sampled() && !self.trackers[*cube as usize].is_sure(key);
-        let unsure: Vec<RowPlace> = self.places.keys().filter(is_unsure).copied().collect();
+            |(cube, _, key): &&RowKey| cube.is_sampled() && !self.trackers[*cube as usize].is_sure(key);
+        let unsure: Vec<RowKey> = self.places.keys().filter(is_unsure).copied().collect();
         unsure.into_iter().for_each(|place| {
             // `_other` is itself in no list of frequent keys.
             if folded(place.0, place.2, self.other) != place.2 {
@@ -134,7 +134,7 @@ impl Rows {
             }
         });
         let counts = &mut self.counts;
-        let of = |(key, place): (RowPlace, u32)| (key, std::mem::take(&mut counts[place as usize]));
+        let of = |(key, place): (RowKey, u32)| (key, std::mem::take(&mut counts[place as usize]));
         let taken = self.places.drain().map(of).collect();
         self.counts.clear();
         self.free.clear();
@@ -146,7 +146,7 @@ impl Rows {
         let times = self.counts.iter().flat_map(|counts| &counts.times);
         times.map(crate::times::Times::bytes).sum::<usize>()
             + self.counts.capacity() * size_of::<Counts<3>>()
-            + self.places.capacity() * (size_of::<(RowPlace, u32)>() + 1)
+            + self.places.capacity() * (size_of::<(RowKey, u32)>() + 1)
             + self.free.capacity() * size_of::<u32>()
     }
 }

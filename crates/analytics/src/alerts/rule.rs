@@ -1,6 +1,6 @@
 //! A rule: what is watched, when it fires, and who is told.
 
-use crate::query::{Answer, Length, Metric, OneOrMany, Query, QueryError, When, dimension, time};
+use crate::query::{Length, Metric, OneOrMany, Query, QueryError, QueryResponse, TimePoint, dimension, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -227,8 +227,8 @@ impl Rule {
         }
         let query = |period: u64| Query {
             metrics: metrics.clone(),
-            from: When::Unix(now.saturating_sub(period)),
-            to: Some(When::Unix(now)),
+            from: TimePoint::Unix(now.saturating_sub(period)),
+            to: Some(TimePoint::Unix(now)),
             group_by: self.group_by.clone(),
             filter: self.filter.clone(),
             limit: Some(MAX_GROUPS),
@@ -245,7 +245,7 @@ impl Rule {
     }
 
     /// The values that the answers to its queries tell.
-    pub fn values(&self, answers: &[Answer]) -> Values {
+    pub fn values(&self, answers: &[QueryResponse]) -> Values {
         let Some((answer, others)) = answers.split_first() else {
             return Values::default();
         };

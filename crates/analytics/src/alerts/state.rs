@@ -76,7 +76,7 @@ pub struct Event {
 
 /// A rule's groups.
 #[derive(Debug, Clone)]
-struct Watched {
+struct RuleGroups {
     rule: Rule,
     alerts: BTreeMap<BTreeMap<String, String>, Alert>,
     /// When it was last told what still fires.
@@ -85,7 +85,7 @@ struct Watched {
 
 /// The states of all rules.
 #[derive(Debug, Clone, Default)]
-pub struct States(BTreeMap<String, Watched>);
+pub struct States(BTreeMap<String, RuleGroups>);
 
 impl States {
     /// Forgets rules that are not among these any more; of those that were edited, all alerts end.
@@ -108,7 +108,7 @@ impl States {
 
     /// Takes the values of a rule. Gives what is to be told.
     pub fn evaluate(&mut self, rule: &Rule, values: &Values, now: u64) -> Vec<Event> {
-        let watched = self.0.entry(rule.id.clone()).or_insert_with(|| Watched {
+        let watched = self.0.entry(rule.id.clone()).or_insert_with(|| RuleGroups {
             rule: rule.clone(),
             alerts: BTreeMap::new(),
             digested: now,
@@ -229,7 +229,7 @@ fn event(rule: &Rule, kind: EventKind, group: &BTreeMap<String, String>, alert: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{Answer, Compared, Frame};
+    use crate::query::{ComparisonValues, Frame, QueryResponse};
     use crate::store::Gap;
     use serde_json::json;
 
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(states.of("r").len(), 2, "it is evaluated all the same");
     }
 
-    fn answer(frames: &[(f64, Option<f64>, Option<f64>)]) -> Answer {
+    fn answer(frames: &[(f64, Option<f64>, Option<f64>)]) -> QueryResponse {
         let frame = |(calls, value, before): &(f64, Option<f64>, Option<f64>)| Frame {
             group: BTreeMap::new(),
             total: [
@@ -375,13 +375,13 @@ mod tests {
             .collect(),
             values: BTreeMap::new(),
             compare: before.map(|before| {
-                Box::new(Compared {
+                Box::new(ComparisonValues {
                     total: [("share_5xx", Some(before))].into_iter().collect(),
                     values: BTreeMap::new(),
                 })
             }),
         };
-        Answer {
+        QueryResponse {
             from: 0,
             to: 120,
             step: None,
@@ -399,7 +399,8 @@ mod tests {
 
     #[test]
     fn values_may_be_ratios_comparisons_and_burn_rates() {
-        let one = |rule: &Rule, answers: &[Answer]| rule.values(answers).into_values().next().flatten();
+        let one =
+            |rule: &Rule, answers: &[QueryResponse]| rule.values(answers).into_values().next().flatten();
         let plain = [answer(&[(100.0, Some(0.2), None)])];
         assert_eq!(one(&rule(json!({})), &plain), Some(0.2));
         assert_eq!(one(&rule(json!({ "min_calls": 101 })), &plain), None);

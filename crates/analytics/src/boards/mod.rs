@@ -2,7 +2,7 @@
 //!
 //! **What it is not**: it keeps nothing and draws nothing. A board is a document; who shows it asks its queries.
 
-use crate::query::{Length, OneOrMany, Plan, Query, QueryError, When, time};
+use crate::query::{Length, OneOrMany, Plan, Query, QueryError, TimePoint, time};
 use crate::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,10 +73,10 @@ pub struct Board {
     pub description: String,
     /// From when all panels show calls; without it, each by its own query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<When>,
+    pub from: Option<TimePoint>,
     /// Until when; without it, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<When>,
+    pub to: Option<TimePoint>,
     /// How much earlier the time lies that all panels are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Length>,
@@ -278,7 +278,7 @@ mod tests {
         })))
         .expect("a board");
         let query = read.query_of(&read.panels[0]);
-        assert_eq!((query.from, query.to), (When::Text("-7d".to_owned()), None));
+        assert_eq!((query.from, query.to), (TimePoint::Text("-7d".to_owned()), None));
         assert_eq!(query.compare, Some(Length::Text("1w".to_owned())));
         assert_eq!(query.filter["service"].values(), ["shop"]);
         assert_eq!(query.filter["class"].values(), ["5xx"]);

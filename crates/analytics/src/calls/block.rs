@@ -4,7 +4,7 @@
 use super::CallLine;
 use super::search::Search;
 use crate::uniques;
-use crate::varint::{self, Damaged, Reader};
+use crate::varint::{self, DecodeError, Reader};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -94,13 +94,13 @@ impl Head {
     ///
     /// # Errors
     /// The bytes are none.
-    pub fn read(bytes: &[u8; HEAD]) -> Result<Self, Damaged> {
+    pub fn read(bytes: &[u8; HEAD]) -> Result<Self, DecodeError> {
         let (content, checksum) = bytes.split_at(HEAD - 4);
         if content[..4] != MAGIC || crc32fast::hash(content).to_le_bytes() != checksum {
-            return Err(Damaged);
+            return Err(DecodeError);
         }
         let mut rest = Reader::new(&content[4..]);
-        let mut word = |length: usize| -> Result<u64, Damaged> {
+        let mut word = |length: usize| -> Result<u64, DecodeError> {
             let mut value = [0; 8];
             value[..length].copy_from_slice(rest.take(length)?);
             Ok(u64::from_le_bytes(value))
@@ -181,13 +181,13 @@ pub fn write(lines: &[Arc<CallLine>]) -> std::io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The bytes are damaged.
-pub fn read(head: &Head, packed: &[u8]) -> Result<Vec<CallLine>, Damaged> {
+pub fn read(head: &Head, packed: &[u8]) -> Result<Vec<CallLine>, DecodeError> {
     if crc32fast::hash(packed) != head.checksum {
-        return Err(Damaged);
+        return Err(DecodeError);
     }
     let mut raw = Vec::new();
     let mut unpacked = DeflateDecoder::new(packed).take(MAX_RAW);
-    unpacked.read_to_end(&mut raw).map_err(|_| Damaged)?;
+    unpacked.read_to_end(&mut raw).map_err(|_| DecodeError)?;
     let mut reader = Reader::new(&raw);
     let mut texts: Vec<Arc<str>> = Vec::new();
     for _ in 0..reader.small::<usize>()? {
@@ -207,14 +207,14 @@ pub fn read(head: &Head, packed: &[u8]) -> Result<Vec<CallLine>, Damaged> {
             ..CallLine::default()
         };
         for text in line.texts_mut() {
-            *text = Arc::clone(texts.get(reader.small::<usize>()?).ok_or(Damaged)?);
+            *text = Arc::clone(texts.get(reader.small::<usize>()?).ok_or(DecodeError)?);
         }
         lines.push(line);
     }
     while !reader.is_empty() {
         let (place, number) = (reader.small::<usize>()?, reader.small::<usize>()?);
-        let line: &mut CallLine = lines.get_mut(place).ok_or(Damaged)?;
-        line.headers = Arc::clone(texts.get(number).ok_or(Damaged)?);
+        let line: &mut CallLine = lines.get_mut(place).ok_or(DecodeError)?;
+        line.headers = Arc::clone(texts.get(number).ok_or(DecodeError)?);
     }
     Ok(lines)
 }

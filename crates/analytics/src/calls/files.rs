@@ -4,7 +4,7 @@
 
 use super::CallLine;
 use super::block::{self, HEAD, Head};
-use super::search::{Found, MAX_FOUND, Search};
+use super::search::{CallSearchResponse, MAX_FOUND, Search};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -166,12 +166,12 @@ impl CallLog {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn search(&self, search: &Search) -> io::Result<Found> {
+    pub fn search(&self, search: &Search) -> io::Result<CallSearchResponse> {
         let limit = search.limit.clamp(1, MAX_FOUND);
-        let mut found = Found {
+        let mut found = CallSearchResponse {
             complete: true,
             searched_from: search.from,
-            ..Found::default()
+            ..CallSearchResponse::default()
         };
         let in_memory: Vec<Arc<CallLine>> = match &self.options.folder {
             Some(_) => self.state().waiting.clone(),

@@ -8,7 +8,7 @@ pub mod files;
 pub mod search;
 
 pub use files::{CallLog, CallLogOptions};
-pub use search::{Found, Search};
+pub use search::{CallSearchResponse, Search};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

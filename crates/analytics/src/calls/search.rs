@@ -55,7 +55,7 @@ impl Default for Search {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Found {
+pub struct CallSearchResponse {
     /// The calls, the latest first.
     pub calls: Vec<Arc<CallLine>>,
     /// Whether all of the time was searched. If not, there may be more before `searched_from`.

@@ -24,10 +24,10 @@ mod schema;
 
 use crate::batch::Batch;
 use crate::cube::{Cube, Dimension, Position};
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryResponse};
 use crate::retention::Retention;
 use crate::sqlite::SqliteAnalytics;
-use crate::store::{AnalyticsStore, Ingested, NewNames, Retained, StoreError};
+use crate::store::{AnalyticsStore, IngestResult, Renames, RetentionStats, StoreError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What carries SQL to a server.
@@ -104,10 +104,10 @@ impl ClickhouseAnalytics {
 }
 
 impl AnalyticsStore for ClickhouseAnalytics {
-    fn ingest(&self, batch: &Batch, now: u64) -> Result<Ingested, StoreError> {
+    fn ingest(&self, batch: &Batch, now: u64) -> Result<IngestResult, StoreError> {
         let _one_at_a_time = lock(&self.storing);
         if self.ledger.knows(batch)? {
-            return Ok(Ingested::Duplicate);
+            return Ok(IngestResult::Duplicate);
         }
         if let Err(error) = ingest::store(self, self.server()?, batch) {
             // It may be another server by now, or one that has lost its tables.
@@ -115,10 +115,10 @@ impl AnalyticsStore for ClickhouseAnalytics {
             return Err(error);
         }
         self.ledger.note(batch, now)?;
-        Ok(Ingested::Added)
+        Ok(IngestResult::Added)
     }
 
-    fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError> {
+    fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError> {
         // What is wrong with a query is told without the server.
         let plan = crate::query::Plan::of(query, &self.retention, now)?;
         self.server()?;
@@ -127,7 +127,7 @@ impl AnalyticsStore for ClickhouseAnalytics {
 
     /// Names stand in the order of the tables, which the server does not change: rows of these callers are deleted. Other
     /// cubes have the same calls without their callers.
-    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError> {
+    fn anonymise(&self, renamed: &Renames) -> Result<u64, StoreError> {
         if renamed.is_empty() {
             return Ok(0);
         }
@@ -140,7 +140,7 @@ impl AnalyticsStore for ClickhouseAnalytics {
         Ok(0)
     }
 
-    fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
+    fn retain(&self, retention: &Retention, now: u64) -> Result<RetentionStats, StoreError> {
         self.ledger.retain(retention, now)?;
         // Not while a batch is stored: a late one has its day summed up again.
         let _one_at_a_time = lock(&self.storing);
@@ -150,7 +150,7 @@ impl AnalyticsStore for ClickhouseAnalytics {
 }
 
 /// Which rows have these callers: a condition for each cube that names some.
-fn rows_of(renamed: &NewNames) -> Vec<String> {
+fn rows_of(renamed: &Renames) -> Vec<String> {
     let column = |cube: Cube, dimension: Dimension| match cube.position(dimension)? {
         Position::Value(place) => Some(format!("d{}", place + 1)),
         Position::ClassOf(_) => None,
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn callers_are_found_by_what_they_are() {
         let pair = |name: &str| vec![(name.to_owned(), "removed-1".to_owned())];
-        let renamed = NewNames {
+        let renamed = Renames {
             applications: pair("till"),
             consumers: pair("sub.1"),
             consumers_of_services: pair("it's"),
@@ -245,12 +245,12 @@ mod tests {
                 format!("cube_id = {} AND d4 IN ('till')", number(Cube::Usage)),
             ]
         );
-        assert!(rows_of(&NewNames::default()).is_empty());
+        assert!(rows_of(&Renames::default()).is_empty());
     }
 
-    struct Down;
+    struct Unavailable;
 
-    impl Transport for Down {
+    impl Transport for Unavailable {
         fn send(&self, _sql: &str, _rows: Option<Vec<u8>>) -> Result<Vec<u8>, String> {
             Err("no answer".to_owned())
         }
@@ -261,7 +261,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let ledger =
             SqliteAnalytics::open(&folder.path().join("a.db"), Retention::default()).expect("opened");
-        let store = ClickhouseAnalytics::new(Down, Arc::new(ledger), Retention::default());
+        let store = ClickhouseAnalytics::new(Unavailable, Arc::new(ledger), Retention::default());
         let batch = Batch::default();
         for _ in 0..2 {
             let refused = store.ingest(&batch, 1_000_000).expect_err("it is away");

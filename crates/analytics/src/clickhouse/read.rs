@@ -5,8 +5,8 @@ use super::schema::summed;
 use super::{ClickhouseAnalytics, quoted};
 use crate::cell::{Cell, Field};
 use crate::cube::{OTHER, Position};
-use crate::query::frames::Part;
-use crate::query::{Answer, Frames, GroupKey, Plan, Source};
+use crate::query::frames::RowContent;
+use crate::query::{Frames, GroupKey, Plan, QueryResponse, Source};
 use crate::retention::{HOUR, MINUTE};
 use crate::store::StoreError;
 use crate::uniques::Uniques;
@@ -39,22 +39,22 @@ impl Names {
 }
 
 /// Which groups are told apart.
-enum Apart<'g> {
+enum GroupSplit<'g> {
     All,
     /// These; all others are one.
     Only(&'g [String]),
 }
 
 /// Rows of a table between two times.
-struct Span {
+struct TableRange {
     is_hours: bool,
     from: u64,
     to: u64,
 }
 
 /// Answers a plan.
-pub fn answer(store: &ClickhouseAnalytics, plan: &Plan, now: u64) -> Result<Answer, StoreError> {
-    let reading = Reading {
+pub fn answer(store: &ClickhouseAnalytics, plan: &Plan, now: u64) -> Result<QueryResponse, StoreError> {
+    let reading = TableReader {
         store,
         rolled: store.ledger.rolled_days()?.unwrap_or(0) * 24 * HOUR,
     };
@@ -74,16 +74,16 @@ pub fn answer(store: &ClickhouseAnalytics, plan: &Plan, now: u64) -> Result<Answ
     Ok(frames.answer(plan, compared, gaps, |name| names.text(name)))
 }
 
-struct Reading<'s> {
+struct TableReader<'s> {
     store: &'s ClickhouseAnalytics,
     /// Up to here hours are summed up.
     rolled: u64,
 }
 
-impl Reading<'_> {
+impl TableReader<'_> {
     fn totals(&self, plan: &Plan, names: &mut Names) -> Result<Frames, StoreError> {
         let mut frames = Frames::new(plan);
-        self.read(plan, None, &Apart::All, names, |group, _, part| {
+        self.read(plan, None, &GroupSplit::All, names, |group, _, part| {
             Ok(frames.add(group, part)?)
         })?;
         Ok(frames)
@@ -104,20 +104,20 @@ impl Reading<'_> {
         self.read(
             plan,
             Some(step),
-            &Apart::Only(&shown),
+            &GroupSplit::Only(&shown),
             names,
             |group, at, part| Ok(frames.add_to_step(plan, group, at, part)?),
         )
     }
 
     /// The tables to read: hours where whole ones are asked for and summed up, minutes elsewhere.
-    fn spans(&self, plan: &Plan, step: Option<u64>) -> Vec<Span> {
+    fn spans(&self, plan: &Plan, step: Option<u64>) -> Vec<TableRange> {
         let by_hour = step.is_none_or(|step| step.is_multiple_of(HOUR) && plan.from.is_multiple_of(HOUR));
         let whole = (
             plan.from.div_ceil(HOUR) * HOUR,
             (plan.to / HOUR * HOUR).min(self.rolled),
         );
-        let span = |is_hours: bool, from: u64, to: u64| Span { is_hours, from, to };
+        let span = |is_hours: bool, from: u64, to: u64| TableRange { is_hours, from, to };
         // What is estimated is not summed up: it is soon deleted.
         let mut spans = match by_hour && !plan.is_sampled() && whole.0 < whole.1 {
             true => vec![
@@ -135,9 +135,9 @@ impl Reading<'_> {
         &self,
         plan: &Plan,
         step: Option<u64>,
-        apart: &Apart<'_>,
+        apart: &GroupSplit<'_>,
         names: &mut Names,
-        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), StoreError>,
+        mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let Source::Cube(cube) = plan.source else {
             return self.callers(plan, step, apart, names, add);
@@ -150,7 +150,7 @@ impl Reading<'_> {
         }
         let kinds: Vec<usize> = (0..3).filter(|kind| plan.parts().sketches[*kind]).collect();
         for span in self.spans(plan, step) {
-            let of = Asked {
+            let of = TableQuery {
                 plan,
                 step,
                 apart,
@@ -167,7 +167,7 @@ impl Reading<'_> {
                 for field in &fields {
                     cell.sums.add(*field, reader.u64()?);
                 }
-                add(group, at, Part::Cell(&cell))?;
+                add(group, at, RowContent::Cell(&cell))?;
             }
             for kind in &kinds {
                 let of_kind = format!(" AND kind = {kind}");
@@ -184,7 +184,7 @@ impl Reading<'_> {
                     let mut cell = Cell::default();
                     let (bucket, count) = (reader.u16()?, reader.u64()?);
                     cell.sketches[*kind].add_to(bucket, count);
-                    add(group, at, Part::Cell(&cell))?;
+                    add(group, at, RowContent::Cell(&cell))?;
                 }
             }
         }
@@ -195,16 +195,16 @@ impl Reading<'_> {
         &self,
         plan: &Plan,
         step: Option<u64>,
-        apart: &Apart<'_>,
+        apart: &GroupSplit<'_>,
         names: &mut Names,
-        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), StoreError>,
+        mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let span = Span {
+        let span = TableRange {
             is_hours: true,
             from: plan.from / HOUR * HOUR,
             to: plan.to.div_ceil(HOUR) * HOUR,
         };
-        let of = Asked {
+        let of = TableQuery {
             plan,
             step,
             apart,
@@ -220,22 +220,22 @@ impl Reading<'_> {
             let (group, at) = of.head(&mut reader, names)?;
             let mut callers = Uniques::default();
             callers.raise(usize::from(reader.u16()?), reader.u8()?);
-            add(group, at, Part::Uniques(&callers))?;
+            add(group, at, RowContent::Uniques(&callers))?;
         }
         Ok(())
     }
 }
 
 /// A part of what a plan asks for.
-struct Asked<'p> {
+struct TableQuery<'p> {
     plan: &'p Plan,
     step: Option<u64>,
-    apart: &'p Apart<'p>,
-    span: &'p Span,
+    apart: &'p GroupSplit<'p>,
+    span: &'p TableRange,
     cube: Option<u8>,
 }
 
-impl Asked<'_> {
+impl TableQuery<'_> {
     /// The statement: the names of each group, whether it is told apart, its step, and what is asked for.
     fn sql(&self, table: &str, columns: &str, condition: &str, group_also: &str) -> String {
         let (at, seconds) = match self.span.is_hours {
@@ -248,7 +248,7 @@ impl Asked<'_> {
         }
         let [mut first, mut second] = groups;
         let mut is_apart = "toUInt8(1)".to_owned();
-        if let (Apart::Only(shown), false) = (self.apart, self.plan.group_by.is_empty()) {
+        if let (GroupSplit::Only(shown), false) = (self.apart, self.plan.group_by.is_empty()) {
             let name = match self.plan.group_by.len() {
                 1 => first.clone(),
                 _ => format!("concat({first}, {}, {second})", quoted(BETWEEN)),

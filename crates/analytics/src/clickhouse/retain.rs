@@ -7,7 +7,7 @@ use super::rows::Reader;
 use super::schema::{KEY, SUMS, summed};
 use crate::cube::Cube;
 use crate::retention::{DAY, Retention};
-use crate::store::{Retained, StoreError};
+use crate::store::{RetentionStats, StoreError};
 
 /// How long after its end a day is summed up, in seconds: gateways may be late.
 const LATE: u64 = DAY;
@@ -15,8 +15,12 @@ const LATE: u64 = DAY;
 const MINUTES: u64 = 1_440;
 
 /// Does what is due.
-pub fn retain(store: &ClickhouseAnalytics, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
-    let mut retained = Retained::default();
+pub fn retain(
+    store: &ClickhouseAnalytics,
+    retention: &Retention,
+    now: u64,
+) -> Result<RetentionStats, StoreError> {
+    let mut retained = RetentionStats::default();
     let (rolled, over) = (
         store.ledger.rolled_days()?.unwrap_or(0),
         now.saturating_sub(LATE) / DAY,

@@ -5,12 +5,12 @@
 //! are most of what there is to read; where steps follow, the first pass leaves them out ([`Plan::ranks_by_sums`]).
 
 use super::plan::Plan;
-use super::{Answer, Compared, Frame, Metric};
+use super::{ComparisonValues, Frame, Metric, QueryResponse};
 use crate::cell::Cell;
 use crate::cube::OTHER;
 use crate::store::Gap;
 use crate::uniques::Uniques;
-use crate::varint::{Damaged, Reader};
+use crate::varint::{DecodeError, Reader};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Sum {
 
 /// What a row adds.
 #[derive(Debug, Clone, Copy)]
-pub enum Part<'p> {
+pub enum RowContent<'p> {
     /// Sums and sketches.
     Cell(&'p Cell),
     /// The total of a stored row; of its sketches, those that are wanted.
@@ -47,11 +47,11 @@ pub enum Part<'p> {
 }
 
 impl Sum {
-    fn add(&mut self, part: Part<'_>) -> Result<(), Damaged> {
+    fn add(&mut self, part: RowContent<'_>) -> Result<(), DecodeError> {
         match part {
-            Part::Cell(cell) => self.cell.merge(cell),
-            Part::Row(bytes, sketches) => self.cell.merge_encoded(&mut Reader::new(bytes), sketches)?,
-            Part::Uniques(uniques) => self.uniques.merge(uniques),
+            RowContent::Cell(cell) => self.cell.merge(cell),
+            RowContent::Row(bytes, sketches) => self.cell.merge_encoded(&mut Reader::new(bytes), sketches)?,
+            RowContent::Uniques(uniques) => self.uniques.merge(uniques),
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Frames {
     ///
     /// # Errors
     /// The part is a row that is damaged.
-    pub fn add(&mut self, group: GroupKey, part: Part<'_>) -> Result<(), Damaged> {
+    pub fn add(&mut self, group: GroupKey, part: RowContent<'_>) -> Result<(), DecodeError> {
         let is_known = self.totals.len() < MAX_GROUPS || self.totals.contains_key(&group);
         let group = if is_known { group } else { Self::REST };
         self.totals.entry(group).or_default().add(part)
@@ -178,8 +178,8 @@ impl Frames {
         plan: &Plan,
         group: GroupKey,
         at: u64,
-        part: Part<'_>,
-    ) -> Result<(), Damaged> {
+        part: RowContent<'_>,
+    ) -> Result<(), DecodeError> {
         let Some(step) = plan.step else {
             return Ok(());
         };
@@ -209,7 +209,7 @@ impl Frames {
     }
 
     /// The values of a group, by metric.
-    fn values(&self, plan: &Plan, group: &GroupKey) -> Compared {
+    fn values(&self, plan: &Plan, group: &GroupKey) -> ComparisonValues {
         let (seconds, empty) = (plan.to - plan.from, Sum::default());
         let total = self.totals.get(group).unwrap_or(&empty);
         let mut values = BTreeMap::new();
@@ -231,7 +231,7 @@ impl Frames {
             .metrics
             .iter()
             .map(|it| (it.as_str(), total.value(*it, seconds)));
-        Compared {
+        ComparisonValues {
             total: total.collect(),
             values,
         }
@@ -244,7 +244,7 @@ impl Frames {
         compared: Option<(&Plan, Self)>,
         gaps: Vec<Gap>,
         name: impl Fn(u64) -> String,
-    ) -> Answer {
+    ) -> QueryResponse {
         if self.totals.is_empty() && plan.group_by.is_empty() {
             // Nothing at all is one frame of nothing.
             self.totals.insert([0, 0], Sum::default());
@@ -269,7 +269,7 @@ impl Frames {
                     .map(|(plan, frames)| Box::new(frames.values(plan, group))),
             }
         };
-        Answer {
+        QueryResponse {
             from: plan.from,
             to: plan.to,
             step: plan.step,

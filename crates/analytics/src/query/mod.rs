@@ -68,7 +68,7 @@ impl OneOrMany {
 /// A point in time: seconds since the Unix epoch, or a text such as `now`, `-1h`, or one of RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum When {
+pub enum TimePoint {
     /// Seconds since the Unix epoch.
     Unix(u64),
     /// In words.
@@ -93,10 +93,10 @@ pub struct Query {
     pub metrics: Vec<String>,
     /// From when; a day ago if it is left out.
     #[serde(default = "a_day_ago")]
-    pub from: When,
+    pub from: TimePoint,
     /// Until when; without it, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<When>,
+    pub to: Option<TimePoint>,
     /// The step of the series; `auto` chooses one; without it, there are totals and no series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Length>,
@@ -121,8 +121,8 @@ pub struct Query {
     pub marks: Option<bool>,
 }
 
-fn a_day_ago() -> When {
-    When::Text("-24h".to_owned())
+fn a_day_ago() -> TimePoint {
+    TimePoint::Text("-24h".to_owned())
 }
 
 impl Query {
@@ -135,8 +135,8 @@ impl Query {
     pub fn of(metric: &str, from: u64, to: u64) -> Self {
         Self {
             metrics: vec![metric.to_owned()],
-            from: When::Unix(from),
-            to: Some(When::Unix(to)),
+            from: TimePoint::Unix(from),
+            to: Some(TimePoint::Unix(to)),
             step: None,
             group_by: Vec::new(),
             filter: BTreeMap::new(),
@@ -150,7 +150,7 @@ impl Query {
 
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct QueryResponse {
     /// From when, as far as the resolution tells.
     pub from: u64,
     /// Until when.
@@ -219,12 +219,12 @@ pub struct Frame {
     pub values: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The same for the time that is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub compare: Option<Box<Compared>>,
+    pub compare: Option<Box<ComparisonValues>>,
 }
 
 /// The values of the time that is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Compared {
+pub struct ComparisonValues {
     /// By metric: the value over the whole time.
     pub total: BTreeMap<&'static str, Option<f64>>,
     /// By metric: the value of each step.

@@ -1,15 +1,15 @@
 //! Points and lengths of time as queries write them: `now`, `-6h`, `2026-01-31T10:00:00Z`, `15m`.
 
-use super::{Length, QueryError, When};
+use super::{Length, QueryError, TimePoint};
 
 /// Reads a point in time.
 ///
 /// # Errors
 /// It is none.
-pub fn read(field: &str, when: &When, now: u64) -> Result<u64, QueryError> {
+pub fn read(field: &str, when: &TimePoint, now: u64) -> Result<u64, QueryError> {
     let text = match when {
-        When::Unix(seconds) => return Ok(*seconds),
-        When::Text(text) => text.trim(),
+        TimePoint::Unix(seconds) => return Ok(*seconds),
+        TimePoint::Text(text) => text.trim(),
     };
     let relative = text.strip_prefix("now").unwrap_or(text);
     if relative.is_empty() && text == "now" {
@@ -116,7 +116,7 @@ mod tests {
             ("-1y", None),
             ("", None),
         ] {
-            let read = read("from", &When::Text(text.to_owned()), now);
+            let read = read("from", &TimePoint::Text(text.to_owned()), now);
             assert_eq!(read.as_ref().ok().copied(), expected, "{text}: {read:?}");
         }
         for (text, expected) in [

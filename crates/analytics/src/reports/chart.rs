@@ -41,7 +41,7 @@ pub enum Form {
 }
 
 /// A picture and what its axis means.
-pub struct Drawn {
+pub struct ChartImage {
     /// The PNG.
     pub png: Vec<u8>,
     /// The value at its upper edge. The lower one is 0.
@@ -49,7 +49,7 @@ pub struct Drawn {
 }
 
 /// Draws series of the same length; `None` is a value that there is not.
-pub fn draw(form: Form, series: &[Vec<Option<f64>>]) -> Drawn {
+pub fn draw(form: Form, series: &[Vec<Option<f64>>]) -> ChartImage {
     let series = &series[..series.len().min(MAX_SERIES)];
     let stacked = match form {
         Form::Areas => stack(series),
@@ -79,7 +79,7 @@ pub fn draw(form: Form, series: &[Vec<Option<f64>>]) -> Drawn {
         }
     }
     canvas.axis();
-    Drawn {
+    ChartImage {
         png: png::write(WIDTH, &canvas.pixels, &palette()),
         top,
     }

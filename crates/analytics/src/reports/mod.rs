@@ -10,11 +10,11 @@ pub mod render;
 pub mod schedule;
 
 pub use render::{Rendered, Section, render};
-pub use schedule::{Every, Period, Schedule};
+pub use schedule::{Period, ReportInterval, Schedule};
 
 use crate::boards::{Board, Panel, check_panels, check_title};
 use crate::mail_address;
-use crate::query::{Length, Plan, Query, QueryError, When};
+use crate::query::{Length, Plan, Query, QueryError, TimePoint};
 use crate::retention::{HOUR, Retention};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,8 +104,8 @@ fn query(asked: &Query, period: Period) -> Query {
     });
     Query {
         step,
-        from: When::Unix(period.from),
-        to: Some(When::Unix(period.to)),
+        from: TimePoint::Unix(period.from),
+        to: Some(TimePoint::Unix(period.to)),
         compare: asked
             .compare
             .clone()

@@ -7,7 +7,7 @@ use super::chart::{self, COLOURS, Form, MAX_SERIES};
 use super::{Period, Report};
 use crate::boards::{Panel, PanelKind};
 use crate::csv;
-use crate::query::{Answer, Frame};
+use crate::query::{Frame, QueryResponse};
 use std::fmt::Write;
 
 /// Groups that a table of a mail shows.
@@ -23,7 +23,7 @@ pub struct Section<'s> {
     /// The panel.
     pub panel: &'s Panel,
     /// The answer to its query.
-    pub answer: Result<Answer, String>,
+    pub answer: Result<QueryResponse, String>,
 }
 
 /// A report, ready to be sent.
@@ -178,7 +178,7 @@ fn name_of(frame: &Frame) -> String {
 }
 
 /// What is drawn of an answer, each with its name: by group the first metric, or without groups each metric.
-fn series(kind: PanelKind, answer: &Answer) -> Vec<(String, Vec<Option<f64>>)> {
+fn series(kind: PanelKind, answer: &QueryResponse) -> Vec<(String, Vec<Option<f64>>)> {
     let Some(first) = answer.frames.first() else {
         return Vec::new();
     };
@@ -209,7 +209,7 @@ fn series(kind: PanelKind, answer: &Answer) -> Vec<(String, Vec<Option<f64>>)> {
 fn picture(
     report: &Report,
     kind: PanelKind,
-    answer: &Answer,
+    answer: &QueryResponse,
     html: &mut String,
     place: usize,
 ) -> Option<Vec<u8>> {
@@ -271,12 +271,12 @@ fn picture(
 }
 
 /// Whether a time is so short that its ends need the time of the day.
-fn period_has_clock(answer: &Answer) -> bool {
+fn period_has_clock(answer: &QueryResponse) -> bool {
     answer.to.saturating_sub(answer.from) < 2 * 86_400
 }
 
 /// The totals of all groups, each with its change against the time before.
-fn table(answer: &Answer, html: &mut String, text: &mut String) {
+fn table(answer: &QueryResponse, html: &mut String, text: &mut String) {
     let metrics: Vec<&str> = answer.units.keys().copied().collect();
     html.push_str("<table cellspacing=\"0\" style=\"border-collapse:collapse;font-size:14px\"><tr>");
     add(html, format_args!("<th style=\"{CELL}\"></th>"));
@@ -334,7 +334,7 @@ fn change(value: Option<f64>, before: Option<f64>) -> String {
 }
 
 /// What is to be said beside the numbers.
-fn notes(answer: &Answer) -> Vec<String> {
+fn notes(answer: &QueryResponse) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.partial {
         notes.push(

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Every {
+pub enum ReportInterval {
     /// Every week.
     Week,
     /// Every month.
@@ -22,7 +22,7 @@ pub enum Every {
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// How often.
-    pub every: Every,
+    pub every: ReportInterval,
     /// The day: 1 (Monday) to 7 of a week, 1 to 28 of a month.
     #[serde(default = "first")]
     pub day: u8,
@@ -71,8 +71,8 @@ impl Schedule {
     /// Something is; the error names the field.
     pub fn check(&self) -> Result<(), QueryError> {
         let last = match self.every {
-            Every::Week => 7,
-            Every::Month => 28,
+            ReportInterval::Week => 7,
+            ReportInterval::Month => 28,
         };
         if !(1..=last).contains(&self.day) {
             let message = format!("{} is no day: write 1 to {last}", self.day);
@@ -125,11 +125,11 @@ impl Schedule {
     /// The day that is due in the week or the month of a date.
     fn day_near(&self, date: Date) -> Result<Date, QueryError> {
         let day = match self.every {
-            Every::Week => {
+            ReportInterval::Week => {
                 let monday = i64::from(date.weekday().to_monday_zero_offset());
                 date.checked_add((i64::from(self.day) - 1 - monday).days())
             }
-            Every::Month => date
+            ReportInterval::Month => date
                 .first_of_month()
                 .checked_add((i64::from(self.day) - 1).days()),
         };
@@ -139,8 +139,8 @@ impl Schedule {
     /// The same day of the next or an earlier week or month.
     fn moved(&self, date: Date, by: i64) -> Result<Date, QueryError> {
         let moved = match self.every {
-            Every::Week => date.checked_add((7 * by).days()),
-            Every::Month => date.checked_add(by.months()),
+            ReportInterval::Week => date.checked_add((7 * by).days()),
+            ReportInterval::Month => date.checked_add(by.months()),
         };
         moved.map_err(|error| out_of_range(&error))
     }
@@ -181,8 +181,8 @@ impl Schedule {
     pub fn last(&self, now: u64) -> Result<Period, QueryError> {
         let today = self.local(now)?.date();
         let end = match self.every {
-            Every::Week => today,
-            Every::Month => today.first_of_month(),
+            ReportInterval::Week => today,
+            ReportInterval::Month => today.first_of_month(),
         };
         Ok(Period {
             from: self.midnight(self.moved(end, -1)?)?,
@@ -198,8 +198,8 @@ impl Schedule {
         let today = self.local(now)?.date();
         let monday = i64::from(today.weekday().to_monday_zero_offset());
         let start = match self.every {
-            Every::Week => today.checked_sub(monday.days()),
-            Every::Month => Ok(today.first_of_month()),
+            ReportInterval::Week => today.checked_sub(monday.days()),
+            ReportInterval::Month => Ok(today.first_of_month()),
         };
         let from = self.midnight(start.map_err(|error| out_of_range(&error))?)?;
         Ok(Period {

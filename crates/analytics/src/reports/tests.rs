@@ -4,14 +4,14 @@ use super::chart::{Form, draw, nice};
 use super::render::number;
 use super::*;
 use crate::query::time;
-use crate::query::{Answer, Compared, Frame};
+use crate::query::{ComparisonValues, Frame, QueryResponse};
 use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
 
 fn at(text: &str) -> u64 {
-    time::read("at", &When::Text(text.to_owned()), 0).expect("a time")
+    time::read("at", &TimePoint::Text(text.to_owned()), 0).expect("a time")
 }
 
 fn schedule(fields: Value) -> Schedule {
@@ -304,17 +304,17 @@ fn numbers_are_written_for_people() {
     }
 }
 
-fn answer() -> Answer {
+fn answer() -> QueryResponse {
     let frame = |name: &str, calls: f64, before: f64| Frame {
         group: [("service", name.to_owned())].into(),
         total: [("calls", Some(calls))].into(),
         values: [("calls", vec![Some(calls / 2.0), Some(calls / 2.0)])].into(),
-        compare: Some(Box::new(Compared {
+        compare: Some(Box::new(ComparisonValues {
             total: [("calls", Some(before))].into(),
             values: BTreeMap::new(),
         })),
     };
-    Answer {
+    QueryResponse {
         from: at("2026-01-05T00:00:00Z"),
         to: at("2026-01-12T00:00:00Z"),
         step: Some(302_400),
@@ -395,7 +395,10 @@ fn the_period_and_the_one_before_are_asked_for() {
     let report = report(json!({}));
     let period = Period { from: 600, to: 1_200 };
     let query = report.query_of(None, &report.panels[0], period);
-    assert_eq!((query.from, query.to), (When::Unix(600), Some(When::Unix(1_200))));
+    assert_eq!(
+        (query.from, query.to),
+        (TimePoint::Unix(600), Some(TimePoint::Unix(1_200)))
+    );
     assert_eq!(
         (query.compare, query.marks),
         (Some(Length::Seconds(600)), Some(false))
@@ -405,5 +408,9 @@ fn the_period_and_the_one_before_are_asked_for() {
         .find(|it| it.id == "overview")
         .expect("given");
     let query = report.query_of(Some(overview), &overview.panels[0], period);
-    assert_eq!(query.from, When::Unix(600), "a board's own time does not matter");
+    assert_eq!(
+        query.from,
+        TimePoint::Unix(600),
+        "a board's own time does not matter"
+    );
 }

@@ -7,7 +7,7 @@ use super::{SqliteAnalytics, Tiers, names, set_meta};
 use crate::cell::{Parts, Row};
 use crate::cube::{Cube, Dimension, Position};
 use crate::retention::TIERS;
-use crate::store::{NewNames, StoreError};
+use crate::store::{Renames, StoreError};
 use foldhash::HashMap;
 use rusqlite::Connection;
 use std::ops::Range;
@@ -28,24 +28,24 @@ struct Rows<'t> {
 }
 
 /// New names by the numbers of the old ones.
-type Numbered<'n> = HashMap<u64, &'n str>;
+type NamesByNumber<'n> = HashMap<u64, &'n str>;
 
 /// What the callers that are known are called from now on.
-struct Known<'n> {
-    applications: Numbered<'n>,
-    consumers: Numbered<'n>,
-    consumers_of_services: Numbered<'n>,
+struct PseudonymTable<'n> {
+    applications: NamesByNumber<'n>,
+    consumers: NamesByNumber<'n>,
+    consumers_of_services: NamesByNumber<'n>,
     services: &'n [String],
     /// Whether a service is one of these, by the number of its name.
     is_of_them: HashMap<u64, bool>,
 }
 
-impl<'n> Known<'n> {
+impl<'n> PseudonymTable<'n> {
     /// Numbers are looked up again in each transaction: in between, names that no row has are deleted, and their numbers may
     /// be given to others.
-    fn of(connection: &Connection, renamed: &'n NewNames) -> Result<Self, StoreError> {
-        let numbered = |names: &'n [(String, String)]| -> Result<Numbered<'n>, StoreError> {
-            let mut known = Numbered::default();
+    fn of(connection: &Connection, renamed: &'n Renames) -> Result<Self, StoreError> {
+        let numbered = |names: &'n [(String, String)]| -> Result<NamesByNumber<'n>, StoreError> {
+            let mut known = NamesByNumber::default();
             for (old, new) in names.iter().filter(|(old, new)| old != new) {
                 if let Some(number) = names::find(connection, old)? {
                     known.insert(number, new);
@@ -94,8 +94,8 @@ impl<'n> Known<'n> {
 
 impl SqliteAnalytics {
     /// Gives callers other names. Says how many rows had one of theirs.
-    pub(super) fn rename_callers(&self, renamed: &NewNames) -> Result<u64, StoreError> {
-        if Known::of(&self.writer().connection, renamed)?.is_empty() {
+    pub(super) fn rename_callers(&self, renamed: &Renames) -> Result<u64, StoreError> {
+        if PseudonymTable::of(&self.writer().connection, renamed)?.is_empty() {
             return Ok(0);
         }
         let hours = self.span(
@@ -111,7 +111,7 @@ impl SqliteAnalytics {
     }
 
     /// Renames in all hours or days, each in a transaction of its own.
-    fn rename_each(&self, span: &str, all: Range<i64>, renamed: &NewNames) -> Result<u64, StoreError> {
+    fn rename_each(&self, span: &str, all: Range<i64>, renamed: &Renames) -> Result<u64, StoreError> {
         let mut changed = 0;
         for at in all {
             let mut writer = self.writer();
@@ -124,7 +124,7 @@ impl SqliteAnalytics {
             changed += rename(
                 &transaction,
                 &Rows { table, span, at },
-                &mut Known::of(&transaction, renamed)?,
+                &mut PseudonymTable::of(&transaction, renamed)?,
             )?;
             transaction.commit()?;
             drop(writer);
@@ -149,10 +149,14 @@ impl SqliteAnalytics {
     }
 }
 
-fn rename(connection: &Connection, rows: &Rows<'_>, renamed: &mut Known<'_>) -> Result<u64, StoreError> {
+fn rename(
+    connection: &Connection,
+    rows: &Rows<'_>,
+    renamed: &mut PseudonymTable<'_>,
+) -> Result<u64, StoreError> {
     let Rows { table, span, at } = rows;
     let mut found: Vec<(Cube, Vec<u8>, Vec<u8>)> = Vec::new();
-    let (mut key, mut fresh) = (Vec::new(), names::Known::default());
+    let (mut key, mut fresh) = (Vec::new(), names::NameCache::default());
     for cube in Cube::ALL {
         let [consumer, application, service] =
             [Dimension::Consumer, Dimension::Application, Dimension::Service].map(|it| place_of(*cube, it));
@@ -285,18 +289,18 @@ mod tests {
     fn what_comes_late_is_added_to_what_was_renamed() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = store(&folder);
-        let renamed = NewNames {
+        let renamed = Renames {
             consumers: vec![("ann".to_owned(), "removed-1".to_owned())],
             // It is no consumer here, whatever its name is.
             applications: vec![("bob".to_owned(), "removed-2".to_owned())],
-            ..NewNames::default()
+            ..Renames::default()
         };
         calls(&store, 1, FIRST, ("ann", 5));
         calls(&store, 2, FIRST, ("bob", 3));
         {
             // The hour is in its day.
             let mut writer = store.writer();
-            let mut retained = crate::store::Retained::default();
+            let mut retained = crate::store::RetentionStats::default();
             let now = (FIRST + 2) * HOUR;
             super::super::retain::retain(&mut writer.connection, &Retention::default(), now, &mut retained)
                 .expect("done");
@@ -323,11 +327,11 @@ mod tests {
             let consumer = if hour + 1 == FIRST + HOURS { "ann" } else { "bob" };
             calls(&store, hour, hour, (consumer, 1));
         }
-        let renamed = NewNames {
+        let renamed = Renames {
             consumers: vec![("ann".to_owned(), "removed-1".to_owned())],
             // It is no consumer here, whatever its name is.
             applications: vec![("bob".to_owned(), "removed-2".to_owned())],
-            ..NewNames::default()
+            ..Renames::default()
         };
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ pub type Document = (String, String);
 
 /// What becomes of a document that is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placed {
+pub enum InsertResult {
     /// There was none of its kind and id.
     Made,
     /// It takes the place of another one.
@@ -42,7 +42,7 @@ impl SqliteAnalytics {
         (kind, id): (&str, &str),
         json: Option<&str>,
         (is_new, most): (bool, usize),
-    ) -> Result<Placed, StoreError> {
+    ) -> Result<InsertResult, StoreError> {
         let mut writer = self.writer();
         let transaction = writer.connection.transaction()?;
         let is_known: bool = transaction.query_row(
@@ -55,8 +55,8 @@ impl SqliteAnalytics {
                 row.get(0)
             })?;
         match (is_known, is_new) {
-            (true, true) => return Ok(Placed::Exists),
-            (false, _) if known as usize >= most => return Ok(Placed::Full),
+            (true, true) => return Ok(InsertResult::Exists),
+            (false, _) if known as usize >= most => return Ok(InsertResult::Full),
             _ => {}
         }
         if let Some(json) = json {
@@ -64,7 +64,11 @@ impl SqliteAnalytics {
             transaction.execute(put, (kind, id, json))?;
         }
         transaction.commit()?;
-        Ok(if is_known { Placed::Replaced } else { Placed::Made })
+        Ok(if is_known {
+            InsertResult::Replaced
+        } else {
+            InsertResult::Made
+        })
     }
 
     /// Removes a document. Says whether there was one.

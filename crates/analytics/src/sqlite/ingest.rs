@@ -4,7 +4,7 @@ use super::{Tiers, Writer, meta, names};
 use crate::batch::{Batch, BatchRow};
 use crate::cell::{Parts, Row};
 use crate::cube::Cube;
-use crate::store::{Ingested, StoreError};
+use crate::store::{IngestResult, StoreError};
 use crate::uniques::Uniques;
 use crate::varint::Reader;
 use foldhash::HashMap;
@@ -13,11 +13,11 @@ use rusqlite::Connection;
 const HOURS_A_DAY: u32 = 24;
 
 /// Adds a batch.
-pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, StoreError> {
+pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<IngestResult, StoreError> {
     let Writer { connection, names } = writer;
     let transaction = connection.transaction()?;
     if is_known(&transaction, batch)? {
-        return Ok(Ingested::Duplicate);
+        return Ok(IngestResult::Duplicate);
     }
     remember(&transaction, batch, now)?;
     let mut numbers = Vec::with_capacity(batch.names.len());
@@ -46,7 +46,7 @@ pub fn ingest(writer: &mut Writer, batch: &Batch, now: u64) -> Result<Ingested, 
     }
     note_gateway(&transaction, batch)?;
     transaction.commit()?;
-    Ok(Ingested::Added)
+    Ok(IngestResult::Added)
 }
 
 /// Whether the batch has come before.
@@ -77,11 +77,11 @@ pub fn remember(connection: &Connection, batch: &Batch, now: u64) -> Result<(), 
     Ok(())
 }
 
-type RowPlace = (Cube, u32, Vec<u8>);
+type RowKey = (Cube, u32, Vec<u8>);
 
 /// The batch's rows by the row of an hour that they belong to.
-fn by_row<'b>(batch: &'b Batch, numbers: &[u64]) -> HashMap<RowPlace, Vec<&'b BatchRow>> {
-    let mut rows: HashMap<RowPlace, Vec<&BatchRow>> = HashMap::default();
+fn by_row<'b>(batch: &'b Batch, numbers: &[u64]) -> HashMap<RowKey, Vec<&'b BatchRow>> {
+    let mut rows: HashMap<RowKey, Vec<&BatchRow>> = HashMap::default();
     for row in &batch.rows {
         let key = &row.key[..row.cube.dimensions().len()];
         let key: Vec<u64> = key.iter().map(|name| numbers[*name as usize]).collect();

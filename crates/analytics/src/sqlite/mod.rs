@@ -22,13 +22,13 @@ mod names;
 mod read;
 mod retain;
 
-pub use documents::{Document, Placed};
+pub use documents::{Document, InsertResult};
 
 use crate::batch::Batch;
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryResponse};
 use crate::retention::{Retention, TIERS};
-use crate::store::{AnalyticsStore, Ingested, NewNames, Retained, StoreError};
-use crate::varint::Damaged;
+use crate::store::{AnalyticsStore, IngestResult, Renames, RetentionStats, StoreError};
+use crate::varint::DecodeError;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -83,7 +83,7 @@ pub struct SqliteAnalytics {
 /// The connection that writes, and the names that it knows.
 struct Writer {
     connection: Connection,
-    names: names::Known,
+    names: names::NameCache,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -92,8 +92,8 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-impl From<Damaged> for StoreError {
-    fn from(error: Damaged) -> Self {
+impl From<DecodeError> for StoreError {
+    fn from(error: DecodeError) -> Self {
         Self::Damaged(error.to_string())
     }
 }
@@ -145,7 +145,7 @@ impl SqliteAnalytics {
         Ok(Self {
             writer: Mutex::new(Writer {
                 connection: writer,
-                names: names::Known::default(),
+                names: names::NameCache::default(),
             }),
             reader: Mutex::new(reader),
             retention,
@@ -168,30 +168,30 @@ impl SqliteAnalytics {
 }
 
 impl AnalyticsStore for SqliteAnalytics {
-    fn ingest(&self, batch: &Batch, now: u64) -> Result<Ingested, StoreError> {
+    fn ingest(&self, batch: &Batch, now: u64) -> Result<IngestResult, StoreError> {
         let mut writer = self.writer();
         let ingested = ingest::ingest(&mut writer, batch, now);
         if ingested.is_err() {
             // Names of a transaction that was rolled back have no numbers.
-            writer.names = names::Known::default();
+            writer.names = names::NameCache::default();
         }
         ingested
     }
 
-    fn query(&self, query: &Query, now: u64) -> Result<Answer, StoreError> {
+    fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError> {
         read::query(&self.reader(), query, &self.retention, now)
     }
 
-    fn anonymise(&self, renamed: &NewNames) -> Result<u64, StoreError> {
+    fn anonymise(&self, renamed: &Renames) -> Result<u64, StoreError> {
         self.rename_callers(renamed)
     }
 
-    fn retain(&self, retention: &Retention, now: u64) -> Result<Retained, StoreError> {
-        let mut retained = Retained::default();
+    fn retain(&self, retention: &Retention, now: u64) -> Result<RetentionStats, StoreError> {
+        let mut retained = RetentionStats::default();
         loop {
             let mut writer = self.writer();
             // Names may be gone after it.
-            writer.names = names::Known::default();
+            writer.names = names::NameCache::default();
             if retain::retain(&mut writer.connection, retention, now, &mut retained)? {
                 return Ok(retained);
             }

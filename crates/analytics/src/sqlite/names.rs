@@ -10,9 +10,9 @@ const MAX_KNOWN: usize = 100_000;
 
 /// Numbers of names that were asked for.
 #[derive(Default)]
-pub struct Known(HashMap<String, u64>);
+pub struct NameCache(HashMap<String, u64>);
 
-impl Known {
+impl NameCache {
     /// The number of a name, which is stored if it is new.
     pub fn number(&mut self, connection: &Connection, name: &str) -> Result<u64, StoreError> {
         if let Some(number) = self.0.get(name) {

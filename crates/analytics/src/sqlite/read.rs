@@ -3,12 +3,12 @@
 use super::{Tiers, meta, names};
 use crate::cell::{Cell, Parts, Row};
 use crate::cube::{Cube, Position, class_of};
-use crate::query::frames::Part;
-use crate::query::{Answer, Frames, GroupKey, Plan, Query, Source};
+use crate::query::frames::RowContent;
+use crate::query::{Frames, GroupKey, Plan, Query, QueryResponse, Source};
 use crate::retention::{DAY, HOUR, MINUTE, Retention};
 use crate::store::{Gap, StoreError};
 use crate::uniques::Uniques;
-use crate::varint::{Damaged, Reader};
+use crate::varint::{DecodeError, Reader};
 use foldhash::HashMap;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -25,11 +25,11 @@ pub fn query(
     query: &Query,
     retention: &Retention,
     now: u64,
-) -> Result<Answer, StoreError> {
+) -> Result<QueryResponse, StoreError> {
     let plan = Plan::of(query, retention, now)?;
     // What is written meanwhile does not change the answer half-way.
     let transaction = connection.unchecked_transaction()?;
-    let reader = Reading {
+    let reader = QueryReader {
         connection: &transaction,
         tiers: Tiers::of(&transaction)?,
         rolled: meta(&transaction, super::retain::ROLLED)?.unwrap_or(0),
@@ -52,12 +52,12 @@ pub fn query(
 
 /// What a row is of.
 #[derive(Clone, Copy)]
-enum Span {
+enum RowPeriod {
     Hour,
     Day,
 }
 
-struct Reading<'c> {
+struct QueryReader<'c> {
     connection: &'c Connection,
     /// Which tiers hours lie in.
     tiers: Tiers,
@@ -73,7 +73,7 @@ struct Filter {
     numbers: Vec<u64>,
 }
 
-impl Reading<'_> {
+impl QueryReader<'_> {
     fn text(&self, name: u64) -> String {
         match name.checked_sub(FIRST_CLASS) {
             Some(class) => CLASSES.get(class as usize).map_or("", |it| *it).to_owned(),
@@ -208,16 +208,16 @@ impl Reading<'_> {
         plan: &Plan,
         (first, last): (u64, u64),
         sketches: [bool; 3],
-        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), Damaged>,
+        mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), StoreError> {
         if first >= last {
             return Ok(());
         }
-        self.rows(plan, Span::Day, (first, last), |_, day, group, data| {
-            Ok(add(group, day * DAY, Part::Row(data, sketches))?)
+        self.rows(plan, RowPeriod::Day, (first, last), |_, day, group, data| {
+            Ok(add(group, day * DAY, RowContent::Row(data, sketches))?)
         })?;
         self.callers(plan, "day", (first, last), |group, day, callers| {
-            add(group, day * DAY, Part::Uniques(callers))
+            add(group, day * DAY, RowContent::Uniques(callers))
         })
     }
 
@@ -227,15 +227,15 @@ impl Reading<'_> {
         plan: &Plan,
         (from, to): (u64, u64),
         (step, parts): (Option<u64>, Parts),
-        mut add: impl FnMut(GroupKey, u64, Part<'_>) -> Result<(), Damaged>,
+        mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), StoreError> {
         let by_hour = step.is_none_or(|step| step.is_multiple_of(HOUR) && plan.from.is_multiple_of(HOUR));
         let range = (from / HOUR, to.div_ceil(HOUR));
-        self.rows(plan, Span::Hour, range, |cube, hour, group, data| {
+        self.rows(plan, RowPeriod::Hour, range, |cube, hour, group, data| {
             let start = hour * HOUR;
             let is_whole = start >= from && start + HOUR <= to;
             if plan.resolution >= HOUR || (by_hour && is_whole) {
-                return Ok(add(group, start, Part::Row(data, parts.sketches))?);
+                return Ok(add(group, start, RowContent::Row(data, parts.sketches))?);
             }
             let row = Row::decode(cube, data, parts)?;
             let is_asked = |at: u64| at >= from && at < to;
@@ -246,7 +246,7 @@ impl Reading<'_> {
                         sums,
                         sketches: Default::default(),
                     };
-                    add(group, at, Part::Cell(&cell))?;
+                    add(group, at, RowContent::Cell(&cell))?;
                 }
             }
             for (minute, sketch) in row.sketches {
@@ -254,20 +254,20 @@ impl Reading<'_> {
                 if is_asked(at) {
                     let mut cell = Cell::default();
                     cell.sketches[0] = sketch;
-                    add(group, at, Part::Cell(&cell))?;
+                    add(group, at, RowContent::Cell(&cell))?;
                 }
             }
             Ok(())
         })?;
         self.callers(plan, "hour", range, |group, hour, callers| {
-            add(group, hour * HOUR, Part::Uniques(callers))
+            add(group, hour * HOUR, RowContent::Uniques(callers))
         })
     }
 
     fn rows(
         &self,
         plan: &Plan,
-        span: Span,
+        span: RowPeriod,
         (first, last): (u64, u64),
         mut each: impl FnMut(Cube, u64, GroupKey, &[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -278,11 +278,11 @@ impl Reading<'_> {
         let mut key = Vec::new();
         for at in first..last {
             let mut select = match span {
-                Span::Hour => self.connection.prepare_cached(&format!(
+                RowPeriod::Hour => self.connection.prepare_cached(&format!(
                     "SELECT key, data FROM tier_{} WHERE hour = ?1 AND cube = ?2",
                     self.tiers.tier(at)
                 ))?,
-                Span::Day => self
+                RowPeriod::Day => self
                     .connection
                     .prepare_cached("SELECT key, data FROM day_row WHERE day = ?1 AND cube = ?2")?,
             };
@@ -302,7 +302,7 @@ impl Reading<'_> {
         plan: &Plan,
         span: &str,
         (first, last): (u64, u64),
-        mut each: impl FnMut(GroupKey, u64, &Uniques) -> Result<(), Damaged>,
+        mut each: impl FnMut(GroupKey, u64, &Uniques) -> Result<(), DecodeError>,
     ) -> Result<(), StoreError> {
         if plan.source != Source::Uniques {
             return Ok(());

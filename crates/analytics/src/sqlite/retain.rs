@@ -7,7 +7,7 @@ use super::{Tiers, meta, names, set_meta};
 use crate::cell::{Parts, Row};
 use crate::cube::Cube;
 use crate::retention::{DAY, HOUR, MINUTE, Retention, TIERS};
-use crate::store::{Retained, StoreError};
+use crate::store::{RetentionStats, StoreError};
 use crate::uniques::Uniques;
 use crate::varint::Reader;
 use foldhash::HashSet;
@@ -35,7 +35,7 @@ pub fn retain(
     connection: &mut Connection,
     retention: &Retention,
     now: u64,
-    retained: &mut Retained,
+    retained: &mut RetentionStats,
 ) -> Result<bool, StoreError> {
     let mut left = AT_ONCE;
     if let Some(oldest) = oldest(connection)? {
@@ -89,7 +89,7 @@ fn repack(
     connection: &mut Connection,
     retention: &Retention,
     (oldest, now): (u64, u64),
-    (left, retained): (&mut u64, &mut Retained),
+    (left, retained): (&mut u64, &mut RetentionStats),
 ) -> Result<(), StoreError> {
     for (tier, age) in retention.steps().into_iter().enumerate() {
         let first = meta(connection, &moved(tier))?.unwrap_or(0).max(oldest);

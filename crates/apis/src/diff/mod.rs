@@ -87,11 +87,11 @@ pub(crate) enum Direction {
 
 /// Notes changes.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct ChangeCollector {
     changes: Vec<Change>,
 }
 
-impl Notes {
+impl ChangeCollector {
     pub fn add(&mut self, breaking: bool, place: &str, message: impl Into<String>) {
         if self.changes.len() < MAX_CHANGES {
             self.changes.push(Change {
@@ -191,7 +191,7 @@ fn compare(
     (old_all, old): (&Description, &Operation),
     (new_all, new): (&Description, &Operation),
 ) -> Vec<Change> {
-    let mut notes = Notes::default();
+    let mut notes = ChangeCollector::default();
     if shape(&old.method, &old.path) != shape(&new.method, &new.path) {
         let message = format!("was {} {}, is {} {}", old.method, old.path, new.method, new.path);
         notes.add(true, "path", message);
@@ -230,7 +230,12 @@ fn parameter_key(parameter: &Value) -> (String, String) {
     )
 }
 
-fn parameters(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+fn parameters(
+    old: &Value,
+    new: &Value,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut ChangeCollector,
+) {
     let all = |value: &Value| -> Vec<((String, String), Value)> {
         let list = value.get("parameters").and_then(Value::as_array);
         // A parameter of the path is found by its position, and callers do not see its name.
@@ -286,7 +291,7 @@ fn parameters(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>,
     }
 }
 
-fn body(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+fn body(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut ChangeCollector) {
     match (old.get("requestBody"), new.get("requestBody")) {
         (None, None) => {}
         (Some(_), None) => notes.add(false, "body", "the body is gone"),
@@ -327,7 +332,7 @@ fn content(
     direction: Direction,
     place: &str,
     comparison: &mut schema::Comparison<'_>,
-    notes: &mut Notes,
+    notes: &mut ChangeCollector,
 ) {
     let none = Map::new();
     let (before, after) = (
@@ -355,7 +360,7 @@ fn content(
     }
 }
 
-fn responses(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut Notes) {
+fn responses(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut ChangeCollector) {
     let none = Map::new();
     let before = entries(old, "responses").unwrap_or(&none);
     let after = entries(new, "responses").unwrap_or(&none);
@@ -386,7 +391,7 @@ fn headers(
     new: &Value,
     place: &str,
     comparison: &mut schema::Comparison<'_>,
-    notes: &mut Notes,
+    notes: &mut ChangeCollector,
 ) {
     let none = Map::new();
     let before = entries(old, "headers").unwrap_or(&none);
@@ -431,7 +436,7 @@ fn alternatives(value: &Value) -> Vec<Vec<String>> {
 }
 
 /// Stricter: an old way in is good enough for none of the new ones.
-fn security(old: &Value, new: &Value, notes: &mut Notes) {
+fn security(old: &Value, new: &Value, notes: &mut ChangeCollector) {
     let (before, after) = (alternatives(old), alternatives(new));
     let still_opens = |way: &Vec<String>| after.iter().any(|it| it.iter().all(|need| way.contains(need)));
     for way in before.iter().filter(|way| !still_opens(way)) {
@@ -448,7 +453,7 @@ fn security(old: &Value, new: &Value, notes: &mut Notes) {
 }
 
 /// What people read.
-fn texts(old: &Value, new: &Value, notes: &mut Notes) {
+fn texts(old: &Value, new: &Value, notes: &mut ChangeCollector) {
     for field in ["operationId", "summary", "description", "tags"] {
         if old.get(field) != new.get(field) {
             notes.add(false, field, "is another text");

@@ -1,6 +1,6 @@
 //! Two schemas compared: what became narrower, and what became wider.
 
-use super::{Direction, Notes};
+use super::{ChangeCollector, Direction};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ impl<'d> Comparison<'d> {
         new: &Value,
         direction: Direction,
         place: &str,
-        notes: &mut Notes,
+        notes: &mut ChangeCollector,
     ) {
         self.seen.clear();
         self.pairs = 0;
@@ -48,7 +48,7 @@ impl<'d> Comparison<'d> {
         direction: Direction,
         place: &str,
         depth: usize,
-        notes: &mut Notes,
+        notes: &mut ChangeCollector,
     ) {
         self.pairs += 1;
         if depth > MAX_DEPTH || self.pairs > MAX_PAIRS {
@@ -86,7 +86,7 @@ impl<'d> Comparison<'d> {
         direction: Direction,
         place: &str,
         depth: usize,
-        notes: &mut Notes,
+        notes: &mut ChangeCollector,
     ) {
         let none = Map::new();
         let of = |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
@@ -139,7 +139,7 @@ impl<'d> Comparison<'d> {
         direction: Direction,
         place: &str,
         depth: usize,
-        notes: &mut Notes,
+        notes: &mut ChangeCollector,
     ) {
         for word in ["oneOf", "anyOf"] {
             let list = |schema: &Map<String, Value>| {
@@ -271,7 +271,7 @@ fn types(
     new: &Map<String, Value>,
     direction: Direction,
     place: &str,
-    notes: &mut Notes,
+    notes: &mut ChangeCollector,
 ) {
     let (before, after) = (kinds(old), kinds(new));
     let (before, after) = (before.as_deref(), after.as_deref());
@@ -296,7 +296,7 @@ fn enumerations(
     new: &Map<String, Value>,
     direction: Direction,
     place: &str,
-    notes: &mut Notes,
+    notes: &mut ChangeCollector,
 ) {
     let list = |schema: &Map<String, Value>| schema.get("enum").and_then(Value::as_array).cloned();
     match (list(old), list(new)) {
@@ -346,7 +346,7 @@ fn bounds(
     new: &Map<String, Value>,
     direction: Direction,
     place: &str,
-    notes: &mut Notes,
+    notes: &mut ChangeCollector,
 ) {
     let is_request = direction == Direction::Request;
     for (word, greater_is_narrower) in BOUNDS {

@@ -26,10 +26,10 @@ pub use definition::{
 pub use environment::{Environment, EnvironmentKind};
 pub use hook::Hook;
 pub use portal::{
-    Colours, Font, Link, Page, Portal, RoleInTeam, SignInProvider, SignUp, SignUpMode, TeamOfGroup, Theme,
+    Colours, Font, GroupTeam, Link, Page, Portal, RoleInTeam, SignInProvider, SignUp, SignUpMode, Theme,
 };
 pub use product::{PREFIX as PRODUCTS, Product, ProductState};
 pub use publication::{
-    Backend, Canary, CanaryKey, CanaryStep, Deprecation, Guard, HistoryItem, Publication, PublicationState,
-    Runtime, TakenBack, Target,
+    Backend, Canary, CanaryKey, CanaryRollback, CanaryStep, Deprecation, Guard, HistoryItem, Publication,
+    PublicationState, Runtime, Target,
 };

@@ -93,13 +93,13 @@ pub struct SignInProvider {
     pub name: String,
     /// Teams of which members of its groups are members.
     #[serde(skip_serializing_if = "is_default")]
-    pub teams: Vec<TeamOfGroup>,
+    pub teams: Vec<GroupTeam>,
 }
 
 /// A team of which members of a group are members.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TeamOfGroup {
+pub struct GroupTeam {
     /// The group, as the provider calls it.
     pub group: String,
     /// The name of the team. It is made if it is not there.

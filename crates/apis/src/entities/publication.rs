@@ -160,7 +160,7 @@ pub struct Guard {
 /// A canary that a guard has taken back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TakenBack {
+pub struct CanaryRollback {
     /// The candidate.
     pub revision: u32,
     /// The guard.
@@ -226,7 +226,7 @@ pub struct Publication {
     pub canary: Option<Canary>,
     /// The last canary, if a guard has taken it back and nothing was published since.
     #[serde(skip_serializing_if = "is_default")]
-    pub taken_back: Option<TakenBack>,
+    pub taken_back: Option<CanaryRollback>,
     /// What callers are told.
     #[serde(skip_serializing_if = "is_default")]
     pub deprecation: Option<Deprecation>,

@@ -45,11 +45,11 @@ struct CustomRule {
     level: Level,
     message: Option<String>,
     given: Vec<JsonPath>,
-    then: Vec<Then>,
+    then: Vec<RuleAction>,
 }
 
 #[derive(Debug, Clone)]
-struct Then {
+struct RuleAction {
     field: Option<String>,
     function: Function,
 }
@@ -141,7 +141,7 @@ impl CustomRule {
 
     fn fault(
         &self,
-        then: &Then,
+        then: &RuleAction,
         value: Option<&Value>,
         path: DocPath,
         field: &str,
@@ -299,7 +299,7 @@ impl Reader {
             let function = item.get("function").and_then(Value::as_str).unwrap_or_default();
             let options = item.get("functionOptions").unwrap_or(&Value::Null);
             match Function::parse(function, options) {
-                Ok(function) => then.push(Then {
+                Ok(function) => then.push(RuleAction {
                     field: item.get("field").and_then(Value::as_str).map(str::to_owned),
                     function,
                 }),

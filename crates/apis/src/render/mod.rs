@@ -83,7 +83,7 @@ pub fn owner(publication: &Publication) -> String {
 
 /// What cannot be rendered, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct RenderError {
     /// The place, such as `runtime.backends.main`.
     pub place: String,
     /// What is wrong.
@@ -96,12 +96,12 @@ struct Renderer<'i> {
     /// `ENV.API.VERSION`.
     name: String,
     documents: Vec<Document>,
-    faults: Vec<Fault>,
+    faults: Vec<RenderError>,
 }
 
 impl Renderer<'_> {
     fn fault(&mut self, place: impl Into<String>, message: impl Into<String>) {
-        self.faults.push(Fault {
+        self.faults.push(RenderError {
             place: place.into(),
             message: message.into(),
         });
@@ -143,7 +143,7 @@ pub fn candidate_services(publication: &Publication, candidate: &Revision) -> Ve
 ///
 /// # Errors
 /// All that is wrong.
-pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<Fault>> {
+pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<RenderError>> {
     let publication = input.publication;
     let name = naming::publication(&publication.environment, &publication.api, &publication.version);
     let mut renderer = Renderer {

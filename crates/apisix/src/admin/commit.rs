@@ -10,7 +10,7 @@ use axum::http::header::ETAG;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{WriteError, WriteFailure, Writer, Written};
+use weir_dialect::{WriteError, WriteFailure, WriteOutcome, Writer};
 use weir_store::{Change, Key};
 
 /// Refuses plugins that name files to callers who may not write everywhere.
@@ -41,9 +41,9 @@ impl Admin {
             })
         };
         match self.replica.write(&writer, planned).await {
-            Ok(Written::Tried((answer, _))) => answer.with(DRY_RUN, "true"),
-            Ok(Written::Stored((answer, true), revision)) => answer.with(ETAG, &etag(revision)),
-            Ok(Written::Unchanged((answer, _)) | Written::Stored((answer, false), _)) => answer,
+            Ok(WriteOutcome::Tried((answer, _))) => answer.with(DRY_RUN, "true"),
+            Ok(WriteOutcome::Stored((answer, true), revision)) => answer.with(ETAG, &etag(revision)),
+            Ok(WriteOutcome::Unchanged((answer, _)) | WriteOutcome::Stored((answer, false), _)) => answer,
             Err(WriteError::Refused(refusal)) => refusal,
             Err(WriteError::Failed(WriteFailure::Busy)) => ApiResponse::error(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -13,14 +13,17 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_dialect::FileBacking;
 use weir_store::memory::MemoryStore;
-use weir_store::{Author, Declared, StoreError};
+use weir_store::{Author, DeclaredConfig, StoreError};
 
 impl Admin {
     /// The Admin API over a configuration that stands in a file. The text is YAML whose variables are settled.
     ///
     /// # Errors
     /// The store in memory cannot be read, which does not happen.
-    pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+    pub async fn over_file(
+        declared: Arc<DeclaredConfig>,
+        options: AdminOptions,
+    ) -> Result<Arc<Self>, StoreError> {
         let file = FileBacking::new(declared);
         Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
     }

@@ -50,7 +50,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, HealthSource, Replica, Rights, StateRef};
-use weir_store::{Author, Confined, Store, StoreError};
+use weir_store::{Author, Store, StoreError, WorkspaceScoped};
 
 /// The largest body of a call, in bytes, as in APISIX.
 const MAX_BODY: usize = 1_572_864;
@@ -176,7 +176,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let author = author.unwrap_or_else(Author::anonymous);
     let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
-    call.is_confined = parts.extensions.get::<Confined>().is_some();
+    call.is_confined = parts.extensions.get::<WorkspaceScoped>().is_some();
     let told = role_of(&parts.extensions);
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 /// What is wrong in a configuration.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Fault {
+pub struct ValidationError {
     resource_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_id: Option<Value>,
@@ -39,13 +39,17 @@ pub fn configs(call: &Call) -> ApiResponse {
 }
 
 /// Everything that is wrong in a configuration, or the first thing.
-pub fn check_configuration(body: &Value, settings: &'static Settings, first_only: bool) -> Vec<Fault> {
+pub fn check_configuration(
+    body: &Value,
+    settings: &'static Settings,
+    first_only: bool,
+) -> Vec<ValidationError> {
     let mut faults = Vec::new();
     for list in LISTS {
         let version = body.get(version_field(list)).filter(|it| !it.is_null());
         if let Some(version) = version.filter(|version| !version.is_number()) {
             let field = version_field(list);
-            faults.push(Fault {
+            faults.push(ValidationError {
                 resource_type: list,
                 resource_id: None,
                 index: None,
@@ -67,14 +71,14 @@ fn check_list(
     list: &'static str,
     items: Option<&Value>,
     settings: &'static Settings,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<ValidationError>,
 ) {
     let items = match items {
         None | Some(Value::Null) => return,
         Some(Value::Array(items)) => items,
         Some(Value::Object(map)) if map.is_empty() => return,
         Some(_) => {
-            faults.push(Fault {
+            faults.push(ValidationError {
                 resource_type: list,
                 resource_id: None,
                 index: None,
@@ -87,7 +91,7 @@ fn check_list(
     for (index, item) in items.iter().enumerate() {
         let id = || item.get("id").or_else(|| item.get("username")).cloned();
         let mut add = |error: String| {
-            faults.push(Fault {
+            faults.push(ValidationError {
                 resource_type: list,
                 resource_id: Some(id().unwrap_or_else(|| json!(""))),
                 index: Some(index),

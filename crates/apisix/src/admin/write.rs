@@ -30,7 +30,7 @@ pub struct Plan {
 pub fn plan(state: &State, call: &Call, target: &Target, keyring: &Keyring) -> Outcome<Plan> {
     let body = call.json()?;
     let time_to_live = time_to_live(call)?;
-    let write = Write {
+    let write = WriteContext {
         state,
         call,
         target,
@@ -63,14 +63,14 @@ fn time_to_live(call: &Call) -> Outcome<Option<Duration>> {
         .ok_or_else(|| ApiResponse::bad("invalid argument ttl: should be a number"))
 }
 
-struct Write<'c> {
+struct WriteContext<'c> {
     state: &'c State,
     call: &'c Call,
     target: &'c Target,
     keyring: &'c Keyring,
 }
 
-impl Write<'_> {
+impl WriteContext<'_> {
     fn put(&self, body: Option<Value>) -> Outcome<Plan> {
         let kind = self.target.kind;
         cost_decoration::check(self.state, self.target, body.as_ref())?;

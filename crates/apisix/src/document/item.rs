@@ -14,4 +14,4 @@ pub struct Item<T> {
 }
 
 /// What is wrong with an item: a place under it, and the words.
-pub type Fault = (DocPath, String);
+pub type ItemError = (DocPath, String);

@@ -19,7 +19,7 @@ pub mod stream_route;
 mod upstream;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
-pub use item::{Fault, Item};
+pub use item::{Item, ItemError};
 pub use plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 pub use read::{Documents, check_route, name_upstreams, read, read_one};
 pub use route::{Route, shape as route_shape};

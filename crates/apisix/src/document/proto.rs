@@ -1,6 +1,6 @@
 //! Protocol Buffers definitions, which plugins that speak gRPC name.
 
-use super::item::Fault;
+use super::item::ItemError;
 use crate::schema::{Schema, id, label_map, long_text, object, short_text, text, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -62,7 +62,7 @@ pub fn check_content(content: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), ItemError> {
     let content = document
         .get("content")
         .and_then(Value::as_str)

@@ -1,7 +1,7 @@
 //! From a parsed document to typed resources, leaving out what is wrong.
 
 use super::consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
-use super::item::{Fault, Item};
+use super::item::{Item, ItemError};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
     Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections, proto, route,
@@ -122,7 +122,7 @@ pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec
 ///
 /// # Errors
 /// In APISIX's words.
-pub fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+pub fn check_route(route: &Map<String, Value>, place: &DocPath) -> Result<(), ItemError> {
     match route
         .get("vars")
         .and_then(Value::as_array)
@@ -147,8 +147,8 @@ pub fn read_one<T: DeserializeOwned>(
     place: &DocPath,
     shape: &Schema,
     side: Option<PluginLocation>,
-    check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
-) -> Result<T, Fault> {
+    check: fn(&Map<String, Value>, &DocPath) -> Result<(), ItemError>,
+) -> Result<T, ItemError> {
     let mut value = Value::Object(map.clone());
     fill_empty_plugins(&mut value);
     forget_nulls(&mut value);
@@ -253,7 +253,7 @@ impl<'d> Reader<'d> {
         section: &'static str,
         shape: &Schema,
         side: Option<PluginLocation>,
-        check: fn(&Map<String, Value>, &DocPath) -> Result<(), Fault>,
+        check: fn(&Map<String, Value>, &DocPath) -> Result<(), ItemError>,
     ) -> Vec<Item<T>> {
         let raw = self.raw(section);
         let mut kept = DuplicatePolicy::with_capacity(raw.len());

@@ -1,6 +1,6 @@
 //! Certificates: those that the gateway shows (`server`), and those that it shows to upstreams (`client`).
 
-use super::Fault;
+use super::ItemError;
 use crate::schema::is_secret_reference;
 use crate::schema::{
     Schema, any, array, having, host, id, integer, label_map, long_text, object, one_of, text, timestamp,
@@ -71,7 +71,7 @@ impl Ssl {
 ///
 /// # Errors
 /// Which pair does not fit.
-pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), ItemError> {
     let text = |field: &str| document.get(field).and_then(Value::as_str);
     let list = |field: &str| {
         let items = document.get(field).and_then(Value::as_array);
@@ -101,7 +101,7 @@ pub fn check(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_upstream(document: &Map<String, Value>, place: &DocPath) -> Result<(), Fault> {
+pub fn check_upstream(document: &Map<String, Value>, place: &DocPath) -> Result<(), ItemError> {
     let inner = document.get("upstream").and_then(|upstream| upstream.get("tls"));
     for tls in document.get("tls").into_iter().chain(inner) {
         let text = |field: &str| tls.get(field).and_then(Value::as_str);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use weir_plugins::acl::{Config, Fact, Rule};
+use weir_plugins::acl::{AclSubject, Config, Rule};
 
 /// The plugin.
 pub struct Acl;
@@ -93,7 +93,7 @@ impl PluginAdapter for Acl {
         let options: Options = read(config)?;
         let rules = |labels: BTreeMap<String, Vec<String>>| {
             let rule = |(label, values)| Rule {
-                of: Fact::Label(label),
+                of: AclSubject::Label(label),
                 values,
             };
             labels.into_iter().map(rule).collect()

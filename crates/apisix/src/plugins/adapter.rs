@@ -156,11 +156,11 @@ pub struct PluginContext<'s> {
 
 /// Remarks about a configuration.
 #[derive(Debug, Default)]
-pub struct Warnings(pub Vec<Note>);
+pub struct Warnings(pub Vec<FieldRemark>);
 
 /// A remark about a field of a configuration.
 #[derive(Debug)]
-pub struct Note {
+pub struct FieldRemark {
     /// How bad it is.
     pub severity: Severity,
     /// The field.
@@ -172,7 +172,7 @@ pub struct Note {
 impl Warnings {
     /// The field is served in another way than in APISIX.
     pub fn warn(&mut self, field: &'static str, message: impl Into<String>) {
-        self.0.push(Note {
+        self.0.push(FieldRemark {
             severity: Severity::Warning,
             field,
             message: message.into(),
@@ -181,7 +181,7 @@ impl Warnings {
 
     /// The field is wrong.
     pub fn error(&mut self, field: &'static str, message: impl Into<String>) {
-        self.0.push(Note {
+        self.0.push(FieldRemark {
             severity: Severity::Error,
             field,
             message: message.into(),

@@ -6,7 +6,7 @@ use crate::schema::{Schema, array, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
-use weir_plugins::circuit_breaker::{By, Config};
+use weir_plugins::circuit_breaker::{BreakerScope, Config};
 
 /// The plugin.
 pub struct ApiBreaker;
@@ -116,7 +116,7 @@ impl PluginAdapter for ApiBreaker {
             successes: options.healthy.successes,
             success_statuses: options.healthy.http_statuses,
             max_open_seconds: options.max_breaker_sec,
-            by: By::Path,
+            by: BreakerScope::Path,
             status: options.break_response_code,
             body: options.break_response_body,
             content_type: types

@@ -1,6 +1,6 @@
 //! `authz-casbin`: `casbin` of the catalogue. Model and policy stand in the configuration, or in the plugin's metadata.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::{Schema, object, text};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::casbin::{self, Config};
 /// The plugin.
 pub struct AuthzCasbin;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/authz-casbin.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-casbin.json"));
 
 #[derive(Deserialize)]
 struct Options {

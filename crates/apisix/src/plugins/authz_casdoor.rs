@@ -1,6 +1,6 @@
 //! `authz-casdoor`: `casdoor-login` of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use weir_plugins::session_cookie::SessionConfig;
 /// The plugin.
 pub struct AuthzCasdoor;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/authz-casdoor.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-casdoor.json"));
 
 #[derive(Deserialize)]
 struct Options {

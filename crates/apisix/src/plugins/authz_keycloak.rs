@@ -1,6 +1,6 @@
 //! `authz-keycloak`: the plugin of the same name of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::http_rules::HttpRules;
 /// The plugin.
 pub struct AuthzKeycloak;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/authz-keycloak.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-keycloak.json"));
 
 #[derive(Deserialize)]
 struct Options {

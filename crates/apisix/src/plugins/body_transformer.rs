@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::body_transform::{Config, Excess, Input, Transform};
+use weir_plugins::body_transform::{Config, Input, OversizePolicy, Transform};
 
 /// The plugin.
 pub struct BodyTransformer;
@@ -111,7 +111,7 @@ impl PluginAdapter for BodyTransformer {
             response: options.response.map(TransformOptions::transform),
             max_request_bytes: bytes(options.max_req_body_size),
             max_response_bytes: bytes(options.max_resp_body_size),
-            excess: Excess::Cut,
+            excess: OversizePolicy::Cut,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `cas-auth`: `cas-login` of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use weir_plugins::session_cookie::SessionConfig;
 /// The plugin.
 pub struct CasAuth;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/cas-auth.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/cas-auth.json"));
 
 #[derive(Deserialize)]
 struct Options {

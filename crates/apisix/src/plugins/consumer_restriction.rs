@@ -6,7 +6,7 @@ use crate::schema::{Schema, array, having, integer, method, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::acl::{Config, Fact, Methods, Rule};
+use weir_plugins::acl::{AclSubject, Config, Methods, Rule};
 
 /// The plugin.
 pub struct ConsumerRestriction;
@@ -86,10 +86,10 @@ impl PluginAdapter for ConsumerRestriction {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let fact = match options.kind.as_str() {
-            "route_id" => Fact::Route,
-            "service_id" => Fact::Service,
-            "consumer_group_id" => Fact::ConsumerGroup,
-            _ => Fact::Consumer,
+            "route_id" => AclSubject::Route,
+            "service_id" => AclSubject::Service,
+            "consumer_group_id" => AclSubject::ConsumerGroup,
+            _ => AclSubject::Consumer,
         };
         let rule = |values: Vec<String>| {
             (!values.is_empty()).then(|| Rule {

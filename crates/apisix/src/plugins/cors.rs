@@ -5,7 +5,7 @@ use crate::schema::{Schema, array, boolean, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugins::cors::{Config, HeadersOn, Preflight, Refused};
+use weir_plugins::cors::{Config, DisallowedOrigin, HeadersOn, Preflight};
 
 /// The methods that `**` stands for.
 const ALL_METHODS: &str = "GET,POST,PUT,DELETE,PATCH,HEAD,OPTIONS,CONNECT,TRACE";
@@ -147,7 +147,7 @@ impl PluginAdapter for Cors {
             preflight_status: 200,
             preflight_content_type: Some("text/plain; charset=utf-8".to_owned()),
             headers_on: HeadersOn::All,
-            refused: Refused::Untouched,
+            refused: DisallowedOrigin::Untouched,
             vary: options.allow_origins != "*",
             timing_origins,
             timing_origin_patterns: options.timing_allow_origins_by_regex.unwrap_or_default(),

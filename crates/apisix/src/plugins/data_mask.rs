@@ -5,7 +5,7 @@ use crate::schema::Schema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::data_mask::{Config, Masking, Part, Rule};
+use weir_plugins::data_mask::{Config, MaskTarget, Masking, Rule};
 
 /// The plugin.
 pub struct DataMask;
@@ -74,10 +74,10 @@ impl PluginAdapter for DataMask {
             }
             Rule {
                 part: match (item.part.as_str(), item.body_format.as_deref()) {
-                    ("query", _) => Part::Query,
-                    ("header", _) => Part::Header,
-                    (_, Some("urlencoded")) => Part::BodyForm,
-                    _ => Part::BodyJson,
+                    ("query", _) => MaskTarget::Query,
+                    ("header", _) => MaskTarget::Header,
+                    (_, Some("urlencoded")) => MaskTarget::BodyForm,
+                    _ => MaskTarget::BodyJson,
                 },
                 name: item.name,
                 action: match item.action.as_str() {

@@ -5,7 +5,7 @@ use crate::schema::{Schema, array, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugin::graphql::{Document, Fault};
+use weir_plugin::graphql::{Document, DocumentError};
 use weir_plugins::degraphql::Config;
 
 /// The plugin.
@@ -54,7 +54,7 @@ impl PluginAdapter for Degraphql {
         let query = config.get("query").and_then(Value::as_str).unwrap_or_default();
         match Document::read(query) {
             // APISIX names the line on which it has stopped; the document's last one is never before that.
-            Err(Fault::Broken) => Err(format!(
+            Err(DocumentError::Broken) => Err(format!(
                 "failed to parse query: Syntax error near line {}",
                 query.lines().count().max(1)
             )),

@@ -1,7 +1,7 @@
 //! `dingtalk-auth`: `app-login` of the catalogue, for Dingtalk.
 
 use super::app_login::AppOptions;
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::app_login::Provider;
 /// The plugin.
 pub struct DingtalkAuth;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/dingtalk-auth.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/dingtalk-auth.json"));
 
 #[derive(Deserialize)]
 struct Options {

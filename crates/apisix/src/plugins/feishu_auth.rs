@@ -1,7 +1,7 @@
 //! `feishu-auth`: `app-login` of the catalogue, for Feishu.
 
 use super::app_login::AppOptions;
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::app_login::{Config, Provider};
 /// The plugin.
 pub struct FeishuAuth;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/feishu-auth.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/feishu-auth.json"));
 
 #[derive(Deserialize)]
 struct Options {

@@ -5,7 +5,7 @@ use crate::schema::{Schema, integer, object, text};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
-use weir_plugins::grpc_web::{Config, CrossOrigin, Others, Path, Preflight, Trailers};
+use weir_plugins::grpc_web::{Config, CrossOrigin, NonGrpcPolicy, Path, Preflight, Trailers};
 
 /// The plugin.
 pub struct GrpcWeb;
@@ -60,7 +60,7 @@ impl PluginAdapter for GrpcWeb {
         let options: Options = read(config)?;
         serde_json::to_value(Config {
             path: Path::Remainder,
-            others: Others::Refuse,
+            others: NonGrpcPolicy::Refuse,
             cross_origin: Some(CrossOrigin {
                 allow_origin: "*".to_owned(),
                 yields: true,

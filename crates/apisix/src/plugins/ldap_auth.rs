@@ -1,6 +1,6 @@
 //! `ldap-auth`: users of a directory, as `ldap-auth` of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use weir_plugins::ldap_auth::{Config, Credential, DirectoryTls};
 /// The plugin.
 pub struct LdapAuth;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/ldap-auth.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/ldap-auth.json"));
 
 #[derive(Deserialize)]
 struct Options {

@@ -1,7 +1,7 @@
 //! `ldap-auth-advanced`: users that are searched for in a directory, as `ldap-auth` of the catalogue.
 
-use super::captured::Captured;
 use super::ldap_auth::{address, credential};
+use super::printed_schemas::PrintedSchemas;
 use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::ldap_auth::{Config, DirectoryTls, Search};
 /// The plugin.
 pub struct LdapAuthAdvanced;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/ldap-auth-advanced.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/ldap-auth-advanced.json"));
 
 #[derive(Deserialize)]
 struct Options {

@@ -15,7 +15,6 @@ mod authz_keycloak;
 mod basic_auth;
 mod batch_requests;
 mod body_transformer;
-mod captured;
 mod cas_auth;
 mod catalogue;
 mod check;
@@ -57,6 +56,7 @@ mod oas_validator;
 mod opa;
 mod openid_connect;
 mod opentelemetry;
+mod printed_schemas;
 mod prometheus;
 mod proxy_cache;
 mod proxy_control;
@@ -86,7 +86,7 @@ mod zipkin;
 // End of the modules.
 
 pub use adapter::{
-    CredentialAdapter, Note, Phases, PluginAdapter, PluginContext, PluginLocation, PluginUpstreamRef,
+    CredentialAdapter, FieldRemark, Phases, PluginAdapter, PluginContext, PluginLocation, PluginUpstreamRef,
     Warnings,
 };
 pub use catalogue::{is_known, mapping, spellings};

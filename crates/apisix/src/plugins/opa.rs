@@ -1,6 +1,6 @@
 //! `opa`: APISIX's fields and defaults for `opa` of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::opa::Config;
 /// The plugin.
 pub struct Opa;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/opa.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/opa.json"));
 
 #[derive(Deserialize)]
 struct Options {

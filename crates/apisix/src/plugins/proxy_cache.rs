@@ -6,7 +6,7 @@ use crate::settings::{CacheZone, Settings};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
-use weir_plugins::proxy_cache::{Config, Disk, PurgedAs, Words};
+use weir_plugins::proxy_cache::{CacheStatusTexts, Config, Disk, PurgeName};
 
 /// The plugin `proxy-cache`.
 pub struct ProxyCache;
@@ -95,7 +95,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<C
         obey_lifetime: is_disk,
         store_cookies: common.cache_set_cookie,
         status_header: Some("Apisix-Cache-Status".to_owned()),
-        words: Words {
+        words: CacheStatusTexts {
             hit: "HIT".to_owned(),
             miss: "MISS".to_owned(),
             expired: "EXPIRED".to_owned(),
@@ -104,7 +104,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<C
             other_method: if is_disk { "BYPASS" } else { "MISS" }.to_owned(),
             only_if_cached: Some("MISS".to_owned()),
             not_kept: None,
-            ..Words::default()
+            ..CacheStatusTexts::default()
         },
         // The original never asks the upstream again, and knows nothing of what a change makes old.
         revalidate: false,
@@ -231,7 +231,7 @@ impl PluginAdapter for GraphqlProxyCache {
         let name = context.instance.strip_suffix("/graphql-proxy-cache");
         let store = config.get("cache_strategy").and_then(Value::as_str);
         serde_json::to_value(Config {
-            purged_as: name.zip(store).map(|(name, store)| PurgedAs {
+            purged_as: name.zip(store).map(|(name, store)| PurgeName {
                 name: name.to_owned(),
                 store: store.to_owned(),
             }),

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
-use weir_plugins::response_rewrite::{Config, Excess, Replacement};
+use weir_plugins::response_rewrite::{Config, OversizePolicy, Replacement};
 
 /// The plugin.
 pub struct ResponseRewrite;
@@ -125,7 +125,7 @@ impl PluginAdapter for ResponseRewrite {
             headers: headers::steps(&options.headers, added),
             filters,
             max_body_bytes: options.max_resp_body_size.min(64 << 20) as usize,
-            excess: Excess::Cut,
+            excess: OversizePolicy::Cut,
             ..Config::default()
         })
     }

@@ -1,6 +1,6 @@
 //! `saml-auth`: `saml` of the catalogue, with both bindings of the original and its three places for logouts.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use weir_plugins::session_cookie::SessionConfig;
 /// The plugin.
 pub struct SamlAuth;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/saml-auth.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/saml-auth.json"));
 
 #[derive(Deserialize)]
 struct Options {

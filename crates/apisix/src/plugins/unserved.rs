@@ -77,7 +77,7 @@ const SCHEMAS: &[(&str, &str)] = &[
 
 /// A plugin that Weir lacks.
 #[derive(Debug)]
-pub struct Unserved {
+pub struct UnservedPlugin {
     name: &'static str,
     text: &'static str,
     schemas: OnceLock<Value>,
@@ -92,11 +92,11 @@ struct Shapes {
 }
 
 /// The plugin of this name, if Weir lacks it.
-pub fn unserved(name: &str) -> Option<&'static Unserved> {
-    static ALL: LazyLock<Vec<Unserved>> = LazyLock::new(|| {
+pub fn unserved(name: &str) -> Option<&'static UnservedPlugin> {
+    static ALL: LazyLock<Vec<UnservedPlugin>> = LazyLock::new(|| {
         SCHEMAS
             .iter()
-            .map(|(name, text)| Unserved {
+            .map(|(name, text)| UnservedPlugin {
                 name,
                 text,
                 schemas: OnceLock::new(),
@@ -107,7 +107,7 @@ pub fn unserved(name: &str) -> Option<&'static Unserved> {
     ALL.iter().find(|plugin| plugin.name == name)
 }
 
-impl Unserved {
+impl UnservedPlugin {
     /// Its schemas as APISIX prints them: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
     pub fn schemas(&'static self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);

@@ -1,6 +1,6 @@
 //! `wolf-rbac`: the plugin of the same name of the catalogue.
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, headers, read};
 use crate::schema::Schema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use weir_plugins::wolf_rbac::{Config, Credential};
 /// The plugin.
 pub struct WolfRbac;
 
-static SCHEMAS: Captured = Captured::new(include_str!("schemas/wolf-rbac.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/wolf-rbac.json"));
 
 impl PluginAdapter for WolfRbac {
     fn name(&self) -> &'static str {

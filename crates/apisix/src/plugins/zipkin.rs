@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::HttpTarget;
 use weir_plugins::tracing::propagation::{Format, Inject};
-use weir_plugins::tracing::span_config::{Kind, Moment, Part, Root, Spans, texts};
+use weir_plugins::tracing::span_config::{Kind, Moment, PhaseSpanOptions, Root, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
 /// The plugin.
@@ -106,7 +106,7 @@ impl PluginAdapter for Zipkin {
 /// The second version tells of the upstream and of the response, the first of the phases.
 fn spans(version: u8) -> Spans {
     use Moment::{Answer, End, Forward, Start};
-    let part = |name: &str, from, to| Part {
+    let part = |name: &str, from, to| PhaseSpanOptions {
         name: format!("apisix.{name}"),
         from,
         to,

@@ -7,7 +7,7 @@
 //! by priority.
 
 use super::consumers::{Consumers, REFUSED, table_id};
-use super::instances::{ConfiguredPlugin, Instances, Owner, chain_step};
+use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step};
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
 use crate::plugins::{self, PluginAdapter, is_harmless};
@@ -32,7 +32,7 @@ enum Stage {
 
 /// A step with what orders it.
 #[derive(Debug, Clone)]
-struct Placed {
+struct OrderedStep {
     stage: Stage,
     /// Response work comes after that of all others.
     is_last: bool,
@@ -59,7 +59,7 @@ pub struct Chain {
 
 /// What the chains of all routes have in common.
 pub struct Chains {
-    global: Vec<Placed>,
+    global: Vec<OrderedStep>,
     global_is_lacking: bool,
     global_authenticates: bool,
     consumer_plugins: Vec<&'static dyn PluginAdapter>,
@@ -82,7 +82,7 @@ impl Chains {
         let mut global_is_lacking = false;
         let mut global_authenticates = false;
         for rule in rules {
-            let owner = Owner {
+            let owner = PluginOwner {
                 section: "global_rules",
                 id: &rule.id,
                 path: &rule.path,
@@ -144,7 +144,7 @@ impl Chains {
             routes.any(|it| it.mapping.name() == name && !it.meta().disable)
         };
         let global = self.global.iter().filter(|it| !it.yields_to.is_some_and(is_on));
-        let mut steps: Vec<Placed> = global.cloned().collect();
+        let mut steps: Vec<OrderedStep> = global.cloned().collect();
         let mut is_lacking = self.global_is_lacking;
         for written in &merged {
             let mapping = written.mapping;
@@ -181,9 +181,9 @@ impl Chains {
     }
 
     /// Adds steps for plugins that consumers have and the route lacks.
-    fn add_consumers_own(&self, merged: &[ConfiguredPlugin<'_>], steps: &mut Vec<Placed>) {
+    fn add_consumers_own(&self, merged: &[ConfiguredPlugin<'_>], steps: &mut Vec<OrderedStep>) {
         if self.some_refused {
-            steps.push(Placed {
+            steps.push(OrderedStep {
                 stage: Stage::GroupCheck,
                 is_last: false,
                 is_global: false,
@@ -206,7 +206,7 @@ impl Chains {
     }
 }
 
-fn placed(mapping: &dyn PluginAdapter, is_global: bool, priority: i64, step: ChainStep) -> Placed {
+fn placed(mapping: &dyn PluginAdapter, is_global: bool, priority: i64, step: ChainStep) -> OrderedStep {
     let phases = mapping.phases();
     let stage = match (phases.rewrite, phases.access, is_global) {
         (true, ..) | (_, true, _) if phases.last => Stage::Last,
@@ -216,7 +216,7 @@ fn placed(mapping: &dyn PluginAdapter, is_global: bool, priority: i64, step: Cha
         (false, true, false) => Stage::Access,
         (false, false, _) => Stage::Response,
     };
-    Placed {
+    OrderedStep {
         stage,
         is_last: phases.last,
         is_global,
@@ -227,7 +227,7 @@ fn placed(mapping: &dyn PluginAdapter, is_global: bool, priority: i64, step: Cha
 }
 
 /// Puts steps into the order of request work, and numbers them in the order of response work.
-fn ordered(mut steps: Vec<Placed>) -> Vec<ChainStep> {
+fn ordered(mut steps: Vec<OrderedStep>) -> Vec<ChainStep> {
     steps.sort_by_key(|it| (it.is_last, Reverse(it.is_global), Reverse(it.priority)));
     for (step, order) in steps.iter_mut().zip(0..) {
         step.step.response_order = order;
@@ -237,7 +237,7 @@ fn ordered(mut steps: Vec<Placed>) -> Vec<ChainStep> {
     steps.into_iter().map(|it| it.step).collect()
 }
 
-fn written<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<ConfiguredPlugin<'d>> {
+fn written<'d>(plugins: &'d Plugins, owner: PluginOwner<'d>) -> Vec<ConfiguredPlugin<'d>> {
     plugins
         .iter()
         .filter_map(|(name, config)| {
@@ -251,8 +251,8 @@ fn written<'d>(plugins: &'d Plugins, owner: Owner<'d>) -> Vec<ConfiguredPlugin<'
 }
 
 impl<'d> Sources<'d> {
-    fn owner(&self) -> Owner<'d> {
-        Owner {
+    fn owner(&self) -> PluginOwner<'d> {
+        PluginOwner {
             section: "routes",
             id: &self.route.id,
             path: &self.route.path,
@@ -270,7 +270,7 @@ impl<'d> Sources<'d> {
     /// The plugins that count: the route's own, then those of its plugin config, then those of its service.
     fn merged(&self) -> Vec<ConfiguredPlugin<'d>> {
         let mut merged = written(&self.route.value.plugins, self.owner());
-        let mut add = |plugins: &'d Plugins, owner: Owner<'d>| {
+        let mut add = |plugins: &'d Plugins, owner: PluginOwner<'d>| {
             for weaker in written(plugins, owner) {
                 if !merged.iter().any(|it| it.mapping.name() == weaker.mapping.name()) {
                     merged.push(weaker);
@@ -278,7 +278,7 @@ impl<'d> Sources<'d> {
             }
         };
         if let Some(config) = self.plugin_config {
-            let owner = Owner {
+            let owner = PluginOwner {
                 section: "plugin_configs",
                 id: &config.id,
                 path: &config.path,
@@ -286,7 +286,7 @@ impl<'d> Sources<'d> {
             add(&config.value.plugins, owner);
         }
         if let Some(service) = self.service {
-            let owner = Owner {
+            let owner = PluginOwner {
                 section: "services",
                 id: &service.id,
                 path: &service.path,

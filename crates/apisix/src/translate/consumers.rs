@@ -1,6 +1,6 @@
 //! Consumers: credentials, and the plugins that replace those of routes for a consumer or a consumer group.
 
-use super::instances::{ConfiguredPlugin, Instances, Owner};
+use super::instances::{ConfiguredPlugin, Instances, PluginOwner};
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
 use crate::plugins::{self, PluginAdapter, is_harmless};
@@ -99,14 +99,14 @@ fn effective<'d>(
     item: &'d Item<document::Consumer>,
     group: Option<&'d Item<document::PluginSet>>,
 ) -> Vec<(&'static dyn PluginAdapter, ConfiguredPlugin<'d>)> {
-    let own = Owner {
+    let own = PluginOwner {
         section: "consumers",
         id: &item.id,
         path: &item.path,
     };
     let mut found = others(&item.value.plugins, own);
     if let Some(group) = group {
-        let owner = Owner {
+        let owner = PluginOwner {
             section: "consumer_groups",
             id: &group.id,
             path: &group.path,
@@ -121,7 +121,7 @@ fn effective<'d>(
 
 fn others<'d>(
     plugins: &'d Plugins,
-    owner: Owner<'d>,
+    owner: PluginOwner<'d>,
 ) -> Vec<(&'static dyn PluginAdapter, ConfiguredPlugin<'d>)> {
     plugins
         .iter()

@@ -6,7 +6,7 @@ use super::consumers::Consumers;
 use super::instances::BuiltInstances;
 use super::matching::{Rank, ordinals};
 use super::plugin_upstreams::brought;
-use super::{Options, Translation, UpstreamsMade};
+use super::{Options, TranslatedUpstreams, Translation};
 use crate::document::{Documents, Item, Route};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use weir_model::{ChainStep, Diagnostic, Model, PluginRef, RouteTarget};
 pub struct TranslationCache {
     routes: HashMap<String, Translated>,
     instances: BuiltInstances,
-    upstreams: UpstreamsMade,
+    upstreams: TranslatedUpstreams,
     consumers: Option<Consumers>,
     /// What consumers add to the chains of routes that recognise them: plugins by name, and the check of groups.
     common: (Vec<&'static str>, bool),

@@ -1,7 +1,7 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
 use crate::document::{Documents, Item, Upstream};
-use crate::plugins::{Meta, Note, PluginAdapter, PluginContext, Warnings, is_harmless};
+use crate::plugins::{FieldRemark, Meta, PluginAdapter, PluginContext, Warnings, is_harmless};
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -15,12 +15,12 @@ pub struct ConfiguredPlugin<'d> {
     /// Its configuration.
     pub config: &'d Value,
     /// The resource it stands in.
-    pub owner: Owner<'d>,
+    pub owner: PluginOwner<'d>,
 }
 
 /// The resource in which a plugin stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Owner<'d> {
+pub struct PluginOwner<'d> {
     /// Its list.
     pub section: &'static str,
     /// Its id.
@@ -125,7 +125,7 @@ impl<'d> Instances<'d> {
         &mut self,
         written: ConfiguredPlugin<'_>,
         config: Option<Value>,
-        route: Owner<'_>,
+        route: PluginOwner<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<PluginRef> {
         if config.is_none() && written.owner.section != route.section {
@@ -211,7 +211,7 @@ impl<'d> Instances<'d> {
 }
 
 fn report(notes: Warnings, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) {
-    for Note {
+    for FieldRemark {
         severity,
         field,
         message,

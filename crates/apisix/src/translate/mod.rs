@@ -4,13 +4,13 @@
 //! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
 //! consumers, and their order.
 
+mod blocked_items;
 mod certificates;
 mod chain;
 mod checks;
 mod consumers;
 pub mod incremental;
 mod instances;
-mod lacking;
 mod matching;
 mod names;
 mod patterns;
@@ -25,10 +25,10 @@ pub use upstream::upstream_host;
 use crate::document::{self, Documents, Item};
 pub use crate::settings::Router;
 use crate::settings::Settings;
+use blocked_items::BlockedItems;
 use chain::{Chains, Sources};
 use consumers::Consumers;
 use instances::Instances;
-use lacking::Lacking;
 use matching::{Conditions, Rank};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -75,7 +75,7 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
         )]);
     }
     let mut documents = document::read(document, options.settings, &mut diagnostics);
-    let lacking = Lacking::find(&mut documents, &mut diagnostics);
+    let lacking = BlockedItems::find(&mut documents, &mut diagnostics);
     let routes = std::mem::take(&mut documents.routes);
     let model = Translation::new(&documents, options, &mut diagnostics).run(routes, &lacking);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
@@ -92,7 +92,7 @@ fn by_id<T>(items: &[Item<T>]) -> ById<'_, T> {
 }
 
 /// Upstreams that were translated.
-type UpstreamsMade = HashMap<String, Option<upstream::Translated>>;
+type TranslatedUpstreams = HashMap<String, Option<upstream::Translated>>;
 
 struct Translation<'d> {
     documents: &'d Documents,
@@ -103,7 +103,7 @@ struct Translation<'d> {
     plugin_configs: ById<'d, document::PluginSet>,
     instances: Instances<'d>,
     /// Upstreams by name in the model; `None`: calls cannot go there.
-    upstreams_made: UpstreamsMade,
+    upstreams_made: TranslatedUpstreams,
     /// The names of those that routes use.
     upstreams_used: HashSet<String>,
     model: Model,
@@ -132,7 +132,7 @@ impl<'d> Translation<'d> {
         }
     }
 
-    fn run(mut self, routes: Vec<Item<Box<document::Route>>>, lacking: &Lacking) -> Model {
+    fn run(mut self, routes: Vec<Item<Box<document::Route>>>, lacking: &BlockedItems) -> Model {
         let consumers = Consumers::translate(self.documents, &mut self.instances, self.diagnostics);
         let chains = Chains::new(
             &self.documents.global_rules,

@@ -100,9 +100,9 @@ impl<'d> Translation<'d> {
             priority: weir_model::Priority::default(),
             bandwidth: None,
             labels: match asked_of_route(&plugins) {
-                Asked::Everything => labels(item, service, hosts.as_deref()),
-                Asked::Service => BTreeMap::from([service_id(service)]),
-                Asked::Nothing => BTreeMap::new(),
+                RequiredLabels::Everything => labels(item, service, hosts.as_deref()),
+                RequiredLabels::Service => BTreeMap::from([service_id(service)]),
+                RequiredLabels::Nothing => BTreeMap::new(),
             },
             plugins,
         };
@@ -260,14 +260,14 @@ fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
 }
 
 /// What plugins want to know about a route. Labels cost memory: only routes that are asked have them.
-enum Asked {
+enum RequiredLabels {
     Nothing,
     /// Its service, which `consumer-restriction` may look at.
     Service,
     Everything,
 }
 
-fn asked_of_route(plugins: &[ChainStep]) -> Asked {
+fn asked_of_route(plugins: &[ChainStep]) -> RequiredLabels {
     const TELLING: [&str; 4] = ["logger", "prometheus", "statsd", "tracing"];
     const SHARED: [&str; 7] = [
         "-logger",
@@ -295,11 +295,11 @@ fn asked_of_route(plugins: &[ChainStep]) -> Asked {
             .any(|id| *id == table_id(RESTRICTION)),
     };
     if plugins.iter().any(tells) {
-        Asked::Everything
+        RequiredLabels::Everything
     } else if plugins.iter().any(restricts) {
-        Asked::Service
+        RequiredLabels::Service
     } else {
-        Asked::Nothing
+        RequiredLabels::Nothing
     }
 }
 

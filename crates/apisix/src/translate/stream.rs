@@ -1,6 +1,6 @@
 //! Stream routes: conditions, upstream and plugins.
 
-use super::instances::{ConfiguredPlugin, Owner, chain_step};
+use super::instances::{ConfiguredPlugin, PluginOwner, chain_step};
 use super::{Translation, matching, upstream};
 use crate::document::{Item, StreamRoute};
 use crate::plugins::{Checker, Meta, PluginLocation, mapping};
@@ -173,7 +173,7 @@ impl Translation<'_> {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
                 return None;
             }
-            let owner = Owner {
+            let owner = PluginOwner {
                 section: "stream_routes",
                 id: &item.id,
                 path,

@@ -9,7 +9,7 @@ use weir_plugin::Variable;
 
 /// Why a condition cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ConditionError {
     /// It is wrong; APISIX's words.
     #[error("{0}")]
     Invalid(String),
@@ -18,8 +18,8 @@ pub enum Fault {
     NotAvailable(String),
 }
 
-fn invalid<T>(words: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Invalid(words.into()))
+fn invalid<T>(words: impl Into<String>) -> Result<T, ConditionError> {
+    Err(ConditionError::Invalid(words.into()))
 }
 
 /// Checks a condition as APISIX does when it takes it over.
@@ -28,16 +28,16 @@ fn invalid<T>(words: impl Into<String>) -> Result<T, Fault> {
 /// In APISIX's words.
 pub fn check(rules: &[Value]) -> Result<(), String> {
     match compile(rules) {
-        Err(Fault::Invalid(words)) => Err(words),
-        Ok(_) | Err(Fault::NotAvailable(_)) => Ok(()),
+        Err(ConditionError::Invalid(words)) => Err(words),
+        Ok(_) | Err(ConditionError::NotAvailable(_)) => Ok(()),
     }
 }
 
 /// The condition; `None`: it always holds.
 ///
 /// # Errors
-/// See [`Fault`].
-pub fn compile(rules: &[Value]) -> Result<Option<Predicate>, Fault> {
+/// See [`ConditionError`].
+pub fn compile(rules: &[Value]) -> Result<Option<Predicate>, ConditionError> {
     let Some(first) = rules.first() else {
         return Ok(None);
     };
@@ -54,8 +54,8 @@ pub fn compile(rules: &[Value]) -> Result<Option<Predicate>, Fault> {
 /// As [`compile`], for the condition of a route: while routes are matched, captures of the path do not exist yet.
 ///
 /// # Errors
-/// See [`Fault`].
-pub fn compile_for_matching(rules: &[Value]) -> Result<Option<Predicate>, Fault> {
+/// See [`ConditionError`].
+pub fn compile_for_matching(rules: &[Value]) -> Result<Option<Predicate>, ConditionError> {
     Ok(compile(rules)?.map(without_captures))
 }
 
@@ -89,8 +89,8 @@ fn is_connective(word: &str) -> bool {
 }
 
 /// A list of conditions, or a connective with its conditions, or a comparison.
-fn group(rules: &[Value]) -> Result<Predicate, Fault> {
-    let conditions = |rules: &[Value]| -> Result<Vec<Predicate>, Fault> {
+fn group(rules: &[Value]) -> Result<Predicate, ConditionError> {
+    let conditions = |rules: &[Value]| -> Result<Vec<Predicate>, ConditionError> {
         rules
             .iter()
             .map(|rule| match rule {
@@ -121,7 +121,7 @@ fn group(rules: &[Value]) -> Result<Predicate, Fault> {
 
 /// What follows a variable: an operator and a value, with `!` before them to negate, or a value alone to be equal
 /// to. Null values have been taken for absent by the time this is called only within maps, so they stand here.
-fn comparison(variable: &str, rest: &[Value]) -> Result<Predicate, Fault> {
+fn comparison(variable: &str, rest: &[Value]) -> Result<Predicate, ConditionError> {
     let (negated, word, value) = match rest {
         [Value::String(not), word, value] if not == "!" => (true, word, Some(value)),
         [_, _, _] => return invalid("bad 'not' expression"),
@@ -147,10 +147,10 @@ fn comparison(variable: &str, rest: &[Value]) -> Result<Predicate, Fault> {
     })
 }
 
-fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicate, Fault> {
+fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicate, ConditionError> {
     let found = Variable::parse(variable);
     if variable.starts_with("post_arg.") && found == Variable::Unknown {
-        return Err(Fault::NotAvailable(format!(
+        return Err(ConditionError::NotAvailable(format!(
             "the path in the variable \"{variable}\""
         )));
     }
@@ -171,7 +171,7 @@ fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicat
 
 /// The outcome of a comparison that does not depend on the variable: nothing is equal to a list, and where the
 /// variable's value is a text, nothing but texts and numbers.
-fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<Predicate>, Fault> {
+fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<Predicate>, ConditionError> {
     let is_number = |value: &Value| {
         value.is_number()
             || value
@@ -188,7 +188,7 @@ fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<P
                 Ok(()) => None,
                 // A pattern that cannot be read finds nothing.
                 Err(None) => Some(never()),
-                Err(Some(what)) => return Err(Fault::NotAvailable(what.to_owned())),
+                Err(Some(what)) => return Err(ConditionError::NotAvailable(what.to_owned())),
             }
         }
         (Operator::Matches | Operator::MatchesIgnoreCase, Value::Number(_)) => None,
@@ -205,7 +205,7 @@ fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<P
     })
 }
 
-fn networks(value: &Value) -> Result<Value, Fault> {
+fn networks(value: &Value) -> Result<Value, ConditionError> {
     let items = match value {
         Value::Array(items) if !items.is_empty() => items.clone(),
         Value::String(text) if !text.is_empty() => vec![value.clone()],
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn compiled(rules: &Value) -> Result<Option<Value>, Fault> {
+    fn compiled(rules: &Value) -> Result<Option<Value>, ConditionError> {
         let rules = rules.as_array().expect("a list");
         compile(rules).map(|condition| condition.map(|condition| condition.to_value()))
     }
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn wrong_conditions_are_told() {
-        let invalid = |words: &str| Fault::Invalid(words.to_owned());
+        let invalid = |words: &str| ConditionError::Invalid(words.to_owned());
         for (rules, fault) in [
             (json!([["a", "===", "1"]]), invalid("invalid operator '==='")),
             (json!([["a"]]), invalid("invalid expression")),
@@ -296,11 +296,11 @@ mod tests {
             (json!([["a", "ipmatch", ["x"]]]), invalid("invalid ip address: x")),
             (
                 json!([["post_arg.x[?(@.y)]", "has", "1"]]),
-                Fault::NotAvailable("the path in the variable \"post_arg.x[?(@.y)]\"".to_owned()),
+                ConditionError::NotAvailable("the path in the variable \"post_arg.x[?(@.y)]\"".to_owned()),
             ),
             (
                 json!([["a", "~~", "(?=x)"]]),
-                Fault::NotAvailable("look-around in a regular expression".to_owned()),
+                ConditionError::NotAvailable("look-around in a regular expression".to_owned()),
             ),
         ] {
             assert_eq!(compiled(&rules), Err(fault), "{rules}");

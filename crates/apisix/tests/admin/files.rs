@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tower::ServiceExt;
 use weir_apisix::{Admin, AdminOptions};
-use weir_store::{Confined, Declared};
+use weir_store::{DeclaredConfig, WorkspaceScoped};
 
 #[tokio::test]
 async fn files_are_not_for_callers_of_one_workspace_over_a_file_either() {
-    let (declared, mut replacements) = Declared::new("routes: []\n".into());
+    let (declared, mut replacements) = DeclaredConfig::new("routes: []\n".into());
     let (serving, replaced) = (Arc::clone(&declared), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&replaced);
     tokio::spawn(async move {
@@ -37,7 +37,7 @@ async fn files_are_not_for_callers_of_one_workspace_over_a_file_either() {
             .uri("/apisix/admin/configs")
             .header("x-digest", digest.to_string());
         if is_confined {
-            request = request.extension(Confined);
+            request = request.extension(WorkspaceScoped);
         }
         let body = json!({"routes": [route]}).to_string();
         let request = request.body(Body::from(body)).expect("a request");

@@ -1,10 +1,10 @@
 //! The list of the experiments: what each sets up and loads. How they are run stands elsewhere.
 
-use super::{Direct, Experiment, Flood, Limit, Load, Setup, Speaks};
+use super::{Direct, Experiment, Flood, Limit, Load, Setup, WireProtocol};
 
 /// One route, and nothing to be done.
 pub const PLAIN: Setup = Setup {
-    speaks: Speaks::Http,
+    speaks: WireProtocol::Http,
     rsa: false,
     limit: None,
     key: false,
@@ -52,7 +52,7 @@ pub const fn closed(id: &'static str, title: &'static str, setup: Setup) -> Expe
 const fn protocol(
     id: &'static str,
     title: &'static str,
-    speaks: Speaks,
+    speaks: WireProtocol,
     (connections, streams): (u32, u32),
     bars: &'static [&'static str],
 ) -> Experiment {
@@ -74,7 +74,7 @@ const fn workers(id: &'static str, title: &'static str, setup: Setup, workers: u
 
 const fn handshakes(id: &'static str, title: &'static str, rsa: bool) -> Experiment {
     let setup = Setup {
-        speaks: Speaks::Https,
+        speaks: WireProtocol::Https,
         rsa,
         ..PLAIN
     };
@@ -302,14 +302,14 @@ pub const EXPERIMENTS: [Experiment; 43] = [
     protocol(
         "https",
         "HTTP/1.1 over TLS 1.3, connections kept",
-        Speaks::Https,
+        WireProtocol::Https,
         (50, 1),
         &[],
     ),
     protocol(
         "tls-upstream",
         "HTTP/1.1, over TLS 1.3 to the API, connections kept",
-        Speaks::HttpsUpstream,
+        WireProtocol::HttpsUpstream,
         (50, 1),
         &[],
     ),
@@ -318,7 +318,7 @@ pub const EXPERIMENTS: [Experiment; 43] = [
         ..protocol(
             "tls-100K",
             "HTTP/1.1 over TLS 1.3, connections kept, a body of 100 KB",
-            Speaks::Https,
+            WireProtocol::Https,
             (50, 1),
             &[],
         )
@@ -326,42 +326,42 @@ pub const EXPERIMENTS: [Experiment; 43] = [
     protocol(
         "h2",
         "HTTP/2 in cleartext, HTTP/1.1 to the API, 100 streams on each of 10 connections",
-        Speaks::Http2,
+        WireProtocol::Http2,
         (10, 100),
         &["envoy"],
     ),
     protocol(
         "h2-few",
         "HTTP/2 in cleartext, HTTP/1.1 to the API, 10 streams on each of 10 connections",
-        Speaks::Http2,
+        WireProtocol::Http2,
         (10, 10),
         &["envoy"],
     ),
     protocol(
         "h2-h2",
         "HTTP/2 in cleartext in and out (NGINX: HTTP/1.1 to the API), 100 streams on each of 10 connections",
-        Speaks::Http2Both,
+        WireProtocol::Http2Both,
         (10, 100),
         &["envoy"],
     ),
     protocol(
         "h2-h2-few",
         "HTTP/2 in cleartext in and out (NGINX: HTTP/1.1 to the API), 10 streams on each of 10 connections",
-        Speaks::Http2Both,
+        WireProtocol::Http2Both,
         (10, 10),
         &["envoy"],
     ),
     protocol(
         "grpc",
         "gRPC, single messages, 100 streams on each of 10 connections",
-        Speaks::Grpc,
+        WireProtocol::Grpc,
         (10, 100),
         &["envoy"],
     ),
     protocol(
         "grpc-few",
         "gRPC, single messages, 10 streams on each of 10 connections",
-        Speaks::Grpc,
+        WireProtocol::Grpc,
         (10, 10),
         &["envoy"],
     ),
@@ -378,7 +378,7 @@ pub const EXPERIMENTS: [Experiment; 43] = [
     protocol(
         "tcp",
         "a TCP stream that carries calls of 1 KB",
-        Speaks::Tcp,
+        WireProtocol::Tcp,
         (50, 1),
         &["haproxy"],
     ),
@@ -387,7 +387,7 @@ pub const EXPERIMENTS: [Experiment; 43] = [
         ..protocol(
             "tcp-100K",
             "a TCP stream that carries calls of 100 KB",
-            Speaks::Tcp,
+            WireProtocol::Tcp,
             (50, 1),
             &["haproxy"],
         )

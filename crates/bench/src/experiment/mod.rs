@@ -46,7 +46,7 @@ pub struct Limit {
 
 /// What clients speak with the gateway, and the gateway with the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum WireProtocol {
     /// HTTP/1.1 on both sides.
     Http,
     /// HTTP/1.1 over TLS 1.3 with clients, HTTP/1.1 with the API.
@@ -63,7 +63,7 @@ pub enum Speaks {
     Tcp,
 }
 
-impl Speaks {
+impl WireProtocol {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Http,
@@ -144,7 +144,7 @@ impl Flood {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
     /// The protocols.
-    pub speaks: Speaks,
+    pub speaks: WireProtocol,
     /// Its certificate, where it needs one, is of RSA with 2,048 bits; else of ECDSA with P-256.
     pub rsa: bool,
     /// A rate limit by address, high enough never to refuse.
@@ -271,7 +271,7 @@ impl Experiment {
             headers.push(("X-Forwarded-For", "203.0.113.7, 198.51.100.2".to_owned()));
             headers.push(("X-Forwarded-Proto", "https".to_owned()));
         }
-        if self.setup.speaks == Speaks::Grpc {
+        if self.setup.speaks == WireProtocol::Grpc {
             headers.push(("content-type", "application/grpc".to_owned()));
             headers.push(("te", "trailers".to_owned()));
         }
@@ -288,7 +288,7 @@ impl Experiment {
 
     /// The body that each call of the load sends, where it sends one: a message of gRPC.
     pub fn request_body(&self) -> Option<Vec<u8>> {
-        (self.setup.speaks == Speaks::Grpc).then(|| grpc_message(REQUEST_MESSAGE_BYTES))
+        (self.setup.speaks == WireProtocol::Grpc).then(|| grpc_message(REQUEST_MESSAGE_BYTES))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Counted, Work};
+use super::{LoadResult, Work};
 
 /// The body that each call sends, where it sends one.
 pub const BODY: &str = "message";
@@ -35,8 +35,8 @@ pub fn arguments(work: &Work<'_>, directory: &Path) -> Vec<OsString> {
 }
 
 /// Reads the text that `h2load` prints. It tells no percentiles.
-pub fn parse(output: &str) -> Option<Counted> {
-    let mut counted = Counted::default();
+pub fn parse(output: &str) -> Option<LoadResult> {
+    let mut counted = LoadResult::default();
     let (mut calls, mut rate) = (None, None);
     let number_before = |line: &str, word: &str| -> Option<u64> {
         let mut parts = line.split([',', ':']).map(str::trim);
@@ -56,7 +56,7 @@ pub fn parse(output: &str) -> Option<Counted> {
             counted.refused = number_before(line, "4xx")? + number_before(line, "5xx")?;
         }
     }
-    Some(Counted {
+    Some(LoadResult {
         calls: calls?,
         calls_per_second: rate?,
         ..counted
@@ -83,23 +83,23 @@ time for request:      390us     10.11ms      2.38ms       614us    75.26%
 
     #[test]
     fn outputs_of_h2load() {
-        let good = Counted {
+        let good = LoadResult {
             calls: 83_747,
             calls_per_second: 41_873.5,
-            ..Counted::default()
+            ..LoadResult::default()
         };
         let cases = [
             (PRINTED.to_owned(), Some(good.clone())),
             (
                 PRINTED.replace("0 5xx", "7 5xx"),
-                Some(Counted {
+                Some(LoadResult {
                     refused: 7,
                     ..good.clone()
                 }),
             ),
             (
                 PRINTED.replace("0 errored, 0 timeout", "2 errored, 3 timeout"),
-                Some(Counted {
+                Some(LoadResult {
                     socket_errors: 5,
                     ..good.clone()
                 }),

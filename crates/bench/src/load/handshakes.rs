@@ -12,7 +12,7 @@ use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion};
 
-use super::Counted;
+use super::LoadResult;
 use crate::certificate;
 use crate::client;
 use crate::cpu;
@@ -21,7 +21,7 @@ use crate::cpu;
 ///
 /// # Errors
 /// A handshake fails.
-pub fn run(target: SocketAddr, threads: u32, duration: Duration) -> Result<(Counted, Duration)> {
+pub fn run(target: SocketAddr, threads: u32, duration: Duration) -> Result<(LoadResult, Duration)> {
     let config = config()?;
     let started = Instant::now();
     let end = started + duration;
@@ -43,10 +43,10 @@ pub fn run(target: SocketAddr, threads: u32, duration: Duration) -> Result<(Coun
         joined.collect()
     })?;
     let calls = counts.iter().map(|(count, _)| count).sum();
-    let counted = Counted {
+    let counted = LoadResult {
         calls,
         calls_per_second: calls as f64 / started.elapsed().as_secs_f64(),
-        ..Counted::default()
+        ..LoadResult::default()
     };
     Ok((counted, counts.iter().map(|(_, used)| *used).sum()))
 }

@@ -16,12 +16,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::cpu;
 use crate::experiment::{Experiment, Load};
-use crate::gateway::Stop;
-use crate::process::{Start, Supervisor, find_program};
+use crate::gateway::StopSignal;
+use crate::process::{StartOptions, Supervisor, find_program};
 
 /// What one run of the load counted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counted {
+pub struct LoadResult {
     /// Completed calls, refused ones included; or handshakes.
     pub calls: u64,
     /// Completed calls per second.
@@ -34,7 +34,7 @@ pub struct Counted {
     pub refused: u64,
 }
 
-impl Counted {
+impl LoadResult {
     /// Calls that did not get a good answer.
     pub fn errors(&self) -> u64 {
         self.socket_errors + self.refused
@@ -106,7 +106,7 @@ impl Loader {
     ///
     /// # Errors
     /// The program is not installed, fails, hangs or prints something unknown.
-    pub fn run(&self, work: &Work<'_>) -> Result<(Counted, Duration)> {
+    pub fn run(&self, work: &Work<'_>) -> Result<(LoadResult, Duration)> {
         if work.experiment.load == Load::Handshakes {
             return handshakes::run(work.target, work.connections, work.duration);
         }
@@ -118,13 +118,13 @@ impl Loader {
             fs::write(self.directory.join(file), text).context("writing the load's files")?;
         }
         let before = cpu::of_ended_children();
-        let mut load = self.supervisor.start(&Start {
+        let mut load = self.supervisor.start(&StartOptions {
             program: &program,
             arguments: arguments(work, &self.directory),
             environment: Vec::new(),
             cores: vec![self.core],
             log: &self.directory.join("load.log"),
-            stop: Stop::Term,
+            stop: StopSignal::Term,
         })?;
         let status = load.wait(work.duration + Duration::from_secs(30)).context(name)?;
         if !status.success() {

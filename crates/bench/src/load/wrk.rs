@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Counted, Work};
+use super::{LoadResult, Work};
 use crate::experiment::Experiment;
 use crate::template::{Values, render};
 
@@ -45,8 +45,8 @@ pub fn random_routes(experiment: &Experiment) -> Result<String> {
 }
 
 /// Reads the text that `wrk --latency` prints.
-pub fn parse(output: &str) -> Option<Counted> {
-    let mut counted = Counted::default();
+pub fn parse(output: &str) -> Option<LoadResult> {
+    let mut counted = LoadResult::default();
     let (mut calls, mut rate, mut p50, mut p90, mut p99) = (None, None, None, None, None);
     for line in output.lines().map(str::trim) {
         if let Some(value) = line.strip_prefix("50%") {
@@ -67,7 +67,7 @@ pub fn parse(output: &str) -> Option<Counted> {
             counted.refused = value.trim().parse().ok()?;
         }
     }
-    Some(Counted {
+    Some(LoadResult {
         calls: calls?,
         calls_per_second: rate?,
         latency_us: vec![("p50", p50?), ("p90", p90?), ("p99", p99?)],
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn outputs_of_wrk() {
-        let good = Counted {
+        let good = LoadResult {
             calls: 112_400,
             calls_per_second: 56_196.53,
             latency_us: vec![("p50", 250.0), ("p90", 700.0), ("p99", 5800.0)],
-            ..Counted::default()
+            ..LoadResult::default()
         };
         let socket = "  Socket errors: connect 1, read 2, write 0, timeout 3\n";
         let refused = "  Non-2xx or 3xx responses: 77\n";
@@ -117,21 +117,21 @@ mod tests {
             (format!("{PRINTED}{RATE}"), Some(good.clone())),
             (
                 format!("{PRINTED}{socket}{RATE}"),
-                Some(Counted {
+                Some(LoadResult {
                     socket_errors: 6,
                     ..good.clone()
                 }),
             ),
             (
                 format!("{PRINTED}{refused}{RATE}"),
-                Some(Counted {
+                Some(LoadResult {
                     refused: 77,
                     ..good.clone()
                 }),
             ),
             (
                 format!("{PRINTED}{socket}{refused}{RATE}"),
-                Some(Counted {
+                Some(LoadResult {
                     socket_errors: 6,
                     refused: 77,
                     ..good

@@ -2,8 +2,8 @@
 //! TLS, with many streams on one connection, and while a large body passes. Resident memory of all its processes, as the
 //! kernel counts it.
 
+mod concurrency;
 mod frames;
-mod many;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +26,7 @@ use crate::running::Running;
 use crate::schedule::ResponseReader;
 use crate::table::Table;
 use crate::terminal::{self, progress};
-use crate::upstream::Answer;
+use crate::upstream::ResponseKind;
 
 const IDLE_CLIENTS: usize = 1_000;
 /// Memory is read after this long without work.
@@ -36,7 +36,7 @@ const PIECE: usize = 256 << 10;
 
 /// Memory in MB (10⁶ bytes).
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Memory {
+struct MemoryUsage {
     idle: f64,
     many_routes: f64,
     more_for_clients: f64,
@@ -53,12 +53,12 @@ struct Memory {
 /// The upstream or the report fails; a gateway's failure is a row of the table.
 pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool> {
     let directory = bench.directory("memory")?;
-    let upstream = bench.upstream(&directory.join("upstream"), Answer::Body(1024))?;
+    let upstream = bench.upstream(&directory.join("upstream"), ResponseKind::Body(1024))?;
     let bytes = byte_server::start()?;
     let silent = frames::start_silent()?;
     let (one, many, https) = (named("A1")?, named("A4")?, named("https")?);
     let streams = Experiment {
-        streams: many::STREAMS,
+        streams: concurrency::STREAMS,
         ..*named("h2-h2")?
     };
     let title = format!("Resident memory in MB · large body of {body_bytes} bytes");
@@ -90,7 +90,7 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
                 with_bodies(&start(one, bytes.address, "bodies")?, body_bytes)?;
             let more_for_tls_clients = match gateway.refuses(https) {
                 Some(_) => None,
-                None => Some(many::with_tls_clients(&start(
+                None => Some(concurrency::with_tls_clients(&start(
                     https,
                     upstream.address,
                     "tls-clients",
@@ -101,11 +101,11 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
                 None if gateway.speaks_http2_upstream(streams.setup.speaks) => {
                     let name = name("streams");
                     let running = bench.start(found, &streams, silent.address, &directory, &name)?;
-                    Some(many::with_streams(&running)?)
+                    Some(concurrency::with_streams(&running)?)
                 }
                 _ => None,
             };
-            anyhow::Ok(Memory {
+            anyhow::Ok(MemoryUsage {
                 idle,
                 many_routes,
                 more_for_clients,
@@ -264,7 +264,7 @@ fn peak_growth(running: &Running, transfer: impl FnOnce() -> Result<()>) -> Resu
     })
 }
 
-impl Memory {
+impl MemoryUsage {
     fn cells(&self) -> Vec<String> {
         let total = |megabytes: f64| format!("{megabytes:.1}");
         let more = |megabytes: f64| format!("+{megabytes:.1}");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::experiment::select as experiments;
 use crate::gateway::{self, Gateway};
-use crate::running::{Place, configuration, values};
+use crate::running::{InstanceLocation, configuration, values};
 use crate::template::render;
 
 /// An NGINX that writes down where it lies and how it is called.
@@ -30,7 +30,7 @@ fn described(name: &str) -> Gateway {
 /// Fills in the configuration of a gateway and runs its command; the folder of the instance.
 fn run(gateway: &Gateway, program: &Path, folder: &Path, variables: &[(&str, &Path)]) -> PathBuf {
     let upstream = "127.0.0.1:9000".parse().unwrap();
-    let place = Place::new(folder, "instance", upstream).unwrap();
+    let place = InstanceLocation::new(folder, "instance", upstream).unwrap();
     let experiment = experiments(&["A2".to_owned()]).unwrap()[0];
     let values = values(experiment, &place, program).unwrap();
     for (path, text) in configuration(gateway, &values, &place.directory).unwrap() {

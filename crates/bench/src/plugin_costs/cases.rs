@@ -11,7 +11,7 @@ const KEY_AUTH: &str = "key-auth";
 
 /// What a plugin may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bar {
+pub enum CostLimit {
     /// So many microseconds more than the route beside it.
     Added(f64),
     /// So much of what the route beside it costs.
@@ -32,7 +32,7 @@ pub struct Case {
     /// The route that it is compared with.
     pub beside: &'static str,
     /// What it may cost.
-    pub bar: Bar,
+    pub bar: CostLimit,
     /// A part of its work is done later by another thread: a slice ends when that is done.
     pub deferred: bool,
     /// The gateway itself writes an access log: it is a process of its own.
@@ -40,7 +40,7 @@ pub struct Case {
 }
 
 impl Case {
-    const fn new(name: &'static str, bar: Bar, plugins: &'static str) -> Self {
+    const fn new(name: &'static str, bar: CostLimit, plugins: &'static str) -> Self {
         Self {
             name,
             plugins,
@@ -67,13 +67,13 @@ impl Case {
     }
 }
 
-const HEADER_ONLY: Bar = Bar::Added(0.4);
-const LIMITER: Bar = Bar::Added(0.6);
-const LOG: Bar = Bar::Added(0.5);
+const HEADER_ONLY: CostLimit = CostLimit::Added(0.4);
+const LIMITER: CostLimit = CostLimit::Added(0.6);
+const LOG: CostLimit = CostLimit::Added(0.5);
 
 /// Every plugin that is measured.
 pub const CASES: &[Case] = &[
-    Case::new("plain-again", Bar::Noise, ""),
+    Case::new("plain-again", CostLimit::Noise, ""),
     Case::new(
         "acl",
         HEADER_ONLY,
@@ -115,7 +115,7 @@ pub const CASES: &[Case] = &[
     ),
     Case::new(
         "ip-restriction",
-        Bar::Added(0.3),
+        CostLimit::Added(0.3),
         "{ip-restriction: {deny: [<networks>]}}",
     ),
     Case::new(KEY_AUTH, HEADER_ONLY, "{key-auth: {}}"),
@@ -212,12 +212,12 @@ pub const CASES: &[Case] = &[
     .deferred(),
     Case::new(
         "proxy-cache",
-        Bar::Share(0.6),
+        CostLimit::Share(0.6),
         "{proxy-cache: {ttl_seconds: 3600}}",
     ),
     Case::new(
         "compression",
-        Bar::Library,
+        CostLimit::Library,
         "{compression: {types: [text/plain], level: <level>}}",
     )
     .beside(PLAIN_PAGE),

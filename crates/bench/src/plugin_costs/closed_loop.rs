@@ -23,15 +23,15 @@ const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 /// The connections to one gateway.
 #[derive(Debug)]
 pub struct ClosedLoop {
-    connections: Vec<Connection>,
+    connections: Vec<LoopConnection>,
     poll: OwnedFd,
     buffer: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct LoopConnection {
     stream: TcpStream,
-    answer: Answer,
+    answer: PartialResponse,
 }
 
 impl ClosedLoop {
@@ -49,9 +49,9 @@ impl ClosedLoop {
                 .context("making a connection non-blocking")?;
             let data = epoll::EventData::new_u64(index as u64);
             epoll::add(&poll, &stream, data, epoll::EventFlags::IN).context("watching a connection")?;
-            connections.push(Connection {
+            connections.push(LoopConnection {
                 stream,
-                answer: Answer::default(),
+                answer: PartialResponse::default(),
             });
         }
         Ok(Self {
@@ -115,7 +115,7 @@ impl ClosedLoop {
     }
 }
 
-impl Connection {
+impl LoopConnection {
     fn send(&mut self, request: &[u8]) -> Result<()> {
         let sent = self.stream.write(request).context("sending a call")?;
         // A request is far smaller than a socket's buffer.
@@ -138,7 +138,7 @@ impl Connection {
 
 /// An answer that is being read.
 #[derive(Debug, Default)]
-struct Answer {
+struct PartialResponse {
     head: Vec<u8>,
     status: Option<u16>,
     /// Bytes of the body still to come; `None`: it is in chunks.
@@ -147,7 +147,7 @@ struct Answer {
     end: Vec<u8>,
 }
 
-impl Answer {
+impl PartialResponse {
     fn take(&mut self, mut bytes: &[u8]) -> Result<Option<u16>> {
         if self.status.is_none() {
             self.head.extend_from_slice(bytes);
@@ -192,7 +192,7 @@ mod tests {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
         for whole in [sized, chunked] {
             for at in 1..whole.len() {
-                let mut answer = Answer::default();
+                let mut answer = PartialResponse::default();
                 assert_eq!(
                     answer.take(&whole.as_bytes()[..at]).unwrap(),
                     None,

@@ -16,9 +16,9 @@ use super::{LEVEL, page};
 use crate::bench::Bench;
 use crate::client::{self, Header};
 use crate::experiment::KEY;
-use crate::gateway::Stop;
-use crate::process::{Process, Start, find_program, free_addresses};
-use crate::upstream::{Answer, Upstream};
+use crate::gateway::StopSignal;
+use crate::process::{Process, StartOptions, find_program, free_addresses};
+use crate::upstream::{ResponseKind, Upstream};
 
 /// How many networks `ip-restriction` has to look through.
 const NETWORKS: u32 = 10_000;
@@ -50,7 +50,7 @@ impl RunContext {
     /// # Errors
     /// A program is missing or does not come up.
     pub fn start(bench: &Bench, directory: &Path) -> Result<Self> {
-        let start = |name: &str, bytes| bench.upstream(&directory.join(name), Answer::Body(bytes));
+        let start = |name: &str, bytes| bench.upstream(&directory.join(name), ResponseKind::Body(bytes));
         let page = page();
         let (api, pages) = (start("api", 1024)?, start("pages", page.len())?);
         // The same file, so that NGINX's open one has the page too.
@@ -98,13 +98,13 @@ impl RunContext {
             "1".into(),
         ];
         let (program, instrument) = command.split_first().context("no program")?;
-        let process = bench.supervisor.start(&Start {
+        let process = bench.supervisor.start(&StartOptions {
             program: Path::new(program),
             arguments: [instrument, &flags, more].concat(),
             environment: Vec::new(),
             cores: vec![bench.pinning.gateway],
             log: &directory.join("log"),
-            stop: Stop::Term,
+            stop: StopSignal::Term,
         })?;
         let mut gateway = Gateway { address, process };
         gateway.wait_until_ready(status)?;
@@ -191,13 +191,13 @@ fn start_redis(bench: &Bench, directory: &Path) -> Result<Option<(SocketAddr, Pr
         "--appendonly",
         "no",
     ];
-    let mut process = bench.supervisor.start(&Start {
+    let mut process = bench.supervisor.start(&StartOptions {
         program: &program,
         arguments: arguments.map(OsString::from).into(),
         environment: Vec::new(),
         cores: vec![bench.pinning.upstream],
         log: &directory.join("redis.log"),
-        stop: Stop::Term,
+        stop: StopSignal::Term,
     })?;
     let deadline = Instant::now() + START_LIMIT;
     while client::connect(address).is_err() {

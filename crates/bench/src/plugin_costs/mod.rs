@@ -25,7 +25,7 @@ use crate::cpu::{Clock, CpuTime, of_this_thread};
 use crate::results::{Line, Results};
 use crate::table::{Spread, Table};
 use crate::terminal::{self, progress};
-use cases::{Bar, CASES, Case};
+use cases::{CASES, Case, CostLimit};
 use closed_loop::ClosedLoop;
 use gateways::{Gateway, RunContext};
 use instructions::Counter;
@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 /// A Weir that is measured.
-struct Side {
+struct MeasuredGateway {
     gateway: Gateway,
     calls: ClosedLoop,
     clock: Clock,
@@ -139,10 +139,16 @@ fn measure(
     cases: &[Case],
 ) -> Result<BTreeMap<&'static str, Measured>> {
     let length = Duration::from_millis(args.slice);
-    let mut side = Side::start(bench, weir, context, ("weir", &of_routes(cases)), &[])?;
+    let mut side = MeasuredGateway::start(bench, weir, context, ("weir", &of_routes(cases)), &[])?;
     let log = access_log(bench, "access-log")?;
     let mut with_log = match cases.iter().any(|case| case.access_log) {
-        true => Some(Side::start(bench, weir, context, ("weir-with-log", &[]), &log)?),
+        true => Some(MeasuredGateway::start(
+            bench,
+            weir,
+            context,
+            ("weir-with-log", &[]),
+            &log,
+        )?),
         false => None,
     };
     let page = page();
@@ -152,7 +158,7 @@ fn measure(
         progress(&format!("sweep {sweep}/{}", args.slices));
         for case in cases {
             let figures = measured.entry(case.name).or_default();
-            let mut own = |side: &mut Side| match (&mut with_log, case.access_log) {
+            let mut own = |side: &mut MeasuredGateway| match (&mut with_log, case.access_log) {
                 (Some(with_log), true) => with_log.slice(case.beside, true, length),
                 _ => side.slice(case.name, case.deferred, length),
             };
@@ -169,7 +175,7 @@ fn measure(
             }
             figures.own.push(of_case);
             figures.beside.push(beside);
-            if case.bar == Bar::Library {
+            if case.bar == CostLimit::Library {
                 figures.library.push(library(&page, length)?);
             }
         }
@@ -226,7 +232,7 @@ fn count_instructions(
     Ok(())
 }
 
-impl Side {
+impl MeasuredGateway {
     fn start(
         bench: &Bench,
         weir: &Path,
@@ -319,13 +325,13 @@ impl Measured {
         let (added, off, beside) = (median(&differences), doubt(&differences), median(&self.beside));
         let library = median(&self.library);
         let (bar, most) = match case.bar {
-            Bar::Added(most) => (format!("{most}"), Some(most)),
-            Bar::Share(share) => (format!("{share} of proxying"), Some((share - 1.0) * beside)),
-            Bar::Library => {
+            CostLimit::Added(most) => (format!("{most}"), Some(most)),
+            CostLimit::Share(share) => (format!("{share} of proxying"), Some((share - 1.0) * beside)),
+            CostLimit::Library => {
                 let (more, share) = AROUND_LIBRARY;
                 (format!("library's {library:.1}"), Some(library * share + more))
             }
-            Bar::Noise => (String::new(), None),
+            CostLimit::Noise => (String::new(), None),
         };
         let is_good = most.is_none_or(|most| added <= most);
         let verdict = match most {

@@ -19,9 +19,9 @@ use crate::bench::Bench;
 use crate::client::request;
 use crate::control_plane::{call, wait_until_ready, wait_until_served};
 use crate::cpu::{Clock, CpuTime};
-use crate::gateway::Stop;
+use crate::gateway::StopSignal;
 use crate::loopback::LoopbackServer;
-use crate::process::{Process, Start, free_addresses};
+use crate::process::{Process, StartOptions, free_addresses};
 use crate::procfs::resident_kib;
 use crate::sender::{Plan, send};
 use crate::upstream::Upstream;
@@ -50,7 +50,7 @@ pub struct Size {
 
 /// What a real fleet showed. Bytes, and seconds.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct FleetResult {
     pub documents: f64,
     pub control_memory: f64,
     pub gateway_memory: f64,
@@ -90,16 +90,22 @@ struct Fleet {
 ///
 /// # Errors
 /// A process does not start, a write is refused, or a change is not served in time.
-pub fn measure(bench: &Bench, program: &Path, upstream: &Upstream, size: Size, name: &str) -> Result<Shown> {
+pub fn measure(
+    bench: &Bench,
+    program: &Path,
+    upstream: &Upstream,
+    size: Size,
+    name: &str,
+) -> Result<FleetResult> {
     let directory = bench.directory(name)?;
     let start = |name: &str, core: usize, flags: &[&str]| {
-        bench.supervisor.start(&Start {
+        bench.supervisor.start(&StartOptions {
             program,
             arguments: ["run"].iter().chain(flags).map(OsString::from).collect(),
             environment: Vec::new(),
             cores: vec![core],
             log: &directory.join(format!("{name}.log")),
-            stop: Stop::Term,
+            stop: StopSignal::Term,
         })
     };
     let [status, admin, console] = free_addresses()?;
@@ -176,7 +182,7 @@ pub fn measure(bench: &Bench, program: &Path, upstream: &Upstream, size: Size, n
     let first_read_bytes = fleet.received() / each;
     let call_cpu = fleet.cost_of_calls(size.rate)?;
     let during = fleet.changes(size, call_cpu)?;
-    Ok(Shown {
+    Ok(FleetResult {
         documents: f64::from(size.routes) + 2.0 * f64::from(size.consumers),
         control_memory: memory(&fleet.control),
         gateway_memory: fleet.gateways.iter().map(|it| memory(&it.process)).sum::<f64>() / each,
@@ -229,7 +235,7 @@ impl Fleet {
     }
 
     /// Makes changes one after the other, each when all gateways serve the one before, under the load of one gateway.
-    fn changes(&self, size: Size, call_cpu: f64) -> Result<Shown> {
+    fn changes(&self, size: Size, call_cpu: f64) -> Result<FleetResult> {
         let stop = AtomicBool::new(false);
         let begun = (
             seconds(&self.control, self.clock),
@@ -246,7 +252,7 @@ impl Fleet {
         })?;
         let made = f64::from(CHANGES);
         let of_gateways = self.gateway_seconds() - begun.1 - record.calls as f64 * call_cpu;
-        Ok(Shown {
+        Ok(FleetResult {
             changes,
             change_bytes: (self.received() - begun.2) / made,
             control_cpu: (seconds(&self.control, self.clock) - begun.0) / made,

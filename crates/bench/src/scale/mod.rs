@@ -9,13 +9,13 @@ mod model;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use self::fleet::{Shown, Size};
+use self::fleet::{FleetResult, Size};
 use self::model::{Costs, Fleet, Forecast, Line};
 use crate::bench::Bench;
 use crate::results::{self, Results};
 use crate::table::Table;
 use crate::terminal::{self, progress};
-use crate::upstream::Answer;
+use crate::upstream::ResponseKind;
 
 /// The real fleet has this part of the simulated one.
 const PART: u32 = 20;
@@ -58,7 +58,10 @@ pub struct Args {
 /// # Errors
 /// Weir is not found, does not start, or does not serve a change in time.
 pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
-    let upstream = bench.upstream(&bench.directory("upstream")?.join("api"), Answer::Body(1024))?;
+    let upstream = bench.upstream(
+        &bench.directory("upstream")?.join("api"),
+        ResponseKind::Body(1024),
+    )?;
     let found = bench
         .gateways
         .iter()
@@ -136,8 +139,8 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
 }
 
 /// The costs of single things: lines through two sizes; what one more gateway costs from a fleet of several.
-fn costs(small: &Shown, large: &Shown, several: &Shown, gateways: u32) -> Costs {
-    let line = |figure: fn(&Shown) -> f64| {
+fn costs(small: &FleetResult, large: &FleetResult, several: &FleetResult, gateways: u32) -> Costs {
+    let line = |figure: fn(&FleetResult) -> f64| {
         Line::through((small.documents, figure(small)), (large.documents, figure(large)))
     };
     Costs {
@@ -164,7 +167,7 @@ struct Check {
     real: f64,
 }
 
-fn checks(part: &Forecast, real: &Shown) -> Vec<Check> {
+fn checks(part: &Forecast, real: &FleetResult) -> Vec<Check> {
     let mut times: Vec<f64> = real.changes.iter().map(|it| it.commit + it.serve).collect();
     times.sort_by(f64::total_cmp);
     let median = times.get(times.len() / 2).copied().unwrap_or_default();

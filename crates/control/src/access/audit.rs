@@ -6,7 +6,7 @@
 //! can neither push out the record of those who may, nor fill the store.
 
 use super::audit_log::{Log, documents_of};
-use super::entry::Entry;
+use super::entry::AuditRecord;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,15 +36,15 @@ const MAX_TEXT: usize = 512;
 
 /// The log. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Arc<Mutex<Waiting>>);
+pub struct Audit(Arc<Mutex<AuditQueue>>);
 
 /// What waits to be written.
 #[derive(Debug, Default)]
-struct Waiting {
-    let_in: VecDeque<Entry>,
-    refused: VecDeque<Entry>,
+struct AuditQueue {
+    let_in: VecDeque<AuditRecord>,
+    refused: VecDeque<AuditRecord>,
     /// The last refused call of those that had no place, and how many they are.
-    more_refused: Option<(Entry, u64)>,
+    more_refused: Option<(AuditRecord, u64)>,
 }
 
 impl Audit {
@@ -57,7 +57,7 @@ impl Audit {
     }
 
     /// Notes a call that was let in.
-    pub fn note(&self, entry: Entry) {
+    pub fn note(&self, entry: AuditRecord) {
         let mut waiting = self.waiting();
         if waiting.let_in.len() == MAX_WAITING {
             waiting.let_in.pop_front();
@@ -66,7 +66,7 @@ impl Audit {
     }
 
     /// Notes a call that was not let in.
-    pub fn note_refused(&self, entry: Entry) {
+    pub fn note_refused(&self, entry: AuditRecord) {
         let mut waiting = self.waiting();
         if waiting.refused.len() < MAX_REFUSED_WAITING {
             waiting.refused.push_back(short(entry));
@@ -76,21 +76,21 @@ impl Audit {
         waiting.more_refused = Some((short(entry), count + 1));
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, AuditQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The oldest entries that wait, as many as a document takes.
-    fn take(&self) -> Vec<Entry> {
+    fn take(&self) -> Vec<AuditRecord> {
         let waiting = &mut self.waiting().let_in;
         let some = waiting.len().min(MAX_ENTRIES);
         waiting.drain(..some).collect()
     }
 
-    fn take_refused(&self) -> Vec<Entry> {
+    fn take_refused(&self) -> Vec<AuditRecord> {
         let mut waiting = self.waiting();
-        let mut entries: Vec<Entry> = waiting.refused.drain(..).collect();
-        entries.extend(waiting.more_refused.take().map(|(last, count)| Entry {
+        let mut entries: Vec<AuditRecord> = waiting.refused.drain(..).collect();
+        entries.extend(waiting.more_refused.take().map(|(last, count)| AuditRecord {
             what: format!(
                 "{count} more calls that were not let in, the last of them {}",
                 last.what
@@ -100,7 +100,7 @@ impl Audit {
         entries
     }
 
-    fn give_back(&self, entries: Vec<Entry>) {
+    fn give_back(&self, entries: Vec<AuditRecord>) {
         let waiting = &mut self.waiting().let_in;
         let room = MAX_WAITING - waiting.len();
         for entry in entries.into_iter().rev().take(room) {
@@ -152,7 +152,7 @@ impl Audit {
 }
 
 /// How many entries fit into a document; one at least.
-fn fitting(entries: &[Entry]) -> usize {
+fn fitting(entries: &[AuditRecord]) -> usize {
     let mut size = 0;
     let fits = entries.iter().take_while(|entry| {
         let of_changes = entry
@@ -165,7 +165,7 @@ fn fitting(entries: &[Entry]) -> usize {
     fits.count().max(1)
 }
 
-fn short(mut entry: Entry) -> Entry {
+fn short(mut entry: AuditRecord) -> AuditRecord {
     shorten(&mut entry.what);
     shorten(&mut entry.who);
     entry
@@ -201,10 +201,11 @@ async fn prune(store: Arc<dyn Store>, kept: Duration) {
 ///
 /// # Errors
 /// The store cannot be reached or read.
-pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<Entry>, StoreError> {
+pub async fn read(store: &dyn Store, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
     let mut entries = Vec::new();
     for prefix in [PREFIX, REFUSED_PREFIX] {
-        let is_enough = |documents: &[Vec<Entry>]| documents.iter().map(Vec::len).sum::<usize>() >= limit;
+        let is_enough =
+            |documents: &[Vec<AuditRecord>]| documents.iter().map(Vec::len).sum::<usize>() >= limit;
         let documents = documents_of(store, prefix, SystemTime::now(), is_enough).await?;
         let latest = documents
             .into_iter()
@@ -223,8 +224,8 @@ mod tests {
     use weir_store::memory::MemoryStore;
     use weir_store::{CommitError, Document, HistoryEntry, Revision, Transaction, Watch, WatchError};
 
-    fn entry(number: u64) -> Entry {
-        Entry {
+    fn entry(number: u64) -> AuditRecord {
+        AuditRecord {
             time: number,
             who: "w".repeat(1000),
             from: String::new(),
@@ -291,10 +292,10 @@ mod tests {
 
     /// A store to which others write so fast that every commit comes too late at first.
     #[derive(Debug)]
-    struct Busy(MemoryStore, std::sync::atomic::AtomicUsize);
+    struct BusyStore(MemoryStore, std::sync::atomic::AtomicUsize);
 
     #[async_trait::async_trait]
-    impl Store for Busy {
+    impl Store for BusyStore {
         async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
             self.0.read(prefix).await
         }
@@ -334,7 +335,7 @@ mod tests {
 
     #[tokio::test]
     async fn writers_who_are_always_faster_do_not_keep_the_log_from_being_written() {
-        let (store, audit) = (Busy(MemoryStore::new(), 100.into()), Audit::default());
+        let (store, audit) = (BusyStore(MemoryStore::new(), 100.into()), Audit::default());
         audit.note(entry(7));
         audit.flush(&store, &mut Log::of_writes()).await;
         assert_eq!(read(&store, 20).await.expect("entries").len(), 1);

@@ -4,7 +4,7 @@
 //! begins alike, so neither reading the latest entries nor removing old ones looks at all documents.
 
 use super::audit::{MAX_REFUSED_DOCUMENTS, PREFIX, REFUSED_PREFIX};
-use super::entry::Entry;
+use super::entry::AuditRecord;
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_store::{Change, CommitError, Key, Store, StoreError, Transaction};
@@ -53,7 +53,7 @@ impl Log {
     pub async fn write(
         &mut self,
         store: &dyn Store,
-        entries: &[Entry],
+        entries: &[AuditRecord],
         now: SystemTime,
     ) -> Result<(), CommitError> {
         self.count += 1;
@@ -118,8 +118,8 @@ pub async fn documents_of(
     store: &dyn Store,
     prefix: &str,
     now: SystemTime,
-    is_enough: impl Fn(&[Vec<Entry>]) -> bool,
-) -> Result<Vec<Vec<Entry>>, StoreError> {
+    is_enough: impl Fn(&[Vec<AuditRecord>]) -> bool,
+) -> Result<Vec<Vec<AuditRecord>>, StoreError> {
     let mut found = Vec::new();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
     let today = milliseconds(now) / DAY;

@@ -6,7 +6,7 @@ use super::role::Role;
 use super::scope::{EVERYWHERE, Right, Scope};
 use super::session::{PersonalToken, Session};
 use super::users::{User, Users, action_of, allow};
-use crate::operational::Entry;
+use crate::operational::OperationalEntry;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::Rights;
@@ -22,9 +22,9 @@ pub enum Caller {
     /// A user, by the user's token.
     User(Arc<User>),
     /// A user, by the cookie of a session.
-    Session(Arc<User>, Arc<Entry<Session>>),
+    Session(Arc<User>, Arc<OperationalEntry<Session>>),
     /// A user's program, by a personal token.
-    PersonalToken(Arc<User>, Arc<Entry<PersonalToken>>),
+    PersonalToken(Arc<User>, Arc<OperationalEntry<PersonalToken>>),
 }
 
 impl Caller {
@@ -163,7 +163,7 @@ mod tests {
                 rights: user.to_vec(),
                 created: 0,
             };
-            let token = Entry {
+            let token = OperationalEntry {
                 key: Key::new("tokens/ada/x").expect("a key"),
                 value: PersonalToken {
                     id: "x".to_owned(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AuditRecord {
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
     /// Who: a user's name, or `anonymous`.

@@ -10,7 +10,7 @@ use super::audit::Audit;
 use super::caller::Caller;
 use super::cookie;
 use super::cross_site::is_cross_site;
-use super::entry::Entry;
+use super::entry::AuditRecord;
 use super::recorded::commits_of;
 use super::role::Role;
 use super::scope::{EVERYWHERE, Scope as Part};
@@ -24,8 +24,8 @@ use axum::response::IntoResponse;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_dialect::{AdminAccess, Dialect, KeyRole, Refused, Scope};
-use weir_store::{Author, Confined};
+use weir_dialect::{AccessError, AdminAccess, Dialect, KeyRole, Scope};
+use weir_store::{Author, WorkspaceScoped};
 
 /// What a guard knows.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ pub struct NotAllowed;
 
 /// In the extensions of an answer: in whose name the call is recorded, if the guard could not know.
 #[derive(Debug, Clone)]
-pub struct AuditedAs(pub String);
+pub struct AuditIdentity(pub String);
 
 /// In the extensions of an answer: the call is recorded as a write is, such as a login that is a GET.
 #[derive(Debug, Clone, Copy)]
@@ -104,16 +104,16 @@ pub fn protect(router: Router, guard: Guard) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(guard), check))
 }
 
-type Answer = Response<axum::body::Body>;
+type HttpResponse = Response<axum::body::Body>;
 
 async fn check(
     State(guard): State<Arc<Guard>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
     next: Next,
-) -> Answer {
+) -> HttpResponse {
     let is_write = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let mut entry = Entry {
+    let mut entry = AuditRecord {
         time: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |it| it.as_millis() as u64),
@@ -134,7 +134,7 @@ async fn check(
             let name = caller.name();
             request.extensions_mut().insert(Author(name.as_str().into()));
             if !caller.may(Role::Write, EVERYWHERE) {
-                request.extensions_mut().insert(Confined);
+                request.extensions_mut().insert(WorkspaceScoped);
             }
             request.extensions_mut().insert(caller.rights_in_workspaces());
             guard.note_use(&caller);
@@ -143,7 +143,7 @@ async fn check(
             entry.revisions = revisions;
             let name = answer
                 .extensions()
-                .get::<AuditedAs>()
+                .get::<AuditIdentity>()
                 .map_or(name, |it| it.0.clone());
             // Only the answer tells that nothing was changed: not every call can be tried.
             let is_unrecorded = answer.extensions().get::<NoAudit>().is_some();
@@ -164,7 +164,7 @@ async fn check(
         Err(refused) => {
             let answer = guard.refuse(&refused);
             entry.who = match refused {
-                Refused::Forbidden { who, .. } => who,
+                AccessError::Forbidden { who, .. } => who,
                 _ => "unknown".to_owned(),
             };
             entry.status = answer.status().as_u16();
@@ -198,19 +198,19 @@ pub(super) fn is_allowed(access: &dyn AdminAccess, caller: &Caller, method: &Met
 }
 
 impl Guard {
-    fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+    fn admit(&self, request: &Request, peer: SocketAddr) -> Result<Caller, AccessError> {
         let caller = self.identify(request, peer)?;
         let access = self.dialect.admin_access();
         match is_allowed(access, &caller, request.method(), request.uri().path()) {
             true => Ok(caller),
-            false => Err(Refused::Forbidden {
+            false => Err(AccessError::Forbidden {
                 who: caller.name(),
                 is_write: role_for(request.method()) != Role::Read,
             }),
         }
     }
 
-    fn identify(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+    fn identify(&self, request: &Request, peer: SocketAddr) -> Result<Caller, AccessError> {
         let access = self.dialect.admin_access();
         let (method, path) = (request.method().as_str(), request.uri().path());
         if access.is_public(method, path) {
@@ -224,10 +224,10 @@ impl Guard {
         let needs_no_key = self.keys.is_empty() || ((is_status || self.is_open) && is_local);
         if self.users.is_empty() && needs_no_key {
             if !is_local {
-                return Err(Refused::FromElsewhere);
+                return Err(AccessError::FromElsewhere);
             }
             if is_cross_site(request.headers()) {
-                return Err(Refused::CrossSite);
+                return Err(AccessError::CrossSite);
             }
             return match (
                 !access.stock_keys().is_empty() && !is_status && !self.is_open,
@@ -236,14 +236,14 @@ impl Guard {
                 // Who shows no key where there are some sees no secrets.
                 (false, _) if !self.keys.is_empty() && !self.is_open => Ok(Caller::Key(Role::Read)),
                 (false, _) => Ok(Caller::LocalAnonymous),
-                (true, None) => Err(Refused::NoToken),
-                (true, Some(token)) => self.with_stock_key(&token).ok_or(Refused::WrongToken),
+                (true, None) => Err(AccessError::NoToken),
+                (true, Some(token)) => self.with_stock_key(&token).ok_or(AccessError::WrongToken),
             };
         }
         if token.is_none() && access.takes_sessions() {
             return self.by_cookie(request, peer);
         }
-        let token = token.ok_or(Refused::NoToken)?;
+        let token = token.ok_or(AccessError::NoToken)?;
         if let Some(caller) = self.users.caller_of_token(&token, SystemTime::now()) {
             return Ok(caller);
         }
@@ -256,20 +256,20 @@ impl Guard {
         }
         // Everybody knows the keys that the documentation of an original has.
         if found.is_some() && !is_local && self.with_stock_key(&token).is_some() {
-            return Err(Refused::FromElsewhere);
+            return Err(AccessError::FromElsewhere);
         }
-        found.ok_or(Refused::WrongToken)
+        found.ok_or(AccessError::WrongToken)
     }
 
-    fn by_cookie(&self, request: &Request, peer: SocketAddr) -> Result<Caller, Refused> {
+    fn by_cookie(&self, request: &Request, peer: SocketAddr) -> Result<Caller, AccessError> {
         let (headers, extensions) = (request.headers(), request.extensions());
         let shown = cookie::SESSION.shown(headers, is_secure(extensions, headers, peer));
         let caller = shown.and_then(|it| self.users.caller_of_cookie(it, SystemTime::now()));
-        let caller = caller.ok_or(Refused::NoToken)?;
+        let caller = caller.ok_or(AccessError::NoToken)?;
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         match is_read || cookie::is_of_own_page(headers) {
             true => Ok(caller),
-            false => Err(Refused::CrossSite),
+            false => Err(AccessError::CrossSite),
         }
     }
 
@@ -307,7 +307,7 @@ impl Guard {
         self.dialect.admin_access().token(query, &header)
     }
 
-    fn refuse(&self, refused: &Refused) -> Answer {
+    fn refuse(&self, refused: &AccessError) -> HttpResponse {
         let reply = self.dialect.admin_access().refuse(refused);
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::FORBIDDEN);
         let mut answer = (status, [(header::CONTENT_TYPE, reply.content_type)], reply.body).into_response();

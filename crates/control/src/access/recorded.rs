@@ -1,7 +1,7 @@
 //! Which commits a call has made, for the audit log: a store that notes the revisions of the calls that write to it. What
 //! was changed by them is read from the store's history when the log is written.
 
-use super::entry::{Change, Entry};
+use super::entry::{AuditRecord, Change};
 use crate::api::redact_difference;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
@@ -83,7 +83,7 @@ impl Store for Recording {
 }
 
 /// Fills in what the commits of a call have changed. If the store does not tell, the entry has the revisions only.
-pub async fn fill(store: &dyn Store, entry: &mut Entry) {
+pub async fn fill(store: &dyn Store, entry: &mut AuditRecord) {
     entry.changes.clear();
     let mut room = MAX_BYTES;
     for revision in &entry.revisions {
@@ -168,8 +168,8 @@ mod tests {
     use weir_store::memory::MemoryStore;
     use weir_store::{Change as Written, Key};
 
-    fn entry(revisions: Vec<u64>) -> Entry {
-        Entry {
+    fn entry(revisions: Vec<u64>) -> AuditRecord {
+        AuditRecord {
             time: 0,
             who: String::new(),
             from: String::new(),

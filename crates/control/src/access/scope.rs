@@ -78,7 +78,7 @@ impl fmt::Display for Scope {
 
 /// A role in a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "WrittenRight", try_from = "WrittenRight")]
+#[serde(into = "RoleAssignment", try_from = "RoleAssignment")]
 pub struct Right {
     /// The role.
     pub role: Role,
@@ -100,7 +100,7 @@ impl Right {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Right")]
-pub struct WrittenRight {
+pub struct RoleAssignment {
     /// A workspace; `*`: everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
@@ -117,14 +117,14 @@ pub struct WrittenRight {
     role: Role,
 }
 
-impl WrittenRight {
+impl RoleAssignment {
     /// Rights as they are written.
     pub fn of(rights: &[Right]) -> Vec<Self> {
         rights.iter().cloned().map(Into::into).collect()
     }
 }
 
-impl From<Right> for WrittenRight {
+impl From<Right> for RoleAssignment {
     fn from(right: Right) -> Self {
         let mut written = Self {
             workspace: None,
@@ -145,10 +145,10 @@ impl From<Right> for WrittenRight {
     }
 }
 
-impl TryFrom<WrittenRight> for Right {
+impl TryFrom<RoleAssignment> for Right {
     type Error = String;
 
-    fn try_from(written: WrittenRight) -> Result<Self, String> {
+    fn try_from(written: RoleAssignment) -> Result<Self, String> {
         let role = written.role;
         let given = [
             ("workspace", written.workspace),

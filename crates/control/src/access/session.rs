@@ -6,7 +6,9 @@
 
 use super::scope::Right;
 use super::token::{Token, TokenHash};
-use crate::operational::{Bound, Cache, Entry, OperationalError, OperationalStore, WhenFull};
+use crate::operational::{
+    Cache, DocumentLimit, OperationalEntry, OperationalError, OperationalStore, OverflowPolicy,
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -116,8 +118,8 @@ pub struct Login {
     pub agent: String,
 }
 
-/// What a session and a personal token have in common: what `Issued` needs of them.
-pub trait Kept: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+/// What a session and a personal token have in common: what `IssuedStore` needs of them.
+pub trait IssuedRecord: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// What its user calls it by.
     fn id(&self) -> &str;
     /// When it was made, in milliseconds.
@@ -126,7 +128,7 @@ pub trait Kept: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     fn used(&self, ends: Option<SystemTime>, now: SystemTime) -> Option<(Self, Option<SystemTime>)>;
 }
 
-impl Kept for Session {
+impl IssuedRecord for Session {
     fn id(&self) -> &str {
         &self.id
     }
@@ -145,7 +147,7 @@ impl Kept for Session {
     }
 }
 
-impl Kept for PersonalToken {
+impl IssuedRecord for PersonalToken {
     fn id(&self) -> &str {
         &self.id
     }
@@ -187,13 +189,13 @@ fn short(text: &str) -> String {
 
 /// What was issued to users and has an end, by the hashes of its secrets. Cheap to share.
 #[derive(Debug)]
-pub struct Issued<T> {
+pub struct IssuedStore<T> {
     store: OperationalStore,
     known: Cache<T>,
     prefix: &'static str,
 }
 
-impl<T> Clone for Issued<T> {
+impl<T> Clone for IssuedStore<T> {
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
@@ -204,11 +206,11 @@ impl<T> Clone for Issued<T> {
 }
 
 /// The sessions.
-pub type Sessions = Issued<Session>;
+pub type Sessions = IssuedStore<Session>;
 /// The personal tokens.
-pub type PersonalTokens = Issued<PersonalToken>;
+pub type PersonalTokens = IssuedStore<PersonalToken>;
 
-impl<T: Kept> Issued<T> {
+impl<T: IssuedRecord> IssuedStore<T> {
     async fn follow(store: &OperationalStore, prefix: &'static str) -> Result<Self, StoreError> {
         Ok(Self {
             store: store.clone(),
@@ -231,18 +233,18 @@ impl<T: Kept> Issued<T> {
         &self,
         user: &str,
         (value, ends): (T, SystemTime),
-        (max, when_full): (usize, WhenFull),
+        (max, when_full): (usize, OverflowPolicy),
         now: SystemTime,
-    ) -> Result<(Token, Arc<Entry<T>>), OperationalError> {
+    ) -> Result<(Token, Arc<OperationalEntry<T>>), OperationalError> {
         let token = Token::random().ok_or_else(no_random_bits)?;
         let key = self.key(user, TokenHash::of(token.as_str()))?;
-        let bound = Bound {
+        let bound = DocumentLimit {
             prefix: &self.prefix_of(user),
             max,
             when_full,
         };
         self.store.create(&key, &value, (Some(ends), now), bound).await?;
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(OperationalEntry {
             key,
             value,
             ends: Some(ends),
@@ -254,32 +256,38 @@ impl<T: Kept> Issued<T> {
     }
 
     /// The one of this secret, if it is there now.
-    pub(super) fn of(&self, secret: &str, now: SystemTime) -> Option<Arc<Entry<T>>> {
+    pub(super) fn of(&self, secret: &str, now: SystemTime) -> Option<Arc<OperationalEntry<T>>> {
         self.known.get(&TokenHash::of(secret).to_string(), now)
     }
 
     /// The same as it is by now.
-    pub(super) fn by_now(&self, entry: &Entry<T>, now: SystemTime) -> Option<Arc<Entry<T>>> {
+    pub(super) fn by_now(
+        &self,
+        entry: &OperationalEntry<T>,
+        now: SystemTime,
+    ) -> Option<Arc<OperationalEntry<T>>> {
         let (_, hash) = entry.key.as_str().rsplit_once('/')?;
         self.known.get(hash, now).filter(|it| it.key == entry.key)
     }
 
     /// Those of a user, the oldest first.
-    pub fn list(&self, user: &str, now: SystemTime) -> Vec<Arc<Entry<T>>> {
+    pub fn list(&self, user: &str, now: SystemTime) -> Vec<Arc<OperationalEntry<T>>> {
         let mut all = self.known.below(&self.prefix_of(user), now);
         all.sort_by_key(|it| it.value.created());
         all
     }
 
     /// Writes down that it was used, if that was not done a moment ago.
-    pub(super) async fn touch(&self, entry: &Entry<T>, now: SystemTime) {
+    pub(super) async fn touch(&self, entry: &OperationalEntry<T>, now: SystemTime) {
         if entry.value.used(entry.ends, now).is_none() {
             return;
         }
         // One that has ended meanwhile stays so.
-        let touched = self.store.update(&entry.key, now, |known: Option<&Entry<T>>| {
-            known.and_then(|it| it.value.used(it.ends, now))
-        });
+        let touched = self
+            .store
+            .update(&entry.key, now, |known: Option<&OperationalEntry<T>>| {
+                known.and_then(|it| it.value.used(it.ends, now))
+            });
         if let Err(error) = touched.await {
             tracing::debug!(%error, key = %entry.key, "the use of a session or token is not written down");
         }
@@ -292,7 +300,7 @@ impl<T: Kept> Issued<T> {
     pub async fn end(
         &self,
         user: &str,
-        is_meant: impl Fn(&Entry<T>) -> bool,
+        is_meant: impl Fn(&OperationalEntry<T>) -> bool,
         now: SystemTime,
     ) -> Result<usize, OperationalError> {
         let all = self.known.below(&self.prefix_of(user), now);
@@ -346,7 +354,7 @@ impl Sessions {
         &self,
         login: Login,
         now: SystemTime,
-    ) -> Result<(Token, Arc<Entry<Session>>), OperationalError> {
+    ) -> Result<(Token, Arc<OperationalEntry<Session>>), OperationalError> {
         let session = Session {
             id: random_id()?,
             method: login.method,
@@ -358,7 +366,7 @@ impl Sessions {
             user: login.user.clone(),
         };
         let ends = end(session.created, now);
-        let bound = (MAX_SESSIONS, WhenFull::RemoveOldest);
+        let bound = (MAX_SESSIONS, OverflowPolicy::RemoveOldest);
         self.begin(&login.user, (session, ends), bound, now).await
     }
 }
@@ -382,7 +390,7 @@ impl PersonalTokens {
         (name, rights): (&str, Option<Vec<Right>>),
         days: u16,
         now: SystemTime,
-    ) -> Result<(Token, Arc<Entry<PersonalToken>>), OperationalError> {
+    ) -> Result<(Token, Arc<OperationalEntry<PersonalToken>>), OperationalError> {
         let token = PersonalToken {
             id: random_id()?,
             user: user.to_owned(),
@@ -392,7 +400,7 @@ impl PersonalTokens {
             last_used: None,
         };
         let ends = now + Duration::from_secs(86_400 * u64::from(days));
-        self.begin(user, (token, ends), (MAX_TOKENS, WhenFull::Refuse), now)
+        self.begin(user, (token, ends), (MAX_TOKENS, OverflowPolicy::Refuse), now)
             .await
     }
 }

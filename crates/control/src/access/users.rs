@@ -8,7 +8,7 @@ use super::role::Role;
 use super::scope::{Right, Scope};
 use super::session::{PersonalToken, PersonalTokens, Session, Sessions};
 use super::token::TokenHash;
-use crate::operational::{Entry, OperationalStore};
+use crate::operational::{OperationalEntry, OperationalStore};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,14 +80,14 @@ pub fn key_of(name: &str) -> Result<Key, BadKey> {
 /// All users with their sessions and personal tokens, kept up to date. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct Users {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<CachedUsers>>,
     sessions: Sessions,
     tokens: PersonalTokens,
     providers: Providers,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedUsers {
     /// By key. A user that cannot be read is `None`: there are users, but that one has no rights.
     users: HashMap<Key, Option<Arc<User>>>,
     by_token: HashMap<TokenHash, Arc<User>>,
@@ -122,7 +122,7 @@ impl Users {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, CachedUsers> {
         // Every change leaves it whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,7 +196,7 @@ impl Users {
     }
 
     /// The user of a session. An identity provider may say what the user may do; else it is what the store says now.
-    pub(super) fn of_session(&self, session: &Entry<Session>) -> Option<Arc<User>> {
+    pub(super) fn of_session(&self, session: &OperationalEntry<Session>) -> Option<Arc<User>> {
         let Some(groups) = &session.value.groups else {
             return self.of_name_since(&session.value.user, session.value.created);
         };
@@ -212,7 +212,7 @@ impl Users {
     }
 
     /// The user of a personal token.
-    pub(super) fn of_personal_token(&self, token: &Entry<PersonalToken>) -> Option<Arc<User>> {
+    pub(super) fn of_personal_token(&self, token: &OperationalEntry<PersonalToken>) -> Option<Arc<User>> {
         self.of_name_since(&token.value.user, token.value.created)
     }
 

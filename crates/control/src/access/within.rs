@@ -9,7 +9,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use std::sync::Arc;
-use weir_dialect::{Dialect, Refused};
+use weir_dialect::{AccessError, Dialect};
 
 /// Puts the check of rights in front of a dialect's Admin API. Callers are expected in the calls' extensions.
 pub fn within(router: Router, dialect: Arc<dyn Dialect>) -> Router {
@@ -26,7 +26,7 @@ async fn check(
     if is_allowed(access, &caller, request.method(), request.uri().path()) {
         return next.run(request).await;
     }
-    let refused = Refused::Forbidden {
+    let refused = AccessError::Forbidden {
         who: caller.name(),
         is_write: !request.method().is_safe(),
     };

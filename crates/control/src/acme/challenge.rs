@@ -1,7 +1,7 @@
 //! What a challenge is answered with, and keys and requests for certificates.
 
 use super::AcmeError;
-use super::documents::Answer;
+use super::documents::ChallengeResponse;
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, KeyPair, PKCS_ECDSA_P256_SHA256,
     PKCS_ECDSA_P384_SHA384, PKCS_RSA_SHA256, RsaKeySize,
@@ -15,12 +15,12 @@ const MAX_TOKEN: usize = 256;
 ///
 /// # Errors
 /// The token is none: it becomes part of a path.
-pub fn over_http(token: &str, key_authorization: &str) -> Result<Answer, AcmeError> {
+pub fn over_http(token: &str, key_authorization: &str) -> Result<ChallengeResponse, AcmeError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if token.is_empty() || token.len() > MAX_TOKEN || !token.bytes().all(is_plain) {
         return Err(AcmeError::Refused("the authority's token is none".to_owned()));
     }
-    Ok(Answer::Http01 {
+    Ok(ChallengeResponse::Http01 {
         token: token.to_owned(),
         body: key_authorization.to_owned(),
     })
@@ -30,7 +30,7 @@ pub fn over_http(token: &str, key_authorization: &str) -> Result<Answer, AcmeErr
 ///
 /// # Errors
 /// It cannot be made.
-pub fn over_tls(host: &str, digest: &[u8]) -> Result<Answer, AcmeError> {
+pub fn over_tls(host: &str, digest: &[u8]) -> Result<ChallengeResponse, AcmeError> {
     if digest.len() != aws_lc_rs::digest::SHA256_OUTPUT_LEN {
         return Err(AcmeError::Unusable("not a digest".to_owned()));
     }
@@ -39,7 +39,7 @@ pub fn over_tls(host: &str, digest: &[u8]) -> Result<Answer, AcmeError> {
     params.distinguished_name = DistinguishedName::new();
     params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
     let certificate = params.self_signed(&key)?;
-    Ok(Answer::TlsAlpn01 {
+    Ok(ChallengeResponse::TlsAlpn01 {
         host: host.to_owned(),
         certificate: certificate.pem(),
         key: key.serialize_pem(),

@@ -1,6 +1,6 @@
 //! What of the store's documents gateways serve: certificates, and the answers to challenges.
 
-use super::documents::{Answer, CERTIFICATES, CHALLENGES, Issued};
+use super::documents::{CERTIFICATES, CHALLENGES, ChallengeResponse, IssuedCertificate};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weir_model::{
@@ -16,8 +16,8 @@ const ROUTE: &str = ".well-known/acme-challenge";
 /// The documents, read.
 #[derive(Default)]
 pub struct Challenges {
-    issued: BTreeMap<String, Issued>,
-    answers: BTreeMap<String, Answer>,
+    issued: BTreeMap<String, IssuedCertificate>,
+    answers: BTreeMap<String, ChallengeResponse>,
 }
 
 impl Challenges {
@@ -63,7 +63,7 @@ impl Challenges {
         let (mut matches, mut plugins) = (Vec::new(), Vec::new());
         for answer in self.answers.values() {
             match answer {
-                Answer::Http01 { token, body } => {
+                ChallengeResponse::Http01 { token, body } => {
                     let path = format!("{PATH}{token}");
                     plugins.push(ChainStep::inline(reply(&path, body)));
                     matches.push(RouteMatch {
@@ -73,7 +73,7 @@ impl Challenges {
                         ..RouteMatch::default()
                     });
                 }
-                Answer::TlsAlpn01 {
+                ChallengeResponse::TlsAlpn01 {
                     host,
                     certificate,
                     key,

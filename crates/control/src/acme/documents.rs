@@ -25,7 +25,7 @@ pub const FOLLOWED: [&str; 2] = [CERTIFICATES, CHALLENGES];
 
 /// A certificate that an authority has signed. No `Debug`: it holds its key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The directory of the authority.
     pub directory: String,
     /// The names that it is for.
@@ -42,7 +42,7 @@ pub struct Issued {
     pub until: i64,
 }
 
-impl Issued {
+impl IssuedCertificate {
     /// Whether it is what the entry asks for.
     pub fn fits(&self, entry: &Acme) -> bool {
         self.directory == entry.directory
@@ -62,7 +62,7 @@ pub fn sorted(hosts: &[String]) -> Vec<String> {
 /// What a challenge is answered with. No `Debug`: it may hold a key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
-pub enum Answer {
+pub enum ChallengeResponse {
     /// The body at `/.well-known/acme-challenge/TOKEN`.
     #[serde(rename = "http-01")]
     Http01 {
@@ -152,7 +152,7 @@ pub fn attempt_key(entry: &str) -> Result<Key, BadKey> {
 #[derive(Default)]
 pub struct StoredDocument {
     /// Certificates.
-    pub issued: BTreeMap<String, Issued>,
+    pub issued: BTreeMap<String, IssuedCertificate>,
     /// What came of attempts.
     pub attempts: BTreeMap<String, Attempt>,
 }

@@ -1,6 +1,6 @@
 //! How the protocol's calls are made: by the HTTP client of all management, with its own trust.
 
-use crate::http::Call;
+use crate::http::ClientRequest;
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{CONTENT_TYPE, USER_AGENT};
@@ -67,11 +67,11 @@ async fn send(
         Ok(body) => body.to_bytes().to_vec(),
         Err(never) => match never {},
     };
-    let mut call = Call {
+    let mut call = ClientRequest {
         method: head.method,
         body,
         trust,
-        ..Call::get(head.uri.to_string())
+        ..ClientRequest::get(head.uri.to_string())
     };
     for (name, known) in [(CONTENT_TYPE, "content-type"), (USER_AGENT, "user-agent")] {
         if let Some(value) = head.headers.get(name).and_then(|value| value.to_str().ok()) {

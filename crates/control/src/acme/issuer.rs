@@ -1,11 +1,13 @@
 //! Gets certificates as they are due, for as long as the process lives.
 
-use super::documents::{Issued, PREFIX, StoredDocument, attempt_key, certificate_key, challenge_key};
+use super::documents::{
+    IssuedCertificate, PREFIX, StoredDocument, attempt_key, certificate_key, challenge_key,
+};
 use super::lease::Lease;
 use super::status::AcmeStatus;
 use super::{AcmeError, account, order, plan};
 use crate::api::{Gateways, REPORTS};
-use crate::follow::{Followed, OpenStore};
+use crate::follow::{OpenStore, StateHandle};
 use data_encoding::HEXLOWER;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
@@ -27,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const FORGOTTEN: i64 = 30 * 86_400;
 
 /// What the configuration asks for, as it changes.
-pub type Wanted = watch::Sender<Vec<Acme>>;
+pub type AcmeConfigs = watch::Sender<Vec<Acme>>;
 
 /// Gets certificates.
 pub struct Issuer {
@@ -36,7 +38,7 @@ pub struct Issuer {
     /// What is asked for.
     pub wanted: watch::Receiver<Vec<Acme>>,
     /// What this process serves.
-    pub followed: Followed,
+    pub followed: StateHandle,
     /// What others serve.
     pub gateways: Gateways,
     /// Where it is told how it stands.
@@ -111,7 +113,7 @@ impl Issuer {
                 return Ok(());
             }
             let mut given = 0;
-            let reach = Reach(self);
+            let reach = GatewayCheck(self);
             let issuing = order::issue(entry, store, lease, &reach, &mut given);
             let issued = match tokio::time::timeout(TIMEOUT, issuing).await {
                 Ok(issued) => issued,
@@ -166,7 +168,7 @@ impl Issuer {
 fn settle(
     entry: &Acme,
     kept: &StoredDocument,
-    issued: &Result<Issued, AcmeError>,
+    issued: &Result<IssuedCertificate, AcmeError>,
 ) -> Result<Vec<Change>, BadKey> {
     let attempt = attempt_key(&entry.name)?;
     Ok(match issued {
@@ -220,9 +222,9 @@ fn holder() -> String {
 }
 
 /// Whether gateways serve what was written.
-pub struct Reach<'i>(&'i Issuer);
+pub struct GatewayCheck<'i>(&'i Issuer);
 
-impl Reach<'_> {
+impl GatewayCheck<'_> {
     /// Waits until this process and every gateway that is known serve the revision. One that does not for a long time
     /// is not waited for: the authority may ask another.
     pub async fn everywhere(&self, store: &dyn Store, revision: Revision) {

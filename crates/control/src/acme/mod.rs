@@ -21,8 +21,8 @@ mod status;
 
 pub use challenges::Challenges;
 pub use documents::FOLLOWED;
-pub use issuer::{Issuer, Wanted};
-pub use status::{AcmeStatus, Entry};
+pub use issuer::{AcmeConfigs, Issuer};
+pub use status::{AcmeEntryStatus, AcmeStatus};
 
 use std::collections::HashSet;
 use weir_model::{Acme, Model};

@@ -1,7 +1,7 @@
 //! One certificate: an order, its challenges, and what the authority signs in the end (RFC 8555, section 7.4).
 
-use super::documents::{Answer, Issued, challenge_key};
-use super::issuer::Reach;
+use super::documents::{ChallengeResponse, IssuedCertificate, challenge_key};
+use super::issuer::GatewayCheck;
 use super::lease::Lease;
 use super::{AcmeError, account, challenge};
 use instant_acme::{
@@ -31,9 +31,9 @@ pub async fn issue(
     entry: &Acme,
     store: &dyn Store,
     lease: &Lease<'_>,
-    reach: &Reach<'_>,
+    reach: &GatewayCheck<'_>,
     given: &mut usize,
-) -> Result<Issued, AcmeError> {
+) -> Result<IssuedCertificate, AcmeError> {
     let account = account::of(entry, store, lease).await?;
     let names = entry
         .hosts
@@ -72,7 +72,7 @@ pub async fn issue(
 }
 
 /// What the order's challenges are answered with. Names that are known to be the gateway's have none.
-async fn answers(order: &mut Order, kind: AcmeChallenge) -> Result<Vec<Answer>, AcmeError> {
+async fn answers(order: &mut Order, kind: AcmeChallenge) -> Result<Vec<ChallengeResponse>, AcmeError> {
     let mut answers = Vec::new();
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
@@ -138,7 +138,7 @@ fn type_of(kind: AcmeChallenge) -> ChallengeType {
 }
 
 /// What was signed, once it is known that it can be served.
-fn usable(entry: &Acme, certificate: String, key: String) -> Result<Issued, AcmeError> {
+fn usable(entry: &Acme, certificate: String, key: String) -> Result<IssuedCertificate, AcmeError> {
     let shown = Certificate {
         names: entry.hosts.clone(),
         key_pairs: vec![KeyPair {
@@ -155,7 +155,7 @@ fn usable(entry: &Acme, certificate: String, key: String) -> Result<Issued, Acme
         .ok()
         .and_then(|first| weir_snapshot::validity(&first))
         .ok_or_else(|| AcmeError::Unusable("a certificate without an end".to_owned()))?;
-    Ok(Issued {
+    Ok(IssuedCertificate {
         directory: entry.directory.clone(),
         hosts: entry.hosts.clone(),
         kind: entry.key,

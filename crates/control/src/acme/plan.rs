@@ -1,7 +1,7 @@
 //! When a certificate is to be got: at once where there is none, before its end where there is one, and some time
 //! after an attempt that failed. **What it is not**: it has no clock.
 
-use super::documents::{Attempt, Issued, wish};
+use super::documents::{Attempt, IssuedCertificate, wish};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_model::Acme;
 
@@ -13,7 +13,7 @@ const FIRST_PAUSE: i64 = 120;
 const LONGEST_PAUSE: i64 = 12 * 3_600;
 
 /// When the entry's certificate is to be got, in seconds since the Unix epoch; long ago: at once.
-pub fn due(entry: &Acme, issued: Option<&Issued>, attempt: Option<&Attempt>) -> i64 {
+pub fn due(entry: &Acme, issued: Option<&IssuedCertificate>, attempt: Option<&Attempt>) -> i64 {
     let wanted = issued
         .filter(|issued| issued.fits(entry))
         .map_or(0, |issued| renewal(entry, issued));
@@ -25,7 +25,7 @@ pub fn due(entry: &Acme, issued: Option<&Issued>, attempt: Option<&Attempt>) -> 
 
 /// When a certificate is to be renewed. Certificates that were signed together are renewed one after the other; all
 /// who look at one come to the same time.
-fn renewal(entry: &Acme, issued: &Issued) -> i64 {
+fn renewal(entry: &Acme, issued: &IssuedCertificate) -> i64 {
     let life = issued.until.saturating_sub(issued.from).max(1);
     let before = entry
         .renew_before_days
@@ -74,8 +74,8 @@ mod tests {
         }
     }
 
-    fn issued(life: i64) -> Issued {
-        Issued {
+    fn issued(life: i64) -> IssuedCertificate {
+        IssuedCertificate {
             directory: entry(None).directory,
             hosts: vec!["b.test".to_owned(), "a.test".to_owned()],
             kind: AcmeKey::default(),
@@ -110,7 +110,7 @@ mod tests {
     fn what_does_not_fit_is_got_at_once() {
         let entry = entry(None);
         assert_eq!(due(&entry, None, None), 0);
-        let others: [fn(&mut Issued); 3] = [
+        let others: [fn(&mut IssuedCertificate); 3] = [
             |it| it.hosts.truncate(1),
             |it| it.directory.push('x'),
             |it| it.kind = AcmeKey::Rsa2048,

@@ -8,7 +8,7 @@ use weir_model::Acme;
 
 /// How it stands with one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct AcmeEntryStatus {
     /// Its name.
     pub name: String,
     /// The names that the certificate is for.
@@ -27,11 +27,11 @@ pub struct Entry {
 
 /// How it stands with all entries. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct AcmeStatus(Arc<Mutex<Vec<Entry>>>);
+pub struct AcmeStatus(Arc<Mutex<Vec<AcmeEntryStatus>>>);
 
 impl AcmeStatus {
     /// All entries, as they were looked at last.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<AcmeEntryStatus> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -43,7 +43,7 @@ impl AcmeStatus {
                 .attempts
                 .get(&entry.name)
                 .filter(|attempt| attempt.wish == wish(entry));
-            Entry {
+            AcmeEntryStatus {
                 name: entry.name.clone(),
                 hosts: entry.hosts.clone(),
                 state: match (issued.filter(|issued| issued.fits(entry)), attempt) {

@@ -1,6 +1,6 @@
 //! Evaluating alert rules now and then, and telling what has changed.
 
-use super::{Analytics, Kept, now};
+use super::{Analytics, AnalyticsStorage, now};
 use crate::outbox::{Mail, Message, Origin, Outbox, Webhook};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use weir_analytics::alerts::{Channel, Event, Rule};
 
 /// The kind of documents that rules are.
 pub const RULES: &str = "alert";
-impl Kept {
+impl AnalyticsStorage {
     /// All rules, by id. One that cannot be read is left out.
     ///
     /// # Errors

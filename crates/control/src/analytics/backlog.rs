@@ -17,7 +17,7 @@ const SUFFIX: &str = ".batch";
 
 /// A batch that waits.
 #[derive(Debug, Clone)]
-struct Waiting {
+struct QueuedBatch {
     /// Run and number: batches are delivered in this order.
     id: (u64, u64),
     minutes: (u32, u32),
@@ -31,12 +31,12 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub struct Backlog {
     folder: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<BacklogState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
+struct BacklogState {
+    waiting: VecDeque<QueuedBatch>,
     /// The first and the last minute of batches that were dropped.
     lost: Option<(u32, u32)>,
     dropped: u64,
@@ -65,7 +65,7 @@ impl Backlog {
                 continue;
             }
             match Batch::decode(&fs::read(&path)?) {
-                Ok(batch) => waiting.push(Waiting {
+                Ok(batch) => waiting.push(QueuedBatch {
                     id: (batch.run, batch.number),
                     minutes: minutes(&batch),
                     length: fs::metadata(&path)?.len() as usize,
@@ -83,7 +83,7 @@ impl Backlog {
         Ok(backlog)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BacklogState> {
         // Every change leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,7 +91,7 @@ impl Backlog {
     /// Adds a batch. If it cannot be written to a file, it waits in memory.
     pub fn push(&self, batch: &Batch) {
         let bytes = batch.encode();
-        let mut waiting = Waiting {
+        let mut waiting = QueuedBatch {
             id: (batch.run, batch.number),
             minutes: minutes(batch),
             length: bytes.len(),
@@ -110,7 +110,7 @@ impl Backlog {
         let oldest = batch.complete.saturating_sub(MINUTES);
         loop {
             let length: usize = state.waiting.iter().map(|it| it.length).sum();
-            let is_too_old = |it: &Waiting| it.minutes.1 < oldest;
+            let is_too_old = |it: &QueuedBatch| it.minutes.1 < oldest;
             match state.waiting.front() {
                 Some(first) if is_too_old(first) || length > MAX_BYTES => state.drop_first(),
                 _ => break,
@@ -199,7 +199,7 @@ impl Backlog {
     }
 }
 
-impl State {
+impl BacklogState {
     fn drop_first(&mut self) {
         if let Some(first) = self.waiting.pop_front() {
             self.note_lost(first.minutes);
@@ -214,7 +214,7 @@ impl State {
     }
 }
 
-impl Waiting {
+impl QueuedBatch {
     fn remove_file(&self) {
         if let Some(path) = &self.path
             && let Err(error) = fs::remove_file(path)

@@ -1,6 +1,6 @@
 //! HTTP to a ClickHouse server: where it is, in whose name, and one call for each statement.
 
-use crate::http::Call;
+use crate::http::ClientRequest;
 use hyper::{Method, StatusCode, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl ClickhouseServer {
         Self { password, ..self }
     }
 
-    fn call(&self, sql: &str, rows: Option<Vec<u8>>) -> Call {
+    fn call(&self, sql: &str, rows: Option<Vec<u8>>) -> ClientRequest {
         let (url, body) = match rows {
             Some(rows) => {
                 let sql = utf8_percent_encode(sql, NON_ALPHANUMERIC);
@@ -95,11 +95,11 @@ impl ClickhouseServer {
             }
             None => (self.url.clone(), sql.as_bytes().to_vec()),
         };
-        let call = Call {
+        let call = ClientRequest {
             method: Method::POST,
             body,
             timeout: TIMEOUT,
-            ..Call::get(url)
+            ..ClientRequest::get(url)
         };
         let call = call.header("x-clickhouse-user", self.user.clone());
         match &self.password {

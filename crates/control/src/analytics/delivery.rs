@@ -2,7 +2,7 @@
 //! a control plane or a store in another process, gets them from a backlog.
 
 use super::{Analytics, Backlog, now};
-use crate::http::Call;
+use crate::http::ClientRequest;
 use hyper::{Method, StatusCode};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,7 +23,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 /// Where batches go.
 pub enum Delivery {
     /// Into the store of this process, by a thread of its own: it waits for the disk.
-    Here(Here),
+    Here(LocalDelivery),
     /// To a control plane, or to a store in another process.
     Away(Arc<Remote>),
 }
@@ -37,14 +37,14 @@ enum Destination {
 }
 
 /// What became of a batch.
-enum Handed {
+enum DeliveryResult {
     Over,
     /// It is not taken, and would not be another time.
     Refused(String),
 }
 
 /// Delivery to the store of this process.
-pub struct Here {
+pub struct LocalDelivery {
     batches: SyncSender<Batch>,
     thread: JoinHandle<()>,
     /// Minutes of batches for which there was no room.
@@ -71,7 +71,7 @@ impl Delivery {
         let thread = std::thread::Builder::new()
             .name("weir-analytics".to_owned())
             .spawn(move || store(&analytics, &waiting, &counted))?;
-        Ok(Self::Here(Here {
+        Ok(Self::Here(LocalDelivery {
             batches,
             thread,
             lost: Mutex::default(),
@@ -211,11 +211,11 @@ impl Remote {
     async fn deliver(&self) -> Result<(), String> {
         while let Some((id, bytes)) = self.backlog.first() {
             match self.to.take(bytes).await? {
-                Handed::Over => {
+                DeliveryResult::Over => {
                     self.stats.delivered.fetch_add(1, Relaxed);
                     self.backlog.done(id);
                 }
-                Handed::Refused(detail) => {
+                DeliveryResult::Refused(detail) => {
                     tracing::warn!(detail, "a batch of counts is not taken");
                     self.backlog.give_up(id);
                 }
@@ -226,17 +226,19 @@ impl Remote {
 }
 
 impl Destination {
-    async fn take(&self, bytes: Vec<u8>) -> Result<Handed, String> {
+    async fn take(&self, bytes: Vec<u8>) -> Result<DeliveryResult, String> {
         match self {
             Self::Control { url, token } => over_http(url, token.as_deref(), bytes).await,
             Self::Store(analytics) => {
                 let batch = match Batch::decode(&bytes) {
                     Ok(batch) => batch,
-                    Err(error) => return Ok(Handed::Refused(error.to_string())),
+                    Err(error) => return Ok(DeliveryResult::Refused(error.to_string())),
                 };
                 match analytics.with(move |kept| kept.store.ingest(&batch, now())).await {
-                    Ok(_) => Ok(Handed::Over),
-                    Err(error @ StoreError::OtherBatch { .. }) => Ok(Handed::Refused(error.to_string())),
+                    Ok(_) => Ok(DeliveryResult::Over),
+                    Err(error @ StoreError::OtherBatch { .. }) => {
+                        Ok(DeliveryResult::Refused(error.to_string()))
+                    }
                     Err(error) => Err(error.to_string()),
                 }
             }
@@ -244,11 +246,11 @@ impl Destination {
     }
 }
 
-async fn over_http(url: &str, token: Option<&str>, body: Vec<u8>) -> Result<Handed, String> {
-    let call = Call {
+async fn over_http(url: &str, token: Option<&str>, body: Vec<u8>) -> Result<DeliveryResult, String> {
+    let call = ClientRequest {
         method: Method::POST,
         body,
-        ..Call::get(url)
+        ..ClientRequest::get(url)
     };
     let call = call
         .header("content-type", "application/octet-stream")
@@ -256,10 +258,10 @@ async fn over_http(url: &str, token: Option<&str>, body: Vec<u8>) -> Result<Hand
     let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
     let detail = format!("{status}: {}", String::from_utf8_lossy(&answer));
     match status {
-        status if status.is_success() => Ok(Handed::Over),
+        status if status.is_success() => Ok(DeliveryResult::Over),
         // It would be refused again and again.
         StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
-            Ok(Handed::Refused(detail))
+            Ok(DeliveryResult::Refused(detail))
         }
         _ => Err(detail),
     }

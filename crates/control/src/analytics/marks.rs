@@ -24,10 +24,10 @@ const MAX_PUBLICATIONS: usize = 20;
 
 /// The marks that are known.
 #[derive(Default)]
-pub struct Marks(Mutex<Known>);
+pub struct Marks(Mutex<CachedMarks>);
 
 #[derive(Default)]
-struct Known {
+struct CachedMarks {
     /// Every commit up to this one is known, as far as it is among the latest.
     through: u64,
     /// By revision.
@@ -63,7 +63,7 @@ impl Marks {
     }
 }
 
-impl Known {
+impl CachedMarks {
     /// Reads the commits that came since the last time.
     async fn update(&mut self, store: &dyn Store, dialects: &DialectSet) -> Result<(), StoreError> {
         // Publications come last: a commit that is made meanwhile is seen with them, if it changes one.

@@ -39,7 +39,7 @@ pub(crate) fn now() -> u64 {
 
 /// Where analytics are kept.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct AnalyticsPaths {
     /// The database.
     pub database: PathBuf,
     /// The folder of the request log.
@@ -48,7 +48,7 @@ pub struct Place {
     pub backlog: PathBuf,
 }
 
-impl Place {
+impl AnalyticsPaths {
     /// In a folder; or beside a database, if the path is one: a file, or a name that ends in `.db`.
     pub fn of(path: &Path) -> Self {
         let is_database = path.is_file() || path.extension().is_some_and(|it| it == "db");
@@ -69,7 +69,7 @@ impl Place {
 
 /// Analytics that are kept here. Cheap to share.
 #[derive(Clone)]
-pub struct Analytics(Arc<Kept>);
+pub struct Analytics(Arc<AnalyticsStorage>);
 
 /// How analytics are kept.
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub struct Options {
 }
 
 /// What is kept.
-pub struct Kept {
+pub struct AnalyticsStorage {
     /// The counts.
     pub store: Arc<dyn AnalyticsStore>,
     /// Alert rules, boards and reports. They are in a database here, wherever the counts are.
@@ -109,7 +109,7 @@ impl Analytics {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(place: &Place, options: Options) -> Result<Self, StoreError> {
+    pub fn open(place: &AnalyticsPaths, options: Options) -> Result<Self, StoreError> {
         let retention = Retention::default();
         let documents = Arc::new(SqliteAnalytics::open(&place.database, retention)?);
         let log = CallLog::open(CallLogOptions {
@@ -126,7 +126,7 @@ impl Analytics {
             )),
             None => Arc::clone(&documents) as _,
         };
-        Ok(Self(Arc::new(Kept {
+        Ok(Self(Arc::new(AnalyticsStorage {
             is_elsewhere,
             store,
             console_url: options.console_url,
@@ -149,7 +149,7 @@ impl Analytics {
     }
 
     /// What is kept. Its functions block.
-    pub fn kept(&self) -> &Kept {
+    pub fn kept(&self) -> &AnalyticsStorage {
         &self.0
     }
 
@@ -159,7 +159,7 @@ impl Analytics {
     /// What the work says, and that it has panicked.
     pub async fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Kept) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&AnalyticsStorage) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let kept = Arc::clone(&self.0);
         let done = tokio::task::spawn_blocking(move || work(&kept)).await;
@@ -180,7 +180,7 @@ impl Analytics {
     }
 }
 
-impl Kept {
+impl AnalyticsStorage {
     /// Where a page of the console is; `None`: it is not known where people open it.
     fn link(&self, page: &str) -> Option<String> {
         let url = self.console_url.as_ref()?;
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn a_place_is_a_folder_or_a_database() {
-        let folder = Place::of(Path::new("/a/b"));
+        let folder = AnalyticsPaths::of(Path::new("/a/b"));
         assert_eq!(folder.database, Path::new("/a/b/analytics.db"));
         assert_eq!(folder.backlog, Path::new("/a/b/backlog"));
-        let file = Place::of(Path::new("/a/b.db"));
+        let file = AnalyticsPaths::of(Path::new("/a/b.db"));
         assert_eq!(file.database, Path::new("/a/b.db"));
         assert_eq!(file.calls, Path::new("/a/b.calls"));
     }

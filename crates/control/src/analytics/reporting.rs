@@ -3,9 +3,9 @@
 //! What was sent last is in the outbox's store, so one control plane at a time sends, and a restart repeats nothing. A
 //! report that became due while nothing ran is sent at the start; of several of the same kind, the latest.
 
-use super::{Analytics, Kept};
+use super::{Analytics, AnalyticsStorage};
 use crate::lease;
-use crate::operational::{OperationalError, Write};
+use crate::operational::{OperationalError, OperationalWrite};
 use crate::outbox::{Attachment, Mail, Message, Origin, Outbox};
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub enum ReportError {
 
 /// What is noted of a report.
 #[derive(Serialize, Deserialize)]
-struct Sent {
+struct ReportRecord {
     /// The time up to which everything that was due is sent.
     through: u64,
 }
@@ -57,7 +57,7 @@ fn key(report: &Report) -> Result<Key, OperationalError> {
     Key::new(&format!("{SENT}{}", report.id)).map_err(OperationalError::Name)
 }
 
-impl Kept {
+impl AnalyticsStorage {
     /// All reports, by id. One that cannot be read is left out.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Analytics {
     /// # Errors
     /// The stores cannot be read. A report that cannot be sent does not keep others from it.
     pub async fn send_due(&self, outbox: &Outbox, now: SystemTime) -> Result<usize, ReportError> {
-        let reports = self.with(Kept::reports).await?;
+        let reports = self.with(AnalyticsStorage::reports).await?;
         let enabled: Vec<Report> = reports.into_iter().filter(|it| it.enabled).collect();
         if enabled.is_empty() || !outbox.can_mail() {
             return Ok(0);
@@ -172,7 +172,7 @@ impl Analytics {
     ) -> Result<bool, ReportError> {
         let at = seconds(now);
         let key = key(report)?;
-        let known = outbox.store().read::<Sent>(&key, now).await?;
+        let known = outbox.store().read::<ReportRecord>(&key, now).await?;
         let due = report.schedule.last_due(at)?;
         let is_due = match known {
             Some(known) if due > known.value.through => true,
@@ -187,7 +187,7 @@ impl Analytics {
                 .await?;
         }
         let through = if is_due { due } else { at };
-        let noted = Write::put(key, &Sent { through }, None)?;
+        let noted = OperationalWrite::put(key, &ReportRecord { through }, None)?;
         outbox.store().write(vec![noted], now).await?;
         Ok(is_due)
     }

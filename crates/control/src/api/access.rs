@@ -1,6 +1,6 @@
 //! Making and removing users, and the audit log, in Weir's own API. Whether a call is let in is decided before it comes here.
 
-use super::accounts::{self, Write, commit, leaves_an_admin};
+use super::accounts::{self, UserChange, commit, leaves_an_admin};
 use super::problem::Problem;
 use super::session::Origin;
 use super::writing::tried;
@@ -25,7 +25,7 @@ const MAX_ENTRIES: usize = 10_000;
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserRequest {
-    #[schemars(with = "Vec<access::WrittenRight>")]
+    #[schemars(with = "Vec<access::RoleAssignment>")]
     rights: Vec<Right>,
     /// A password; left out: the user has none.
     #[serde(default)]
@@ -70,7 +70,7 @@ pub async fn add_user(
     let note = format!("add user {name}");
     commit(&api, &caller, (note, is_dry), |known| {
         leaves_an_admin(&api, known, &key, Some(&user))?;
-        Ok(Write {
+        Ok(UserChange {
             change: Change::put(key.clone(), value.clone()),
             outcome: (),
         })
@@ -100,7 +100,7 @@ pub async fn remove_user(
             true => leaves_an_admin(&api, known, &key, None)?,
             false => return Err(Problem::not_found(format_args!("the user '{name}'"))),
         }
-        Ok(Write {
+        Ok(UserChange {
             change: Change::Delete { key: key.clone() },
             outcome: (),
         })
@@ -117,12 +117,15 @@ pub async fn remove_user(
 
 /// How much of the log.
 #[derive(Deserialize, schemars::JsonSchema)]
-pub struct Part {
+pub struct AuditLogQuery {
     /// At most so many entries.
     limit: Option<usize>,
 }
 
-pub async fn audit(State(api): State<Arc<Api>>, Query(part): Query<Part>) -> Result<Json<Value>, Problem> {
+pub async fn audit(
+    State(api): State<Arc<Api>>,
+    Query(part): Query<AuditLogQuery>,
+) -> Result<Json<Value>, Problem> {
     let limit = part.limit.unwrap_or(ENTRIES).clamp(1, MAX_ENTRIES);
     let entries = access::read_audit(&*api.store, limit).await?;
     Ok(Json(json!({ "items": entries })))

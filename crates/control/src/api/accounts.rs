@@ -6,7 +6,7 @@ use super::shapes::ListedUser;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::password::{PasswordError, PasswordHash, fault_of};
-use crate::access::{self, Caller, EVERYWHERE, Right, Role, User, WrittenRight, key_of};
+use crate::access::{self, Caller, EVERYWHERE, Right, Role, RoleAssignment, User, key_of};
 use axum::extract::{Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,7 +24,7 @@ const MAX_ATTEMPTS: usize = 20;
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RightsRequest {
-    #[schemars(with = "Vec<access::WrittenRight>")]
+    #[schemars(with = "Vec<access::RoleAssignment>")]
     rights: Vec<Right>,
 }
 
@@ -72,7 +72,7 @@ fn has_admin_left(known: &[Document], key: &Key, after: Option<&User>) -> Result
 }
 
 /// A change of a user, and what it comes to.
-pub struct Write<T> {
+pub struct UserChange<T> {
     pub change: Change,
     pub outcome: T,
 }
@@ -83,11 +83,11 @@ pub async fn commit<T>(
     api: &Api,
     caller: &Caller,
     (note, is_dry): (String, bool),
-    write: impl Fn(&[Document]) -> Result<Write<T>, Problem>,
+    write: impl Fn(&[Document]) -> Result<UserChange<T>, Problem>,
 ) -> Result<(T, Change), Problem> {
     for _ in 0..MAX_ATTEMPTS {
         let (known, revision) = api.store.read(access::USERS).await?;
-        let Write { change, outcome } = write(&known)?;
+        let UserChange { change, outcome } = write(&known)?;
         if is_dry {
             return Ok((outcome, change));
         }
@@ -144,7 +144,7 @@ pub async fn change(
         edit(&mut user)?;
         leaves_an_admin(api, known, &key, Some(&user))?;
         let value = serde_json::to_vec(&user).map_err(|error| Problem::unreadable(error.to_string()))?;
-        Ok(Write {
+        Ok(UserChange {
             change: Change::put(key.clone(), value),
             outcome: user,
         })
@@ -156,7 +156,7 @@ pub async fn change(
 fn shown(user: &User) -> ListedUser {
     ListedUser {
         name: user.name.clone(),
-        rights: WrittenRight::of(&user.rights),
+        rights: RoleAssignment::of(&user.rights),
         created: user.created,
         has_token: user.token_hash.is_some(),
         has_password: user.password_hash.is_some(),

@@ -2,12 +2,12 @@
 
 use super::Api;
 use super::analytics::{failed, wrong};
+use super::analytics_documents::{DocumentWrite, Kind, id_of};
 use super::apis::{Library, PREFIX, alerts_of_canaries};
 use super::is_dry_run;
-use super::kept::{Kind, Written, id_of};
 use super::problem::Problem;
 use super::shapes::List;
-use crate::analytics::Kept;
+use crate::analytics::AnalyticsStorage;
 use crate::analytics::alerting::RULES;
 use axum::Json;
 use axum::body::Bytes;
@@ -48,7 +48,7 @@ pub struct RuleState {
 }
 
 impl RuleState {
-    fn of(kept: &Kept, rule: Rule) -> Self {
+    fn of(kept: &AnalyticsStorage, rule: Rule) -> Self {
         let alerts = kept.alerts_of(&rule.id).into_iter();
         let alerts = alerts.map(|(group, alert)| GroupState { group, alert }).collect();
         Self { rule, alerts }
@@ -110,7 +110,7 @@ pub async fn replace(
 
 async fn write(api: &Api, (rule, is_new): (Rule, bool), is_dry: bool) -> Result<Response, Problem> {
     rule.check().map_err(|error| wrong(&error))?;
-    let written = Written {
+    let written = DocumentWrite {
         id: rule.id.clone(),
         document: rule,
         is_new,

@@ -4,7 +4,7 @@ use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now};
-use crate::listen::Unending;
+use crate::listen::StreamingResponse;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -21,9 +21,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
-use weir_analytics::calls::{Found, Search};
-use weir_analytics::query::{QueryError, When, time};
-use weir_analytics::{Ingested, StoreError, csv, definition};
+use weir_analytics::calls::{CallSearchResponse, Search};
+use weir_analytics::query::{QueryError, TimePoint, time};
+use weir_analytics::{IngestResult, StoreError, csv, definition};
 use weir_model::{Diagnostic, DocPath};
 
 /// How often the live view looks for calls, and how many it sends in a second.
@@ -159,7 +159,7 @@ impl CallsQuery {
     fn search(self) -> Result<Search, Problem> {
         let at = |field: &str, text: Option<String>| match text {
             None => Ok(None),
-            Some(text) => match time::read(field, &When::Text(text), now()) {
+            Some(text) => match time::read(field, &TimePoint::Text(text), now()) {
                 Ok(seconds) => Ok(Some(seconds.saturating_mul(1_000))),
                 Err(error) => Err(wrong(&error)),
             },
@@ -188,7 +188,10 @@ impl CallsQuery {
     }
 }
 
-pub async fn calls(State(api): State<Arc<Api>>, RawQuery(query): RawQuery) -> Result<Json<Found>, Problem> {
+pub async fn calls(
+    State(api): State<Arc<Api>>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<CallSearchResponse>, Problem> {
     let search = CallsQuery::read(query.as_deref())?.search()?;
     let found = api.analytics()?.with(move |kept| {
         let found = kept.log.search(&search);
@@ -228,7 +231,12 @@ pub async fn live(
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    Ok((Extension(Unending), head, Body::from_stream(Events(taken))).into_response())
+    Ok((
+        Extension(StreamingResponse),
+        head,
+        Body::from_stream(Events(taken)),
+    )
+        .into_response())
 }
 
 /// Sends calls as they end, until the browser has gone or the caller may not see them any more.
@@ -294,6 +302,6 @@ pub async fn deliver(
     let ingested = api
         .analytics()?
         .with(move |kept| kept.store.ingest(&batch, now()));
-    let is_duplicate = ingested.await.map_err(failed)? == Ingested::Duplicate;
+    let is_duplicate = ingested.await.map_err(failed)? == IngestResult::Duplicate;
     Ok((Extension(NoAudit), Json(json!({ "duplicate": is_duplicate }))).into_response())
 }

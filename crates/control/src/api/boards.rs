@@ -2,12 +2,12 @@
 
 use super::Api;
 use super::analytics::{failed, wrong};
+use super::analytics_documents::{DocumentWrite, Kind, id_of};
 use super::is_dry_run;
-use super::kept::{Kind, Written, id_of};
 use super::problem::Problem;
 use super::shapes::List;
 use crate::access::Caller;
-use crate::analytics::{Analytics, Kept, now};
+use crate::analytics::{Analytics, AnalyticsStorage, now};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -44,14 +44,14 @@ pub struct SavedBoard {
 
 /// A board as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct BoardRecord {
     board: Board,
     updated: u64,
     updated_by: String,
 }
 
-impl From<Stored> for SavedBoard {
-    fn from(stored: Stored) -> Self {
+impl From<BoardRecord> for SavedBoard {
+    fn from(stored: BoardRecord) -> Self {
         Self {
             board: stored.board,
             given: false,
@@ -70,12 +70,12 @@ fn given(board: &Board) -> SavedBoard {
     }
 }
 
-impl Kept {
+impl AnalyticsStorage {
     /// The boards that were saved, by id. One that cannot be read is left out.
     fn saved_boards(&self) -> Result<Vec<SavedBoard>, StoreError> {
         let mut saved = Vec::new();
         for (id, text) in self.documents.documents(KIND.stored)? {
-            match serde_json::from_str::<Stored>(&text) {
+            match serde_json::from_str::<BoardRecord>(&text) {
                 Ok(stored) => saved.push(stored.into()),
                 Err(error) => tracing::warn!(id, %error, "a board is not understood"),
             }
@@ -94,7 +94,11 @@ impl Kept {
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<SavedBoard>>, Problem> {
-    let saved = api.analytics()?.with(Kept::saved_boards).await.map_err(failed)?;
+    let saved = api
+        .analytics()?
+        .with(AnalyticsStorage::saved_boards)
+        .await
+        .map_err(failed)?;
     let items = boards::given().iter().map(given).chain(saved);
     Ok(Json(List {
         items: items.collect(),
@@ -102,7 +106,11 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<SavedBoard>>,
 }
 
 pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<SavedBoard>, Problem> {
-    let saved = api.analytics()?.with(Kept::saved_boards).await.map_err(failed)?;
+    let saved = api
+        .analytics()?
+        .with(AnalyticsStorage::saved_boards)
+        .await
+        .map_err(failed)?;
     let mut all = boards::given().iter().map(given).chain(saved);
     let found = all.find(|it| it.board.id == id);
     found.map(Json).ok_or_else(|| KIND.missing(&id))
@@ -154,9 +162,9 @@ async fn write(
         return Err(unchangeable(&board.id));
     }
     board.check(now()).map_err(|error| wrong(&error))?;
-    let written = Written {
+    let written = DocumentWrite {
         id: board.id.clone(),
-        document: Stored {
+        document: BoardRecord {
             board,
             updated: now(),
             updated_by: caller.name().to_string(),

@@ -24,7 +24,7 @@ const MAX_CHANGES: usize = 5000;
 /// Several changes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Changes {
+pub struct ChangesRequest {
     /// Each of another resource.
     changes: Vec<ResourceChange>,
 }
@@ -46,7 +46,7 @@ pub struct ResourceChange {
 
 /// What came of several changes, or would come of them.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Changed {
+pub struct ChangesResponse {
     /// The commit; `null` after a dry run, or if nothing was to be changed.
     pub revision: Option<u64>,
     /// The version that all of them have from now on, as `If-Match` says it.
@@ -73,7 +73,7 @@ pub async fn change(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(wanted): Json<Changes>,
+    Json(wanted): Json<ChangesRequest>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Write)?;
     let keys = keys_of(&wanted.changes)?;
@@ -170,8 +170,8 @@ fn told(changes: &[ResourceChange], before: &[Option<weir_store::Document>]) -> 
     changes.iter().zip(before).map(one).collect()
 }
 
-fn answer(revision: Option<Revision>, changes: Vec<ChangedResource>) -> Changed {
-    Changed {
+fn answer(revision: Option<Revision>, changes: Vec<ChangedResource>) -> ChangesResponse {
+    ChangesResponse {
         revision: revision.map(|it| it.0),
         tag: revision.map(tag_of),
         changes,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn wanted(text: Value) -> Vec<ResourceChange> {
-        serde_json::from_value::<Changes>(json!({ "changes": text }))
+        serde_json::from_value::<ChangesRequest>(json!({ "changes": text }))
             .expect("changes")
             .changes
     }

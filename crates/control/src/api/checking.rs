@@ -10,7 +10,7 @@ use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{CompileCache, PersistentState};
 
 /// What credentials are told apart by: the plugin, the dialect, the workspace, and a field with its value.
-type Claimed<'m> = (&'m str, DialectName, Option<&'m str>, (&'m str, &'m str));
+type CredentialIdentity<'m> = (&'m str, DialectName, Option<&'m str>, (&'m str, &'m str));
 
 /// Compiles what would be served. To be used on threads that may take their time, by one writer after the other.
 pub struct Checker {
@@ -124,7 +124,7 @@ impl Checker {
     /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
     /// would refuse the first route that does.
     fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
-        let mut owners: HashMap<Claimed<'_>, &Consumer> = HashMap::new();
+        let mut owners: HashMap<CredentialIdentity<'_>, &Consumer> = HashMap::new();
         let mut found = Vec::new();
         for (number, consumer) in model.consumers.iter().enumerate() {
             for (position, credential) in consumer.credentials.iter().enumerate() {

@@ -1,15 +1,15 @@
 //! Developers of portals, for those who administer them: who there is and who waits, approving and refusing, suspending,
 //! making, changing and removing. What developers do themselves is answered by the portal (`weir-portal`).
 
-use super::apis::{Erased, erase};
+use super::apis::{ErasureSummary, erase};
 use super::operation::Operation;
 use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
 use crate::developers::{
-    Decided, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole, checked_name,
-    greeting, mail_of, owner_name, random_id, seconds,
+    AdminDecision, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole,
+    checked_name, greeting, mail_of, owner_name, random_id, seconds,
 };
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -51,7 +51,7 @@ pub fn operations() -> Vec<Operation> {
             Operation::get(ALL, "listDevelopers", see, list),
             "Lists developers of a portal; those who wait for approval come first",
         )
-        .query::<Wanted>()
+        .query::<DevelopersQuery>()
         .answers::<DeveloperList>(),
         about(
             Operation::post(ALL, "createDeveloper", write, create),
@@ -92,7 +92,7 @@ pub fn operations() -> Vec<Operation> {
             "Counts stay, without a name. It asks for `subscriptions:write`, too, if the developer has applications.",
         )
         .headers(DRY_RUN)
-        .answers::<Erased>(),
+        .answers::<ErasureSummary>(),
         decided(
             step(
                 "/api/v1/portals/{portal}/developers/{developer}/approve",
@@ -131,7 +131,7 @@ pub fn operations() -> Vec<Operation> {
 /// Which developers.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Wanted {
+pub struct DevelopersQuery {
     /// Only those in this state.
     state: Option<DeveloperState>,
     /// Only those whose name or mail address has this in it.
@@ -171,7 +171,7 @@ pub struct DeveloperLine {
     /// What was decided last; `null`: nothing.
     decided: Option<DecisionLine>,
     /// The teams.
-    teams: Vec<TeamOf>,
+    teams: Vec<DeveloperTeam>,
     /// The applications that belong to the developer alone.
     applications: Vec<String>,
 }
@@ -189,7 +189,7 @@ pub struct DecisionLine {
 
 /// A team of a developer.
 #[derive(Serialize, JsonSchema)]
-pub struct TeamOf {
+pub struct DeveloperTeam {
     /// Its id.
     id: String,
     /// Its name.
@@ -232,14 +232,14 @@ pub struct DeveloperChange {
 }
 
 /// A portal with what belongs to its developers.
-struct Desk<'a> {
+struct PortalContext<'a> {
     api: &'a Api,
     portal: Portal,
     hooks: Vec<Hook>,
     applications: Vec<Application>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> PortalContext<'a> {
     async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
         let library = api.library().await?;
         let portals: Vec<Portal> = library.list("apis/portals/")?;
@@ -282,7 +282,7 @@ impl<'a> Desk<'a> {
     fn line(&self, developer: Developer, teams: &[Team]) -> DeveloperLine {
         let teams = teams.iter().filter_map(|team| {
             let role = *team.members.get(&developer.id)?;
-            Some(TeamOf {
+            Some(DeveloperTeam {
                 id: team.id.clone(),
                 name: team.name.clone(),
                 role,
@@ -317,10 +317,10 @@ impl<'a> Desk<'a> {
 async fn list(
     State(api): State<Arc<Api>>,
     Path(portal): Path<String>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<DevelopersQuery>,
 ) -> Result<Json<DeveloperList>, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let all = desk.people().all(&portal, now).await?;
     let is_waiting = |it: &Developer| it.state == DeveloperState::Confirmed;
     let waiting = all.iter().filter(|it| is_waiting(it)).count();
@@ -352,7 +352,7 @@ async fn read(
     Path((portal, id)): Path<(String, String)>,
 ) -> Result<Json<DeveloperLine>, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let developer = desk.developer(&id, now).await?;
     desk.answer(developer, now).await
 }
@@ -389,7 +389,7 @@ async fn create(
     Json(wanted): Json<NewDeveloper>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let notices = desk.notices();
     let mail = mail_of(&wanted.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
     let name = named(&wanted.name)?;
@@ -410,7 +410,7 @@ async fn create(
         groups: checked_groups(wanted.groups)?,
         provided: BTreeSet::new(),
         created: seconds(now),
-        decided: Some(Decided {
+        decided: Some(AdminDecision {
             by: caller.name(),
             at: seconds(now),
             reason: String::new(),
@@ -454,7 +454,7 @@ async fn change(
     Json(wanted): Json<DeveloperChange>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let name = wanted.name.as_deref().map(named).transpose()?;
     let groups = wanted.groups.map(checked_groups).transpose()?;
     let edit = |developer: &mut Developer| {
@@ -468,7 +468,7 @@ async fn change(
     };
     let mut developer = desk.developer(&id, now).await?;
     if is_dry_run(&headers) {
-        edit(&mut developer).map(|_: Vec<crate::operational::Write>| ())?;
+        edit(&mut developer).map(|_: Vec<crate::operational::OperationalWrite>| ())?;
         return Ok(tried(desk.answer(developer, now).await?));
     }
     let developer = desk.people().change(&portal, &id, now, edit).await?;
@@ -482,7 +482,7 @@ async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let developer = desk.developer(&id, now).await?;
     let owner = owner_name(&developer.id);
     if let Some(own) = desk.applications.iter().find(|it| it.owner == owner) {
@@ -522,7 +522,7 @@ async fn decide(
     body: Option<Json<Reason>>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = Desk::of(&api, &portal).await?;
+    let desk = PortalContext::of(&api, &portal).await?;
     let reason = body
         .map(|Json(it)| it.reason.trim().to_owned())
         .unwrap_or_default();
@@ -535,7 +535,7 @@ async fn decide(
             format!("expected at most {MAX_REASON} characters"),
         ));
     }
-    let decided = Decided {
+    let decided = AdminDecision {
         by: caller.name(),
         at: seconds(now),
         reason,

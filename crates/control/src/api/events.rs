@@ -12,8 +12,8 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
-use crate::events::{Event, Events, MAX_DOCUMENTS, Place};
-use crate::listen::Unending;
+use crate::events::{ClientSlot, Event, Events, MAX_DOCUMENTS};
+use crate::listen::StreamingResponse;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -93,7 +93,12 @@ pub async fn follow(
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    Ok((Extension(Unending), head, Body::from_stream(Texts(taken))).into_response())
+    Ok((
+        Extension(StreamingResponse),
+        head,
+        Body::from_stream(Texts(taken)),
+    )
+        .into_response())
 }
 
 /// Somebody who follows the events.
@@ -103,7 +108,7 @@ struct Client {
     /// `None`: all.
     kinds: Option<Vec<String>>,
     texts: mpsc::Sender<String>,
-    _place: Place,
+    _place: ClientSlot,
 }
 
 impl Client {
@@ -169,7 +174,7 @@ impl Client {
 pub async fn watch(api: Weak<Api>, mut commits: mpsc::Receiver<Changes>) {
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut seen = Seen::default();
+    let mut seen = PolledState::default();
     loop {
         tokio::select! {
             changes = commits.recv() => {
@@ -283,12 +288,12 @@ fn tell_publication(events: &Events, id: &str, document: Option<&Document>) {
 
 /// What was seen last of what has no events of its own.
 #[derive(Debug, Default)]
-struct Seen {
+struct PolledState {
     gateways: Option<BTreeMap<String, Value>>,
     alerts: Option<BTreeMap<String, Value>>,
 }
 
-impl Seen {
+impl PolledState {
     async fn look(&mut self, api: &Api) {
         let gateways = api.options.gateways.to_json(SystemTime::now());
         let gateways = gateways.into_iter().map(|it| {
@@ -315,7 +320,7 @@ impl Seen {
 }
 
 /// How the groups of all rules stand.
-fn alerts(kept: &crate::analytics::Kept) -> BTreeMap<String, Value> {
+fn alerts(kept: &crate::analytics::AnalyticsStorage) -> BTreeMap<String, Value> {
     let rules = kept.rules().unwrap_or_default();
     let of_rule = |rule: &weir_analytics::alerts::Rule| {
         let (id, name) = (rule.id.clone(), rule.name.clone());

@@ -90,12 +90,12 @@ impl Report {
 /// What is known of gateways. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct Gateways {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<FleetState>>,
     limits: LimitExchanges,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct FleetState {
     reports: BTreeMap<String, (Report, SystemTime)>,
     /// Who speaks for a name, and when that was last.
     speakers: BTreeMap<String, (String, SystemTime)>,
@@ -110,7 +110,7 @@ impl Gateways {
         self.limits.of(environments, weir_plugin::system_clock())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, FleetState> {
         // Every change leaves it whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -293,7 +293,7 @@ impl Gateways {
     }
 }
 
-impl Known {
+impl FleetState {
     fn speak_for(&mut self, name: &str, speaker: &str, now: SystemTime) -> bool {
         let is_silent = |last: SystemTime| since(last, now) > AWAY;
         match self.speakers.get_mut(name) {
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn one_user_at_a_time_speaks_for_a_name() {
-        let mut known = Known::default();
+        let mut known = FleetState::default();
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         for (name, speaker, seconds, expected) in [
             ("edge-1", "one", 100, true),

@@ -1,7 +1,7 @@
 //! The health of upstreams, as the gateway of this process sees it.
 
 use super::Api;
-use super::view::Shown;
+use super::view::IndexedRow;
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -86,7 +86,11 @@ pub trait HealthSource: Send + Sync {
 }
 
 /// The health of a list's row.
-pub fn summary_of(source: &dyn HealthSource, dialects: &DialectSet, shown: &Shown) -> Option<HealthSummary> {
+pub fn summary_of(
+    source: &dyn HealthSource,
+    dialects: &DialectSet,
+    shown: &IndexedRow,
+) -> Option<HealthSummary> {
     let dialect = dialects.get(shown.row.dialect)?;
     let names = dialect.upstream_names(&shown.row, &shown.own_id);
     let found = names.iter().find_map(|name| source.upstream(name))?;

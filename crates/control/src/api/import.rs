@@ -1,11 +1,11 @@
 //! `POST /api/v1/import/openapi`: the document in the body becomes a service with its routes; a second import changes
 //! what has changed.
 
-use super::known::PREFIX;
+use super::document_cache::PREFIX;
 use super::openapi;
 use super::precondition::tag_of;
 use super::problem::Problem;
-use super::resources::Write;
+use super::resources::ResourceWrite;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::Caller;
@@ -58,7 +58,7 @@ pub async fn import(
         "dry_run": is_dry,
     });
     if known.as_ref() != Some(&merged) {
-        let write = Write {
+        let write = ResourceWrite {
             caller: &caller,
             headers: &headers,
             note: "POST /api/v1/import/openapi".to_owned(),

@@ -25,29 +25,29 @@ mod access;
 mod accounts;
 mod alerts;
 mod analytics;
+mod analytics_documents;
 mod apis;
 mod boards;
 mod changes;
 mod checking;
+mod compiled_config;
+mod current_user;
 mod delegate;
 mod describe;
 mod developers;
+mod document_cache;
 mod events;
 mod explain;
 mod gateways;
 pub mod health;
 mod history;
 mod import;
-mod kept;
-mod known;
-mod me;
 mod openapi;
 mod openid_login;
 mod operation;
 mod people;
 mod plugins;
 mod precondition;
-mod prepared;
 mod problem;
 mod reports;
 mod resources;
@@ -74,7 +74,7 @@ use crate::access::{Attempts, Caller, EVERYWHERE, Role, Token, TokenHash, Users}
 use crate::analytics::Analytics;
 use crate::analytics::marks::Marks;
 use crate::events::Events;
-use crate::follow::Followed;
+use crate::follow::StateHandle;
 use crate::operational::OperationalStore;
 use crate::outbox::Outbox;
 use axum::extract::DefaultBodyLimit;
@@ -94,7 +94,7 @@ pub struct ApiOptions {
     /// The users.
     pub users: Users,
     /// How it stands with what this process serves or would serve.
-    pub followed: Followed,
+    pub followed: StateHandle,
     /// The dialects, to check what would be served.
     pub dialects: DialectSet,
     /// The plugins, for such checks.
@@ -122,7 +122,7 @@ impl Default for ApiOptions {
     fn default() -> Self {
         Self {
             users: Users::default(),
-            followed: Followed::default(),
+            followed: StateHandle::default(),
             dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
             registry: weir_plugins::registry,
             gateways: Gateways::default(),
@@ -145,7 +145,7 @@ struct ReadOnly;
 pub struct Api {
     store: Arc<dyn Store>,
     options: ApiOptions,
-    resources: known::Resources,
+    resources: document_cache::Resources,
     /// What lists show.
     index: view::Index,
     /// The plugins with their names in all dialects.
@@ -170,9 +170,12 @@ impl Api {
     /// # Errors
     /// The store cannot be reached or read.
     pub async fn open(store: Arc<dyn Store>, options: ApiOptions) -> Result<Arc<Self>, StoreError> {
-        let resources =
-            known::Resources::open(Arc::clone(&store), (options.registry)(), options.dialects.clone())
-                .await?;
+        let resources = document_cache::Resources::open(
+            Arc::clone(&store),
+            (options.registry)(),
+            options.dialects.clone(),
+        )
+        .await?;
         let prefixes = options.dialects.prefixes().collect();
         let (commits, waiting) = crate::events::commits();
         options

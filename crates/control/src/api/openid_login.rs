@@ -2,15 +2,17 @@
 
 use super::problem::Problem;
 use super::session::{Origin, base_url, begin, no_store};
-use super::shapes::{IdentityProvider, List, RightsOfGroup};
+use super::shapes::{GroupRoles, IdentityProvider, List};
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::openid::Provider;
-use crate::access::openid::engine::{Begun, Callback, LONGEST_LOGIN, LoginError, is_private, safe_return};
+use crate::access::openid::engine::{
+    Callback, LONGEST_LOGIN, LoginError, PendingLogin, is_private, safe_return,
+};
 use crate::access::openid::provider::{Mapping, key_of};
 use crate::access::session::{Login, OPENID};
 use crate::access::{
-    Audited, AuditedAs, Caller, EVERYWHERE, NotAllowed, Right, Role, Token, WrittenRight, cookie,
+    AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, cookie,
 };
 use axum::extract::{Path, Query, State};
 use axum::http::request::Parts;
@@ -86,7 +88,7 @@ pub async fn start(
         &provider,
     );
     let random = [state, nonce, verifier];
-    let begun = Begun::new(&provider, redirect_uri, return_to, random, SystemTime::now());
+    let begun = PendingLogin::new(&provider, redirect_uri, return_to, random, SystemTime::now());
     let url = begun.authorization_url(&provider, &metadata, start.login_hint.as_deref());
     let kept = cookie::LOGIN.set(&begun.to_cookie(), from.is_secure, LONGEST_LOGIN);
     send_to(&url, &[kept])
@@ -102,7 +104,7 @@ pub async fn callback(
     from.demand_privacy()?;
     let provider = provider_of(&api, &name)?;
     let begun = cookie::LOGIN.shown(&parts.headers, from.is_secure);
-    let Some(begun) = begun.and_then(Begun::from_cookie) else {
+    let Some(begun) = begun.and_then(PendingLogin::from_cookie) else {
         return failed(&provider, &LoginError::State, &from);
     };
     let (who, groups) = match person(&api, &provider, &begun, &callback).await {
@@ -125,7 +127,7 @@ pub async fn callback(
         &safe_return(Some(&begun.return_to)),
         &[cookie, cookie::LOGIN.clear(from.is_secure)],
     )?;
-    answer.extensions_mut().insert(AuditedAs(who));
+    answer.extensions_mut().insert(AuditIdentity(who));
     answer.extensions_mut().insert(Audited);
     Ok(answer)
 }
@@ -134,7 +136,7 @@ pub async fn callback(
 async fn person(
     api: &Api,
     provider: &Provider,
-    begun: &Begun,
+    begun: &PendingLogin,
     callback: &Callback,
 ) -> Result<(String, Vec<String>), LoginError> {
     let now = SystemTime::now();
@@ -160,7 +162,7 @@ fn failed(provider: &Provider, error: &LoginError, from: &Origin) -> Result<Resp
         LoginError::NoRights(who) => who.clone(),
         _ => "unknown".to_owned(),
     };
-    answer.extensions_mut().insert(AuditedAs(who));
+    answer.extensions_mut().insert(AuditIdentity(who));
     Ok(answer)
 }
 
@@ -201,7 +203,7 @@ pub struct GroupRights {
     /// The group; `*`: everybody whom the provider lets in.
     group: String,
     /// The rights.
-    #[schemars(with = "Vec<WrittenRight>")]
+    #[schemars(with = "Vec<RoleAssignment>")]
     rights: Vec<Right>,
 }
 
@@ -291,9 +293,9 @@ fn faults_of(provider: &Provider) -> Vec<(String, String)> {
 }
 
 fn shown(provider: &Provider) -> IdentityProvider {
-    let mappings = provider.mappings.iter().map(|it| RightsOfGroup {
+    let mappings = provider.mappings.iter().map(|it| GroupRoles {
         group: it.group.clone(),
-        rights: WrittenRight::of(&it.rights),
+        rights: RoleAssignment::of(&it.rights),
     });
     IdentityProvider {
         name: provider.name.clone(),

@@ -2,9 +2,10 @@
 
 use super::operation::Operation;
 use super::shapes::{
-    IdentityProvider, List, LoggedIn, LoggedOut, LoginOptions, Me, NewToken, SessionState, TokenState,
+    CurrentUser, IdentityProvider, List, LoggedIn, LoggedOut, LoginOptions, NewToken, SessionState,
+    TokenState,
 };
-use super::{events, me, openid_login, session};
+use super::{current_user, events, openid_login, session};
 use crate::access::Action;
 use axum::http::StatusCode;
 
@@ -61,32 +62,52 @@ fn of_callers() -> Vec<Operation> {
     const TOKENS: &str = "/api/v1/me/tokens";
     let own = Action::Own;
     let operations = [
-        Operation::get("/api/v1/me", "getMe", own, me::read)
+        Operation::get("/api/v1/me", "getMe", own, current_user::read)
             .about("Me", "Reads who calls")
-            .answers::<Me>(),
-        Operation::put("/api/v1/me/password", "setMyPassword", own, me::set_password)
-            .about("Me", "Changes the caller's password, and ends the other sessions")
-            .body::<me::PasswordChange>()
-            .status(StatusCode::NO_CONTENT),
-        Operation::get("/api/v1/me/sessions", "listMySessions", own, me::list_sessions)
-            .about("Me", "Lists the caller's sessions, the oldest first")
-            .answers::<List<SessionState>>(),
-        Operation::delete("/api/v1/me/sessions/{id}", "endMySession", own, me::end_session)
-            .about("Me", "Ends a session of the caller"),
-        Operation::get(TOKENS, "listMyTokens", own, me::list_tokens)
+            .answers::<CurrentUser>(),
+        Operation::put(
+            "/api/v1/me/password",
+            "setMyPassword",
+            own,
+            current_user::set_password,
+        )
+        .about("Me", "Changes the caller's password, and ends the other sessions")
+        .body::<current_user::PasswordChange>()
+        .status(StatusCode::NO_CONTENT),
+        Operation::get(
+            "/api/v1/me/sessions",
+            "listMySessions",
+            own,
+            current_user::list_sessions,
+        )
+        .about("Me", "Lists the caller's sessions, the oldest first")
+        .answers::<List<SessionState>>(),
+        Operation::delete(
+            "/api/v1/me/sessions/{id}",
+            "endMySession",
+            own,
+            current_user::end_session,
+        )
+        .about("Me", "Ends a session of the caller"),
+        Operation::get(TOKENS, "listMyTokens", own, current_user::list_tokens)
             .about("Me", "Lists the caller's personal tokens, the oldest first")
             .answers::<List<TokenState>>(),
-        Operation::post(TOKENS, "createMyToken", own, me::make_token)
+        Operation::post(TOKENS, "createMyToken", own, current_user::make_token)
             .about(
                 "Me",
                 "Makes a personal token, for a program that acts as the caller",
             )
             .description("It may do at most what its user may at the time of the call.")
-            .body::<me::TokenRequest>()
+            .body::<current_user::TokenRequest>()
             .status(StatusCode::CREATED)
             .answers::<NewToken>(),
-        Operation::delete("/api/v1/me/tokens/{id}", "removeMyToken", own, me::remove_token)
-            .about("Me", "Removes a personal token of the caller"),
+        Operation::delete(
+            "/api/v1/me/tokens/{id}",
+            "removeMyToken",
+            own,
+            current_user::remove_token,
+        )
+        .about("Me", "Removes a personal token of the caller"),
     ];
     operations.into()
 }

@@ -2,14 +2,14 @@
 
 use super::Api;
 use super::analytics::{failed, read, wrong};
+use super::analytics_documents::{DocumentWrite, Kind, id_of};
 use super::is_dry_run;
-use super::kept::{Kind, Written, id_of};
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
 use crate::access::NoAudit;
 use crate::analytics::reporting::{REPORTS, ReportError};
-use crate::analytics::{Kept, now};
+use crate::analytics::{AnalyticsStorage, now};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -53,7 +53,7 @@ impl ReportState {
 /// Of which time a report is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Which {
+pub enum ReportPeriod {
     /// The last whole week or month.
     #[default]
     Last,
@@ -66,32 +66,32 @@ pub enum Which {
 #[serde(default, deny_unknown_fields)]
 pub struct PreviewQuery {
     /// Of which time the report is.
-    pub period: Which,
+    pub period: ReportPeriod,
 }
 
 /// What is sent now.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct SendNow {
+pub struct SendReportRequest {
     /// The addresses that get it; left out: those of the report.
     pub to: Vec<String>,
     /// Of which time the report is.
-    pub period: Which,
+    pub period: ReportPeriod,
 }
 
 /// What was handed to the outbox.
 #[derive(Serialize, JsonSchema)]
-pub struct SentNow {
+pub struct SendReportResponse {
     /// The time that the report is of.
     pub period: Period,
     /// The addresses.
     pub to: Vec<String>,
 }
 
-fn period(report: &Report, which: Which) -> Result<Period, Problem> {
+fn period(report: &Report, which: ReportPeriod) -> Result<Period, Problem> {
     let period = match which {
-        Which::Last => report.schedule.last(now()),
-        Which::Current => report.schedule.current(now()),
+        ReportPeriod::Last => report.schedule.last(now()),
+        ReportPeriod::Current => report.schedule.current(now()),
     };
     period.map_err(|error| wrong(&error))
 }
@@ -109,7 +109,11 @@ impl Api {
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<ReportState>>, Problem> {
-    let reports = api.analytics()?.with(Kept::reports).await.map_err(failed)?;
+    let reports = api
+        .analytics()?
+        .with(AnalyticsStorage::reports)
+        .await
+        .map_err(failed)?;
     let items = reports.into_iter().map(ReportState::of).collect();
     Ok(Json(List { items }))
 }
@@ -145,7 +149,7 @@ pub async fn replace(
 
 async fn write(api: &Api, (report, is_new): (Report, bool), is_dry: bool) -> Result<Response, Problem> {
     report.check(now()).map_err(|error| wrong(&error))?;
-    let written = Written {
+    let written = DocumentWrite {
         id: report.id.clone(),
         document: report,
         is_new,
@@ -158,7 +162,7 @@ async fn write(api: &Api, (report, is_new): (Report, bool), is_dry: bool) -> Res
 }
 
 /// Whether there is the board that a report shows.
-fn has_board(kept: &Kept, report: &Report) -> Result<(), StoreError> {
+fn has_board(kept: &AnalyticsStorage, report: &Report) -> Result<(), StoreError> {
     match &report.board {
         Some(board) if kept.board(board)?.is_none() => {
             let message = format!("there is no board '{board}'; GET /api/v1/boards lists them");
@@ -204,8 +208,8 @@ pub async fn send(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let asked: SendNow = match body.is_empty() {
-        true => SendNow::default(),
+    let asked: SendReportRequest = match body.is_empty() {
+        true => SendReportRequest::default(),
         false => read(&body)?,
     };
     let report = api.report(&id).await?;
@@ -217,7 +221,7 @@ pub async fn send(
         }
     };
     let period = period(&report, asked.period)?;
-    let sent = Json(SentNow {
+    let sent = Json(SendReportResponse {
         period,
         to: to.clone(),
     });

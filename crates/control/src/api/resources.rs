@@ -1,6 +1,6 @@
 //! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
 
-use super::known::PREFIX;
+use super::document_cache::PREFIX;
 use super::precondition::{Precondition, tag_of};
 use super::problem::Problem;
 use super::writing::WriteResult;
@@ -27,7 +27,7 @@ const MAX_PAGE: usize = 1000;
 const MAX_NOTE: usize = 500;
 
 /// What a write is about.
-pub struct Write<'w> {
+pub struct ResourceWrite<'w> {
     pub caller: &'w Caller,
     pub headers: &'w HeaderMap,
     pub note: String,
@@ -40,7 +40,7 @@ pub struct Write<'w> {
 
 impl Api {
     /// Checks and commits a write.
-    pub async fn write(&self, write: Write<'_>) -> Result<WriteResult, Problem> {
+    pub async fn write(&self, write: ResourceWrite<'_>) -> Result<WriteResult, Problem> {
         demand(write.caller, Role::Write)?;
         if let Some((kind, name)) = write
             .key
@@ -177,7 +177,7 @@ pub async fn put(
 ) -> Result<WriteResult, Problem> {
     let mut fields = parse(&body)?;
     name_it(&mut fields, &kind, &name);
-    let write = Write {
+    let write = ResourceWrite {
         caller: &caller,
         headers: &headers,
         note: note(&headers, &Method::PUT, &kind, &name),
@@ -207,7 +207,7 @@ pub async fn create(
     let name = name
         .ok_or_else(|| Problem::bad(format!("expected a text in the field '{field}'")))?
         .to_owned();
-    let write = Write {
+    let write = ResourceWrite {
         caller: &caller,
         headers: &headers,
         note: note(&headers, &Method::POST, &kind, &name),
@@ -224,7 +224,7 @@ pub async fn delete(
     Path((kind, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<WriteResult, Problem> {
-    let write = Write {
+    let write = ResourceWrite {
         caller: &caller,
         headers: &headers,
         note: note(&headers, &Method::DELETE, &kind, &name),

@@ -3,7 +3,7 @@
 
 use super::Api;
 use super::problem::Problem;
-use crate::access::{Action, Right, Role, Scope, WrittenRight};
+use crate::access::{Action, Right, Role, RoleAssignment, Scope};
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ pub async fn list() -> Json<RoleTable> {
 
 /// What a user is asked about.
 #[derive(Deserialize, JsonSchema)]
-pub struct Question {
+pub struct PermissionQuery {
     /// The action, such as `configuration:write`.
     action: String,
     /// Where: `workspace:NAME`, `environment:NAME`, `api:NAME` or `portal:NAME`; left out: everywhere.
@@ -74,9 +74,9 @@ pub struct Verdict {
     /// The answer in words.
     pub reason: String,
     /// The rights of the user that allow it there.
-    pub by: Vec<WrittenRight>,
+    pub by: Vec<RoleAssignment>,
     /// Those that allow it in other places only.
-    pub elsewhere: Vec<WrittenRight>,
+    pub elsewhere: Vec<RoleAssignment>,
     /// The roles that would allow it there.
     pub roles: Vec<Role>,
 }
@@ -85,7 +85,7 @@ pub struct Verdict {
 pub async fn can(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
-    Query(asked): Query<Question>,
+    Query(asked): Query<PermissionQuery>,
 ) -> Result<Json<Verdict>, Problem> {
     let user = api.options.users.of_name(&name);
     let user = user.ok_or_else(|| Problem::not_found(format_args!("the user '{name}'")))?;
@@ -128,8 +128,8 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
     Verdict {
         allowed,
         reason: format!("{name} {may} {} {}: {because}", action.meaning(), place(scope)),
-        by: WrittenRight::of(&by),
-        elsewhere: WrittenRight::of(&elsewhere),
+        by: RoleAssignment::of(&by),
+        elsewhere: RoleAssignment::of(&elsewhere),
         roles,
     }
 }

@@ -7,7 +7,7 @@ use crate::access::cookie;
 use crate::access::openid::engine::logout_url;
 use crate::access::password::PasswordError;
 use crate::access::session::{LONGEST, Login, Session};
-use crate::access::{AuditedAs, Caller, NotAllowed, User, WrittenRight, is_secure};
+use crate::access::{AuditIdentity, Caller, NotAllowed, RoleAssignment, User, is_secure};
 use crate::operational::OperationalError;
 use axum::extract::{ConnectInfo, State};
 use axum::http::request::Parts;
@@ -105,11 +105,11 @@ pub async fn log_in(
     let (value, ends) = begin(&api, &parts.headers, &from, login).await.map_err(refused)?;
     let answer = LoggedIn {
         name: user.name.clone(),
-        rights: WrittenRight::of(&user.rights),
+        rights: RoleAssignment::of(&user.rights),
         ends,
     };
     let head = [(header::SET_COOKIE, value), (header::CACHE_CONTROL, no_store())];
-    let recorded = Extension(AuditedAs(user.name.clone()));
+    let recorded = Extension(AuditIdentity(user.name.clone()));
     Ok((StatusCode::CREATED, head, recorded, Json(answer)).into_response())
 }
 
@@ -145,7 +145,7 @@ pub(super) fn refuse(problem: Problem, who: Option<String>) -> Response {
     answer.extensions_mut().insert(NotAllowed);
     answer
         .extensions_mut()
-        .insert(AuditedAs(who.unwrap_or_else(|| "unknown".to_owned())));
+        .insert(AuditIdentity(who.unwrap_or_else(|| "unknown".to_owned())));
     answer.headers_mut().insert(header::CACHE_CONTROL, no_store());
     answer
 }
@@ -177,7 +177,7 @@ fn by_token(api: &Api, token: &str) -> Result<Arc<User>, Problem> {
 }
 
 /// Why a password is not compared now.
-pub(super) enum NotNow {
+pub(super) enum PasswordCheckError {
     /// It was tried too often; for how long to wait.
     Wait(Duration),
     /// Too many at once, or the system fails.
@@ -185,45 +185,50 @@ pub(super) enum NotNow {
 }
 
 /// Whether the password is the user's. Takes as long if there is no such user.
-pub(super) async fn checked(api: &Api, from: &Origin, name: &str, password: String) -> Result<bool, NotNow> {
+pub(super) async fn checked(
+    api: &Api,
+    from: &Origin,
+    name: &str,
+    password: String,
+) -> Result<bool, PasswordCheckError> {
     let now = SystemTime::now();
     api.attempts
         .begin(name, from.address, now)
-        .map_err(NotNow::Wait)?;
+        .map_err(PasswordCheckError::Wait)?;
     let known = api
         .options
         .users
         .of_name(name)
         .and_then(|it| it.password_hash.clone());
     let matches = api.options.passwords.matches(password, known).await;
-    let matches = matches.map_err(NotNow::Hashing)?;
+    let matches = matches.map_err(PasswordCheckError::Hashing)?;
     if matches {
         api.attempts.succeeded(name, from.address, now);
     }
     Ok(matches)
 }
 
-impl From<NotNow> for Problem {
-    fn from(not_now: NotNow) -> Self {
+impl From<PasswordCheckError> for Problem {
+    fn from(not_now: PasswordCheckError) -> Self {
         match not_now {
-            NotNow::Wait(wait) => {
+            PasswordCheckError::Wait(wait) => {
                 let seconds = wait.as_secs() + 1;
                 let detail = format!("too many wrong passwords; try again in {seconds} seconds");
                 Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
             }
-            NotNow::Hashing(error @ PasswordError::Busy) => {
+            PasswordCheckError::Hashing(error @ PasswordError::Busy) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
             }
-            NotNow::Hashing(error) => Self::unreadable(error.to_string()),
+            PasswordCheckError::Hashing(error) => Self::unreadable(error.to_string()),
         }
     }
 }
 
 /// The answer says when to try again.
-pub(super) fn refuse_for_now(not_now: NotNow, who: Option<String>) -> Response {
+pub(super) fn refuse_for_now(not_now: PasswordCheckError, who: Option<String>) -> Response {
     let seconds = match &not_now {
-        NotNow::Wait(wait) => wait.as_secs() + 1,
-        NotNow::Hashing(_) => 5,
+        PasswordCheckError::Wait(wait) => wait.as_secs() + 1,
+        PasswordCheckError::Hashing(_) => 5,
     };
     let mut answer = refuse(not_now.into(), who);
     answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());

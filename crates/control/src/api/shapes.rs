@@ -1,6 +1,6 @@
 //! What calls answer, as types: the OpenAPI document is made of them, and a test reads real answers as these.
 
-use crate::access::{AuditedChange, WrittenRight};
+use crate::access::{AuditedChange, RoleAssignment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct ProblemShape {
     pub detail: String,
     /// What is wrong in a document, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<Fault>,
+    pub errors: Vec<DocumentError>,
     /// Who changed it last, if another version is there than the one that `If-Match` names (412), and if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<super::problem::LastChange>,
@@ -27,7 +27,7 @@ pub struct ProblemShape {
 
 /// What is wrong in a document.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Fault {
+pub struct DocumentError {
     /// Where, such as `routes[0].paths`.
     pub path: String,
     /// What was expected.
@@ -142,7 +142,7 @@ pub struct ListedUser {
     /// The name under which changes are recorded.
     pub name: String,
     /// What the user may do.
-    pub rights: Vec<WrittenRight>,
+    pub rights: Vec<RoleAssignment>,
     /// Since when there is this user, in seconds since the Unix epoch.
     pub created: u64,
     /// Whether the user has a token.
@@ -157,7 +157,7 @@ pub struct LoggedIn {
     /// The user's name.
     pub name: String,
     /// What the user may do.
-    pub rights: Vec<WrittenRight>,
+    pub rights: Vec<RoleAssignment>,
     /// When the session ends at the latest, in seconds since the Unix epoch.
     pub ends: u64,
 }
@@ -211,28 +211,28 @@ pub struct IdentityProvider {
     /// The claim that holds the groups.
     pub groups_claim: String,
     /// What members of groups may do.
-    pub mappings: Vec<RightsOfGroup>,
+    pub mappings: Vec<GroupRoles>,
 }
 
 /// What members of a group may do.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct RightsOfGroup {
+pub struct GroupRoles {
     /// The group.
     pub group: String,
     /// The rights.
-    pub rights: Vec<WrittenRight>,
+    pub rights: Vec<RoleAssignment>,
 }
 
 /// Who calls.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Me {
+pub struct CurrentUser {
     /// The name under which changes are recorded.
     pub name: String,
     /// How the caller shows who it is: `none` (there are no users), `key`, `token`, `personal-token`, `password`, or
     /// `openid:PROVIDER`.
     pub method: String,
     /// What the caller may do; `null`: everything, since there are no users.
-    pub rights: Option<Vec<WrittenRight>>,
+    pub rights: Option<Vec<RoleAssignment>>,
     /// Whether the user can log in with a password.
     pub has_password: bool,
     /// Whether the user is kept here, and not by an identity provider.
@@ -286,7 +286,7 @@ pub struct TokenState {
     /// What it is for.
     pub name: String,
     /// What it may do at most; `null`: all that its user may.
-    pub rights: Option<Vec<WrittenRight>>,
+    pub rights: Option<Vec<RoleAssignment>>,
     /// When it was made, in seconds since the Unix epoch.
     pub created: u64,
     /// When it was last used, to the hour; `null`: never.
@@ -315,7 +315,7 @@ pub struct NewUser {
     /// The name.
     pub name: String,
     /// What the user may do.
-    pub rights: Vec<WrittenRight>,
+    pub rights: Vec<RoleAssignment>,
     /// The token. It is shown this once; a dry run makes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,

@@ -23,7 +23,7 @@ use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
 use crate::follow::skew::Head;
 use crate::follow::{Documents, is_served, is_told, told_prefixes};
-use crate::listen::Unending;
+use crate::listen::StreamingResponse;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -106,14 +106,14 @@ pub async fn sync(
     tokio::spawn(async move {
         // An error is the gateway's being gone, or the store's: it asks again.
         match writer.write(from.after.map(Revision)).await {
-            Err(Ended::Store(error)) => tracing::debug!(%error, "a gateway's stream ends"),
-            Err(Ended::Refused) => tracing::info!("a gateway's stream ends: it may not follow any more"),
-            Err(Ended::Gone) | Ok(()) => {}
+            Err(StreamEnd::Store(error)) => tracing::debug!(%error, "a gateway's stream ends"),
+            Err(StreamEnd::Refused) => tracing::info!("a gateway's stream ends: it may not follow any more"),
+            Err(StreamEnd::Gone) | Ok(()) => {}
         }
     });
     let body = Body::from_stream(Lines(taken));
     let head = [(header::CONTENT_TYPE, "application/x-ndjson")];
-    Ok((Extension(Unending), head, body).into_response())
+    Ok((Extension(StreamingResponse), head, body).into_response())
 }
 
 /// The environments that a gateway names, if it may follow all of them.
@@ -142,7 +142,7 @@ fn may_follow(caller: &Caller, environment: &str) -> bool {
 }
 
 /// Why a stream is over.
-enum Ended {
+enum StreamEnd {
     /// The gateway takes no more.
     Gone,
     /// The caller has lost the right to it.
@@ -150,7 +150,7 @@ enum Ended {
     Store(WatchError),
 }
 
-impl<E: Into<WatchError>> std::convert::From<E> for Ended {
+impl<E: Into<WatchError>> std::convert::From<E> for StreamEnd {
     fn from(error: E) -> Self {
         Self::Store(error.into())
     }
@@ -171,7 +171,7 @@ struct Writer {
 }
 
 impl Writer {
-    async fn write(mut self, after: Option<Revision>) -> Result<(), Ended> {
+    async fn write(mut self, after: Option<Revision>) -> Result<(), StreamEnd> {
         if self.wants_head {
             self.say(json!({ "weir": Head::own() })).await?;
         }
@@ -206,7 +206,7 @@ impl Writer {
     }
 
     /// The hash of what this gateway has to have, and the revision of that.
-    async fn own_hash(&mut self, store: &dyn Store) -> Result<(Revision, String), Ended> {
+    async fn own_hash(&mut self, store: &dyn Store) -> Result<(Revision, String), StreamEnd> {
         let (api, dialects) = (Arc::clone(&self.api), self.dialects.clone());
         let reading = async {
             let _turn = api.reading.acquire().await;
@@ -221,7 +221,7 @@ impl Writer {
     }
 
     /// Everything that is there, and a watch of what comes after.
-    async fn begin(&mut self, store: &dyn Store) -> Result<Box<dyn Watch>, Ended> {
+    async fn begin(&mut self, store: &dyn Store) -> Result<Box<dyn Watch>, StreamEnd> {
         let (api, dialects) = (Arc::clone(&self.api), self.dialects.clone());
         let reading = async {
             // When many come at once, each waits rather than that all are held at once.
@@ -247,23 +247,23 @@ impl Writer {
     }
 
     /// Does something that may take long; the gateway hears meanwhile that the stream goes on.
-    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Ended> {
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Result<T, StreamEnd> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return Ok(done),
-                () = self.lines.closed() => return Err(Ended::Gone),
+                () = self.lines.closed() => return Err(StreamEnd::Gone),
                 _ = self.beats.tick() => self.beat().await?,
             }
         }
     }
 
     /// Says that the stream goes on, if the caller may still follow it.
-    async fn beat(&self) -> Result<(), Ended> {
+    async fn beat(&self) -> Result<(), StreamEnd> {
         let caller = self.caller.by_now(&self.api.options.users);
         let environments = self.dialects.environments();
         if !caller.is_some_and(|it| environments.iter().all(|name| may_follow(&it, name))) {
-            return Err(Ended::Refused);
+            return Err(StreamEnd::Refused);
         }
         let state = self.api.options.followed.state();
         let is_known = self.wants_hash && state.served_at.is_some() && !state.is_last_known_good;
@@ -274,7 +274,7 @@ impl Writer {
         .await
     }
 
-    async fn say_changes(&self, changes: &Changes) -> Result<(), Ended> {
+    async fn say_changes(&self, changes: &Changes) -> Result<(), StreamEnd> {
         let told = changes
             .documents
             .iter()
@@ -284,9 +284,9 @@ impl Writer {
             .await
     }
 
-    async fn say(&self, line: Value) -> Result<(), Ended> {
+    async fn say(&self, line: Value) -> Result<(), StreamEnd> {
         let said = self.lines.send(format!("{line}\n")).await;
-        said.map_err(|_| Ended::Gone)
+        said.map_err(|_| StreamEnd::Gone)
     }
 }
 

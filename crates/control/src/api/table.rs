@@ -7,12 +7,13 @@ use super::shapes::{
     PermittedOperation, Resource, ResourcePage, RollbackResult,
 };
 use super::{
-    Api, access, accounts, alerts, analytics, apis, boards, changes, describe, developers, explain, gateways,
-    health, history, import, me, people, plugins, reports, resources, roles, rollback, schema, sync, view,
+    Api, access, accounts, alerts, analytics, apis, boards, changes, current_user, describe, developers,
+    explain, gateways, health, history, import, people, plugins, reports, resources, roles, rollback, schema,
+    sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
-use crate::shared_limits::{LimitAnswer, LimitReport};
+use crate::shared_limits::{LimitReport, LimitReportResponse};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::Value;
@@ -76,8 +77,8 @@ fn of_resources() -> Vec<Operation> {
                 "Changes several native resources in one commit: all of them, or none",
             )
             .headers(CREATES)
-            .body::<changes::Changes>()
-            .answers::<changes::Changed>(),
+            .body::<changes::ChangesRequest>()
+            .answers::<changes::ChangesResponse>(),
         Operation::get("/api/v1/schema", "getSchema", read, schema::read)
             .about("Resources", "Reads the JSON Schema of native resources")
             .answers_of("application/schema+json", None),
@@ -137,7 +138,7 @@ fn of_views() -> Vec<Operation> {
             "By what is served now, an earlier revision, a draft, or documents that are not stored. Nothing is sent.",
         )
         .body::<explain::ExplainRequest>()
-        .answers::<explain::Explained>(),
+        .answers::<explain::ExplainResponse>(),
         Operation::get(
             "/api/v1/health/upstreams",
             "listUpstreamHealth",
@@ -265,7 +266,7 @@ fn of_gateways() -> Vec<Operation> {
         .partial()
         .query::<gateways::LimitQuery>()
         .body::<LimitReport>()
-        .answers::<LimitAnswer>(),
+        .answers::<LimitReportResponse>(),
         Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)
             .about(
                 "Gateways",
@@ -338,11 +339,11 @@ fn of_access() -> Vec<Operation> {
                 "Access",
                 "Tells whether a user may do something somewhere: by which right, or what is missing",
             )
-            .query::<roles::Question>()
+            .query::<roles::PermissionQuery>()
             .answers::<roles::Verdict>(),
         Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, access::audit)
             .about("Access", "Reads the audit log, the latest entry first")
-            .query::<access::Part>()
+            .query::<access::AuditLogQuery>()
             .answers::<List<AuditEntry>>()
             .also("/audit"),
     ];
@@ -379,11 +380,11 @@ fn of_analytics() -> Vec<Operation> {
         .partial()
         .headers(&["Accept"])
         .body::<weir_analytics::query::Query>()
-        .answers::<weir_analytics::query::Answer>(),
+        .answers::<weir_analytics::query::QueryResponse>(),
         Operation::get("/api/v1/analytics/calls", "searchCalls", read, analytics::calls)
             .about("Analytics", "Searches the request log, the latest call first")
             .query::<analytics::CallsQuery>()
-            .answers::<weir_analytics::calls::Found>(),
+            .answers::<weir_analytics::calls::CallSearchResponse>(),
         Operation::get("/api/v1/analytics/live", "followCalls", read, analytics::live)
             .about(
                 "Analytics",
@@ -506,9 +507,9 @@ fn of_reports() -> Vec<Operation> {
                 "Sends a report now: the last whole week or month, or the present one",
             )
             .headers(DRY_RUN)
-            .body::<reports::SendNow>()
+            .body::<reports::SendReportRequest>()
             .status(StatusCode::ACCEPTED)
-            .answers::<reports::SentNow>(),
+            .answers::<reports::SendReportResponse>(),
     ];
     operations.into()
 }
@@ -536,7 +537,7 @@ static PERMISSIONS: LazyLock<Vec<(&'static str, Action, bool)>> = LazyLock::new(
 
 async fn permissions(Extension(caller): Extension<Caller>) -> Json<List<PermittedOperation>> {
     let all = PERMISSIONS.iter();
-    let items = all.map(|(id, action, has_parts)| me::permitted(&caller, id, *action, *has_parts));
+    let items = all.map(|(id, action, has_parts)| current_user::permitted(&caller, id, *action, *has_parts));
     Json(List {
         items: items.collect(),
     })

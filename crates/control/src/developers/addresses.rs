@@ -3,7 +3,7 @@
 //! **What it is not**: no call reads it. All that is kept of all portals is read to make one.
 
 use super::store::hash;
-use crate::operational::{Entry, OperationalError, OperationalStore};
+use crate::operational::{OperationalEntry, OperationalError, OperationalStore};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ impl AddressBook {
     /// The store cannot be read.
     pub async fn of(store: &OperationalStore, now: SystemTime) -> Result<Self, OperationalError> {
         let mut book = Self::default();
-        let all: Vec<Entry<Value>> = store.list("portal/", now).await?;
+        let all: Vec<OperationalEntry<Value>> = store.list("portal/", now).await?;
         for entry in all {
             let mut parts = entry.key.as_str().splitn(4, '/').skip(1);
             let (Some(portal), Some(kind), Some(name)) = (parts.next(), parts.next(), parts.next()) else {

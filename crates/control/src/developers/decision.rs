@@ -2,7 +2,7 @@
 //! developer is told. No I/O; time is an argument.
 
 use super::names::greeting;
-use super::store::{Decided, Developer, DeveloperState};
+use super::store::{AdminDecision, Developer, DeveloperState};
 use axum::http::StatusCode;
 
 /// A decision.
@@ -61,7 +61,11 @@ impl Decision {
     ///
     /// # Errors
     /// It is not possible in this state: the status and the reason.
-    pub fn apply(self, developer: &mut Developer, decided: Decided) -> Result<(), (StatusCode, String)> {
+    pub fn apply(
+        self,
+        developer: &mut Developer,
+        decided: AdminDecision,
+    ) -> Result<(), (StatusCode, String)> {
         let (to, from) = self.step();
         if !from.contains(&developer.state) {
             let detail = format!("{} {}", developer.name, words(developer.state));
@@ -130,7 +134,7 @@ mod tests {
         ] {
             for state in [Registered, Confirmed, Active, Suspended, Refused] {
                 let mut one = developer(state);
-                let decided = Decided {
+                let decided = AdminDecision {
                     by: "root".to_owned(),
                     at: 7,
                     reason: "because".to_owned(),
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn mails_say_what_was_decided_and_why() {
         let mut ann = developer(Confirmed);
-        let decided = Decided {
+        let decided = AdminDecision {
             by: "root".to_owned(),
             at: 7,
             reason: "no contract".to_owned(),

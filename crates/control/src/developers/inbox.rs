@@ -3,7 +3,7 @@
 
 use super::store::{failed, key, seconds};
 use crate::api::Problem;
-use crate::operational::{OperationalError, OperationalStore, Write};
+use crate::operational::{OperationalError, OperationalStore, OperationalWrite};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
@@ -35,7 +35,7 @@ pub struct Inbox {
 
 /// Up to when a developer has read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Read {
+struct ReadMarker {
     until: u64,
 }
 
@@ -80,12 +80,12 @@ impl Inbox {
         application: &str,
         more: Vec<Notice>,
         now: SystemTime,
-    ) -> Result<Write, OperationalError> {
+    ) -> Result<OperationalWrite, OperationalError> {
         let mut notices = Self::of(store, application, now).await?;
         notices.extend(more);
         let gone = notices.len().saturating_sub(MAX_NOTICES);
         notices.drain(..gone);
-        Write::put(inbox_key(application)?, &Self { notices }, Some(now + KEPT))
+        OperationalWrite::put(inbox_key(application)?, &Self { notices }, Some(now + KEPT))
     }
 }
 
@@ -102,7 +102,7 @@ pub async fn read_until(
     (portal, developer): (&str, &str),
     now: SystemTime,
 ) -> Result<u64, Problem> {
-    let found = store.read::<Read>(&read_key(portal, developer)?, now).await;
+    let found = store.read::<ReadMarker>(&read_key(portal, developer)?, now).await;
     Ok(found.map_err(failed)?.map_or(0, |it| it.value.until))
 }
 
@@ -115,7 +115,7 @@ pub async fn has_read(
     (portal, developer): (&str, &str),
     now: SystemTime,
 ) -> Result<(), Problem> {
-    let read = Read { until: seconds(now) };
+    let read = ReadMarker { until: seconds(now) };
     let key = read_key(portal, developer)?;
     let written = store.put(&key, &read, (Some(now + KEPT), now)).await;
     written.map_err(failed)

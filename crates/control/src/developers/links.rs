@@ -22,7 +22,7 @@ pub enum Purpose {
         /// Who.
         developer: String,
         /// Of what the owner of the address was told. It vouches for nothing that came later.
-        of: Vouched,
+        of: UnconfirmedCredential,
     },
     /// Sets a new password.
     Reset {
@@ -48,7 +48,7 @@ pub enum Purpose {
 /// With what somebody wants to sign in who has not confirmed the mail address yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Vouched {
+pub enum UnconfirmedCredential {
     /// The mark of a password ([`Developer::password_mark`](super::Developer::password_mark)).
     Password(String),
     /// The mark of an account at an identity provider ([`mark_of`](super::mark_of)).

@@ -18,12 +18,13 @@ pub use accounts::{Account, mark_of};
 pub use addresses::AddressBook;
 pub use decision::Decision;
 pub use inbox::{Inbox, Notice, has_read, read_until};
-pub use links::{Link, Purpose, Vouched};
+pub use links::{Link, Purpose, UnconfirmedCredential};
 pub use names::{MAX_NAME, checked_name, greeting};
 pub use notices::{Notices, WAITS};
 pub use owners::Owners;
 pub use store::{
-    Decided, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id, seconds,
+    AdminDecision, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id,
+    seconds,
 };
 pub use teams::{Membership, Team, TeamRole};
 

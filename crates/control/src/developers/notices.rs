@@ -6,7 +6,7 @@
 
 use super::names::checked_name;
 use super::store::{Developer, seconds};
-use crate::operational::{OperationalError, Write};
+use crate::operational::{OperationalError, OperationalWrite};
 use crate::outbox::webhooks::webhooks;
 use crate::outbox::{Mail, Message, Origin, Outbox};
 use std::time::SystemTime;
@@ -54,7 +54,7 @@ impl Notices<'_> {
         developer: &Developer,
         by: &str,
         now: SystemTime,
-    ) -> Result<Vec<Write>, OperationalError> {
+    ) -> Result<Vec<OperationalWrite>, OperationalError> {
         let event = Event {
             kind: kind.to_owned(),
             about: [
@@ -84,7 +84,7 @@ impl Notices<'_> {
         to: &str,
         (subject, text): (String, String),
         now: SystemTime,
-    ) -> Result<Vec<Write>, OperationalError> {
+    ) -> Result<Vec<OperationalWrite>, OperationalError> {
         if !self.outbox.can_mail() {
             return Ok(Vec::new());
         }
@@ -102,7 +102,11 @@ impl Notices<'_> {
     ///
     /// # Errors
     /// They have no JSON form.
-    pub fn waiting(&self, developer: &Developer, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
+    pub fn waiting(
+        &self,
+        developer: &Developer,
+        now: SystemTime,
+    ) -> Result<Vec<OperationalWrite>, OperationalError> {
         let Developer { name, mail, .. } = developer;
         let subject = format!("{mail} waits for approval: {}", self.title());
         // The name is what a stranger has typed.

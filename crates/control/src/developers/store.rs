@@ -3,7 +3,9 @@
 use crate::access::password::{PasswordHash, Passwords};
 use crate::access::{Attempts, Token, TokenHash};
 use crate::api::Problem;
-use crate::operational::{Bound, OperationalError, OperationalStore, WhenFull, Write};
+use crate::operational::{
+    DocumentLimit, OperationalError, OperationalStore, OperationalWrite, OverflowPolicy,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -57,7 +59,7 @@ pub struct Developer {
     pub created: u64,
     /// What an administrator has decided last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decided: Option<Decided>,
+    pub decided: Option<AdminDecision>,
 }
 
 impl Developer {
@@ -69,7 +71,7 @@ impl Developer {
 
 /// What an administrator has decided about a developer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct AdminDecision {
     /// Who.
     pub by: String,
     /// When, in seconds since 1970.
@@ -193,10 +195,10 @@ impl People {
     pub async fn add(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<bool, Problem> {
         // The address first: of two who sign up with one, the second is refused here.
         let of_mail = key(portal, &format!("mails/{}", hash(&developer.mail)))?;
-        let bound = Bound {
+        let bound = DocumentLimit {
             prefix: of_mail.as_str(),
             max: MAX_DEVELOPERS,
-            when_full: WhenFull::Refuse,
+            when_full: OverflowPolicy::Refuse,
         };
         let made = self
             .store
@@ -233,7 +235,7 @@ impl People {
         portal: &str,
         id: &str,
         now: SystemTime,
-        change: impl Fn(&mut Developer) -> Result<Vec<Write>, Problem>,
+        change: impl Fn(&mut Developer) -> Result<Vec<OperationalWrite>, Problem>,
     ) -> Result<Developer, Problem> {
         let key = key(portal, &format!("developers/{id}"))?;
         let changed = self.store.update_with(&key, now, |known: Option<Developer>| {
@@ -274,10 +276,10 @@ impl People {
         };
         let prefix = format!("portal/{portal}/sessions/{developer}/");
         let key = key(portal, &format!("sessions/{developer}/{}", hash(token.as_str())))?;
-        let bound = Bound {
+        let bound = DocumentLimit {
             prefix: &prefix,
             max: MAX_SESSIONS,
-            when_full: WhenFull::RemoveOldest,
+            when_full: OverflowPolicy::RemoveOldest,
         };
         let ends = Some(now + SESSION);
         self.store

@@ -6,7 +6,7 @@ use weir_plugin::Request;
 
 /// A call that is only looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct ExplainedCall {
     /// The method.
     pub method: String,
     /// Whether it is over TLS.
@@ -27,7 +27,7 @@ pub struct Call {
     pub consumer: Option<String>,
 }
 
-impl Call {
+impl ExplainedCall {
     /// Reads `[METHOD ]URL`, where the URL may be a path alone, and headers as `name: value`.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ fn expect_field(name: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for ExplainedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_tls { "https" } else { "http" };
         match self.authority.as_str() {
@@ -200,7 +200,7 @@ mod tests {
             ("http://[::1]/", "GET http://[::1]/", "[::1]", None, "/", None),
             ("/only", "GET /only", "", None, "/only", None),
         ] {
-            let call = Call::parse(text, &[], IpAddr::from([127, 0, 0, 1])).expect("valid");
+            let call = ExplainedCall::parse(text, &[], IpAddr::from([127, 0, 0, 1])).expect("valid");
             assert_eq!(call.to_string(), shown);
             let mut request = Request::default();
             call.fill(&mut request);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn headers_are_taken_and_host_is_special() {
         let headers = ["apikey: a:b".to_owned(), "Host: b.com:99".to_owned()];
-        let call = Call::parse("/x", &headers, IpAddr::from([10, 0, 0, 1])).expect("valid");
+        let call = ExplainedCall::parse("/x", &headers, IpAddr::from([10, 0, 0, 1])).expect("valid");
         let mut request = Request::default();
         call.fill(&mut request);
         assert_eq!(request.headers.get(b"apikey"), Some(&b"a:b"[..]));
@@ -242,7 +242,7 @@ mod tests {
         ] {
             let headers: Vec<String> = header.into_iter().map(str::to_owned).collect();
             assert!(
-                Call::parse(text, &headers, IpAddr::from([127, 0, 0, 1])).is_err(),
+                ExplainedCall::parse(text, &headers, IpAddr::from([127, 0, 0, 1])).is_err(),
                 "{text}"
             );
         }

@@ -18,9 +18,9 @@ pub struct Explanation {
     /// The route that takes it; `null`: none does.
     pub route: Option<Winner>,
     /// A status that the gateway answers with before any plugin works, and why.
-    pub answer: Option<Answer>,
+    pub answer: Option<GatewayResponse>,
     /// Routes that nearly took it, the nearest first.
-    pub others: Vec<Other>,
+    pub others: Vec<NearMissRoute>,
     /// The plugins, in the order in which they work on the request.
     pub plugins: Vec<PluginStep>,
     /// Places in `plugins` (from 1), in the order in which they work on the response.
@@ -79,7 +79,7 @@ pub struct ExplainedTarget {
 
 /// An answer of the gateway itself.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct GatewayResponse {
     /// The status.
     pub status: u16,
     /// The dialect in whose words it is.
@@ -90,7 +90,7 @@ pub struct Answer {
 
 /// A route that nearly took a call.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Other {
+pub struct NearMissRoute {
     /// Its name.
     pub name: String,
     /// Its dialect.

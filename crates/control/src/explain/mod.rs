@@ -10,9 +10,9 @@ mod conditions;
 mod explanation;
 mod verdict;
 
-pub use call::Call;
+pub use call::ExplainedCall;
 pub use chain::{Instance, PluginStep};
-pub use explanation::{Answer, ExplainedTarget, Explanation, Other, TargetList, Winner};
+pub use explanation::{ExplainedTarget, Explanation, GatewayResponse, NearMissRoute, TargetList, Winner};
 pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
 
 use conditions::{Precedence, conditions, without_user};
@@ -40,7 +40,7 @@ pub struct Explainer<'c> {
 
 impl Explainer<'_> {
     /// Explains a call.
-    pub fn explain(&self, call: &Call) -> Explanation {
+    pub fn explain(&self, call: &ExplainedCall) -> Explanation {
         let mut exchange = Exchange::new(system_clock, 1);
         call.fill(&mut exchange.request);
         let mut explanation = Explanation {
@@ -65,7 +65,7 @@ impl Explainer<'_> {
                     let because =
                         "the path leads above the root, holds a broken escape, or can be read in two ways"
                             .to_owned();
-                    explanation.answer = Some(Answer {
+                    explanation.answer = Some(GatewayResponse {
                         status: 400,
                         dialect: table.dialect,
                         because,
@@ -98,7 +98,7 @@ impl Explainer<'_> {
         )
     }
 
-    fn explain_route(&self, winner: &MatchExplanation, call: &Call, explanation: &mut Explanation) {
+    fn explain_route(&self, winner: &MatchExplanation, call: &ExplainedCall, explanation: &mut Explanation) {
         let index = winner.route as usize;
         let route = &self.model.routes[index];
         explanation
@@ -106,17 +106,17 @@ impl Explainer<'_> {
             .clone_from(&self.snapshot.routes[index].facts.labels);
         explanation.route = Some(self.winner(route, winner));
         explanation.answer = match (route.https_only_status, &route.target) {
-            (Some(status), _) if !call.is_tls => Some(Answer {
+            (Some(status), _) if !call.is_tls => Some(GatewayResponse {
                 status,
                 dialect: route.dialect,
                 because: "the route takes calls over TLS only".to_owned(),
             }),
-            _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(Answer {
+            _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(GatewayResponse {
                 status: route.grpc_only_status.unwrap_or_default(),
                 dialect: route.dialect,
                 because: "the route takes gRPC only".to_owned(),
             }),
-            (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(Answer {
+            (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(GatewayResponse {
                 status: respond.status,
                 dialect: route.dialect,
                 because: "the route leads nowhere".to_owned(),
@@ -137,11 +137,11 @@ impl Explainer<'_> {
         }
     }
 
-    fn explain_unmatched(&self, call: &Call, explanation: &mut Explanation) {
+    fn explain_unmatched(&self, call: &ExplainedCall, explanation: &mut Explanation) {
         if explanation.answer.is_some() {
             return;
         }
-        explanation.answer = Some(Answer {
+        explanation.answer = Some(GatewayResponse {
             status: 404,
             dialect: self.snapshot.dialect,
             because: "no route takes it".to_owned(),
@@ -157,7 +157,7 @@ impl Explainer<'_> {
         &self,
         (winner, dialect): (Option<&MatchExplanation>, DialectName),
         chain: &Chain,
-        call: &Call,
+        call: &ExplainedCall,
         explanation: &mut Explanation,
     ) {
         let mut exchange = Exchange::new(system_clock, 1);
@@ -199,13 +199,13 @@ impl Explainer<'_> {
         explanation.auth_failure = work.auth_failure;
     }
 
-    fn other(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> Other {
+    fn other(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> NearMissRoute {
         let route = &self.model.routes[explained.route as usize];
         let because = match &explained.verdict {
             Verdict::Fails(mismatches) => mismatches.iter().map(ToString::to_string).collect(),
             Verdict::Wins | Verdict::LowerPrecedence => vec![self.lower(explained, winner)],
         };
-        Other {
+        NearMissRoute {
             name: route.name.clone(),
             dialect: route.dialect,
             at: self.place_of_route(explained.route),

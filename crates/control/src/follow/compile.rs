@@ -69,7 +69,7 @@ fn reduce(
             }
             Err(found) => found,
         };
-        let mut culprits = Culprits::default();
+        let mut culprits = RejectedPositions::default();
         for error in found.iter().filter(|it| it.severity == Severity::Error) {
             if !culprits.add(error) {
                 return Err(found);
@@ -125,7 +125,7 @@ pub fn name_of(found: &Diagnostic, model: &Model) -> String {
 
 /// The positions of what is to be left out, by list.
 #[derive(Default)]
-struct Culprits {
+struct RejectedPositions {
     services: HashSet<usize>,
     routes: HashSet<usize>,
     stream_routes: HashSet<usize>,
@@ -141,7 +141,7 @@ struct Culprits {
     unmatched: bool,
 }
 
-impl Culprits {
+impl RejectedPositions {
     /// Whether what the finding is about can be left out.
     fn add(&mut self, found: &Diagnostic) -> bool {
         match found.path.0.as_slice() {

@@ -6,8 +6,8 @@ use super::dialects::{DialectModels, is_purge, is_served};
 use super::documents::Documents;
 use super::last_known_good::{LastKnownGoodFile, LastKnownGoodWriter};
 use super::source::SourceEvent;
-use super::state::{Contact, Followed};
-use crate::acme::Wanted;
+use super::state::{Contact, StateHandle};
+use crate::acme::AcmeConfigs;
 use crate::secrets::Secrets;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub enum EngineEvent {
 }
 
 /// Has caches forget what a document says.
-pub type Forget = Box<dyn FnMut(&[u8]) + Send>;
+pub type InvalidateFn = Box<dyn FnMut(&[u8]) + Send>;
 
 /// What the thread works with.
 pub struct Engine {
@@ -57,13 +57,13 @@ pub struct Engine {
     /// Where references to secrets lead.
     pub secrets: Secrets,
     /// Where it tells how it stands.
-    pub followed: Followed,
+    pub followed: StateHandle,
     /// Where it tells which certificates are to be got.
-    pub acme: Wanted,
+    pub acme: AcmeConfigs,
     /// Takes a snapshot over.
     pub serve: Box<dyn FnMut(Snapshot) + Send>,
     /// Has caches forget what a document says.
-    pub purge: Forget,
+    pub purge: InvalidateFn,
 }
 
 /// An engine at work.

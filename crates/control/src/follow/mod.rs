@@ -14,19 +14,19 @@ mod remote;
 pub(crate) mod skew;
 mod source;
 mod state;
-mod stored;
+mod store_source;
 
 pub(crate) use compile::name_of;
 pub use compile::{SkippedResource, compile, compile_reduced};
 pub use dialects::{DialectModels, is_served, is_told, told_prefixes};
 pub use documents::Documents;
-pub use engine::{Engine, EngineEvent, Forget};
+pub use engine::{Engine, EngineEvent, InvalidateFn};
 pub use last_known_good::{FILE_NAME as KEPT_FILE_NAME, LastKnownGoodFile};
 pub use remote::ControlSource;
 pub use source::{Source, SourceEvent};
-pub use state::{Contact, Followed, State};
-pub(crate) use stored::sealed;
-pub use stored::{OpenStore, StoreSource, open as open_store};
+pub use state::{Contact, FollowState, StateHandle};
+pub(crate) use store_source::sealed;
+pub use store_source::{OpenStore, StoreSource, open as open_store};
 
 use background::Background;
 use engine::Work;

@@ -4,7 +4,7 @@ use super::dialects::is_served;
 use super::documents::Documents;
 use super::skew::{self, Head};
 use super::source::{Source, SourceEvent};
-use crate::http::{Call, HttpError};
+use crate::http::{ClientRequest, HttpError};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use http_body_util::BodyExt;
@@ -57,7 +57,7 @@ struct Line {
     #[serde(default)]
     begin: bool,
     revision: Option<u64>,
-    served: Option<Served>,
+    served: Option<RemoteState>,
     #[serde(default)]
     documents: Vec<LineDocument>,
 }
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for LineDocument {
 
 /// What the control plane would serve.
 #[derive(Deserialize)]
-struct Served {
+struct RemoteState {
     revision: u64,
     hash: String,
 }
@@ -138,7 +138,7 @@ impl ControlSource {
         let after = self.revision.map_or(String::new(), |it| format!("&after={it}"));
         // Names of environments are letters, digits and hyphens.
         let environments = self.dialects.environments().join(",");
-        let call = Call::get(format!(
+        let call = ClientRequest::get(format!(
             "{}/api/v1/sync?hash=true&version={}&environment={environments}{after}",
             self.url,
             skew::VERSION
@@ -240,7 +240,7 @@ impl ControlSource {
 
     /// Sees whether what was heard is what the control plane has. Where a stream was resumed it may not be: the store
     /// may be another one by now, or have been set back, and have come to the same revision.
-    fn compare(&mut self, served: &Served) -> Result<(), String> {
+    fn compare(&mut self, served: &RemoteState) -> Result<(), String> {
         let is_other = self.whole.is_none()
             && self.revision == Some(Revision(served.revision))
             && self.documents.hash() != served.hash;

@@ -26,7 +26,7 @@ pub enum Contact {
 
 /// What is served, and how it stands.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct FollowState {
     /// The revision up to which the source was followed, and is served.
     pub revision: Revision,
     /// The hash of the documents that are served.
@@ -47,7 +47,7 @@ pub struct State {
     pub contact: Contact,
 }
 
-impl Default for State {
+impl Default for FollowState {
     fn default() -> Self {
         Self {
             revision: Revision(0),
@@ -63,7 +63,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl FollowState {
     /// Notes that documents are served from now on, all but those left out.
     pub(super) fn note_served(
         &mut self,
@@ -107,14 +107,14 @@ fn seconds(time: SystemTime) -> u64 {
 }
 
 /// Something that is served, and the workspace that it is of.
-type Served<T> = (&'static str, T);
+type WorkspaceItem<T> = (&'static str, T);
 
 /// What is served and another dialect may ask for.
 #[derive(Debug, Clone, Default)]
-struct Others {
-    routes: Arc<[Served<Arc<Route>>]>,
-    stream_routes: Arc<[Served<StreamRoute>]>,
-    server_names: Arc<[Served<ServerNames>]>,
+struct CrossDialectIndex {
+    routes: Arc<[WorkspaceItem<Arc<Route>>]>,
+    stream_routes: Arc<[WorkspaceItem<StreamRoute>]>,
+    server_names: Arc<[WorkspaceItem<ServerNames>]>,
     /// Whether it has been read yet.
     are_known: bool,
 }
@@ -124,13 +124,13 @@ pub(super) type ServerNames = (Option<DialectName>, Vec<String>);
 
 /// The state, to be asked for at any time. Cheap to share.
 #[derive(Debug, Clone)]
-pub struct Followed {
-    state: Arc<Mutex<Arc<State>>>,
-    others: Arc<Mutex<Others>>,
+pub struct StateHandle {
+    state: Arc<Mutex<Arc<FollowState>>>,
+    others: Arc<Mutex<CrossDialectIndex>>,
     changed: Arc<watch::Sender<()>>,
 }
 
-impl Default for Followed {
+impl Default for StateHandle {
     fn default() -> Self {
         Self {
             state: Arc::default(),
@@ -140,9 +140,9 @@ impl Default for Followed {
     }
 }
 
-impl Followed {
+impl StateHandle {
     /// The state.
-    pub fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<FollowState> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -194,12 +194,12 @@ impl Followed {
         others.are_known = true;
     }
 
-    fn others(&self) -> MutexGuard<'_, Others> {
+    fn others(&self) -> MutexGuard<'_, CrossDialectIndex> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes it.
-    pub(super) fn update(&self, change: impl FnOnce(&mut State)) {
+    pub(super) fn update(&self, change: impl FnOnce(&mut FollowState)) {
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             change(Arc::make_mut(&mut state));
@@ -214,7 +214,7 @@ fn asking(dialects: &DialectSet) -> Vec<DialectName> {
     asking.map(|it| it.name()).collect()
 }
 
-impl OtherRoutes for Followed {
+impl OtherRoutes for StateHandle {
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
         let routes = Arc::clone(&self.others().routes);
         let mut others = routes.iter().filter(|(_, route)| route.dialect != own);
@@ -252,7 +252,7 @@ mod tests {
                 ..serde_json::from_value(text).expect("a route")
             })
         };
-        let followed = Followed::default();
+        let followed = StateHandle::default();
         let stream = |dialect: &str| {
             let text = serde_json::json!({"name": "s", "protocols": ["tcp"]});
             StreamRoute {

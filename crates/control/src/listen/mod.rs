@@ -5,12 +5,12 @@
 //! ([`crate::access`]).
 
 mod body;
+mod streaming_response;
 mod timeouts;
 mod tls;
-mod unending;
 
+pub use streaming_response::StreamingResponse;
 pub use tls::{Tls, TlsError, TlsFiles};
-pub use unending::Unending;
 
 use axum::Router;
 use axum::body::Body;
@@ -27,13 +27,13 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use streaming_response::DrainableBody;
 use timeouts::{Phase, TimeoutStream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
-use unending::UntilDraining;
 
 /// How long to wait after a connection could not be accepted, as when there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -197,8 +197,8 @@ async fn serve_one(
                 Ok(answer) => answer,
                 Err(never) => match never {},
             };
-            if answer.extensions_mut().remove::<Unending>().is_some() {
-                answer = answer.map(|body| Body::new(UntilDraining::new(body, drained)));
+            if answer.extensions_mut().remove::<StreamingResponse>().is_some() {
+                answer = answer.map(|body| Body::new(DrainableBody::new(body, drained)));
             }
             Ok::<_, Infallible>(answer.map(|body| in_call.until_end_of(body)))
         }

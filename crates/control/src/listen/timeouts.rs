@@ -25,9 +25,9 @@ struct CallTracker {
 
 impl Phase {
     /// A call begins.
-    pub fn begin_call(&self) -> InCall {
+    pub fn begin_call(&self) -> CallGuard {
         self.0.count.fetch_add(1, Ordering::AcqRel);
-        InCall(self.clone())
+        CallGuard(self.clone())
     }
 
     fn is_in_call(&self) -> bool {
@@ -42,9 +42,9 @@ impl Phase {
 
 /// A call that is being answered, until this is dropped.
 #[derive(Debug)]
-pub struct InCall(Phase);
+pub struct CallGuard(Phase);
 
-impl Drop for InCall {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         let calls = &*self.0.0;
         if calls.count.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -60,23 +60,23 @@ impl Drop for InCall {
     }
 }
 
-impl InCall {
+impl CallGuard {
     /// The call goes on until the answer's body ends.
     pub fn until_end_of(self, body: Body) -> Body {
         match body.is_end_stream() {
             true => body,
-            false => Body::new(Answering { body, _in_call: self }),
+            false => Body::new(TrackedBody { body, _in_call: self }),
         }
     }
 }
 
 /// The body of an answer, which is a part of the call.
-struct Answering {
+struct TrackedBody {
     body: Body,
-    _in_call: InCall,
+    _in_call: CallGuard,
 }
 
-impl HttpBody for Answering {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -49,7 +49,7 @@ pub enum TlsError {
 }
 
 /// A file's modification time and length: if they differ, the file has changed.
-type Stamp = Option<(SystemTime, u64)>;
+type FileFingerprint = Option<(SystemTime, u64)>;
 
 /// TLS as a listener speaks it.
 pub struct Tls {
@@ -60,7 +60,7 @@ pub struct Tls {
 
 struct Current {
     config: Arc<ServerConfig>,
-    stamps: Vec<Stamp>,
+    stamps: Vec<FileFingerprint>,
     looked: Instant,
 }
 
@@ -89,7 +89,7 @@ impl Tls {
         Ok(Self::new(None, config, Vec::new()))
     }
 
-    fn new(files: Option<TlsFiles>, config: Arc<ServerConfig>, stamps: Vec<Stamp>) -> Self {
+    fn new(files: Option<TlsFiles>, config: Arc<ServerConfig>, stamps: Vec<FileFingerprint>) -> Self {
         Self {
             files,
             current: Mutex::new(Current {
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Tls {
 }
 
 impl TlsFiles {
-    fn stamps(&self) -> Vec<Stamp> {
+    fn stamps(&self) -> Vec<FileFingerprint> {
         let stamp = |found: Metadata| Some((found.modified().ok()?, found.len()));
         [
             Some(&self.certificate),

@@ -1,7 +1,7 @@
 //! A part of the operational store in memory: for what is asked with every call. It follows the store, so that what one
 //! control plane ends has ended on all of them.
 
-use super::{Entry, OperationalStore, decode};
+use super::{OperationalEntry, OperationalStore, decode};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use weir_store::{Document, Key, StoreError};
 
 /// Documents by the last segment of their keys. Cheap to share.
 #[derive(Debug)]
-pub struct Cache<T>(Arc<Mutex<HashMap<String, Arc<Entry<T>>>>>);
+pub struct Cache<T>(Arc<Mutex<HashMap<String, Arc<OperationalEntry<T>>>>>);
 
 impl<T> Clone for Cache<T> {
     fn clone(&self) -> Self {
@@ -67,21 +67,21 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Cache<T> {
 }
 
 impl<T> Cache<T> {
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry<T>>>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<OperationalEntry<T>>>> {
         // Every change leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The document whose key ends with this segment, if it is there now.
-    pub fn get(&self, last_segment: &str, now: SystemTime) -> Option<Arc<Entry<T>>> {
+    pub fn get(&self, last_segment: &str, now: SystemTime) -> Option<Arc<OperationalEntry<T>>> {
         let entry = self.known().get(last_segment).cloned();
         entry.filter(|it| it.ends.is_none_or(|ends| ends > now))
     }
 
     /// The documents below a prefix that are there now, the oldest first.
-    pub fn below(&self, prefix: &str, now: SystemTime) -> Vec<Arc<Entry<T>>> {
+    pub fn below(&self, prefix: &str, now: SystemTime) -> Vec<Arc<OperationalEntry<T>>> {
         let known = self.known();
-        let is_wanted = |it: &&Arc<Entry<T>>| {
+        let is_wanted = |it: &&Arc<OperationalEntry<T>>| {
             it.key.as_str().starts_with(prefix) && it.ends.is_none_or(|ends| ends > now)
         };
         let mut found: Vec<_> = known.values().filter(is_wanted).cloned().collect();
@@ -91,7 +91,7 @@ impl<T> Cache<T> {
     }
 
     /// Takes over what was written just now: what is followed is a moment behind.
-    pub fn remember(&self, entry: Arc<Entry<T>>) {
+    pub fn remember(&self, entry: Arc<OperationalEntry<T>>) {
         self.known().insert(last_segment(&entry.key).to_owned(), entry);
     }
 

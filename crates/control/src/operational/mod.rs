@@ -37,7 +37,7 @@ pub struct OperationalStore(Arc<dyn Store>);
 
 /// A document of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry<T> {
+pub struct OperationalEntry<T> {
     /// Its name.
     pub key: Key,
     /// What it holds.
@@ -52,18 +52,18 @@ pub struct Entry<T> {
 
 /// How many documents there may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Bound<'p> {
+pub struct DocumentLimit<'p> {
     /// The documents that count: those whose keys begin with this text.
     pub prefix: &'p str,
     /// At most so many.
     pub max: usize,
     /// What happens to one more.
-    pub when_full: WhenFull,
+    pub when_full: OverflowPolicy,
 }
 
 /// What happens to a new document if there are as many as may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum OverflowPolicy {
     /// It is refused with [`OperationalError::Full`].
     Refuse,
     /// The oldest one is removed.
@@ -104,7 +104,7 @@ impl From<CommitError> for OperationalError {
 
 /// A document as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Written<T> {
+struct OperationalRecord<T> {
     /// In milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends: Option<u64>,
@@ -113,7 +113,7 @@ struct Written<T> {
 
 /// A document that is written or removed together with others.
 #[derive(Debug, Clone)]
-pub enum Write {
+pub enum OperationalWrite {
     /// It becomes this.
     Put {
         /// Its name.
@@ -127,7 +127,7 @@ pub enum Write {
     Remove(Key),
 }
 
-impl Write {
+impl OperationalWrite {
     /// A document becomes this.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl OperationalStore {
         &self,
         key: &Key,
         now: SystemTime,
-    ) -> Result<Option<Entry<T>>, OperationalError> {
+    ) -> Result<Option<OperationalEntry<T>>, OperationalError> {
         let (documents, _) = self.0.read(key.as_str()).await?;
         let mut found = documents.iter().filter(|it| it.key == *key);
         Ok(found.next().and_then(|it| decode(it, now)))
@@ -189,7 +189,7 @@ impl OperationalStore {
         &self,
         key: &Key,
         now: SystemTime,
-    ) -> Result<(Option<Entry<T>>, Revision), OperationalError> {
+    ) -> Result<(Option<OperationalEntry<T>>, Revision), OperationalError> {
         let (documents, revision) = self.0.read(key.as_str()).await?;
         let found = documents.iter().find(|it| it.key == *key);
         Ok((found.and_then(|it| decode(it, now)), revision))
@@ -203,7 +203,7 @@ impl OperationalStore {
         &self,
         prefix: &str,
         now: SystemTime,
-    ) -> Result<Vec<Entry<T>>, OperationalError> {
+    ) -> Result<Vec<OperationalEntry<T>>, OperationalError> {
         let (documents, _) = self.0.read(prefix).await?;
         Ok(documents.iter().filter_map(|it| decode(it, now)).collect())
     }
@@ -227,7 +227,11 @@ impl OperationalStore {
     ///
     /// # Errors
     /// The store cannot be reached or written.
-    pub async fn write(&self, writes: Vec<Write>, now: SystemTime) -> Result<(), OperationalError> {
+    pub async fn write(
+        &self,
+        writes: Vec<OperationalWrite>,
+        now: SystemTime,
+    ) -> Result<(), OperationalError> {
         let changes = writes.into_iter().map(|it| written(it, now));
         let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
         self.0.append(transaction(changes, now)).await?;
@@ -242,7 +246,7 @@ impl OperationalStore {
     pub async fn write_if(
         &self,
         expected: &[(Key, Option<serde_json::Value>)],
-        writes: Vec<Write>,
+        writes: Vec<OperationalWrite>,
         now: SystemTime,
     ) -> Result<Option<Revision>, OperationalError> {
         let changes = writes.into_iter().map(|it| written(it, now));
@@ -278,7 +282,7 @@ impl OperationalStore {
     pub async fn write_if_there(
         &self,
         key: &Key,
-        writes: Vec<Write>,
+        writes: Vec<OperationalWrite>,
         now: SystemTime,
     ) -> Result<bool, OperationalError> {
         let changes = writes.into_iter().map(|it| written(it, now));
@@ -320,7 +324,7 @@ impl OperationalStore {
         key: &Key,
         value: &T,
         (ends, now): (Option<SystemTime>, SystemTime),
-        bound: Bound<'_>,
+        bound: DocumentLimit<'_>,
     ) -> Result<(), OperationalError> {
         let new = change(key, value, ends, now)?;
         for _ in 0..MAX_ATTEMPTS {
@@ -332,7 +336,7 @@ impl OperationalStore {
             }
             let mut gone: Vec<Key> = ended.into_iter().map(|it| it.key.clone()).collect();
             let excess = (live.len() + 1).saturating_sub(bound.max);
-            if excess > 0 && (bound.when_full == WhenFull::Refuse || bound.max == 0) {
+            if excess > 0 && (bound.when_full == OverflowPolicy::Refuse || bound.max == 0) {
                 return Err(OperationalError::Full(bound.max));
             }
             live.sort_by_key(|it| it.created);
@@ -355,7 +359,7 @@ impl OperationalStore {
         &self,
         key: &Key,
         now: SystemTime,
-    ) -> Result<Option<Entry<T>>, OperationalError> {
+    ) -> Result<Option<OperationalEntry<T>>, OperationalError> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, revision) = self.0.read(key.as_str()).await?;
             let Some(document) = documents.iter().find(|it| it.key == *key) else {
@@ -378,7 +382,7 @@ impl OperationalStore {
         &self,
         key: &Key,
         now: SystemTime,
-        mut changed: impl FnMut(Option<&Entry<T>>) -> Option<(T, Option<SystemTime>)>,
+        mut changed: impl FnMut(Option<&OperationalEntry<T>>) -> Option<(T, Option<SystemTime>)>,
     ) -> Result<Option<T>, OperationalError> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, revision) = self.0.read(key.as_str()).await?;
@@ -404,7 +408,7 @@ impl OperationalStore {
         &self,
         prefix: &str,
         now: SystemTime,
-        changed: impl Fn(&Entry<T>) -> Option<T>,
+        changed: impl Fn(&OperationalEntry<T>) -> Option<T>,
     ) -> Result<usize, OperationalError> {
         let (mut count, mut lost) = (0, 0);
         while lost < MAX_ATTEMPTS {
@@ -442,7 +446,7 @@ impl OperationalStore {
         &self,
         key: &Key,
         now: SystemTime,
-        changed: impl Fn(Option<T>) -> Result<(T, Vec<Write>), E>,
+        changed: impl Fn(Option<T>) -> Result<(T, Vec<OperationalWrite>), E>,
     ) -> Result<T, E> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, revision) = self.0.read(key.as_str()).await.map_err(OperationalError::from)?;
@@ -477,14 +481,14 @@ impl OperationalStore {
 }
 
 /// What a document holds; `None`: it has ended, or is not understood.
-pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Option<Entry<T>> {
+pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Option<OperationalEntry<T>> {
     if !is_live(document, now) {
         return None;
     }
-    let written: Written<T> = serde_json::from_slice(&document.value)
+    let written: OperationalRecord<T> = serde_json::from_slice(&document.value)
         .inspect_err(|error| tracing::error!(key = %document.key, %error, "a document of the operational store is not understood"))
         .ok()?;
-    Some(Entry {
+    Some(OperationalEntry {
         key: document.key.clone(),
         value: written.value,
         ends: written.ends.map(from_millis),
@@ -494,14 +498,14 @@ pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Opti
 }
 
 fn is_live(document: &Document, now: SystemTime) -> bool {
-    let written = serde_json::from_slice::<Written<serde::de::IgnoredAny>>(&document.value);
+    let written = serde_json::from_slice::<OperationalRecord<serde::de::IgnoredAny>>(&document.value);
     written.is_ok_and(|it| it.ends.is_none_or(|ends| from_millis(ends) > now))
 }
 
-fn written(write: Write, now: SystemTime) -> Result<Change, OperationalError> {
+fn written(write: OperationalWrite, now: SystemTime) -> Result<Change, OperationalError> {
     match write {
-        Write::Put { key, value, ends } => change(&key, &value, ends, now),
-        Write::Remove(key) => Ok(Change::Delete { key }),
+        OperationalWrite::Put { key, value, ends } => change(&key, &value, ends, now),
+        OperationalWrite::Remove(key) => Ok(Change::Delete { key }),
     }
 }
 
@@ -511,7 +515,7 @@ fn change<T: Serialize>(
     ends: Option<SystemTime>,
     now: SystemTime,
 ) -> Result<Change, OperationalError> {
-    let written = Written {
+    let written = OperationalRecord {
         ends: ends.map(to_millis),
         value,
     };

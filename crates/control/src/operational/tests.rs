@@ -11,8 +11,8 @@ fn key(name: &str) -> Key {
     Key::new(name).expect("a key")
 }
 
-fn bound(max: usize, when_full: WhenFull) -> Bound<'static> {
-    Bound {
+fn bound(max: usize, when_full: OverflowPolicy) -> DocumentLimit<'static> {
+    DocumentLimit {
         prefix: "a/",
         max,
         when_full,
@@ -87,7 +87,12 @@ async fn there_are_no_more_than_the_bound_says() {
         for number in 0..3_u32 {
             let (name, ends) = (key(&format!("a/{number}")), at(u64::from(number) + 1));
             store
-                .create(&name, &number, (Some(ends), at(0)), bound(3, WhenFull::Refuse))
+                .create(
+                    &name,
+                    &number,
+                    (Some(ends), at(0)),
+                    bound(3, OverflowPolicy::Refuse),
+                )
                 .await
                 .expect("there is room");
         }
@@ -104,20 +109,24 @@ async fn there_are_no_more_than_the_bound_says() {
                 done.map_err(|error| error.to_string())
             }
         };
-        let refused = one_more("a/9", at(0), 3, WhenFull::Refuse).await;
+        let refused = one_more("a/9", at(0), 3, OverflowPolicy::Refuse).await;
         assert!(refused.is_err_and(|it| it.contains("3 of them")));
-        let refused = one_more("a/2", at(0), 9, WhenFull::Refuse).await;
+        let refused = one_more("a/2", at(0), 9, OverflowPolicy::Refuse).await;
         assert!(refused.is_err_and(|it| it.contains("a/2 exists")));
-        one_more("a/x", at(0), 3, WhenFull::RemoveOldest)
+        one_more("a/x", at(0), 3, OverflowPolicy::RemoveOldest)
             .await
             .expect("the oldest goes");
         assert_eq!(names(&store, at(0)).await, ["a/1", "a/2", "a/x"]);
         // What has ended does not count, is not in the way, and goes.
-        one_more("a/1", at(2), 3, WhenFull::Refuse)
+        one_more("a/1", at(2), 3, OverflowPolicy::Refuse)
             .await
             .expect("it has ended");
         assert_eq!(names(&store, at(2)).await, ["a/1", "a/2", "a/x"]);
-        assert!(one_more("a/9", at(2), 0, WhenFull::RemoveOldest).await.is_err());
+        assert!(
+            one_more("a/9", at(2), 0, OverflowPolicy::RemoveOldest)
+                .await
+                .is_err()
+        );
     })
     .await;
 }
@@ -160,7 +169,9 @@ async fn changes_of_many_add_up() {
             .map(|_| {
                 let store = store.clone();
                 tokio::spawn(async move {
-                    let add = |known: Option<&Entry<u32>>| Some((known.map_or(0, |it| it.value) + 1, None));
+                    let add = |known: Option<&OperationalEntry<u32>>| {
+                        Some((known.map_or(0, |it| it.value) + 1, None))
+                    };
                     store.update(&key("a/1"), at(0), add).await
                 })
             })

@@ -1,11 +1,11 @@
 //! From the configuration's history to messages: each commit is read once, and what it means is written to the outbox
 //! together with the place up to which the history was read.
 
+use super::concurrency::{PendingByApplication, stopped};
 use super::message::Delivery;
-use super::places::{Waiting, stopped};
 use super::receivers::{Inboxes, PREFIX, Receivers};
 use super::{Outbox, WAITING, seconds};
-use crate::operational::{Entry, OperationalError, Write};
+use crate::operational::{OperationalEntry, OperationalError, OperationalWrite};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -69,7 +69,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
     let key = Key::new(CURSOR).map_err(OperationalError::Name)?;
     let known = outbox.0.store.read::<Cursor>(&key, now).await?;
     // Before the documents: the webhook of a message was there before the message was.
-    let waiting: Vec<Entry<Delivery>> = outbox.0.store.list(WAITING, now).await?;
+    let waiting: Vec<OperationalEntry<Delivery>> = outbox.0.store.list(WAITING, now).await?;
     let (documents, head) = store.read(PREFIX).await?;
     let mut writes = Vec::new();
     if let Some(known) = known {
@@ -77,7 +77,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
             return Ok(());
         }
         let mut receivers = Receivers::of(&documents);
-        let (mut places, mut dropped) = (Waiting::of(&waiting), 0);
+        let (mut places, mut dropped) = (PendingByApplication::of(&waiting), 0);
         writes.extend(stopped(&waiting, |app, name| receivers.state_of(app, name), now)?);
         let mut inboxes = Inboxes::default();
         for entry in since(store, Revision(known.value.revision), head).await? {
@@ -108,7 +108,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
         writes.extend(inboxes.writes(outbox, now).await?);
     }
     let is_new = !writes.is_empty();
-    writes.push(Write::put(key, &Cursor { revision: head.0 }, None)?);
+    writes.push(OperationalWrite::put(key, &Cursor { revision: head.0 }, None)?);
     outbox.0.store.write(writes, now).await?;
     if is_new {
         outbox.notify();

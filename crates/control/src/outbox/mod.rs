@@ -9,32 +9,32 @@
 //! has taken it and before that is written: receivers know it by its id.
 
 mod backoff;
+mod concurrency;
+mod earlier_messages;
 pub mod feed;
 mod mail;
 mod message;
-mod older;
 mod origin;
-mod places;
 mod receivers;
 mod send;
 mod signature;
 pub mod webhooks;
 
-pub use crate::reach::Reach;
+pub use crate::webhook_addresses::WebhookAddressPolicy;
 pub use backoff::{GIVE_UP, pause};
+pub use concurrency::{MOST_OF_APPLICATION, PendingByApplication};
 pub use mail::{Smtp, SmtpError};
 pub use message::{Attachment, Attempt, Delivery, DeliveryState, Mail, Message, TEST, Webhook};
 pub use origin::Origin;
-pub use places::{MOST_OF_APPLICATION, Waiting};
 pub use receivers::{Inboxes, Receivers};
 pub use send::{Failure, Network, Transport};
 pub use signature::{SECRET_PREFIX, sign};
 
 use crate::lease;
-use crate::operational::{Entry, OperationalError, OperationalStore, Write};
+use crate::operational::{OperationalEntry, OperationalError, OperationalStore, OperationalWrite};
 use aws_lc_rs::rand;
+use concurrency::Queue;
 use data_encoding::HEXLOWER;
-use places::Queue;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Mutex, MutexGuard, Notify};
@@ -107,7 +107,7 @@ impl Outbox {
 
     /// Without a mail server, and with webhooks to the outside only.
     pub fn without_mail(store: OperationalStore) -> Self {
-        Self::new(store, Network::new(None, Reach::default()))
+        Self::new(store, Network::new(None, WebhookAddressPolicy::default()))
     }
 
     /// Whether mails can be sent.
@@ -135,7 +135,7 @@ impl Outbox {
         id: Option<&str>,
         (origin, kind, message): (Origin, &str, Message),
         now: SystemTime,
-    ) -> Result<Write, OperationalError> {
+    ) -> Result<OperationalWrite, OperationalError> {
         let id = id.map_or_else(random_id, str::to_owned);
         let delivery = Delivery {
             id: id.clone(),
@@ -147,7 +147,7 @@ impl Outbox {
             due: seconds(now),
             attempts: Vec::new(),
         };
-        Write::put(key(WAITING, &id)?, &delivery, None)
+        OperationalWrite::put(key(WAITING, &id)?, &delivery, None)
     }
 
     /// Lets one task of one control plane write messages about events: what portals show is read, and written with more.
@@ -191,7 +191,7 @@ impl Outbox {
     }
 
     /// All messages, waiting or done.
-    async fn entries(&self, now: SystemTime) -> Result<Vec<Entry<Delivery>>, OperationalError> {
+    async fn entries(&self, now: SystemTime) -> Result<Vec<OperationalEntry<Delivery>>, OperationalError> {
         let mut entries = self.0.store.list(WAITING, now).await?;
         entries.extend(self.0.store.list(DONE, now).await?);
         Ok(entries)
@@ -244,9 +244,9 @@ impl Outbox {
                 due: seconds(now),
                 ..entry.value
             };
-            let mut writes = vec![Write::put(key(WAITING, id)?, &again, None)?];
+            let mut writes = vec![OperationalWrite::put(key(WAITING, id)?, &again, None)?];
             if prefix == DONE {
-                writes.push(Write::Remove(from));
+                writes.push(OperationalWrite::Remove(from));
             }
             self.0.store.write(writes, now).await?;
             self.notify();
@@ -311,7 +311,7 @@ impl Outbox {
     }
 
     async fn deliver_of(&self, queue: Queue, now: SystemTime) -> Result<Option<u64>, OperationalError> {
-        let mut waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        let mut waiting: Vec<OperationalEntry<Delivery>> = self.0.store.list(WAITING, now).await?;
         waiting.retain(|it| queue.has(&it.value.message));
         let (due, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|it| it.value.due <= seconds(now));
         let (due, left) = queue.round(due);
@@ -357,7 +357,7 @@ impl Outbox {
         let from = key(WAITING, &delivery.id)?;
         if !is_final {
             delivery.due = seconds(now) + pause(delivery.attempts.len()).as_secs();
-            let later = vec![Write::put(from.clone(), &delivery, None)?];
+            let later = vec![OperationalWrite::put(from.clone(), &delivery, None)?];
             let is_there = self.0.store.write_if_there(&from, later, now).await?;
             return Ok(is_there.then_some(delivery.due));
         }
@@ -376,8 +376,8 @@ impl Outbox {
         if delivery.state == DeliveryState::Delivered {
             delivery.message.forget_contents();
         }
-        let done = Write::put(key(DONE, &delivery.id)?, &delivery, Some(now + KEPT))?;
-        let writes = vec![Write::Remove(from.clone()), done];
+        let done = OperationalWrite::put(key(DONE, &delivery.id)?, &delivery, Some(now + KEPT))?;
+        let writes = vec![OperationalWrite::Remove(from.clone()), done];
         self.0.store.write_if_there(&from, writes, now).await?;
         Ok(None)
     }

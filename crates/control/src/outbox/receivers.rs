@@ -4,13 +4,13 @@
 //! **What it is not**: it finds no events. The configuration's history does ([`super::feed`]), and quotas do
 //! ([`crate::quotas`]).
 
+use super::concurrency::{HookState, PendingByApplication};
 use super::message::{Mail, Message};
 use super::origin::Origin;
-use super::places::{HookState, Waiting};
 use super::webhooks::{webhook_of_application, webhooks};
 use super::{Outbox, seconds};
 use crate::developers::{Inbox, Notice, Owners};
-use crate::operational::{OperationalError, Write};
+use crate::operational::{OperationalError, OperationalWrite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 use weir_apis::entities::{
@@ -51,7 +51,11 @@ impl Inboxes {
     }
 
     /// What is written for it. Only who holds the lease of what writes messages may do it.
-    pub async fn writes(self, outbox: &Outbox, now: SystemTime) -> Result<Vec<Write>, OperationalError> {
+    pub async fn writes(
+        self,
+        outbox: &Outbox,
+        now: SystemTime,
+    ) -> Result<Vec<OperationalWrite>, OperationalError> {
         let mut writes = Vec::new();
         for (application, notices) in self.0 {
             writes.push(Inbox::with(&outbox.0.store, &application, notices, now).await?);
@@ -260,10 +264,10 @@ impl Outbox {
     pub async fn writes_about(
         &self,
         receivers: &mut Receivers,
-        waiting: &mut Waiting,
+        waiting: &mut PendingByApplication,
         event: &Event,
         now: SystemTime,
-    ) -> Result<Vec<Write>, OperationalError> {
+    ) -> Result<Vec<OperationalWrite>, OperationalError> {
         receivers.look_up(self, event, now).await?;
         let at = seconds(now);
         let mut writes = Vec::new();

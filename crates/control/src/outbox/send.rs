@@ -3,8 +3,8 @@
 use super::mail::Smtp;
 use super::message::{ANSWERED, Message, Webhook};
 use super::{seconds, signature};
-use crate::http::{Call, Method};
-use crate::reach::Reach;
+use crate::http::{ClientRequest, Method};
+use crate::webhook_addresses::WebhookAddressPolicy;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -37,14 +37,14 @@ pub trait Transport: Send + Sync {
 pub struct Network {
     mail: Option<Smtp>,
     /// Where webhooks of operators may go.
-    reach: Arc<Reach>,
+    reach: Arc<WebhookAddressPolicy>,
     /// Where webhooks of developers may go: what operators opened for their own is not open to everybody who signs up.
-    of_developers: Arc<Reach>,
+    of_developers: Arc<WebhookAddressPolicy>,
 }
 
 impl Network {
     /// With a mail server, if there is one, and with rules for webhooks.
-    pub fn new(mail: Option<Smtp>, reach: Reach) -> Self {
+    pub fn new(mail: Option<Smtp>, reach: WebhookAddressPolicy) -> Self {
         Self {
             mail,
             reach: Arc::new(reach),
@@ -54,12 +54,12 @@ impl Network {
 
     /// Lets webhooks of developers go to further networks.
     #[must_use]
-    pub fn with_developers(mut self, reach: Reach) -> Self {
+    pub fn with_developers(mut self, reach: WebhookAddressPolicy) -> Self {
         self.of_developers = Arc::new(reach);
         self
     }
 
-    fn reach_of(&self, hook: &Webhook) -> &Arc<Reach> {
+    fn reach_of(&self, hook: &Webhook) -> &Arc<WebhookAddressPolicy> {
         match hook.of_application {
             Some(_) => &self.of_developers,
             None => &self.reach,
@@ -68,13 +68,13 @@ impl Network {
 
     async fn call(&self, id: &str, hook: &Webhook, now: SystemTime) -> Result<(), Failure> {
         let timestamp = seconds(now);
-        let mut call = Call {
+        let mut call = ClientRequest {
             method: Method::POST,
             body: hook.body.clone().into_bytes(),
             timeout: TIMEOUT,
             max_body: MAX_ANSWER,
             reach: Some(Arc::clone(self.reach_of(hook))),
-            ..Call::get(hook.url.clone())
+            ..ClientRequest::get(hook.url.clone())
         }
         .header("content-type", "application/json")
         .header("webhook-id", id)
@@ -123,7 +123,7 @@ mod tests {
     /// A developer's webhook is no way into the operator's network, even if the operator's own webhooks go there.
     #[tokio::test]
     async fn webhooks_of_developers_have_their_own_reach() {
-        let local = |_: ()| Reach {
+        let local = |_: ()| WebhookAddressPolicy {
             allowed: vec!["127.0.0.0/8".parse().expect("a network")],
         };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -143,12 +143,12 @@ mod tests {
             (Network::new(None, local(())), None, true),
             (Network::new(None, local(())), own.clone(), false),
             (
-                Network::new(None, Reach::default()).with_developers(local(())),
+                Network::new(None, WebhookAddressPolicy::default()).with_developers(local(())),
                 own,
                 true,
             ),
             (
-                Network::new(None, Reach::default()).with_developers(local(())),
+                Network::new(None, WebhookAddressPolicy::default()).with_developers(local(())),
                 None,
                 false,
             ),

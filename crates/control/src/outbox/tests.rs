@@ -150,13 +150,13 @@ async fn what_is_given_up_can_be_tried_again() {
 }
 
 /// While it sends, the message is forgotten.
-struct Forgetful {
+struct ForgetfulReceiver {
     store: OperationalStore,
     has_arrived: bool,
 }
 
 #[async_trait]
-impl Transport for Forgetful {
+impl Transport for ForgetfulReceiver {
     async fn send(&self, id: &str, _: &Message, now: SystemTime) -> Result<(), Failure> {
         let key = key(WAITING, id).expect("a key");
         self.store.remove([key], now).await.expect("removed");
@@ -178,7 +178,7 @@ impl Transport for Forgetful {
 async fn what_is_forgotten_while_it_is_sent_stays_forgotten() {
     for has_arrived in [true, false] {
         let store = OperationalStore::in_memory();
-        let transport = Forgetful {
+        let transport = ForgetfulReceiver {
             store: store.clone(),
             has_arrived,
         };
@@ -305,10 +305,10 @@ fn of_application(application: &str, name: &str) -> Message {
 }
 
 /// Receivers of developers that hang.
-struct Hanging(Receiver);
+struct HangingReceiver(Receiver);
 
 #[async_trait]
-impl Transport for Hanging {
+impl Transport for HangingReceiver {
     async fn send(&self, id: &str, message: &Message, now: SystemTime) -> Result<(), Failure> {
         if message.of_application().is_some() {
             std::future::pending::<()>().await;
@@ -324,7 +324,7 @@ impl Transport for Hanging {
 #[tokio::test]
 async fn mails_do_not_wait_for_receivers_of_developers() {
     let receiver = Receiver::default();
-    let outbox = Outbox::new(OperationalStore::in_memory(), Hanging(receiver.clone()));
+    let outbox = Outbox::new(OperationalStore::in_memory(), HangingReceiver(receiver.clone()));
     let running = tokio::spawn(outbox.clone().run());
     let now = SystemTime::now();
     for _ in 0..20 {

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::query::{Frame, MAX_LIMIT, OneOrMany, Query};
 use weir_apis::entities::{Period, Subscription};
-use weir_apis::quota::{Place, window};
+use weir_apis::quota::{QuotaScope, window};
 use weir_apis::render::consumer_of;
 
 /// Values of a dimension that analytics are asked for at once.
 const AT_ONCE: usize = 100;
 
 /// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
-pub type CountedIn = Arc<dyn Fn(&str, &Limited<'_>) -> Option<Counted> + Send + Sync>;
+pub type LocalUsage = Arc<dyn Fn(&str, &Limited<'_>) -> Option<WindowUsage> + Send + Sync>;
 
 /// A count of a limit.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct Limited<'l> {
 
 /// How a count stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Counted {
+pub struct WindowUsage {
     /// Calls in the window that is open.
     pub used: u64,
     /// Milliseconds until it ends.
@@ -42,7 +42,7 @@ pub struct Counted {
 
 /// What of a limit is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
+pub struct QuotaUsage {
     /// Calls in the window that is open.
     pub calls: u64,
     /// When the next one begins, in seconds since 1970.
@@ -53,23 +53,23 @@ pub struct Used {
 
 /// What gateways have reported of applications in a window.
 #[derive(Debug, Default)]
-pub struct Reported {
+pub struct ReportedUsage {
     /// By application: services with the calls to them that no gateway refused.
     calls: BTreeMap<String, Vec<(String, u64)>>,
     /// Environments and plans of which calls were reported without the names of applications.
     nameless: BTreeSet<(String, String)>,
 }
 
-impl Reported {
+impl ReportedUsage {
     /// What of a limit is used; `None`: it is not known, as gateways do not report applications by name.
-    fn used(&self, place: &Place, of: &Subscription, resets: u64) -> Option<Used> {
+    fn used(&self, place: &QuotaScope, of: &Subscription, resets: u64) -> Option<QuotaUsage> {
         let asked = (place.environment.clone(), of.plan.clone());
         if self.nameless.contains(&asked) {
             return None;
         }
         let own = self.calls.get(&of.application).into_iter().flatten();
         let here = own.filter(|(service, _)| place.has(service));
-        Some(Used {
+        Some(QuotaUsage {
             calls: here.map(|(_, calls)| calls).sum(),
             resets,
             is_exact: false,
@@ -80,25 +80,30 @@ impl Reported {
 /// What knows how limits stand. Cheap to share.
 #[derive(Clone)]
 pub struct Meter {
-    counted: CountedIn,
+    counted: LocalUsage,
     analytics: Option<Analytics>,
 }
 
 impl Meter {
     /// With what the limits of this process have counted, and what gateways have reported.
-    pub fn new(counted: CountedIn, analytics: Option<Analytics>) -> Self {
+    pub fn new(counted: LocalUsage, analytics: Option<Analytics>) -> Self {
         Self { counted, analytics }
     }
 
     /// What the limiter itself has counted, if a gateway of this process serves the environment.
-    pub fn counted(&self, place: &Place, (of, per): (&Subscription, Period), now: u64) -> Option<Used> {
+    pub fn counted(
+        &self,
+        place: &QuotaScope,
+        (of, per): (&Subscription, Period),
+        now: u64,
+    ) -> Option<QuotaUsage> {
         let limited = Limited {
             limit: &place.limit,
             consumer: &consumer_of(of),
             per,
         };
         let counted = (self.counted)(&place.environment, &limited)?;
-        Some(Used {
+        Some(QuotaUsage {
             calls: counted.used,
             resets: now + counted.reset_ms.div_ceil(1_000),
             is_exact: true,
@@ -113,7 +118,7 @@ impl Meter {
         &self,
         of: impl Iterator<Item = &Subscription>,
         (from, to): (u64, u64),
-    ) -> Result<Option<Reported>, StoreError> {
+    ) -> Result<Option<ReportedUsage>, StoreError> {
         let Some(analytics) = &self.analytics else {
             return Ok(None);
         };
@@ -134,7 +139,7 @@ impl Meter {
             filter: BTreeMap::from([("application".to_owned(), OneOrMany::One(String::new()))]),
             ..query
         };
-        let mut reported = Reported::default();
+        let mut reported = ReportedUsage::default();
         let name = |frame: &Frame, dimension: &str| frame.group.get(dimension).cloned().unwrap_or_default();
         for frame in frames_of(analytics, &by_service, ("consumer", applications), to).await? {
             let value = |metric: &str| frame.total.get(metric).copied().flatten().unwrap_or(0.0);
@@ -156,10 +161,10 @@ impl Meter {
     /// The store of analytics does not answer.
     pub async fn used(
         &self,
-        place: &Place,
+        place: &QuotaScope,
         (of, per): (&Subscription, Period),
         now: u64,
-    ) -> Result<Option<Used>, StoreError> {
+    ) -> Result<Option<QuotaUsage>, StoreError> {
         if let Some(counted) = self.counted(place, (of, per), now) {
             return Ok(Some(counted));
         }

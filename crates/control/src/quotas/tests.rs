@@ -1,7 +1,7 @@
 //! What gateways have reported, read from a store of analytics. Time is an argument.
 
 use super::*;
-use crate::analytics::{Options, Place as Folder};
+use crate::analytics::{AnalyticsPaths as Folder, Options};
 use weir_analytics::aggregate::{Aggregator, Call};
 
 /// The first second of a day.
@@ -49,8 +49,8 @@ fn subscription(application: &str, plan: &str) -> Subscription {
     }
 }
 
-fn place(environment: &str, service: &str) -> Place {
-    Place {
+fn place(environment: &str, service: &str) -> QuotaScope {
+    QuotaScope {
         environment: environment.to_owned(),
         limit: String::new(),
         services: vec![service.to_owned()],
@@ -74,7 +74,7 @@ async fn applications_with_few_calls_count_beside_those_with_many() {
         (&all[2], "prod.", 0),
     ] {
         let used = reported.used(&place("test", services), subscription, 7);
-        let expected = Used {
+        let expected = QuotaUsage {
             calls: expected,
             resets: 7,
             is_exact: false,

@@ -3,10 +3,10 @@
 //!
 //! **What it is not**: limits by the second, minute and hour are over before somebody reads of them; nothing is told.
 
-use super::{Meter, Used};
-use crate::operational::{OperationalError, Write};
+use super::{Meter, QuotaUsage};
+use crate::operational::{OperationalError, OperationalWrite};
 use crate::outbox::feed::FeedError;
-use crate::outbox::{Outbox, Receivers, Waiting};
+use crate::outbox::{Outbox, PendingByApplication, Receivers};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_analytics::StoreError as AnalyticsError;
 use weir_apis::entities::{Limit, Period, Plan, Product, Subscription, SubscriptionState};
-use weir_apis::quota::{self, Place, Reached};
+use weir_apis::quota::{self, QuotaLevel, QuotaScope};
 use weir_store::{BadKey, Document, Key, Store};
 
 /// How often quotas are looked at.
@@ -26,14 +26,14 @@ const TOLD: &str = "quotas/";
 
 /// What was said about a quota in the window that is open.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Told {
+struct NoticeRecord {
     level: u8,
     /// The limit then: with another one, the same level is news. Earlier versions did not write it.
     #[serde(default)]
     limit: Option<u64>,
 }
 
-impl Told {
+impl NoticeRecord {
     /// Whether developers know that a level of a limit is reached.
     fn covers(self, level: u8, limit: u64) -> bool {
         self.level >= level && self.limit.is_none_or(|it| it == limit)
@@ -58,16 +58,16 @@ impl From<OperationalError> for WatchError {
 }
 
 /// What watches over the quotas of a store.
-pub struct Watch {
+pub struct QuotaWatcher {
     store: Arc<dyn Store>,
     outbox: Outbox,
     meter: Meter,
 }
 
 /// What is needed to tell developers, read once for all quotas.
-struct Telling {
+struct NotifyContext {
     receivers: Receivers,
-    waiting: Waiting,
+    waiting: PendingByApplication,
     /// When the round began.
     now: SystemTime,
     began: Instant,
@@ -76,7 +76,7 @@ struct Telling {
 /// A quota of a subscription in an environment.
 struct Quota {
     subscription: Subscription,
-    place: Place,
+    place: QuotaScope,
     limit: Limit,
 }
 
@@ -149,7 +149,7 @@ fn quotas(documents: &[Document]) -> Vec<Quota> {
     found
 }
 
-impl Watch {
+impl QuotaWatcher {
     /// Over a store, with what knows how limits stand.
     pub fn new(store: Arc<dyn Store>, outbox: Outbox, meter: Meter) -> Self {
         Self { store, outbox, meter }
@@ -198,13 +198,13 @@ impl Watch {
         for (quota, used) in self.used(quotas, seconds).await? {
             if let Some(level) = quota::level(used.calls, quota.limit.count) {
                 let (used, resets) = (used.calls, used.resets);
-                reached.push((quota, Reached { level, used, resets }));
+                reached.push((quota, QuotaLevel { level, used, resets }));
             }
         }
         if reached.is_empty() {
             return Ok(0);
         }
-        let telling = Telling {
+        let telling = NotifyContext {
             receivers: Receivers::of(&documents),
             waiting: self.outbox.waiting(now).await?,
             now,
@@ -220,8 +220,8 @@ impl Watch {
     /// Tells developers of quotas that they do not know of, as long as no other control plane does. Gives how many these were.
     async fn tell_all(
         &self,
-        reached: &[(Quota, Reached)],
-        mut telling: Telling,
+        reached: &[(Quota, QuotaLevel)],
+        mut telling: NotifyContext,
     ) -> Result<usize, WatchError> {
         let told = self.outbox.store().list::<Value>(TOLD, telling.now).await?;
         let told: BTreeMap<Key, Value> = told.into_iter().map(|it| (it.key, it.value)).collect();
@@ -229,7 +229,7 @@ impl Watch {
         for (quota, reached) in reached {
             let key = quota.key().map_err(OperationalError::Name)?;
             let known = told.get(&key);
-            let as_told = known.and_then(|it| Told::deserialize(it).ok());
+            let as_told = known.and_then(|it| NoticeRecord::deserialize(it).ok());
             if as_told.is_some_and(|it| it.covers(reached.level, quota.limit.count)) {
                 continue;
             }
@@ -245,7 +245,7 @@ impl Watch {
     }
 
     /// How quotas stand. Those of which nothing is known are left out.
-    async fn used(&self, quotas: Vec<Quota>, now: u64) -> Result<Vec<(Quota, Used)>, AnalyticsError> {
+    async fn used(&self, quotas: Vec<Quota>, now: u64) -> Result<Vec<(Quota, QuotaUsage)>, AnalyticsError> {
         let mut known = Vec::new();
         let mut unknown: BTreeMap<&str, (Period, Vec<Quota>)> = BTreeMap::new();
         for quota in quotas {
@@ -276,9 +276,9 @@ impl Watch {
     /// told them meanwhile.
     async fn tell(
         &self,
-        (quota, reached): (&Quota, &Reached),
+        (quota, reached): (&Quota, &QuotaLevel),
         (key, known): (Key, Option<Value>),
-        telling: &mut Telling,
+        telling: &mut NotifyContext,
     ) -> Result<bool, WatchError> {
         let event = quota::event(
             &quota.subscription,
@@ -286,12 +286,12 @@ impl Watch {
             &quota.limit,
             reached,
         );
-        let noted = Told {
+        let noted = NoticeRecord {
             level: reached.level,
             limit: Some(quota.limit.count),
         };
         let until = UNIX_EPOCH + Duration::from_secs(reached.resets);
-        let mut writes = vec![Write::put(key.clone(), &noted, Some(until))?];
+        let mut writes = vec![OperationalWrite::put(key.clone(), &noted, Some(until))?];
         let (receivers, waiting) = (&mut telling.receivers, &mut telling.waiting);
         let about = self.outbox.writes_about(receivers, waiting, &event, telling.now);
         writes.extend(about.await?);

@@ -2,14 +2,14 @@
 //! found elsewhere.
 
 use crate::follow::{EngineEvent, Inputs};
-use crate::http::{Call, HttpError, host_of};
+use crate::http::{ClientRequest, HttpError, host_of};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use weir_dialect::{Place, SecretTarget};
+use weir_dialect::{SecretLocation, SecretTarget};
 
 /// How long a compile waits for values that are not known yet.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ const MAX_TOLD: usize = 8;
 /// The values. Cheap to share.
 #[derive(Clone, Default)]
 pub struct Cache {
-    known: Arc<Mutex<HashMap<Place, Known>>>,
+    known: Arc<Mutex<HashMap<SecretLocation, CachedSecret>>>,
     /// Where values are asked for; without it, only the environment is read.
     runtime: Option<Handle>,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Cache {
     }
 }
 
-struct Known {
+struct CachedSecret {
     /// What was last had; `None`: nothing yet.
     value: Option<String>,
     /// Why it could not be had the last time; `None`: it could, or there is no answer yet.
@@ -50,7 +50,7 @@ struct Known {
     life: Duration,
 }
 
-impl Known {
+impl CachedSecret {
     fn is_due(&self, now: Instant) -> bool {
         let life = if self.fault.is_some() || self.value.is_none() {
             RETRY.min(self.life)
@@ -73,13 +73,13 @@ struct Round {
 }
 
 /// Why a value cannot be had.
-struct Fault {
+struct FetchError {
     reason: String,
     /// Whether the vault lets its callers wait in vain, which costs each of them its whole timeout.
     is_silent: bool,
 }
 
-impl From<&str> for Fault {
+impl From<&str> for FetchError {
     fn from(reason: &str) -> Self {
         Self {
             reason: reason.to_owned(),
@@ -88,7 +88,7 @@ impl From<&str> for Fault {
     }
 }
 
-impl From<HttpError> for Fault {
+impl From<HttpError> for FetchError {
     fn from(error: HttpError) -> Self {
         Self {
             reason: error.to_string(),
@@ -106,7 +106,7 @@ impl Cache {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Place, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<SecretLocation, CachedSecret>> {
         // Every change leaves it whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,18 +121,18 @@ impl Cache {
     }
 
     /// Notes that values are wanted; gives those that were never asked for.
-    fn note(&self, leads: Vec<SecretTarget>) -> Vec<Place> {
+    fn note(&self, leads: Vec<SecretTarget>) -> Vec<SecretLocation> {
         let now = Instant::now();
         let mut fresh = Vec::new();
         let mut known = self.known();
         for SecretTarget { place, life, .. } in leads {
-            if !matches!(place, Place::Http { .. }) {
+            if !matches!(place, SecretLocation::Http { .. }) {
                 continue;
             }
             if let Some(known) = known.get_mut(&place) {
                 known.life = life;
             } else if known.len() < MAX_KNOWN {
-                let entry = Known {
+                let entry = CachedSecret {
                     value: None,
                     fault: None,
                     asked: now,
@@ -146,14 +146,16 @@ impl Cache {
     }
 
     /// The value at a place.
-    pub fn get(&self, place: &Place) -> Result<String, String> {
+    pub fn get(&self, place: &SecretLocation) -> Result<String, String> {
         match place {
-            Place::Variable(name) => std::env::var(name).map_err(|_| format!("{place:?} is not set")),
-            Place::Http { .. } => match self.known().get(place) {
-                Some(Known {
+            SecretLocation::Variable(name) => {
+                std::env::var(name).map_err(|_| format!("{place:?} is not set"))
+            }
+            SecretLocation::Http { .. } => match self.known().get(place) {
+                Some(CachedSecret {
                     value: Some(value), ..
                 }) => Ok(value.clone()),
-                Some(Known {
+                Some(CachedSecret {
                     fault: Some(fault), ..
                 }) => Err(fault.clone()),
                 _ => Err(format!("{place:?} has not answered yet")),
@@ -163,7 +165,7 @@ impl Cache {
 
     /// Asks for values, so many at once. A vault that is silent is left alone for the rest of the round: what waits for
     /// it would hold up what other vaults have.
-    async fn ask(&self, places: Vec<Place>) -> Round {
+    async fn ask(&self, places: Vec<SecretLocation>) -> Round {
         let mut round = Round::default();
         let mut waiting = places.into_iter();
         let mut silent: HashSet<String> = HashSet::new();
@@ -201,7 +203,7 @@ impl Cache {
         round
     }
 
-    fn had(&self, place: &Place, value: String, round: &mut Round) {
+    fn had(&self, place: &SecretLocation, value: String, round: &mut Round) {
         let mut known = self.known();
         let Some(entry) = known.get_mut(place) else {
             return;
@@ -211,7 +213,7 @@ impl Cache {
         (entry.value, entry.fault) = (Some(value), None);
     }
 
-    fn failed(&self, place: &Place, reason: String, round: &mut Round) {
+    fn failed(&self, place: &SecretLocation, reason: String, round: &mut Round) {
         let mut known = self.known();
         let Some(entry) = known.get_mut(place) else {
             return;
@@ -234,7 +236,7 @@ impl Cache {
         loop {
             tick.tick().await;
             let now = Instant::now();
-            let due: Vec<Place> = {
+            let due: Vec<SecretLocation> = {
                 let known = self.known();
                 known
                     .iter()
@@ -250,16 +252,16 @@ impl Cache {
 }
 
 /// Whom a place's vault is called.
-fn host(place: &Place) -> Option<String> {
+fn host(place: &SecretLocation) -> Option<String> {
     match place {
-        Place::Http { url, .. } => host_of(url).ok(),
-        Place::Variable(_) => None,
+        SecretLocation::Http { url, .. } => host_of(url).ok(),
+        SecretLocation::Variable(_) => None,
     }
 }
 
 /// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2. Gives the secret's fields as JSON.
-async fn fetch(place: &Place) -> Result<String, Fault> {
-    let Place::Http {
+async fn fetch(place: &SecretLocation) -> Result<String, FetchError> {
+    let SecretLocation::Http {
         url,
         token,
         namespace,
@@ -267,7 +269,7 @@ async fn fetch(place: &Place) -> Result<String, Fault> {
     else {
         return Err("not kept in a vault".into());
     };
-    let mut call = Call::get(url.clone()).header("x-vault-token", token.clone());
+    let mut call = ClientRequest::get(url.clone()).header("x-vault-token", token.clone());
     call.max_body = MAX_ANSWER;
     if let Some(namespace) = namespace {
         call = call.header("x-vault-namespace", namespace.clone());

@@ -11,7 +11,7 @@ mod syntaxes;
 mod unresolved;
 
 pub use cache::Cache;
-pub use unresolved::{Fate, Policy, Unresolved};
+pub use unresolved::{Fate, Policy, UnresolvedReference};
 
 use std::collections::HashSet;
 use syntaxes::{References, Syntaxes, field_of};
@@ -60,7 +60,7 @@ impl Secrets {
         dialect: Option<DialectName>,
         policy: Policy,
         model: &mut Model,
-    ) -> Vec<Unresolved> {
+    ) -> Vec<UnresolvedReference> {
         let references = self.syntaxes.within(dialect);
         let mut leads = Vec::new();
         let mut are_there = false;
@@ -80,7 +80,7 @@ impl Secrets {
             broken = self.resolve_configs(references, policy, model);
         }
         let certificates = self.resolve_certificates(references, model).into_iter();
-        broken.extend(certificates.map(|broken| Unresolved {
+        broken.extend(certificates.map(|broken| UnresolvedReference {
             broken,
             fate: Fate::Aside,
         }));
@@ -92,12 +92,12 @@ impl Secrets {
         references: References<'_>,
         policy: Policy,
         model: &mut Model,
-    ) -> Vec<Unresolved> {
+    ) -> Vec<UnresolvedReference> {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
         for_each_config(references, model, &mut |owner, config| {
             let (mut fault, mut kept) = (None, None);
-            let is_credential = matches!(owner, Owner::Credential(..));
+            let is_credential = matches!(owner, SecretOwner::Credential(..));
             references.each(config, &mut |text| match self.value(references, text) {
                 Ok(value) => *text = value,
                 Err(reason) if references.keeps(policy, text, is_credential) => {
@@ -114,7 +114,7 @@ impl Secrets {
                 None => Fate::AsText,
             };
             if let Some(reason) = fault.or(kept) {
-                broken.push(Unresolved {
+                broken.push(UnresolvedReference {
                     broken: SkippedDocument {
                         document: owner.told(),
                         reason,
@@ -186,7 +186,7 @@ fn text_of(entry: &mut Acme) -> Option<&mut String> {
 
 /// What a configuration belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Owner {
+enum SecretOwner {
     /// A shared instance of a plugin.
     Plugin(String),
     /// A route, by its place.
@@ -197,7 +197,7 @@ enum Owner {
     Credential(usize, usize, String),
 }
 
-impl Owner {
+impl SecretOwner {
     fn told(&self) -> String {
         match self {
             Self::Plugin(id) => format!("plugin '{id}'"),
@@ -212,7 +212,7 @@ impl Owner {
 fn for_each_config(
     references: References<'_>,
     model: &mut Model,
-    visit: &mut impl FnMut(Owner, &mut serde_json::Value),
+    visit: &mut impl FnMut(SecretOwner, &mut serde_json::Value),
 ) {
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
         for step in steps {
@@ -225,7 +225,7 @@ fn for_each_config(
     };
     let plugins = model.plugins.iter_mut();
     for instance in plugins.filter(|it| refers_elsewhere(references, &it.config)) {
-        visit(Owner::Plugin(instance.id.clone()), &mut instance.config);
+        visit(SecretOwner::Plugin(instance.id.clone()), &mut instance.config);
     }
     for (at, route) in model.routes.iter_mut().enumerate() {
         // Those without a reference stay shared.
@@ -235,17 +235,17 @@ fn for_each_config(
         let route = std::sync::Arc::make_mut(route);
         let name = &route.name;
         inline(&mut route.plugins, &mut |config| {
-            visit(Owner::Route(at, name.clone()), config)
+            visit(SecretOwner::Route(at, name.clone()), config)
         });
     }
     inline(&mut model.unmatched, &mut |config| {
-        visit(Owner::Unmatched, config)
+        visit(SecretOwner::Unmatched, config)
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
             if refers_elsewhere(references, &credential.config) {
                 visit(
-                    Owner::Credential(at, position, consumer.id.clone()),
+                    SecretOwner::Credential(at, position, consumer.id.clone()),
                     &mut credential.config,
                 );
             }
@@ -261,8 +261,8 @@ fn refers_elsewhere(references: References<'_>, config: &serde_json::Value) -> b
     references.are_in(config) || definitions::names_file(config)
 }
 
-fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
-    let is_faulty_plugin = |id: &String| faulty.contains(&Owner::Plugin(id.clone()));
+fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
+    let is_faulty_plugin = |id: &String| faulty.contains(&SecretOwner::Plugin(id.clone()));
     model.plugins.retain(|it| !is_faulty_plugin(&it.id));
     let tables: HashSet<String> = (model.consumer_tables.iter())
         .filter(|table| table.instances.values().flatten().any(is_faulty_plugin))
@@ -279,10 +279,10 @@ fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
     let mut at = 0;
     model.routes.retain(|route| {
         at += 1;
-        !faulty.contains(&Owner::Route(at - 1, route.name.clone())) && is_whole(&route.plugins)
+        !faulty.contains(&SecretOwner::Route(at - 1, route.name.clone())) && is_whole(&route.plugins)
     });
     model.stream_routes.retain(|route| is_whole(&route.plugins));
-    if faulty.contains(&Owner::Unmatched) || !is_whole(&model.unmatched) {
+    if faulty.contains(&SecretOwner::Unmatched) || !is_whole(&model.unmatched) {
         model.unmatched.clear();
     }
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
@@ -290,7 +290,7 @@ fn leave_out(model: &mut Model, faulty: &HashSet<Owner>) {
         let id = consumer.id.clone();
         consumer.credentials.retain(|_| {
             position += 1;
-            !faulty.contains(&Owner::Credential(at, position - 1, id.clone()))
+            !faulty.contains(&SecretOwner::Credential(at, position - 1, id.clone()))
         });
     }
 }

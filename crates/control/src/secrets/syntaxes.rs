@@ -3,7 +3,7 @@
 use super::Policy;
 use crate::http::host_of;
 use serde_json::Value;
-use weir_dialect::{DialectName, DialectSet, Place, SecretSyntax, SecretTarget};
+use weir_dialect::{DialectName, DialectSet, SecretLocation, SecretSyntax, SecretTarget};
 
 /// The references of all dialects.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl References<'_> {
     pub fn locate(&self, reference: &str) -> Result<SecretTarget, String> {
         let syntax = self.syntax(reference).ok_or("it is no reference")?;
         let target = syntax.locate(reference, &|name| std::env::var(name).ok())?;
-        if let Place::Http { url, .. } = &target.place {
+        if let SecretLocation::Http { url, .. } = &target.place {
             host_of(url).map_err(|error| error.to_string())?;
         }
         Ok(target)

@@ -13,7 +13,7 @@ pub enum Policy {
 
 /// What refers to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unresolved {
+pub struct UnresolvedReference {
     /// What, and why.
     pub broken: SkippedDocument,
     /// What has become of it.

@@ -8,15 +8,15 @@ use weir_plugin::{BuildContext, Filter, Plugin};
 
 /// A plugin that only has records.
 #[derive(Clone, Default)]
-struct Keeper(Arc<Kept>);
+struct RecordPlugin(Arc<RecordPluginState>);
 
 #[derive(Default)]
-struct Kept {
+struct RecordPluginState {
     store: OnceLock<Arc<dyn SharedStore>>,
     known: Mutex<BTreeMap<String, SharedRecord>>,
 }
 
-impl Plugin for Keeper {
+impl Plugin for RecordPlugin {
     fn name(&self) -> &'static str {
         "keeper"
     }
@@ -34,7 +34,7 @@ impl Plugin for Keeper {
     }
 }
 
-impl SharedRecords for Kept {
+impl SharedRecords for RecordPluginState {
     fn share(&self, store: Arc<dyn SharedStore>) {
         assert!(self.store.set(store).is_ok());
     }
@@ -64,7 +64,7 @@ impl SharedRecords for Kept {
     fn remove(&self, _: &str, _: Committed) {}
 }
 
-impl Keeper {
+impl RecordPlugin {
     async fn commit(&self, change: SharedChange) -> Result<bool, StoreAway> {
         let (tell, told) = tokio::sync::oneshot::channel();
         let store = self.0.store.get().expect("shared");
@@ -87,7 +87,7 @@ fn record(value: Value) -> SharedRecord {
 #[tokio::test]
 async fn records_are_committed_and_followed() {
     let store = OperationalStore::in_memory();
-    let keepers = [Keeper::default(), Keeper::default()];
+    let keepers = [RecordPlugin::default(), RecordPlugin::default()];
     for keeper in &keepers {
         let mut registry = Registry::default();
         registry.add(keeper.clone());
@@ -142,7 +142,7 @@ async fn records_are_committed_and_followed() {
 /// As many reads as there may be are under way.
 #[tokio::test]
 async fn reads_hold_up_no_commits() {
-    let part = Part {
+    let part = PluginStore {
         store: OperationalStore::in_memory(),
         prefix: "shared/keeper/".to_owned(),
         runtime: tokio::runtime::Handle::current(),

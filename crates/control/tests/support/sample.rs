@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_dialect::{
-    AdminAccess, Dialect, DialectName, DialectSet, FileForm, IncrementalModel, KeyRole, Place, Refused,
-    RefusedReply, SecretSyntax, SecretTarget, SkippedDocument, bearer,
+    AccessError, AdminAccess, Dialect, DialectName, DialectSet, FileForm, IncrementalModel, KeyRole,
+    RefusedReply, SecretLocation, SecretSyntax, SecretTarget, SkippedDocument, bearer,
 };
 use weir_model::{Diagnostic, DocPath, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
@@ -157,7 +157,7 @@ impl AdminAccess for Sample {
         self.is_open
     }
 
-    fn refuse(&self, refused: &Refused) -> RefusedReply {
+    fn refuse(&self, refused: &AccessError) -> RefusedReply {
         RefusedReply {
             status: 403,
             content_type: "text/plain",
@@ -246,8 +246,8 @@ impl SecretSyntax for References {
     ) -> Result<SecretTarget, String> {
         let name = reference.trim_start_matches(&self.mark);
         let place = match name.strip_prefix("vault/") {
-            None => Place::variable(name)?,
-            Some(path) => Place::Http {
+            None => SecretLocation::variable(name)?,
+            Some(path) => SecretLocation::Http {
                 url: format!("{}/{path}", self.vault.as_deref().ok_or("there is no vault")?),
                 token: String::new(),
                 namespace: None,

@@ -56,13 +56,13 @@ pub struct Version {
 }
 
 #[derive(Debug)]
-struct Held<S> {
+struct VersionedState<S> {
     state: S,
     version: Version,
 }
 
 /// The state for reading. Held for moments only: writes wait for it.
-pub struct StateRef<'r, S>(RwLockReadGuard<'r, Held<S>>);
+pub struct StateRef<'r, S>(RwLockReadGuard<'r, VersionedState<S>>);
 
 impl<S> Deref for StateRef<'_, S> {
     type Target = S;
@@ -85,7 +85,7 @@ pub struct Replica<S> {
     store: Arc<dyn Store>,
     /// What the keys of the documents begin with.
     prefix: &'static str,
-    held: RwLock<Held<S>>,
+    held: RwLock<VersionedState<S>>,
     /// Writers take turns: each must see what the one before wrote.
     turn: Mutex<()>,
     /// Held from a read of the whole store until it is taken over: a write that is taken over meanwhile would be lost.
@@ -119,7 +119,7 @@ pub struct Plan<A> {
 
 /// What became of a write.
 #[derive(Debug)]
-pub enum Written<A> {
+pub enum WriteOutcome<A> {
     /// It was only tried.
     Tried(A),
     /// There was nothing to store.
@@ -172,7 +172,7 @@ impl<S: ReplicaState> Replica<S> {
         let replica = Arc::new(Self {
             store,
             prefix,
-            held: RwLock::new(Held {
+            held: RwLock::new(VersionedState {
                 state: filled(empty, &documents, revision),
                 version,
             }),
@@ -191,13 +191,13 @@ impl<S: ReplicaState> Replica<S> {
     }
 
     /// What a panic left half applied is applied again with the next change of the document.
-    fn held(&self) -> RwLockWriteGuard<'_, Held<S>> {
+    fn held(&self) -> RwLockWriteGuard<'_, VersionedState<S>> {
         self.held.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The turn of a writer.
-    pub async fn turn(&self) -> Turn<'_, S> {
-        Turn {
+    pub async fn turn(&self) -> WriteGuard<'_, S> {
+        WriteGuard {
             replica: self,
             attempts: 0,
             _turn: self.turn.lock().await,
@@ -212,7 +212,7 @@ impl<S: ReplicaState> Replica<S> {
         &self,
         writer: &Writer,
         plan: impl Fn(&S) -> Result<Plan<A>, E>,
-    ) -> Result<Written<A>, WriteError<E>> {
+    ) -> Result<WriteOutcome<A>, WriteError<E>> {
         let mut turn = self.turn().await;
         loop {
             let (Plan { changes, answer }, version) = {
@@ -221,10 +221,10 @@ impl<S: ReplicaState> Replica<S> {
                 (planned, state.version())
             };
             if writer.is_dry {
-                return Ok(Written::Tried(answer));
+                return Ok(WriteOutcome::Tried(answer));
             }
             if changes.is_empty() {
-                return Ok(Written::Unchanged(answer));
+                return Ok(WriteOutcome::Unchanged(answer));
             }
             let transaction = Transaction {
                 author: writer.author.0.to_string(),
@@ -233,7 +233,7 @@ impl<S: ReplicaState> Replica<S> {
                 changes,
             };
             if let Some(revision) = turn.commit(transaction, version).await? {
-                return Ok(Written::Stored(answer, revision));
+                return Ok(WriteOutcome::Stored(answer, revision));
             }
         }
     }
@@ -325,13 +325,13 @@ fn filled<S: ReplicaState>(mut empty: S, documents: &[Document], revision: Revis
 }
 
 /// The turn of a writer: no other writer of this process commits meanwhile.
-pub struct Turn<'r, S> {
+pub struct WriteGuard<'r, S> {
     replica: &'r Replica<S>,
     attempts: usize,
     _turn: MutexGuard<'r, ()>,
 }
 
-impl<'r, S: ReplicaState> Turn<'r, S> {
+impl<'r, S: ReplicaState> WriteGuard<'r, S> {
     /// The state for the next attempt.
     ///
     /// # Errors

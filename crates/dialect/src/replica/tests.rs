@@ -44,14 +44,14 @@ impl ReplicaState for Values {
 
 /// A store in whose way another writer gets, and that another store can take the place of.
 #[derive(Debug, Clone, Default)]
-struct Contended {
+struct ContendedStore {
     store: Arc<std::sync::Mutex<MemoryStore>>,
     /// Before so many commits, another writer commits.
     others: Arc<AtomicUsize>,
     commits: Arc<AtomicUsize>,
 }
 
-impl Contended {
+impl ContendedStore {
     fn store(&self) -> MemoryStore {
         self.store.lock().expect("no panic").clone()
     }
@@ -75,7 +75,7 @@ fn transaction(changes: Vec<Change>) -> Transaction {
 }
 
 #[async_trait::async_trait]
-impl Store for Contended {
+impl Store for ContendedStore {
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         self.store().read(prefix).await
     }
@@ -118,7 +118,7 @@ fn writer(is_dry: bool) -> Writer {
     }
 }
 
-async fn opened(store: &Contended) -> Arc<Replica<Values>> {
+async fn opened(store: &ContendedStore) -> Arc<Replica<Values>> {
     let store = Arc::new(store.clone());
     Replica::open(store, "a/", Values::default())
         .await
@@ -131,7 +131,7 @@ async fn put(
     key: &str,
     value: &str,
     is_dry: bool,
-) -> Result<Written<Option<String>>, WriteError<&'static str>> {
+) -> Result<WriteOutcome<Option<String>>, WriteError<&'static str>> {
     let plan = |state: &Values| {
         if value == "refused" {
             return Err("refused");
@@ -164,11 +164,11 @@ async fn until(replica: &Replica<Values>, key: &str, expected: Option<&str>) {
 
 #[tokio::test]
 async fn replica_writes_are_seen_at_once_and_followed_by_others() {
-    let store = Contended::default();
+    let store = ContendedStore::default();
     let (replica, other) = (opened(&store).await, opened(&store).await);
     let written = put(&replica, "a/1", "x", false).await;
     assert!(
-        matches!(written, Ok(Written::Stored(None, Revision(1)))),
+        matches!(written, Ok(WriteOutcome::Stored(None, Revision(1)))),
         "{written:?}"
     );
     assert_eq!(value(&replica, "a/1").as_deref(), Some("x"));
@@ -200,12 +200,12 @@ async fn replica_writes_are_seen_at_once_and_followed_by_others() {
 #[tokio::test]
 async fn replica_writes_are_planned_again_after_those_of_others() {
     for (others, is_written) in [(0, true), (1, true), (ATTEMPTS - 1, true), (ATTEMPTS, false)] {
-        let store = Contended::default();
+        let store = ContendedStore::default();
         let replica = opened(&store).await;
         store.others.store(others, Ordering::Relaxed);
         let written = put(&replica, "a/1", "x", false).await;
         match written {
-            Ok(Written::Stored(..)) if is_written => {}
+            Ok(WriteOutcome::Stored(..)) if is_written => {}
             Err(WriteError::Failed(WriteFailure::Busy)) if !is_written => {}
             other => panic!("{others}: {other:?}"),
         }
@@ -217,7 +217,7 @@ async fn replica_writes_are_planned_again_after_those_of_others() {
 
 #[tokio::test]
 async fn replica_reads_a_store_again_that_was_set_back() {
-    let store = Contended::default();
+    let store = ContendedStore::default();
     let replica = opened(&store).await;
     put(&replica, "a/1", "x", false).await.expect("written");
     let saved = MemoryStore::new();
@@ -245,7 +245,7 @@ async fn replica_reads_a_store_again_that_was_set_back() {
 
 #[tokio::test]
 async fn replica_stops_following_when_it_is_gone() {
-    let store = Contended::default();
+    let store = ContendedStore::default();
     let replica = opened(&store).await;
     let weak = Arc::downgrade(&replica);
     drop(replica);

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 
 /// A fetch that is under way, and who waits for it.
 #[derive(Default)]
-pub(super) struct Flight(Mutex<Waiting>);
+pub(super) struct Flight(Mutex<FetchWaiters>);
 
 #[derive(Default)]
-struct Waiting {
+struct FetchWaiters {
     has_ended: bool,
     wakers: Vec<Option<Waker>>,
 }

@@ -10,7 +10,7 @@ mod shard;
 pub use fetch::{Fetch, Pending};
 
 use fetch::Flight;
-use shard::{Shard, State};
+use shard::{KeyState, Shard};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,9 +95,9 @@ impl<V: Clone> ExpiringMap<V> {
         let mut shard = self.shard(key);
         let state = shard.state(key, since_ms, now_ms);
         let usable = match state {
-            State::Fresh(value) => return Lookup::Hit(value),
-            State::Stale(value) => Some(value),
-            State::Absent => None,
+            KeyState::Fresh(value) => return Lookup::Hit(value),
+            KeyState::Stale(value) => Some(value),
+            KeyState::Absent => None,
         };
         if let Some(flight) = shard.flight(key) {
             return match usable {
@@ -122,8 +122,8 @@ impl<V: Clone> ExpiringMap<V> {
     /// The value, if it may be used, fresh or stale. No caller becomes the one to fetch it.
     pub fn get(&self, key: &[u8], now_ms: u64) -> Option<V> {
         match self.shard(key).state(key, 0, now_ms) {
-            State::Fresh(value) | State::Stale(value) => Some(value),
-            State::Absent => None,
+            KeyState::Fresh(value) | KeyState::Stale(value) => Some(value),
+            KeyState::Absent => None,
         }
     }
 

@@ -54,7 +54,7 @@ impl<V> Entry<V> {
 }
 
 /// What is known of a key.
-pub(super) enum State<V> {
+pub(super) enum KeyState<V> {
     Fresh(V),
     Stale(V),
     Absent,
@@ -65,16 +65,16 @@ impl<V: Clone> Shard<V> {
         self.bytes
     }
 
-    pub(super) fn state(&mut self, key: &[u8], since_ms: u64, now_ms: u64) -> State<V> {
+    pub(super) fn state(&mut self, key: &[u8], since_ms: u64, now_ms: u64) -> KeyState<V> {
         let Some(entry) = self.entries.get_mut(key) else {
-            return State::Absent;
+            return KeyState::Absent;
         };
         entry.was_used = true;
         let is_usable = now_ms < entry.gone_at_ms && entry.stored_ms >= since_ms;
         match entry.value.as_ref().filter(|_| is_usable) {
-            Some(value) if now_ms < entry.fresh_until_ms => State::Fresh(value.clone()),
-            Some(value) => State::Stale(value.clone()),
-            None => State::Absent,
+            Some(value) if now_ms < entry.fresh_until_ms => KeyState::Fresh(value.clone()),
+            Some(value) => KeyState::Stale(value.clone()),
+            None => KeyState::Absent,
         }
     }
 

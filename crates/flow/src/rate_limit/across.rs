@@ -41,14 +41,14 @@ pub struct Count {
 
 /// A window of a counter in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct WindowKey {
     key: u128,
     window: Window,
     end_ms: u64,
 }
 
 /// What is known of a window.
-struct Note {
+struct WindowCount {
     name: u128,
     counters: Counters,
     limit: u64,
@@ -64,7 +64,7 @@ struct Note {
 /// Notes of some counters. Calls lock it for a moment each; a report locks it only if there is something to report, and
 /// looks at no note that has not changed.
 struct Shard {
-    notes: Mutex<Notes>,
+    notes: Mutex<WindowCounts>,
     /// Whether calls have counted since the last report.
     has_news: AtomicBool,
     /// When the first of the notes is worth nothing any more; milliseconds since the Unix epoch.
@@ -72,10 +72,10 @@ struct Shard {
 }
 
 #[derive(Default)]
-struct Notes {
-    by_place: HashMap<Place, Note>,
+struct WindowCounts {
+    by_place: HashMap<WindowKey, WindowCount>,
     /// Windows in which calls have counted since the last report.
-    counted: Vec<Place>,
+    counted: Vec<WindowKey>,
 }
 
 impl Default for Shard {
@@ -98,7 +98,7 @@ impl Shard {
         let mut notes = lock(&self.notes);
         // Calls set it while they hold the lock.
         self.has_news.store(false, Ordering::Relaxed);
-        let Notes { by_place, counted } = &mut *notes;
+        let WindowCounts { by_place, counted } = &mut *notes;
         if is_over {
             let mut first_over_ms = u64::MAX;
             by_place.retain(|place, note| {
@@ -111,7 +111,7 @@ impl Shard {
             });
             self.first_over_ms.store(first_over_ms, Ordering::Relaxed);
         }
-        let mut tell = |place: &Place, note: &mut Note| {
+        let mut tell = |place: &WindowKey, note: &mut WindowCount| {
             note.reported = note.own;
             counts.push(Count {
                 window: (note.name, place.end_ms),
@@ -133,9 +133,9 @@ impl Shard {
     }
 }
 
-impl Notes {
+impl WindowCounts {
     /// A call has counted in a window: it is to be reported, if it is not yet.
-    fn count(&mut self, place: Place, count: u64) -> bool {
+    fn count(&mut self, place: WindowKey, count: u64) -> bool {
         let Some(note) = self.by_place.get_mut(&place) else {
             return false;
         };
@@ -150,7 +150,7 @@ impl Notes {
 /// The counts of this gateway that it shares with others.
 pub struct SharedCounts {
     shards: [Shard; SHARDS],
-    names: Mutex<HashMap<WindowName, Place>>,
+    names: Mutex<HashMap<WindowName, WindowKey>>,
     /// How many gateways share limits, while there is no contact with them; otherwise 0.
     cut_off_of: AtomicU64,
     /// When this process began to count: windows that were open then may have been counted in before.
@@ -207,7 +207,7 @@ impl SharedCounts {
             if is_noted || matches!(limit.window, Window::FromFirst { .. }) {
                 continue;
             }
-            let place = Place {
+            let place = WindowKey {
                 key,
                 window: limit.window,
                 end_ms: limit.window.end_ms(now_ms),
@@ -233,14 +233,14 @@ impl SharedCounts {
     fn first(
         &self,
         counters: &Counters,
-        place: Place,
+        place: WindowKey,
         WindowLimit { limit, .. }: WindowLimit,
         (name, count): (u128, u64),
         now_ms: u64,
-    ) -> Note {
+    ) -> WindowCount {
         let began_ms = self.began_ms.fetch_min(now_ms, Ordering::Relaxed).min(now_ms);
         let cut_off_of = self.cut_off_of.load(Ordering::Relaxed);
-        let mut note = Note {
+        let mut note = WindowCount {
             name: place.window.place(name),
             counters: counters.clone(),
             limit,
@@ -309,8 +309,8 @@ impl SharedCounts {
     }
 }
 
-impl Note {
-    fn change_others(&mut self, place: Place, others: u64, now_ms: u64) {
+impl WindowCount {
+    fn change_others(&mut self, place: WindowKey, others: u64, now_ms: u64) {
         let by = i64::try_from(others).unwrap_or(i64::MAX) - i64::try_from(self.others).unwrap_or(i64::MAX);
         self.others = others;
         if by != 0 {

@@ -7,8 +7,8 @@
 //! belong to the plugins.
 
 pub mod across;
-mod kept;
 mod key;
+mod persistence;
 mod shard;
 mod window;
 
@@ -16,11 +16,11 @@ use crate::partition::{Partition, Partitions, Shard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use kept::NotCounters;
 pub use key::{KeyPrefix, key, secret, use_secret};
+pub use persistence::NotCounters;
 pub use window::Window;
 
-use shard::{Counter, Stored, read, read_sliding, write};
+use shard::{Counter, PackedCounter, read, read_sliding, write};
 
 /// The most windows that one decision can check.
 pub const MAX_LIMITS: usize = 8;
@@ -97,11 +97,11 @@ pub enum Verdict {
 /// The counters of all limits. Bounded: windows that are over are forgotten first; where that is not enough, counters of
 /// the same limit whose calls still pass, those with the fewest calls first, and the others last.
 #[derive(Debug)]
-pub struct Limiter(Partitions<Stored>);
+pub struct Limiter(Partitions<PackedCounter>);
 
 /// The counters of one limit: what is counted for another does not push them out.
 #[derive(Debug, Clone)]
-pub struct Counters(Arc<Partition<Stored>>);
+pub struct Counters(Arc<Partition<PackedCounter>>);
 
 impl Limiter {
     /// A limiter that holds about `max_entries` counters of 32 bytes each, in tables that are three eighths to three
@@ -310,7 +310,7 @@ fn until_one_passes(left: f64, carried: f64, open_ms: u64, length_ms: u64, is_ex
 /// Has a counter kept that has just refused a call, where it was not known to do so: its limit was lowered, or it counts
 /// what was counted elsewhere.
 fn mark_exhausted(
-    shard: &mut Shard<'_, Stored>,
+    shard: &mut Shard<'_, PackedCounter>,
     key: u128,
     window: Window,
     mut counter: Counter,

@@ -17,7 +17,7 @@ pub(super) struct Counter {
 
 /// A counter as it is kept, in 16 bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Stored {
+pub(crate) struct PackedCounter {
     end_ms: u64,
     /// Its highest bit tells that the counter is exhausted.
     used: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Stored {
 
 const EXHAUSTED: u64 = 1 << 63;
 
-impl Stored {
+impl PackedCounter {
     /// When the window ends, and what is counted, as they are kept.
     pub(super) fn parts(self) -> (u64, u64) {
         (self.end_ms, self.used)
@@ -36,7 +36,7 @@ impl Stored {
     }
 }
 
-impl From<Counter> for Stored {
+impl From<Counter> for PackedCounter {
     fn from(counter: Counter) -> Self {
         let used = counter.used.min(EXHAUSTED - 1);
         Self {
@@ -50,8 +50,8 @@ impl From<Counter> for Stored {
     }
 }
 
-impl From<Stored> for Counter {
-    fn from(stored: Stored) -> Self {
+impl From<PackedCounter> for Counter {
+    fn from(stored: PackedCounter) -> Self {
         Self {
             end_ms: stored.end_ms,
             used: stored.used & !EXHAUSTED,
@@ -60,7 +60,7 @@ impl From<Stored> for Counter {
     }
 }
 
-impl Evictable for Stored {
+impl Evictable for PackedCounter {
     fn eviction(&self, now_ms: u64) -> Eviction {
         if self.end_ms <= now_ms {
             Eviction::Expired
@@ -82,7 +82,7 @@ impl Counter {
 }
 
 /// The counter as it stands; a fresh one when its window is not open.
-pub(super) fn read(shard: &Shard<'_, Stored>, key: u128, window: Window, now_ms: u64) -> Counter {
+pub(super) fn read(shard: &Shard<'_, PackedCounter>, key: u128, window: Window, now_ms: u64) -> Counter {
     match shard.get(window.place(key)).map(|it| Counter::from(*it)) {
         Some(counter) if counter.is_open(window, now_ms) => counter,
         _ => Counter {
@@ -95,7 +95,7 @@ pub(super) fn read(shard: &Shard<'_, Stored>, key: u128, window: Window, now_ms:
 /// The counter of the open window of a [`Window::Sliding`] of this length, and the calls of the window before that lie in
 /// the span. Counters are kept for a window longer than they count.
 pub(super) fn read_sliding(
-    shard: &Shard<'_, Stored>,
+    shard: &Shard<'_, PackedCounter>,
     key: u128,
     length_ms: u64,
     now_ms: u64,
@@ -122,7 +122,7 @@ pub(super) fn read_sliding(
 /// The counter of the window that ends then (of a sliding one, of that window of the clock); `None`: it is worth nothing
 /// any more.
 pub(super) fn read_until(
-    shard: &Shard<'_, Stored>,
+    shard: &Shard<'_, PackedCounter>,
     key: u128,
     window: Window,
     end_ms: u64,
@@ -146,7 +146,7 @@ pub(super) fn read_until(
 /// Sets the counters of a key, one for each of `windows` (at most [`MAX_LIMITS`]), after making room for new ones. All
 /// windows of a key are in one shard.
 pub(super) fn write(
-    shard: &mut Shard<'_, Stored>,
+    shard: &mut Shard<'_, PackedCounter>,
     key: u128,
     windows: impl Iterator<Item = Window> + Clone,
     counters: &[Counter],

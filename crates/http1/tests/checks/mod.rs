@@ -8,7 +8,7 @@ use weir_http1::chunked::{LAST_CHUNK, decode_all, write_size_line};
 use weir_http1::fields::push_header;
 use weir_http1::request::{self, Parsed, RequestHead, RequestHeads};
 use weir_http1::response::{self, ResponseHead, ResponseHeads};
-use weir_http1::{Framing, HeadPlace, MAX_FIELDS, status};
+use weir_http1::{Framing, HeadSlot, MAX_FIELDS, status};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Response};
 
@@ -31,7 +31,7 @@ fn parse_request(bytes: &[u8]) -> Option<(RequestHead, Exchange)> {
 
 /// Reads a head that comes again as what was read of it first.
 fn known_request(bytes: &[u8], head: &RequestHead, first: &Exchange) {
-    let (mut heads, mut place) = (RequestHeads::default(), HeadPlace::default());
+    let (mut heads, mut place) = (RequestHeads::default(), HeadSlot::default());
     for _ in 0..4 {
         let mut exchange = Exchange::new(|| 0, 1);
         let parsed = request::parse_known(bytes, &mut exchange, &mut heads, &mut place);
@@ -164,7 +164,7 @@ pub fn response_head(bytes: &[u8]) {
             response::parse(&bytes[..head.length - 1], to_head, &mut other),
             Ok(None)
         );
-        let (mut heads, mut place) = (ResponseHeads::default(), HeadPlace::default());
+        let (mut heads, mut place) = (ResponseHeads::default(), HeadSlot::default());
         for _ in 0..4 {
             let mut again = Response::default();
             let parsed = response::parse_known(bytes, to_head, &mut again, &mut heads, &mut place);

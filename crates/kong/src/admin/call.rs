@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::{Map, Value};
 use weir_dialect::{DEFAULT_WORKSPACE, Rights};
 use weir_plugin::uri;
-use weir_store::{Author, Confined, Revision};
+use weir_store::{Author, Revision, WorkspaceScoped};
 
 /// The largest body of a call, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -33,7 +33,7 @@ pub struct Call {
     /// The arguments in the target, decoded, in order.
     pub query: Vec<(String, String)>,
     /// What the body holds.
-    pub body: Given,
+    pub body: RequestBody,
     /// Who calls.
     pub author: Author,
     /// Whether the caller may write in some workspaces only.
@@ -47,7 +47,7 @@ pub struct Call {
 }
 
 /// What a body holds.
-pub enum Given {
+pub enum RequestBody {
     /// Nothing.
     Nothing,
     /// JSON.
@@ -76,7 +76,7 @@ impl Call {
                 .map_err(|_| Failure::message(StatusCode::PAYLOAD_TOO_LARGE, "request body is too large"))?;
             read_body(&head.headers, bytes, is_config)?
         } else {
-            Given::Nothing
+            RequestBody::Nothing
         };
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
         Ok(Self {
@@ -87,7 +87,7 @@ impl Call {
                 .get::<Author>()
                 .cloned()
                 .unwrap_or_else(Author::anonymous),
-            is_confined: head.extensions.get::<Confined>().is_some(),
+            is_confined: head.extensions.get::<WorkspaceScoped>().is_some(),
             rights: head.extensions.get::<Rights>().cloned().unwrap_or_default(),
             method: head.method,
             path,
@@ -161,12 +161,12 @@ fn arguments(text: &str) -> Result<Vec<(String, String)>, Failure> {
     Ok(pairs)
 }
 
-fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given, Failure> {
+fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<RequestBody, Failure> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let Some(content_type) = types.next() else {
         let is_empty = bytes.is_empty() || headers.get(CONTENT_LENGTH).is_some_and(|it| it == "0");
         return if is_empty {
-            Ok(Given::Nothing)
+            Ok(RequestBody::Nothing)
         } else {
             Err(unsupported())
         };
@@ -179,7 +179,7 @@ fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given
     let kind = content_type.to_ascii_lowercase();
     if kind.starts_with("application/json") {
         return match serde_json::from_slice(&bytes) {
-            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(Given::Json(value)),
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(RequestBody::Json(value)),
             _ => Err(Failure::message(
                 StatusCode::BAD_REQUEST,
                 "Cannot parse JSON body",
@@ -188,14 +188,14 @@ fn read_body(headers: &HeaderMap, bytes: Bytes, is_config: bool) -> Result<Given
     }
     if kind.starts_with("application/x-www-form-urlencoded") {
         let text = String::from_utf8_lossy(&bytes);
-        return Ok(Given::Form(form_body::nested(arguments(&text)?)));
+        return Ok(RequestBody::Form(form_body::nested(arguments(&text)?)));
     }
     if kind.starts_with("multipart/form-data") {
         let parts = form_body::multipart(content_type, &bytes);
-        return Ok(Given::Form(form_body::nested(parts)));
+        return Ok(RequestBody::Form(form_body::nested(parts)));
     }
     if is_config && (kind.starts_with("application/yaml") || kind.starts_with("text/yaml")) {
-        return Ok(Given::Text(bytes));
+        return Ok(RequestBody::Text(bytes));
     }
     Err(unsupported())
 }

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::response::ApiResponse;
 use super::state::State;
 use std::time::SystemTime;
-use weir_dialect::{WriteError, Writer, Written};
+use weir_dialect::{WriteError, WriteOutcome, Writer};
 
 /// The one that makes a call.
 pub fn writer_of(call: &Call) -> Writer {
@@ -37,9 +37,9 @@ impl Admin {
             })
         };
         match self.replica.write(writer, planned).await {
-            Ok(Written::Tried((answer, _))) => Ok(answer.tried()),
-            Ok(Written::Stored((answer, true), revision)) => Ok(answer.with_revision(revision)),
-            Ok(Written::Unchanged((answer, _)) | Written::Stored((answer, false), _)) => Ok(answer),
+            Ok(WriteOutcome::Tried((answer, _))) => Ok(answer.tried()),
+            Ok(WriteOutcome::Stored((answer, true), revision)) => Ok(answer.with_revision(revision)),
+            Ok(WriteOutcome::Unchanged((answer, _)) | WriteOutcome::Stored((answer, false), _)) => Ok(answer),
             Err(WriteError::Refused(failure)) => Err(failure),
             Err(WriteError::Failed(error)) => {
                 tracing::error!(%error, "a change was not stored");

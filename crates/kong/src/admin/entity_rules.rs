@@ -5,14 +5,14 @@ use super::failure::Failure;
 use super::form_body;
 use super::password_hash::{self, SECRET_HASH};
 use super::render_entity::definition;
-use super::server_names::{Side, read_server_names};
+use super::server_names::{ServerNameChange, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::common::PROTOCOLS;
 use crate::document::entity_type::{EntityType, family};
 use crate::document::{Key, VaultAuthVault};
 use crate::plugins::{self, Consumers, Definition};
-use crate::schema::{Kind, Place, Problems, text};
+use crate::schema::{Kind, Location, Problems, text};
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
@@ -69,8 +69,12 @@ pub fn infer_former_names(definition: &Definition, config: &mut Map<String, Valu
 ///
 /// # Errors
 /// What is taken out is wrong.
-pub fn prepare(family: &EntityType, given: &mut Map<String, Value>, is_put: bool) -> Result<Side, Failure> {
-    let mut side = Side::default();
+pub fn prepare(
+    family: &EntityType,
+    given: &mut Map<String, Value>,
+    is_put: bool,
+) -> Result<ServerNameChange, Failure> {
+    let mut side = ServerNameChange::default();
     match family.name {
         "certificates" => {
             side.server_names = match given.remove("snis") {
@@ -108,7 +112,7 @@ fn check_hashed(
     let is_other = given.get(with) != old.get(with);
     if (is_given(hashed) || is_other) && is_given(hashed) != is_given(with) {
         let complaint = format!("all or none of these fields must be set: '{hashed}', '{name}'");
-        problems.error(&Place::ROOT, complaint);
+        problems.error(&Location::ROOT, complaint);
     }
 }
 
@@ -129,7 +133,7 @@ pub fn check_given(
     let Some(Value::Array(protocols)) = given.get_mut("protocols") else {
         return;
     };
-    let place = Place::ROOT;
+    let place = Location::ROOT;
     let place = place.field("protocols");
     if protocols.is_empty() {
         problems.error(&place, "length must be at least 1");
@@ -169,7 +173,7 @@ pub fn check(
         let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
         if certificate.not_after < i64::try_from(now).unwrap_or(i64::MAX) {
             let complaint = "certificate expired, \"Not After\" time is in the past";
-            problems.error(&Place::ROOT, complaint);
+            problems.error(&Location::ROOT, complaint);
         }
     }
 }
@@ -199,7 +203,7 @@ fn check_plugin(
         .err()
         .or_else(|| plugins::missing(definition.name, &config, &known));
     if is_served && let Some(unfit) = unfit {
-        let place = Place::ROOT;
+        let place = Location::ROOT;
         let config = place.field("config");
         match unfit.field {
             "" => problems.error(&config, unfit.to_string()),
@@ -207,7 +211,7 @@ fn check_plugin(
         }
     }
     let protocols = fields.get("protocols");
-    let place = Place::ROOT;
+    let place = Location::ROOT;
     if let Some(route) = fields.get("route").and_then(foreign_id) {
         if protocols_of(workspace, route).is_some_and(|of_route| !have_common(protocols, &of_route)) {
             problems.error(

@@ -9,14 +9,14 @@ use super::failure::Failure;
 use super::path::{EntitySelector, ResourcePath};
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
-use super::write::Writing;
+use super::write::WriteRequest;
 use super::{Admin, AdminOptions};
 use axum::http::{Method, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{FileBacking, Writer};
 use weir_store::memory::MemoryStore;
-use weir_store::{Author, Declared, StoreError};
+use weir_store::{Author, DeclaredConfig, StoreError};
 
 /// The codes of refusals that the original's database makes; without one the write is refused before.
 const OF_DATABASES: [u64; 3] = [3, 4, 5];
@@ -26,7 +26,10 @@ impl Admin {
     ///
     /// # Errors
     /// The store in memory cannot be read, which does not happen.
-    pub async fn over_file(declared: Arc<Declared>, options: AdminOptions) -> Result<Arc<Self>, StoreError> {
+    pub async fn over_file(
+        declared: Arc<DeclaredConfig>,
+        options: AdminOptions,
+    ) -> Result<Arc<Self>, StoreError> {
         let file = FileBacking::new(declared);
         Self::start(Arc::new(MemoryStore::new()), options, Some(file)).await
     }
@@ -58,7 +61,7 @@ impl Admin {
         let state = self.state();
         let now = SystemTime::now();
         let site = WorkspaceView::new(&state, &call.workspace, now);
-        let planned = Writing { call, site, now }.plan(place);
+        let planned = WriteRequest { call, site, now }.plan(place);
         match planned {
             // To remove what is not there is no write.
             Ok(plan) if plan.changes.is_empty() && call.method == Method::DELETE => Ok(plan.answer),

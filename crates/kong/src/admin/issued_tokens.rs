@@ -26,7 +26,7 @@ const FAMILY: &str = "oauth2_tokens";
 const PLUGIN: &str = "oauth2-server";
 
 /// A token that a call has got.
-struct Issued {
+struct IssuedToken {
     id: Uuid,
     name: String,
     fields: Map<String, Value>,
@@ -68,7 +68,7 @@ fn is_written(admin: &Admin, call: &Call, family: &'static EntityType, member: &
 }
 
 /// The tokens of the workspace's clients, by their ids.
-fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<Issued> {
+fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<IssuedToken> {
     let state = admin.state();
     let site = WorkspaceView::of(&state, call, SystemTime::now());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -87,9 +87,9 @@ fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<Issued
         let id = uuid::Builder::from_sha1_bytes(bytes).into_uuid();
         let mut fields = fields(id, client, &told, now_ms);
         complete(tokens.record, &mut fields);
-        Some(Issued { id, name, fields })
+        Some(IssuedToken { id, name, fields })
     });
-    let mut own: Vec<Issued> = own.collect();
+    let mut own: Vec<IssuedToken> = own.collect();
     own.sort_by_key(|it| it.id);
     own
 }

@@ -8,7 +8,6 @@
 //! **What it is not**: it knows no users and serves no calls but its own: who may call is decided in front of it, and
 //! what is stored reaches gateways by another way ([`crate::stored`]).
 
-mod absent;
 mod caches;
 mod call;
 mod commit;
@@ -42,8 +41,9 @@ mod table;
 mod tags;
 mod takeover;
 mod unserved;
+mod unserved_paths;
 mod write;
-pub use call::{Call, Given};
+pub use call::{Call, RequestBody};
 pub use failure::Failure;
 pub use node::{Node, process_id};
 pub use opening::open;
@@ -65,7 +65,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, OtherRoutes, Replica, StateRef};
 use weir_store::{Store, StoreError};
-use write::Writing;
+use write::WriteRequest;
 
 /// The version of Kong whose Admin API this is.
 pub const VERSION: &str = "3.9.3";
@@ -209,7 +209,7 @@ impl Admin {
             .or_else(|| health::answer(call, site, node))
             .or_else(|| tags::answer(call, site))
             .or_else(|| signing_keys::answer(call, site))
-            .or_else(|| absent::answer(call, site))
+            .or_else(|| unserved_paths::answer(call, site))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
         if call.method == Method::OPTIONS {
             return Some(Ok(ApiResponse::options(OF_OTHERS)));
@@ -238,7 +238,7 @@ impl Admin {
         let writer = writer_of(call);
         self.write(&writer, |state| {
             let now = SystemTime::now();
-            Writing {
+            WriteRequest {
                 call,
                 site: WorkspaceView {
                     others: self.options.others.as_deref(),

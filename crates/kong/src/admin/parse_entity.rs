@@ -12,7 +12,7 @@ use crate::document::entity_type::{EntityType, family};
 use crate::document::workspace::RESERVED;
 use crate::document::{adapt, read_plugin_config};
 use crate::plugins::Definition;
-use crate::schema::{Kind, Place, Problems, RawFields};
+use crate::schema::{Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
@@ -56,7 +56,7 @@ pub fn read(
         && given.get("name") != old.get("name")
     {
         // Its entities are stored below its name.
-        problems.error(&Place::ROOT.field("name"), "immutable field cannot be updated");
+        problems.error(&Location::ROOT.field("name"), "immutable field cannot be updated");
     }
     if family.is("workspaces")
         && let Some(name) = given.get("name").and_then(Value::as_str)
@@ -65,7 +65,7 @@ pub fn read(
         && !RESERVED.contains(&name)
     {
         problems.error(
-            &Place::ROOT.field("name"),
+            &Location::ROOT.field("name"),
             "must not be what a path of the Admin API begins with",
         );
     }
@@ -189,7 +189,7 @@ fn resolve(
             Value::Null => continue,
             Value::Object(key) if key.get("id").is_some_and(|id| !id.is_null()) => continue,
             Value::Object(key) => match find_by_name(field.name, target, key, workspace)? {
-                None if is_odd(key, target, &Place::ROOT.field(field.name), problems) => Some(Uuid::nil()),
+                None if is_odd(key, target, &Location::ROOT.field(field.name), problems) => Some(Uuid::nil()),
                 found => found,
             },
             // What is no record has no id, and will be complained about so.
@@ -205,7 +205,7 @@ fn resolve(
 
 /// Whether there is something to complain of in a reference that names nothing: fields that what it refers to does not
 /// have, or not with such values.
-fn is_odd(key: &Map<String, Value>, target: &str, place: &Place<'_>, problems: &mut Problems) -> bool {
+fn is_odd(key: &Map<String, Value>, target: &str, place: &Location<'_>, problems: &mut Problems) -> bool {
     let before = problems.0.len();
     let record = family(target).map(|family| family.record);
     for (name, value) in key {
@@ -267,7 +267,7 @@ fn read_fields(
     given: &Map<String, Value>,
     problems: &mut Problems,
 ) -> Map<String, Value> {
-    let place = Place::ROOT;
+    let place = Location::ROOT;
     let entries = given.iter().map(|(name, value)| (name.as_str(), value));
     let mut fields = family.record.read(entries, &place, problems);
     if family.is("plugins") {

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::state::Workspace;
 use super::table::{TableRow, foreign_id};
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
-use crate::schema::{Kind, Place as At, Problems, text};
+use crate::schema::{Kind, Location, Problems, text};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -175,7 +175,11 @@ pub fn endpoint_key(family: &EntityType) -> Option<&'static str> {
 fn check_key(family: &'static EntityType, field: &str, value: &str) -> Result<(), Failure> {
     let mut problems = Problems::default();
     if let Some(described) = family.record.field(field) {
-        described.read(Some(&Value::String(value.to_owned())), &At::ROOT, &mut problems);
+        described.read(
+            Some(&Value::String(value.to_owned())),
+            &Location::ROOT,
+            &mut problems,
+        );
     }
     match problems.0.into_iter().next() {
         Some(found) => Err(Failure::invalid_unique(field, &found.message)),

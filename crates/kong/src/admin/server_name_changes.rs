@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::parse_entity::{self, Context};
 use super::plan::WorkspaceView;
-use super::server_names::Side;
+use super::server_names::ServerNameChange;
 use super::table::foreign_id;
 use crate::document::entity_type::family;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use uuid::Uuid;
 use weir_store::Change;
 
-impl Side {
+impl ServerNameChange {
     /// Adds what changes besides the entity `id`. Returns the server names of a certificate where they are known from
     /// the call.
     ///

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// What a call changes besides the entity that it is about.
 #[derive(Debug, Default)]
-pub struct Side {
+pub struct ServerNameChange {
     /// The server names that a certificate has from now on; `None`: those that it has.
     pub server_names: Option<Vec<String>>,
 }

@@ -1,6 +1,6 @@
 //! Calls to the Admin API that change entities: what each is to write. The caller makes the commit.
 
-use super::call::{Call, Given};
+use super::call::{Call, RequestBody};
 use super::entity_rules;
 use super::failure::Failure;
 use super::form_body;
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use uuid::Uuid;
 
 /// A call that changes something, at the workspace that it is for.
-pub struct Writing<'w> {
+pub struct WriteRequest<'w> {
     /// The call.
     pub call: &'w Call,
     /// Where.
@@ -28,7 +28,7 @@ pub struct Writing<'w> {
     pub now: SystemTime,
 }
 
-impl Writing<'_> {
+impl WriteRequest<'_> {
     /// Works out what the call changes.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Writing<'_> {
         family: &'static EntityType,
         mut fields: Map<String, Value>,
         given: &Map<String, Value>,
-        side: server_names::Side,
+        side: server_names::ServerNameChange,
         status: StatusCode,
     ) -> Result<Plan, Failure> {
         entity_rules::transform(family, &mut fields, given);
@@ -250,8 +250,8 @@ pub fn given(
     old: Option<&Map<String, Value>>,
 ) -> Map<String, Value> {
     match &call.body {
-        Given::Json(Value::Object(fields)) => fields.clone(),
-        Given::Form(fields) => {
+        RequestBody::Json(Value::Object(fields)) => fields.clone(),
+        RequestBody::Form(fields) => {
             let mut fields = fields.clone();
             form_body::infer_fields(&mut fields, family.record);
             let plugin = definition(family, &fields).or_else(|| old.and_then(|old| definition(family, old)));

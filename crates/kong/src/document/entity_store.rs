@@ -2,7 +2,7 @@
 
 use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, family};
 use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
-use crate::schema::{Fields, ItemPlace, Kind, Place, Problems, RawFields};
+use crate::schema::{Fields, ItemLocation, Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,18 +45,18 @@ impl EntityStore {
         place: DocPath,
     ) -> Result<(), String> {
         let fields = read(family, id, value)?;
-        let place = ItemPlace {
+        let place = ItemLocation {
             list: Arc::new(place),
             index: 0,
         };
         let ids = self.ids.entry(family.name).or_default();
         let at = match ids.binary_search(&id) {
-            Ok(position) => At::Instead(position),
-            Err(position) => At::Before(position),
+            Ok(position) => InsertPosition::Instead(position),
+            Err(position) => InsertPosition::Before(position),
         };
         let is_kept = insert(&mut self.document, family.name, at, (fields, place))
             .map_err(|error| format!("out of range: {error}"))?;
-        if let (true, At::Before(position)) = (is_kept, at) {
+        if let (true, InsertPosition::Before(position)) = (is_kept, at) {
             ids.insert(position, id);
         }
         Ok(())
@@ -99,7 +99,7 @@ fn read(family: &'static EntityType, id: Uuid, value: &[u8]) -> Result<Fields, S
     let mut given = RawFields::of(&stored);
     adapt(family, &mut given);
     let mut problems = Problems::default();
-    let place = Place::ROOT;
+    let place = Location::ROOT;
     let mut fields = family.record.read(given.iter(), &place, &mut problems);
     if family.is("plugins") {
         read_plugin_config(&mut fields, given.get("config"), true, &place, &mut problems);
@@ -133,7 +133,7 @@ fn without_nulls(fields: &mut Map<String, Value>) {
 
 /// Where an entity comes into a list.
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum InsertPosition {
     /// Before the one that is there.
     Before(usize),
     /// In the place of the one that is there: the others, which may be very many, stay where they are.
@@ -144,8 +144,8 @@ enum At {
 fn insert(
     document: &mut Document,
     family: &str,
-    position: At,
-    entity: (Fields, ItemPlace),
+    position: InsertPosition,
+    entity: (Fields, ItemLocation),
 ) -> Result<bool, serde_json::Error> {
     match family {
         "services" => insert_at(&mut document.services, position, entity, Fields::typed)?,
@@ -196,15 +196,15 @@ fn insert(
 
 fn insert_at<T>(
     list: &mut Vec<Entity<T>>,
-    at: At,
-    (fields, place): (Fields, ItemPlace),
+    at: InsertPosition,
+    (fields, place): (Fields, ItemLocation),
     make: fn(Fields) -> Result<T, serde_json::Error>,
 ) -> Result<(), serde_json::Error> {
     let value = make(fields)?;
     let entity = Entity { place, value };
     match at {
-        At::Before(position) => list.insert(position, entity),
-        At::Instead(position) => list[position] = entity,
+        InsertPosition::Before(position) => list.insert(position, entity),
+        InsertPosition::Instead(position) => list[position] = entity,
     }
     Ok(())
 }

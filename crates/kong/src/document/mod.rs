@@ -40,7 +40,7 @@ pub use vault::{VaultAuthVault, find_vault};
 pub(crate) use plugin::read_config as read_plugin_config;
 pub(crate) use read::adapt;
 
-use crate::schema::{Fields, ItemPlace, Problems};
+use crate::schema::{Fields, ItemLocation, Problems};
 use entity_type::{DEGRAPHQL_ROUTES, GRAPHQL_COSTS};
 use read::RawEntity;
 use serde::{Deserialize, Deserializer};
@@ -51,7 +51,7 @@ use weir_model::{Diagnostic, Severity};
 #[derive(Clone)]
 pub struct Entity<T> {
     /// Its place in the document.
-    pub place: ItemPlace,
+    pub place: ItemLocation,
     /// The entity with its defaults.
     pub value: T,
 }

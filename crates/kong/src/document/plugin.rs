@@ -3,7 +3,7 @@
 
 use super::common::{CREATED_AT, HTTP_PROTOCOLS, ID, NAME, TAGS, UPDATED_AT};
 use crate::plugins::{PluginSupport, known};
-use crate::schema::{Check, Default, Field, Fields, Kind, Place, Problems, RawFields, Record, text};
+use crate::schema::{Check, Default, Field, Fields, Kind, Location, Problems, RawFields, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -51,7 +51,7 @@ pub fn read_config(
     instance: &mut Fields,
     config: Option<&Value>,
     is_nested: bool,
-    place: &Place<'_>,
+    place: &Location<'_>,
     problems: &mut Problems,
 ) {
     let Some(name) = instance.get("name").and_then(Value::as_str) else {
@@ -98,7 +98,7 @@ pub fn read_config(
 }
 
 /// Without a database the original knows no counts that its nodes share by it.
-pub fn refuse_cluster(instance: &Fields, place: &Place<'_>, problems: &mut Problems) {
+pub fn refuse_cluster(instance: &Fields, place: &Location<'_>, problems: &mut Problems) {
     let name = instance.get("name").and_then(Value::as_str);
     if !matches!(name, Some("rate-limiting" | "response-ratelimiting")) {
         return;
@@ -114,7 +114,7 @@ pub fn refuse_cluster(instance: &Fields, place: &Place<'_>, problems: &mut Probl
 fn check_protocols(
     instance: &Fields,
     known: &'static [&'static str],
-    place: &Place<'_>,
+    place: &Location<'_>,
     problems: &mut Problems,
 ) {
     let protocols = instance.get("protocols").and_then(Value::as_array);

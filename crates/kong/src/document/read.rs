@@ -2,7 +2,7 @@
 
 use super::entity_type::{EntityType, IdFrom, UNREAD, family};
 use super::{id, plugin, route, service, upstream};
-use crate::schema::{Fields, ItemPlace, Place, Problems, RawFields};
+use crate::schema::{Fields, ItemLocation, Location, Problems, RawFields};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ pub struct RawEntity {
     /// All fields of its family.
     pub fields: Fields,
     /// Where it was written.
-    pub place: ItemPlace,
+    pub place: ItemLocation,
     /// The field that refers to the entity inside of which it stands; it holds that one's id.
     pub parent_field: Option<&'static str>,
     /// Whether something was reported about it.
@@ -41,7 +41,7 @@ struct Reader<'r> {
 
 /// Reads all entities of a document.
 pub fn document(document: &Value, problems: &mut Problems) -> Vec<RawEntity> {
-    let root = Place::ROOT;
+    let root = Location::ROOT;
     let Value::Object(fields) = document else {
         problems.error(
             &root,
@@ -62,7 +62,7 @@ pub fn document(document: &Value, problems: &mut Problems) -> Vec<RawEntity> {
 }
 
 fn format_version<'d>(fields: &'d Map<String, Value>, problems: &mut Problems) -> Option<&'d str> {
-    let root = Place::ROOT;
+    let root = Location::ROOT;
     let place = root.field("_format_version");
     let complaint = match fields.get("_format_version") {
         Some(Value::String(version)) if matches!(version.as_str(), "1.1" | "2.1" | "3.0") => {
@@ -77,7 +77,7 @@ fn format_version<'d>(fields: &'d Map<String, Value>, problems: &mut Problems) -
 }
 
 impl Reader<'_> {
-    fn document_field(&mut self, name: &str, value: &Value, place: &Place<'_>) {
+    fn document_field(&mut self, name: &str, value: &Value, place: &Location<'_>) {
         match name {
             "_format_version" => {}
             "_transform" if value.is_boolean() || value.is_null() => {}
@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 
     /// `_comment` and `_ignore`, which may stand in the document and in every entity.
-    fn note(&mut self, name: &str, value: &Value, place: &Place<'_>) {
+    fn note(&mut self, name: &str, value: &Value, place: &Location<'_>) {
         match (name, value) {
             (_, Value::Null) | ("_comment", Value::String(_)) | ("_ignore", Value::Array(_)) => {}
             ("_comment", _) => self.problems.error(place, "expected a string"),
@@ -113,7 +113,7 @@ impl Reader<'_> {
         &mut self,
         family: &'static EntityType,
         value: &Value,
-        place: &Place<'_>,
+        place: &Location<'_>,
         parent: Option<Parent>,
     ) {
         match value {
@@ -121,7 +121,7 @@ impl Reader<'_> {
             Value::Array(items) => {
                 let list = Arc::new(place.to_path());
                 for (index, item) in items.iter().enumerate() {
-                    let kept = ItemPlace {
+                    let kept = ItemLocation {
                         list: Arc::clone(&list),
                         index,
                     };
@@ -136,7 +136,7 @@ impl Reader<'_> {
         &mut self,
         family: &'static EntityType,
         value: &Value,
-        (place, kept_place): (&Place<'_>, ItemPlace),
+        (place, kept_place): (&Location<'_>, ItemLocation),
         parent: Option<Parent>,
     ) {
         let before = self.problems.0.len();
@@ -188,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// What stands for something else is replaced by it before the fields are read.
-    fn adapt(&mut self, family: &EntityType, given: &mut RawFields<'_>, place: &Place<'_>) {
+    fn adapt(&mut self, family: &EntityType, given: &mut RawFields<'_>, place: &Location<'_>) {
         if family.is("routes") {
             if self.has_old_paths {
                 route::mark_regex_paths(given);
@@ -222,7 +222,12 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn identify(family: &EntityType, given: &RawFields<'_>, parent: Option<Parent>, place: &Place<'_>) -> Uuid {
+fn identify(
+    family: &EntityType,
+    given: &RawFields<'_>,
+    parent: Option<Parent>,
+    place: &Location<'_>,
+) -> Uuid {
     let text = |field: &str| given.get(field).and_then(Value::as_str);
     if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
         return id;

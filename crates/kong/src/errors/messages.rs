@@ -3,7 +3,7 @@
 use crate::translate::NOT_GRPC;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use weir_plugin::{AuthFailure, ClaimFault, Exchange, Refusal, RefusalKind, TokenFault};
+use weir_plugin::{AuthFailure, ClaimDefect, Exchange, Refusal, RefusalKind, TokenDefect};
 
 /// What an answer says.
 pub struct RenderedMessage {
@@ -178,7 +178,7 @@ fn unauthenticated(plugin: &str, failure: &AuthFailure) -> RenderedMessage {
         }
         ("hmac-auth", AuthFailure::Token(_)) => "HMAC signature does not match",
         ("hmac-auth", AuthFailure::Invalid | AuthFailure::Malformed) => "HMAC signature cannot be verified",
-        ("jwe-decrypt", AuthFailure::Malformed | AuthFailure::Token(TokenFault::NoKeyClaim(_))) => {
+        ("jwe-decrypt", AuthFailure::Malformed | AuthFailure::Token(TokenDefect::NoKeyClaim(_))) => {
             "Bad request"
         }
         ("jwe-decrypt", _) => "Forbidden",
@@ -211,7 +211,7 @@ fn unacceptable(status: u16) -> &'static str {
 fn token_body(failure: &AuthFailure) -> Value {
     let message = match failure {
         AuthFailure::Duplicate => "Multiple tokens provided".to_owned(),
-        AuthFailure::Token(TokenFault::Claims(faults)) => return claims_body(faults),
+        AuthFailure::Token(TokenDefect::Claims(faults)) => return claims_body(faults),
         AuthFailure::Token(fault) => token_message(fault),
         AuthFailure::ConsumerMissing => "Could not find consumer".to_owned(),
         _ => "Unauthorized".to_owned(),
@@ -219,25 +219,25 @@ fn token_body(failure: &AuthFailure) -> Value {
     json!({ "message": message })
 }
 
-fn token_message(fault: &TokenFault) -> String {
+fn token_message(fault: &TokenDefect) -> String {
     match fault {
-        TokenFault::Malformed(what) => format!("Bad token; invalid {what}"),
-        TokenFault::NoKeyClaim(claim) => format!("No mandatory '{claim}' in claims"),
-        TokenFault::BadKeyClaim(claim) => format!("Invalid '{claim}' in claims"),
-        TokenFault::UnknownKey { claim, .. } => format!("No credentials found for given '{claim}'"),
-        TokenFault::AlgorithmMismatch => "Invalid algorithm".to_owned(),
-        TokenFault::BadKey => "Invalid key/secret".to_owned(),
+        TokenDefect::Malformed(what) => format!("Bad token; invalid {what}"),
+        TokenDefect::NoKeyClaim(claim) => format!("No mandatory '{claim}' in claims"),
+        TokenDefect::BadKeyClaim(claim) => format!("Invalid '{claim}' in claims"),
+        TokenDefect::UnknownKey { claim, .. } => format!("No credentials found for given '{claim}'"),
+        TokenDefect::AlgorithmMismatch => "Invalid algorithm".to_owned(),
+        TokenDefect::BadKey => "Invalid key/secret".to_owned(),
         _ => "Invalid signature".to_owned(),
     }
 }
 
-fn claims_body(faults: &[(String, ClaimFault)]) -> Value {
+fn claims_body(faults: &[(String, ClaimDefect)]) -> Value {
     let faults = faults.iter().map(|(claim, fault)| {
         let words = match fault {
-            ClaimFault::Missing | ClaimFault::NotANumber => "must be a number",
-            ClaimFault::Expired => "token expired",
-            ClaimFault::NotYetValid => "token not valid yet",
-            ClaimFault::TooFarAhead => "exceeds maximum allowed expiration",
+            ClaimDefect::Missing | ClaimDefect::NotANumber => "must be a number",
+            ClaimDefect::Expired => "token expired",
+            ClaimDefect::NotYetValid => "token not valid yet",
+            ClaimDefect::TooFarAhead => "exceeds maximum allowed expiration",
             _ => "invalid",
         };
         (claim.clone(), Value::from(words))

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use weir_dialect::SkippedDocument;
 
 /// A route: its workspace and its id.
-type Place = (Arc<str>, Uuid);
+type RouteKey = (Arc<str>, Uuid);
 
 /// What routes take of other workspaces.
 #[derive(Default)]
@@ -18,9 +18,9 @@ pub struct Takeovers {
     /// `None`: there is only one workspace, and no other can take its calls.
     claims: Option<Claims>,
     /// Routes that have changed since they were looked at.
-    changed: BTreeSet<Place>,
+    changed: BTreeSet<RouteKey>,
     /// For each route that takes calls, whose.
-    taken: BTreeMap<Place, BTreeSet<Place>>,
+    taken: BTreeMap<RouteKey, BTreeSet<RouteKey>>,
 }
 
 impl Takeovers {

@@ -33,7 +33,7 @@ pub struct Workspace {
     /// The name again, as keys of matches hold it.
     name: Arc<str>,
     store: EntityStore,
-    changed: Changed,
+    changed: Invalidation,
     routes: HashMap<Uuid, Route>,
     /// Those of connections and datagrams.
     streams: BTreeSet<Uuid>,
@@ -84,7 +84,7 @@ const NAMES_OF_KEY_SETS: [&str; 3] = ["access_token_keyset", "channel_token_keys
 
 /// What is to be made again.
 #[derive(Default)]
-struct Changed {
+struct Invalidation {
     routes: HashSet<Uuid>,
     /// Routes that have another service than before.
     moved_routes: HashSet<Uuid>,
@@ -104,7 +104,7 @@ impl Workspace {
             prefix: (name != DEFAULT_WORKSPACE).then(|| name.into()),
             name: name.into(),
             store: EntityStore::default(),
-            changed: Changed::default(),
+            changed: Invalidation::default(),
             routes: HashMap::new(),
             streams: BTreeSet::new(),
             router: RouterFlavor::default(),
@@ -288,7 +288,7 @@ impl Workspace {
         }
     }
 
-    fn make_again(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut MatchOrder) {
+    fn make_again(&mut self, changed: &Invalidation, router: RouterFlavor, numbers: &mut MatchOrder) {
         if changed.services {
             self.make_services();
         }

@@ -4,7 +4,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::acl::{Config, Fact, Rule, Tell};
+use weir_plugins::acl::{AclSubject, Config, LabelHeader, Rule};
 
 /// The consumers' label that holds their groups.
 pub const GROUPS: &str = "groups";
@@ -44,14 +44,14 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     let config: Acl = typed(config)?;
     let rule = |values: Option<Vec<String>>| {
         let values = values.filter(|values| !values.is_empty())?;
-        let of = Fact::Label(GROUPS.to_owned());
+        let of = AclSubject::Label(GROUPS.to_owned());
         Some(Rule { of, values })
     };
     Ok(untyped(Config {
         allow: rule(config.allow).into_iter().collect(),
         deny: rule(config.deny).into_iter().collect(),
         anonymous_must_have: true,
-        tell: (!config.hide_groups_header).then(|| Tell {
+        tell: (!config.hide_groups_header).then(|| LabelHeader {
             header: "X-Consumer-Groups".to_owned(),
             label: GROUPS.to_owned(),
             if_empty: true,

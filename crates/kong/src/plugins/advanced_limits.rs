@@ -6,7 +6,7 @@ use super::redis::Settings;
 use crate::schema::{Check, Default, Field, Fields, Kind};
 use serde::Deserialize;
 use weir_plugins::rate_limit::{
-    Across, Config, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Config, CountScope, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
 use weir_plugins::redis::{OnUnavailable, WindowStore};
 
@@ -139,8 +139,8 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
         limits,
         scope: config.namespace,
         across: match config.strategy.as_str() {
-            "cluster" if config.sync_rate.is_none_or(|rate| rate >= 0.0) => Across::Gateways,
-            _ => Across::Gateway,
+            "cluster" if config.sync_rate.is_none_or(|rate| rate >= 0.0) => CountScope::Gateways,
+            _ => CountScope::Gateway,
         },
         store: is_shared.then(|| WindowStore {
             on_unavailable: OnUnavailable::Pass,

@@ -5,7 +5,7 @@ use crate::schema::{Check, Default, Field, Kind, Record};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::cors::{Config, HeadersOn, Preflight, Refused};
+use weir_plugins::cors::{Config, DisallowedOrigin, HeadersOn, Preflight};
 
 const METHODS: &[&str] = &[
     "GET", "HEAD", "PUT", "PATCH", "POST", "DELETE", "OPTIONS", "TRACE", "CONNECT",
@@ -85,7 +85,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         },
         preflight_status: 200,
         headers_on: HeadersOn::Split,
-        refused: Refused::WithoutOrigin,
+        refused: DisallowedOrigin::WithoutOrigin,
         vary: true,
         ..Config::default()
     };

@@ -8,7 +8,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::proxy_cache::{Config, Words};
+use weir_plugins::proxy_cache::{CacheStatusTexts, Config};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -34,12 +34,12 @@ const FIELDS: &[Field] = &[
 #[derive(Deserialize)]
 struct Options {
     cache_ttl: Option<u64>,
-    memory: Memory,
+    memory: MemoryOptions,
     vary_headers: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
-struct Memory {
+struct MemoryOptions {
     dictionary_name: String,
 }
 
@@ -58,7 +58,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         store_cookies: true,
         status_header: Some("X-Cache-Status".to_owned()),
         key_header: Some("X-Cache-Key".to_owned()),
-        words: Words {
+        words: CacheStatusTexts {
             hit: "Hit".to_owned(),
             miss: "Miss".to_owned(),
             expired: "Miss".to_owned(),
@@ -66,7 +66,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             bypass: "Bypass".to_owned(),
             other_method: "Bypass".to_owned(),
             not_kept: Some("Bypass".to_owned()),
-            ..Words::default()
+            ..CacheStatusTexts::default()
         },
         revalidate: false,
         per_authorization: false,

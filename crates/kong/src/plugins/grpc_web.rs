@@ -5,7 +5,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::grpc_web::{Config, CrossOrigin, Others, Path, Preflight, Trailers};
+use weir_plugins::grpc_web::{Config, CrossOrigin, NonGrpcPolicy, Path, Preflight, Trailers};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -42,7 +42,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             Some(true) => Path::Route,
             _ => Path::Client,
         },
-        others: Others::Explain,
+        others: NonGrpcPolicy::Explain,
         cross_origin: config.allow_origin_header.map(|allow_origin| CrossOrigin {
             allow_origin,
             yields: false,

@@ -185,19 +185,19 @@ struct Common {
 }
 
 /// The names of fields that may ask for what there is not.
-struct Refusable {
+struct KeysetFieldNames {
     of_keyset: &'static str,
     of_keys: &'static str,
 }
 
 fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let common: Common = typed(config)?;
-    let names = Refusable {
+    let names = KeysetFieldNames {
         of_keyset: "access_token_keyset_client_certificate",
         of_keys: "access_token_jwks_uri_client_certificate",
     };
     let access_token = token(typed(&fields_of(config, "access_token"))?, &common, &names, known)?;
-    let names = Refusable {
+    let names = KeysetFieldNames {
         of_keyset: "channel_token_keyset_client_certificate",
         of_keys: "channel_token_jwks_uri_client_certificate",
     };
@@ -230,7 +230,7 @@ fn fields_of(config: &Value, token: &str) -> Value {
 fn token(
     options: Options,
     common: &Common,
-    names: &Refusable,
+    names: &KeysetFieldNames,
     known: &Consumers<'_>,
 ) -> Result<TokenRules, UnsupportedOption> {
     for (certificate, field) in [

@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::{
-    Config, ConsumerRules, Method, TokenHeader, TokenPlace, TokenValue, Unauthenticated,
+    Config, ConsumerRules, Method, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 
 /// The plugin.
@@ -78,7 +78,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         introspection_endpoint: Some(config.introspection_url.clone()),
         introspection_authorization: Some(config.authorization_value),
         introspection_seconds: (config.ttl as u64).max(1),
-        bearer_places: vec![TokenPlace::Bearer, TokenPlace::Query("access_token".into())],
+        bearer_places: vec![TokenSource::Bearer, TokenSource::Query("access_token".into())],
         consumer: Some(ConsumerRules {
             claim: vec![config.consumer_by],
             by: vec![ConsumerName::Username],

@@ -12,7 +12,7 @@ use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::{
     ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims, TokenHeader,
-    TokenPlace, TokenValue, Unauthenticated,
+    TokenSource, TokenValue, Unauthenticated,
 };
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -244,17 +244,17 @@ impl Options {
         }
     }
 
-    fn bearer_places(&self) -> Vec<TokenPlace> {
+    fn bearer_places(&self) -> Vec<TokenSource> {
         let mut places = Vec::new();
         for kind in &self.bearer_token_param_type {
             match kind.as_str() {
                 "header" => places.extend([
-                    TokenPlace::Bearer,
-                    TokenPlace::Header("access-token".into()),
-                    TokenPlace::Header("x-access-token".into()),
+                    TokenSource::Bearer,
+                    TokenSource::Header("access-token".into()),
+                    TokenSource::Header("x-access-token".into()),
                 ]),
-                "query" => places.push(TokenPlace::Query("access_token".into())),
-                "cookie" => places.extend(self.bearer_token_cookie_name.clone().map(TokenPlace::Cookie)),
+                "query" => places.push(TokenSource::Query("access_token".into())),
+                "cookie" => places.extend(self.bearer_token_cookie_name.clone().map(TokenSource::Cookie)),
                 _ => {}
             }
         }

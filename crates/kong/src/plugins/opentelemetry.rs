@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::logger::target::HttpTarget;
-use weir_plugins::tracing::span_config::{Root, Spans, Tries, texts};
+use weir_plugins::tracing::span_config::{AttemptSpanOptions, Root, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling};
 
 /// The plugin.
@@ -140,7 +140,7 @@ fn spans() -> Spans {
             ..Root::default()
         },
         parts: Vec::new(),
-        tries: Some(Tries {
+        tries: Some(AttemptSpanOptions {
             name: "kong.balancer".to_owned(),
             number: "try_count".to_owned(),
             address: "net.peer.ip".to_owned(),
@@ -148,7 +148,7 @@ fn spans() -> Spans {
             status: "http.status_code".to_owned(),
             status_of_failures_only: true,
             attributes: BTreeMap::new(),
-            ..Tries::default()
+            ..AttemptSpanOptions::default()
         }),
     }
 }

@@ -4,7 +4,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::proxy_cache::{Config, QueryKey, Words};
+use weir_plugins::proxy_cache::{CacheStatusTexts, Config, QueryKey};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -104,14 +104,14 @@ struct ProxyCache {
     cache_control: bool,
     ignore_uri_case: Option<bool>,
     storage_ttl: Option<i64>,
-    memory: Memory,
+    memory: MemoryOptions,
     vary_query_params: Option<Vec<String>>,
     vary_headers: Option<Vec<String>>,
     response_headers: ResponseHeaders,
 }
 
 #[derive(Deserialize)]
-struct Memory {
+struct MemoryOptions {
     dictionary_name: String,
 }
 
@@ -152,7 +152,7 @@ pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
         status_header: shown("X-Cache-Status", config.response_headers.status),
         key_header: shown("X-Cache-Key", config.response_headers.key),
         age: config.response_headers.age.unwrap_or(true),
-        words: Words {
+        words: CacheStatusTexts {
             hit: "Hit".to_owned(),
             miss: "Miss".to_owned(),
             expired: "Miss".to_owned(),
@@ -161,7 +161,7 @@ pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
             other_method: "Bypass".to_owned(),
             only_if_cached: None,
             not_kept: Some("Bypass".to_owned()),
-            ..Words::default()
+            ..CacheStatusTexts::default()
         },
         // The original never asks the upstream again, and knows neither parts nor what a change makes old.
         revalidate: false,

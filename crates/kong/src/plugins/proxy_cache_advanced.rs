@@ -46,14 +46,14 @@ const FIELDS: &[Field] = &[
 pub const STRATEGY: Field = Field::new("strategy", Kind::String).check(&[Check::OneOf(&["memory", "redis"])]);
 
 #[derive(Deserialize)]
-struct Place {
+struct StorageOptions {
     strategy: String,
     redis: Settings,
 }
 
 /// Keeps responses where the document says.
 pub fn placed(config: &Value, mut cache: Config) -> Result<Config, UnsupportedOption> {
-    let place: Place = typed(config)?;
+    let place: StorageOptions = typed(config)?;
     cache.redis = (place.strategy == "redis").then(|| place.redis.redis());
     Ok(cache)
 }

@@ -7,7 +7,7 @@ use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind,
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
-    Across, Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Config, CountBy, CountScope, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
 };
 use weir_plugins::redis::WindowStore;
 
@@ -174,8 +174,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         by,
         store,
         across: match config.policy.as_str() {
-            "cluster" => Across::Gateways,
-            _ => Across::Gateway,
+            "cluster" => CountScope::Gateways,
+            _ => CountScope::Gateway,
         },
         when_key_missing: MissingKey::Ip,
         status,

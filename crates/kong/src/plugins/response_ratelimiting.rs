@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::rate_key::CountBy;
-use weir_plugins::rate_limit::Across;
+use weir_plugins::rate_limit::CountScope;
 use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
 
@@ -167,8 +167,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             ..Store::new(config.redis.redis())
         }),
         across: match config.policy.as_str() {
-            "cluster" => Across::Gateways,
-            _ => Across::Gateway,
+            "cluster" => CountScope::Gateways,
+            _ => CountScope::Gateway,
         },
     }))
 }

@@ -52,12 +52,12 @@ fn check_text(text: &str) -> Result<(), String> {
 
 #[derive(Deserialize)]
 struct Options {
-    client: Option<Side>,
-    upstream: Option<Side>,
+    client: Option<DirectionRules>,
+    upstream: Option<DirectionRules>,
 }
 
 #[derive(Deserialize, std::default::Default)]
-struct Side {
+struct DirectionRules {
     text: Option<Rule>,
     binary: Option<Rule>,
 }
@@ -72,7 +72,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     // A text that is no JSON is refused when it is written.
     let schema =
         |rule: Option<Rule>| rule.map(|rule| serde_json::from_str(&rule.schema).unwrap_or(json!(false)));
-    let rules = |side: Option<Side>| {
+    let rules = |side: Option<DirectionRules>| {
         let side = side.unwrap_or_default();
         MessageRules {
             max_bytes: None,

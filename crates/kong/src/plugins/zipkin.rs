@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::logger::target::HttpTarget;
-use weir_plugins::tracing::span_config::{self, Event, Moment, Part, Root, Span, Spans, Tries, texts};
+use weir_plugins::tracing::span_config::{
+    self, AttemptSpanOptions, DurationAttribute, Event, Moment, PhaseSpanOptions, Root, Spans, texts,
+};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
 /// The plugin.
@@ -195,10 +197,10 @@ fn spans(options: &Options) -> Spans {
             })
             .collect()
     };
-    let durations = |durations: &[(&str, Moment, Moment)]| -> Vec<Span> {
+    let durations = |durations: &[(&str, Moment, Moment)]| -> Vec<DurationAttribute> {
         let durations = durations.iter().filter(|_| !is_annotated);
         durations
-            .map(|(phase, from, to)| Span {
+            .map(|(phase, from, to)| DurationAttribute {
                 name: format!("kong.{phase}.duration_ms"),
                 from: *from,
                 to: *to,
@@ -217,7 +219,7 @@ fn spans(options: &Options) -> Spans {
             events: events(&[("krs", Start), ("krf", Start)]),
             ..Root::default()
         },
-        parts: vec![Part {
+        parts: vec![PhaseSpanOptions {
             name: format!("{name} (proxy)"),
             from: Start,
             to: End,
@@ -238,7 +240,7 @@ fn spans(options: &Options) -> Spans {
             ]),
             leads: true,
         }],
-        tries: Some(Tries {
+        tries: Some(AttemptSpanOptions {
             name: format!("{name} (balancer try"),
             numbers_names: true,
             number: "kong.balancer.try".to_owned(),

@@ -1,7 +1,7 @@
 //! Checks of single values and of several fields together, in Kong's words.
 
 use super::fields::Fields;
-use super::place::{Place, Problems};
+use super::location::{Location, Problems};
 use serde_json::Value;
 use weir_model::DocPath;
 
@@ -138,7 +138,7 @@ impl EntityCheck {
     /// Reports what is wrong with `entity`, which stands at `place`. What is wrong with fields by themselves (`failed`, by
     /// their first name) is among the problems already: checks do not depend on the value of a wrong field, and what
     /// they say of one goes before what was said.
-    pub fn verify(&self, entity: &Fields, failed: &[&str], place: &Place<'_>, problems: &mut Problems) {
+    pub fn verify(&self, entity: &Fields, failed: &[&str], place: &Location<'_>, problems: &mut Problems) {
         let complaint = match self {
             Self::AtLeastOneOf(fields) if fields.iter().any(|field| is_given(entity, field)) => return,
             Self::AtLeastOneOf(fields) => {
@@ -217,7 +217,7 @@ impl EntityCheck {
 }
 
 /// Whether something was reported about a field already.
-fn is_wrong(field: &str, failed: &[&str], place: &Place<'_>, problems: &Problems) -> bool {
+fn is_wrong(field: &str, failed: &[&str], place: &Location<'_>, problems: &Problems) -> bool {
     if !failed.contains(&field.split('.').next().unwrap_or(field)) {
         return false;
     }
@@ -226,13 +226,13 @@ fn is_wrong(field: &str, failed: &[&str], place: &Place<'_>, problems: &Problems
 }
 
 /// The place of a field that is named with dots.
-fn path_of(place: &Place<'_>, field: &str) -> DocPath {
+fn path_of(place: &Location<'_>, field: &str) -> DocPath {
     field
         .split('.')
         .fold(place.to_path(), |path, step| path.field(step))
 }
 
-fn report_at(place: &Place<'_>, field: &str, complaint: &str, problems: &mut Problems) {
+fn report_at(place: &Location<'_>, field: &str, complaint: &str, problems: &mut Problems) {
     match field.split_once('.') {
         Some((first, rest)) => report_at(&place.field(first), rest, complaint, problems),
         None => problems.error(&place.field(field), complaint),

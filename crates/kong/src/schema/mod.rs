@@ -5,14 +5,14 @@
 
 mod check;
 mod fields;
-mod place;
+mod location;
 pub mod print;
 mod read;
 pub mod text;
 
 pub use check::{Check, EntityCheck, FieldTest, Requirement};
 pub use fields::{Fields, RawFields};
-pub use place::{ItemPlace, Place, Problems};
+pub use location::{ItemLocation, Location, Problems};
 
 /// The fields of an entity, or of a record inside of one, and the checks over several of them.
 #[derive(Debug)]

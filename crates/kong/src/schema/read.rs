@@ -1,6 +1,6 @@
 //! Reading values by their description: defaults are filled in, and all that is wrong is reported.
 
-use super::{Default, Field, Fields, Kind, Place, Problems, Record};
+use super::{Default, Field, Fields, Kind, Location, Problems, Record};
 use serde_json::{Map, Value};
 
 impl Record {
@@ -9,7 +9,7 @@ impl Record {
     pub fn read<'g>(
         &self,
         given: impl Iterator<Item = (&'g str, &'g Value)>,
-        place: &Place<'_>,
+        place: &Location<'_>,
         problems: &mut Problems,
     ) -> Fields {
         let mut failed: Vec<&str> = Vec::new();
@@ -50,7 +50,12 @@ impl Field {
     }
 
     /// Reads the field's value or finds its default; `None` once something was reported.
-    pub fn read(&self, given: Option<&Value>, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+    pub fn read(
+        &self,
+        given: Option<&Value>,
+        place: &Location<'_>,
+        problems: &mut Problems,
+    ) -> Option<Value> {
         let before = problems.0.len();
         let value = match given {
             Some(Value::Null) if self.required && !self.auto => {
@@ -69,7 +74,7 @@ impl Field {
         (problems.0.len() == before).then_some(value)
     }
 
-    fn absent(&self, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+    fn absent(&self, place: &Location<'_>, problems: &mut Problems) -> Option<Value> {
         let default = self.default.value();
         match (self.kind, default) {
             (Kind::Record(record), Value::Object(part)) => {
@@ -85,7 +90,7 @@ impl Field {
         None
     }
 
-    fn read_given(&self, value: &Value, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+    fn read_given(&self, value: &Value, place: &Location<'_>, problems: &mut Problems) -> Option<Value> {
         let complaint = match (self.kind, value) {
             (Kind::Any, value) => return Some(value.clone()),
             (Kind::String, Value::String(text)) if text.is_empty() => "length must be at least 1",
@@ -131,7 +136,7 @@ impl Field {
         None
     }
 
-    fn read_list(&self, items: &[Value], place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+    fn read_list(&self, items: &[Value], place: &Location<'_>, problems: &mut Problems) -> Option<Value> {
         let before = problems.0.len();
         let items: Vec<Value> = items
             .iter()
@@ -147,7 +152,7 @@ fn read_map(
     keys: &Field,
     values: &Field,
     map: &Map<String, Value>,
-    place: &Place<'_>,
+    place: &Location<'_>,
     problems: &mut Problems,
 ) -> Option<Value> {
     let mut read = Map::with_capacity(map.len());
@@ -164,7 +169,7 @@ fn read_map(
     Some(Value::Object(read))
 }
 
-fn read_foreign(value: &Value, place: &Place<'_>, problems: &mut Problems) -> Option<Value> {
+fn read_foreign(value: &Value, place: &Location<'_>, problems: &mut Problems) -> Option<Value> {
     match value {
         Value::String(_) => Some(value.clone()),
         Value::Object(fields) => match fields.get("id") {

@@ -8,7 +8,7 @@ use super::graphql::GraphqlServices;
 use super::stream;
 use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{self, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unserved};
-use crate::schema::ItemPlace;
+use crate::schema::ItemLocation;
 use serde_json::Value;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -97,7 +97,7 @@ impl Chains {
     pub fn collect(
         mut plugins: Vec<Entity<Plugin>>,
         is_kept: bool,
-        mut config: impl FnMut(&'static Definition, &ItemPlace, &mut Plugin) -> Option<Value>,
+        mut config: impl FnMut(&'static Definition, &ItemLocation, &mut Plugin) -> Option<Value>,
     ) -> Self {
         let mut chains = Self {
             plugins: Vec::new(),

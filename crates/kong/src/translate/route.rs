@@ -8,7 +8,7 @@ use super::stream;
 use crate::RouterFlavor;
 use crate::document::{Document, Entity, Route};
 use crate::errors::PSEUDONYM;
-use crate::schema::{ItemPlace, text};
+use crate::schema::{ItemLocation, text};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{
@@ -110,7 +110,7 @@ pub fn translate_one(
 fn target(
     route: &Route,
     backend: Option<&ServiceInfo<'_>>,
-    place: &ItemPlace,
+    place: &ItemLocation,
     found: &mut Vec<Diagnostic>,
 ) -> Option<RouteTarget> {
     if backend.is_some_and(|backend| !backend.service.enabled) {

@@ -3,7 +3,7 @@
 use super::certificate::Certificates;
 use super::health;
 use crate::document::{Document, Entity, Service, Target, Upstream};
-use crate::schema::{ItemPlace, text};
+use crate::schema::{ItemLocation, text};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl<'d> Services<'d> {
         &mut self,
         service: &'d Service,
         upstream: Option<&'d Upstream>,
-        place: &ItemPlace,
+        place: &ItemLocation,
         found: &mut Vec<Diagnostic>,
     ) -> Option<Scheme> {
         let scheme = scheme(service);

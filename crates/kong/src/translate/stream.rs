@@ -4,7 +4,7 @@ use super::chain::Chains;
 use super::service::{ServiceInfo, Services};
 use crate::RouterFlavor;
 use crate::document::{Address, Document, Entity, Route};
-use crate::schema::ItemPlace;
+use crate::schema::ItemLocation;
 use std::cmp::Reverse;
 use weir_model::{Diagnostic, Endpoint, StreamProtocol, StreamRoute};
 
@@ -45,7 +45,7 @@ pub fn translate(
 
 /// A route by itself: its place among others is not settled, and its chain is not there.
 #[derive(Clone)]
-pub struct Single {
+pub struct UnorderedStreamRoute {
     /// The route.
     pub route: StreamRoute,
     /// Its rank among others.
@@ -71,7 +71,7 @@ pub enum Rank {
 }
 
 /// Gives routes their places among each other.
-pub fn number(mut routes: Vec<Single>) -> Vec<StreamRoute> {
+pub fn number(mut routes: Vec<UnorderedStreamRoute>) -> Vec<StreamRoute> {
     let mut order: Vec<usize> = (0..routes.len()).collect();
     order.sort_by(|one, other| routes[*one].rank.cmp(&routes[*other].rank));
     for (ordinal, index) in order.into_iter().enumerate() {
@@ -87,7 +87,7 @@ pub fn translate_one(
     router: RouterFlavor,
     backend: Option<&ServiceInfo<'_>>,
     found: &mut Vec<Diagnostic>,
-) -> Option<Single> {
+) -> Option<UnorderedStreamRoute> {
     if backend.is_some_and(|backend| !backend.service.enabled) {
         return None;
     }
@@ -108,7 +108,7 @@ pub fn translate_one(
         service: backend.and_then(|backend| backend.name.clone()),
         ..conditions(route, place, found)
     };
-    Some(Single {
+    Some(UnorderedStreamRoute {
         route: route_made,
         rank: match router {
             RouterFlavor::Traditional => traditional(route, position),
@@ -118,7 +118,7 @@ pub fn translate_one(
 }
 
 /// Which connections and datagrams a route takes, without a service for them.
-pub fn conditions(route: &Route, place: &ItemPlace, found: &mut Vec<Diagnostic>) -> StreamRoute {
+pub fn conditions(route: &Route, place: &ItemLocation, found: &mut Vec<Diagnostic>) -> StreamRoute {
     StreamRoute {
         name: route.name.clone().unwrap_or_else(|| route.id.to_string()),
         dialect: crate::NAME,
@@ -148,7 +148,7 @@ fn protocols(route: &Route) -> Vec<StreamProtocol> {
     protocols
 }
 
-fn ends(addresses: &[Address], place: &ItemPlace, found: &mut Vec<Diagnostic>) -> Vec<Endpoint> {
+fn ends(addresses: &[Address], place: &ItemLocation, found: &mut Vec<Diagnostic>) -> Vec<Endpoint> {
     let mut ends = Vec::with_capacity(addresses.len());
     for address in addresses {
         let network = address.ip.as_deref().map(Endpoint::parse).transpose();

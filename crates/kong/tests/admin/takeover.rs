@@ -9,7 +9,7 @@ use weir_dialect::{DialectName, OtherRoutes, Rights};
 use weir_kong::admin::{Admin, AdminOptions, Node};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_plugin::{Committed, SharedRecord, SharedRecords, SharedStore};
-use weir_store::Confined;
+use weir_store::WorkspaceScoped;
 use weir_store::memory::MemoryStore;
 
 /// Makes a call as somebody who may write in these workspaces; `None`: in all.
@@ -27,7 +27,7 @@ async fn call(
     if let Some(own) = workspace {
         request = request
             .extension(Rights::new(move |workspace| workspace == own))
-            .extension(Confined);
+            .extension(WorkspaceScoped);
     }
     let request = request.body(Body::from(body.to_string())).expect("a request");
     let answer = admin.router().oneshot(request).await.expect("an answer");

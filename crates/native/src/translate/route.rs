@@ -1,7 +1,7 @@
 //! Routes of a `weir.yaml`, as the model has them. Whether they fit together is checked by the compiler.
 
 use super::reader::{Reader, only};
-use crate::shorthand::{FIELDS, MATCH_WORDS, RouteWords};
+use crate::shorthand::{FIELDS, MATCH_WORDS, RouteShorthand};
 use serde_json::{Map, Value, json};
 use weir_model::{DocPath, Route, RouteTarget, UpstreamHost};
 
@@ -18,7 +18,7 @@ impl Reader {
         let words = only(map, |key| FIELDS.route_words.iter().any(|word| word == key));
         let own = only(map, |key| key != "plugins" && !words.contains_key(key));
         let says_match = self.one_way(map, place, "match", &MATCH_WORDS);
-        let words = self.typed::<RouteWords>(&Value::Object(words), place);
+        let words = self.typed::<RouteShorthand>(&Value::Object(words), place);
         if !is_known {
             return None;
         }
@@ -65,7 +65,7 @@ impl Reader {
 
     fn say_path_and_host(
         &mut self,
-        words: &RouteWords,
+        words: &RouteShorthand,
         map: &Map<String, Value>,
         place: &DocPath,
         route: &mut Route,

@@ -9,14 +9,14 @@
 
 mod budget;
 mod json_text;
+mod locate;
 mod operations;
-mod place;
 mod references;
 mod schemas;
 mod source;
 mod swagger;
 
-pub use place::positions;
+pub use locate::positions;
 pub use references::{MAX_CHAIN, resolve};
 pub use source::{MAX_BYTES, parse};
 

@@ -15,7 +15,7 @@ pub const MAX_CHAIN: usize = 64;
 
 /// Why a reference cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ReferenceError {
     /// It leads out of the document.
     #[error("leads out of the document; expected '#/…': files are not read")]
     Outside,
@@ -32,7 +32,7 @@ pub enum Fault {
 ///
 /// # Errors
 /// Why there is no end.
-pub fn resolve<'d>(document: &'d Value, value: &'d Value) -> Result<(&'d Value, usize), Fault> {
+pub fn resolve<'d>(document: &'d Value, value: &'d Value) -> Result<(&'d Value, usize), ReferenceError> {
     let mut current = value;
     for hops in 0..=MAX_CHAIN {
         let Some(target) = reference_of(current) else {
@@ -40,7 +40,7 @@ pub fn resolve<'d>(document: &'d Value, value: &'d Value) -> Result<(&'d Value, 
         };
         current = target_of(document, target)?;
     }
-    Err(Fault::Cycle)
+    Err(ReferenceError::Cycle)
 }
 
 /// The reference that a value is.
@@ -48,19 +48,19 @@ pub fn reference_of(value: &Value) -> Option<&str> {
     value.as_object()?.get("$ref")?.as_str()
 }
 
-fn target_of<'d>(document: &'d Value, target: &str) -> Result<&'d Value, Fault> {
-    let pointer = target.strip_prefix('#').ok_or(Fault::Outside)?;
+fn target_of<'d>(document: &'d Value, target: &str) -> Result<&'d Value, ReferenceError> {
+    let pointer = target.strip_prefix('#').ok_or(ReferenceError::Outside)?;
     if let Some(found) = document.pointer(pointer) {
         return Ok(found);
     }
     let decoded = percent_decode_str(pointer)
         .decode_utf8()
-        .map_err(|_| Fault::Missing)?;
-    document.pointer(&decoded).ok_or(Fault::Missing)
+        .map_err(|_| ReferenceError::Missing)?;
+    document.pointer(&decoded).ok_or(ReferenceError::Missing)
 }
 
 /// What is wrong with the references of a document.
-pub struct Checked {
+pub struct ReferenceReport {
     /// They lead nowhere.
     pub broken: Vec<Finding>,
     /// They never end.
@@ -68,12 +68,12 @@ pub struct Checked {
 }
 
 /// Checks every reference of a document.
-pub fn check(document: &Value) -> Checked {
+pub fn check(document: &Value) -> ReferenceReport {
     let mut walk = Walk {
         document,
         known: HashMap::new(),
         path: DocPath::root(),
-        checked: Checked {
+        checked: ReferenceReport {
             broken: Vec::new(),
             cycles: Vec::new(),
         },
@@ -85,9 +85,9 @@ pub fn check(document: &Value) -> Checked {
 struct Walk<'d> {
     document: &'d Value,
     /// What has come of references that stand more than once.
-    known: HashMap<&'d str, Option<Fault>>,
+    known: HashMap<&'d str, Option<ReferenceError>>,
     path: DocPath,
-    checked: Checked,
+    checked: ReferenceReport,
 }
 
 impl<'d> Walk<'d> {
@@ -127,8 +127,8 @@ impl<'d> Walk<'d> {
             .or_insert_with(|| resolve(document, value).err());
         let Some(fault) = fault else { return };
         let list = match fault {
-            Fault::Cycle => &mut self.checked.cycles,
-            Fault::Outside | Fault::Missing => &mut self.checked.broken,
+            ReferenceError::Cycle => &mut self.checked.cycles,
+            ReferenceError::Outside | ReferenceError::Missing => &mut self.checked.broken,
         };
         if list.len() < MAX_FINDINGS {
             let place = self.path.field("$ref");

@@ -21,7 +21,7 @@ pub struct Document {
 
 /// What is wrong with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum DocumentError {
     /// It is none.
     #[error("failed to parse graphql query")]
     Broken,
@@ -46,37 +46,37 @@ impl Document {
     /// Reads a document.
     ///
     /// # Errors
-    /// See [`Fault`].
-    pub fn read(text: &str) -> Result<Self, Fault> {
+    /// See [`DocumentError`].
+    pub fn read(text: &str) -> Result<Self, DocumentError> {
         let mut reader = Reader(text);
         let mut operations = Vec::new();
         let mut fragments = HashMap::new();
         let mut has_mutation = false;
         loop {
-            match reader.next().ok_or(Fault::Broken)? {
+            match reader.next().ok_or(DocumentError::Broken)? {
                 Token::End => break,
-                Token::Mark('{') => operations.push(reader.set().ok_or(Fault::Broken)?),
+                Token::Mark('{') => operations.push(reader.set().ok_or(DocumentError::Broken)?),
                 Token::Name("fragment") => {
-                    let name = reader.optional_name().ok_or(Fault::Broken)?;
-                    reader.skip_to_selection().ok_or(Fault::Broken)?;
-                    fragments.insert(name, reader.set().ok_or(Fault::Broken)?);
+                    let name = reader.optional_name().ok_or(DocumentError::Broken)?;
+                    reader.skip_to_selection().ok_or(DocumentError::Broken)?;
+                    fragments.insert(name, reader.set().ok_or(DocumentError::Broken)?);
                     if fragments.len() > MAX_FRAGMENTS {
-                        return Err(Fault::Broken);
+                        return Err(DocumentError::Broken);
                     }
                 }
                 Token::Name(kind @ ("query" | "mutation" | "subscription")) => {
                     has_mutation |= kind == "mutation";
                     reader.optional_name();
-                    reader.skip_to_selection().ok_or(Fault::Broken)?;
-                    operations.push(reader.set().ok_or(Fault::Broken)?);
+                    reader.skip_to_selection().ok_or(DocumentError::Broken)?;
+                    operations.push(reader.set().ok_or(DocumentError::Broken)?);
                 }
-                _ => return Err(Fault::Broken),
+                _ => return Err(DocumentError::Broken),
             }
         }
         if operations.is_empty() {
-            return Err(Fault::Empty);
+            return Err(DocumentError::Empty);
         }
-        let mut depths = Depths {
+        let mut depths = FragmentDepths {
             fragments: &fragments,
             known: HashMap::new(),
             path: Vec::new(),
@@ -94,16 +94,16 @@ impl Document {
 }
 
 /// Depths of fragments, each found once.
-struct Depths<'f, 'd> {
+struct FragmentDepths<'f, 'd> {
     fragments: &'f HashMap<&'d str, Set<'d>>,
     known: HashMap<&'d str, usize>,
     /// The fragments within which the current one is spread.
     path: Vec<&'d str>,
 }
 
-impl<'d> Depths<'_, 'd> {
+impl<'d> FragmentDepths<'_, 'd> {
     /// Levels below a set's own.
-    fn below(&mut self, set: &Set<'d>) -> Result<usize, Fault> {
+    fn below(&mut self, set: &Set<'d>) -> Result<usize, DocumentError> {
         let mut depth = set.levels;
         for (level, name) in &set.spreads {
             depth = depth.max(level + self.fragment(name)?);
@@ -111,7 +111,7 @@ impl<'d> Depths<'_, 'd> {
         Ok(depth)
     }
 
-    fn fragment(&mut self, name: &'d str) -> Result<usize, Fault> {
+    fn fragment(&mut self, name: &'d str) -> Result<usize, DocumentError> {
         if let Some(depth) = self.known.get(name) {
             return Ok(*depth);
         }
@@ -120,10 +120,10 @@ impl<'d> Depths<'_, 'd> {
             return Ok(0);
         };
         if self.path.contains(&name) {
-            return Err(Fault::Cycle);
+            return Err(DocumentError::Cycle);
         }
         if self.path.len() > MAX_LEVELS {
-            return Err(Fault::Broken);
+            return Err(DocumentError::Broken);
         }
         self.path.push(name);
         let depth = self.below(set)?;
@@ -255,35 +255,38 @@ mod tests {
                 "{ a { ... on T { b { c } ...F } } } fragment F on T { d { e { f } } }",
                 Ok((1, false, 4)),
             ),
-            ("{ ...F } fragment F on T { a { ...F } }", Err(Fault::Cycle)),
-            ("fragment F on T { a }", Err(Fault::Empty)),
-            ("", Err(Fault::Empty)),
-            ("not graphql", Err(Fault::Broken)),
-            ("{ a ", Err(Fault::Broken)),
-            ("{ a } }", Err(Fault::Broken)),
+            (
+                "{ ...F } fragment F on T { a { ...F } }",
+                Err(DocumentError::Cycle),
+            ),
+            ("fragment F on T { a }", Err(DocumentError::Empty)),
+            ("", Err(DocumentError::Empty)),
+            ("not graphql", Err(DocumentError::Broken)),
+            ("{ a ", Err(DocumentError::Broken)),
+            ("{ a } }", Err(DocumentError::Broken)),
             (
                 "{ a(i: {j: [1, $x, \"t\"], k: {}}, l: E) { b(m: []) } }",
                 Ok((1, false, 2)),
             ),
-            ("{ a(b) { c } }", Err(Fault::Broken)),
-            ("{ a() }", Err(Fault::Broken)),
-            ("{ a(b: ) }", Err(Fault::Broken)),
-            ("{ a(b: [1) }", Err(Fault::Broken)),
-            ("{ a(b: {c}) }", Err(Fault::Broken)),
+            ("{ a(b) { c } }", Err(DocumentError::Broken)),
+            ("{ a() }", Err(DocumentError::Broken)),
+            ("{ a(b: ) }", Err(DocumentError::Broken)),
+            ("{ a(b: [1) }", Err(DocumentError::Broken)),
+            ("{ a(b: {c}) }", Err(DocumentError::Broken)),
         ] {
             let found = Document::read(document).map(|it| (it.operations, it.has_mutation, it.depth));
             assert_eq!(found, expected, "{document}");
         }
         let deep = format!("{}a{}", "{ a ".repeat(100_000), "}".repeat(100_000));
-        assert_eq!(Document::read(&deep), Err(Fault::Broken));
+        assert_eq!(Document::read(&deep), Err(DocumentError::Broken));
         let deep = format!("{{ a(b: {}1{}) }}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(Document::read(&deep), Err(Fault::Broken));
+        assert_eq!(Document::read(&deep), Err(DocumentError::Broken));
         let chain: String = (0..900)
             .map(|it| format!("fragment F{it} on T {{ a {{ ...F{} }} }} ", it + 1))
             .collect();
         assert_eq!(
             Document::read(&format!("{{ ...F0 }} {chain}")),
-            Err(Fault::Broken)
+            Err(DocumentError::Broken)
         );
     }
 }

@@ -6,7 +6,7 @@
 mod document;
 mod tree;
 
-pub use document::{Document, Fault};
+pub use document::{Document, DocumentError};
 pub use tree::{Argument, FragmentTree, OperationTree, Selection, Tree, Variable};
 
 use serde_json::Value;

@@ -25,7 +25,7 @@ use weir_plugins_shared::consumer_labels::ConsumerLabels;
 pub struct Config {
     /// What must be known of a call; one of which it is not is not authenticated.
     #[serde(default)]
-    pub require: Fact,
+    pub require: AclSubject,
     /// Where there are any, one of these must hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Rule>,
@@ -40,7 +40,7 @@ pub struct Config {
     pub anonymous_must_have: bool,
     /// A request header that tells the upstream the values of a label. A caller's own copy never gets through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tell: Option<Tell>,
+    pub tell: Option<LabelHeader>,
     /// Status of the answer to those who may not, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
@@ -57,7 +57,7 @@ impl Default for Config {
     /// The defaults of all options, with nothing in the lists yet.
     fn default() -> Self {
         Self {
-            require: Fact::default(),
+            require: AclSubject::default(),
             allow: Vec::new(),
             deny: Vec::new(),
             methods: Vec::new(),
@@ -77,7 +77,7 @@ fn forbidden() -> u16 {
 /// A fact about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fact {
+pub enum AclSubject {
     /// The consumer's name.
     #[default]
     Consumer,
@@ -96,7 +96,7 @@ pub enum Fact {
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The fact.
-    pub of: Fact,
+    pub of: AclSubject,
     /// The values.
     pub values: Vec<String>,
 }
@@ -114,7 +114,7 @@ pub struct Methods {
 /// A header about a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tell {
+pub struct LabelHeader {
     /// The header.
     pub header: String,
     /// The label.
@@ -208,7 +208,7 @@ impl AclFilter {
         })
     }
 
-    fn is_known(&self, fact: &Fact, exchange: &Exchange) -> bool {
+    fn is_known(&self, fact: &AclSubject, exchange: &Exchange) -> bool {
         self.any_value(fact, exchange, |_| true)
     }
 
@@ -219,25 +219,25 @@ impl AclFilter {
     }
 
     /// Whether the test holds for one of the fact's values. A fact that is not known has none.
-    fn any_value(&self, fact: &Fact, exchange: &Exchange, test: impl Fn(&str) -> bool) -> bool {
+    fn any_value(&self, fact: &AclSubject, exchange: &Exchange, test: impl Fn(&str) -> bool) -> bool {
         let identity = exchange.identity.as_ref();
         let consumer = identity.map(|identity| &identity.consumer);
         let route = exchange.route.as_deref();
         match fact {
-            Fact::Consumer => consumer.is_some_and(|it| test(it.username.as_ref().unwrap_or(&it.id))),
-            Fact::ConsumerGroup => consumer.and_then(|it| it.group.as_deref()).is_some_and(test),
-            Fact::Route => route.is_some_and(|route| test(&route.name)),
-            Fact::Service => route.is_some_and(|route| {
+            AclSubject::Consumer => consumer.is_some_and(|it| test(it.username.as_ref().unwrap_or(&it.id))),
+            AclSubject::ConsumerGroup => consumer.and_then(|it| it.group.as_deref()).is_some_and(test),
+            AclSubject::Route => route.is_some_and(|route| test(&route.name)),
+            AclSubject::Service => route.is_some_and(|route| {
                 let service = route.labels.get("service_id").unwrap_or(&route.service);
                 !service.is_empty() && test(service)
             }),
-            Fact::Label(name) => identity
+            AclSubject::Label(name) => identity
                 .and_then(|identity| self.labels.get(identity, name))
                 .is_some_and(|label| label.values.iter().any(|value| test(value))),
         }
     }
 
-    fn tell(&self, tell: &Tell, exchange: &mut Exchange) {
+    fn tell(&self, tell: &LabelHeader, exchange: &mut Exchange) {
         let headers = &mut exchange.request.headers;
         let label = |identity: &Identity| self.labels.get(identity, &tell.label);
         match exchange.identity.as_ref().and_then(label) {

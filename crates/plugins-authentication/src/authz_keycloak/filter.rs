@@ -18,7 +18,7 @@ pub(super) struct PermissionFilter {
 }
 
 /// What a call has asked Keycloak for.
-enum Asked {
+enum KeycloakCall {
     Resources,
     Decision,
     Password,
@@ -54,7 +54,7 @@ impl PermissionFilter {
             headers: &[("Authorization", &authorization)],
             ..HttpRequest::GET
         };
-        exchange.filter_state.put(self, Asked::Resources);
+        exchange.filter_state.put(self, KeycloakCall::Resources);
         Outcome::Subrequest(Box::new(server.request(request, &self.keycloak.rules)))
     }
 
@@ -84,7 +84,7 @@ impl PermissionFilter {
             ("response_mode", "decision"),
         ];
         arguments.extend(permissions.iter().map(|it| ("permission", it.as_str())));
-        exchange.filter_state.put(self, Asked::Decision);
+        exchange.filter_state.put(self, KeycloakCall::Decision);
         self.keycloak.post(url, &arguments, Some(&token))
     }
 
@@ -145,7 +145,7 @@ impl PermissionFilter {
             return refused(NAME, 422, "password is missing.");
         };
         let secret = self.keycloak.config.client_secret.as_deref().unwrap_or_default();
-        exchange.filter_state.put(self, Asked::Password);
+        exchange.filter_state.put(self, KeycloakCall::Password);
         let arguments = [
             ("grant_type", "password"),
             ("client_id", self.keycloak.config.client_id.as_str()),
@@ -186,17 +186,17 @@ impl Filter for PermissionFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let asked = exchange.filter_state.take::<_, Asked>(self);
+        let asked = exchange.filter_state.take::<_, KeycloakCall>(self);
         match asked {
-            Some(Asked::Decision) => return self.decided(exchange),
-            Some(Asked::Password) => {
+            Some(KeycloakCall::Decision) => return self.decided(exchange),
+            Some(KeycloakCall::Password) => {
                 let answer = exchange.subrequest_response.take().flatten();
                 return match answer.filter(|answer| answer.status == 200) {
                     Some(answer) => passed_on(answer),
                     None => refused(NAME, 401, "Accessing token endpoint URL failed."),
                 };
             }
-            Some(Asked::Resources) | None => {}
+            Some(KeycloakCall::Resources) | None => {}
         }
         let is_password_call = self.is_password_call(exchange);
         if !is_password_call && bearer(exchange).is_none() {

@@ -3,13 +3,13 @@
 use super::{Config, NAME};
 use crate::browser::refused;
 use crate::openid_connect::client;
-use crate::shared_fetch::{Found, Wanted};
+use crate::shared_fetch::{FetchRequest, FetchResult};
 use aws_lc_rs::digest;
 use serde::Deserialize;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_plugin::{Exchange, Outcome};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 
 /// How long nothing is fetched after a failure.
 const RETRY_MS: u64 = 1_000;
@@ -27,7 +27,7 @@ pub(super) struct Endpoints {
 /// The Keycloak of an instance, and what all instances share.
 pub(super) struct Keycloak {
     pub(super) config: Config,
-    pub(super) rules: AskRules,
+    pub(super) rules: ServerCallRules,
     pub(super) documents: Arc<ExpiringMap<Arc<Endpoints>>>,
     pub(super) tokens: Arc<ExpiringMap<Arc<str>>>,
 }
@@ -56,7 +56,7 @@ impl Keycloak {
         let Some(url) = config.discovery.as_ref().filter(|_| !is_whole) else {
             return Ok(own);
         };
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.documents,
             key: &self.key("discovery", url),
             since_ms: 0,
@@ -78,9 +78,9 @@ impl Keycloak {
             },
         );
         match found {
-            Found::Wait(outcome) => Err(outcome),
-            Found::Nothing => Err(unavailable("Accessing discovery URL failed.")),
-            Found::Value(told) => Ok(Endpoints {
+            FetchResult::Wait(outcome) => Err(outcome),
+            FetchResult::Nothing => Err(unavailable("Accessing discovery URL failed.")),
+            FetchResult::Value(told) => Ok(Endpoints {
                 token_endpoint: own.token_endpoint.or_else(|| told.token_endpoint.clone()),
                 resource_registration_endpoint: own
                     .resource_registration_endpoint
@@ -108,7 +108,7 @@ impl Keycloak {
     /// A token of the client's own, the same for all calls.
     pub(super) fn own_token(&self, exchange: &mut Exchange, url: &str) -> Step<Arc<str>> {
         let config = &self.config;
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.tokens,
             key: &self.key("token", url),
             since_ms: 0,
@@ -138,9 +138,9 @@ impl Keycloak {
             },
         );
         match found {
-            Found::Wait(outcome) => Err(outcome),
-            Found::Nothing => Err(unavailable("Accessing token endpoint URL failed.")),
-            Found::Value(token) => Ok(token),
+            FetchResult::Wait(outcome) => Err(outcome),
+            FetchResult::Nothing => Err(unavailable("Accessing token endpoint URL failed.")),
+            FetchResult::Value(token) => Ok(token),
         }
     }
 }

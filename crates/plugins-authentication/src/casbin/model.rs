@@ -41,10 +41,10 @@ pub(super) struct Enforcer {
 }
 
 /// The field that is wrong, and why.
-type Fault = (&'static str, String);
+type ModelError = (&'static str, String);
 
 /// The definitions of a model, by name.
-fn definitions(text: &str) -> Result<HashMap<String, String>, Fault> {
+fn definitions(text: &str) -> Result<HashMap<String, String>, ModelError> {
     let mut found = HashMap::new();
     let joined = text.replace("\\\n", " ");
     for line in joined.lines() {
@@ -69,7 +69,7 @@ impl Enforcer {
     ///
     /// # Errors
     /// The field that is wrong, and why.
-    pub(super) fn read(model: &str, policy: &str) -> Result<Self, Fault> {
+    pub(super) fn read(model: &str, policy: &str) -> Result<Self, ModelError> {
         let definitions = definitions(model)?;
         let one = |name: &str| {
             let found = definitions.get(name).filter(|it| !it.is_empty());
@@ -119,7 +119,7 @@ impl Enforcer {
         Ok(enforcer)
     }
 
-    fn add(&mut self, line: &str, fields: usize, kinds: &[String]) -> Result<(), Fault> {
+    fn add(&mut self, line: &str, fields: usize, kinds: &[String]) -> Result<(), ModelError> {
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl Enforcer {
     }
 }
 
-fn effect(text: &str) -> Result<Effect, Fault> {
+fn effect(text: &str) -> Result<Effect, ModelError> {
     let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     Ok(match plain.as_str() {
         "some(where(p.eft==allow))" => Effect::SomeAllows,

@@ -149,7 +149,7 @@ impl Plugin for ForwardAuth {
         }
         faults.done()?;
         let extra_headers = config.extra_headers.iter();
-        Ok(Arc::new(AskFilter {
+        Ok(Arc::new(ForwardAuthFilter {
             server: server.expect("invariant: its absence has been told"),
             extra_headers: extra_headers
                 .map(|(name, text)| (name.clone().into_bytes(), Template::parse(text)))
@@ -160,13 +160,13 @@ impl Plugin for ForwardAuth {
 }
 
 /// An instance of `forward-auth`.
-struct AskFilter {
+struct ForwardAuthFilter {
     server: HttpServer,
     config: Config,
     extra_headers: Vec<(Vec<u8>, Template)>,
 }
 
-impl AskFilter {
+impl ForwardAuthFilter {
     fn question(&self, exchange: &Exchange) -> Subrequest {
         let config = &self.config;
         Subrequest {
@@ -299,7 +299,7 @@ impl AskFilter {
     }
 }
 
-impl AskFilter {
+impl ForwardAuthFilter {
     /// Notes what the caller was known by, and what the server says of it.
     fn mark(&self, exchange: &mut Exchange, answer: &Headers) {
         let mut marks = Vec::new();
@@ -320,7 +320,7 @@ impl AskFilter {
     }
 }
 
-impl Filter for AskFilter {
+impl Filter for ForwardAuthFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
@@ -333,7 +333,7 @@ impl Filter for AskFilter {
 
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let mut texts = self.extra_headers.iter();
-        texts.find_map(|(_, template)| template.undecided(exchange))
+        texts.find_map(|(_, template)| template.indeterminate(exchange))
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
 use weir_plugin::{
     AuthFailure, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, RefusalKind, Request,
-    TokenFault,
+    TokenDefect,
 };
 
 /// An instance of `hmac-auth`.
@@ -22,23 +22,23 @@ pub(super) struct SignatureFilter {
 }
 
 /// Why a call is not let through yet.
-enum Stop {
+enum VerifyError {
     Failure(AuthFailure),
     NeedBody,
 }
 
-impl From<AuthFailure> for Stop {
+impl From<AuthFailure> for VerifyError {
     fn from(failure: AuthFailure) -> Self {
         Self::Failure(failure)
     }
 }
 
 /// The signature is not the one that the call should have.
-const MISMATCH: AuthFailure = AuthFailure::Token(TokenFault::BadSignature);
+const MISMATCH: AuthFailure = AuthFailure::Token(TokenDefect::BadSignature);
 
 impl SignatureFilter {
     /// The credential that signed the call, and the number of the header that told it.
-    fn check(&self, exchange: &mut Exchange) -> (Result<&CredentialEntry<Keys>, Stop>, Option<usize>) {
+    fn check(&self, exchange: &mut Exchange) -> (Result<&CredentialEntry<Keys>, VerifyError>, Option<usize>) {
         let now = exchange.unix_ms() / 1_000;
         let request = &exchange.request;
         let headers = self.config.headers.iter().enumerate();
@@ -69,7 +69,7 @@ impl SignatureFilter {
         told: &Signature<'_>,
         request: &Request,
         now: u64,
-    ) -> Result<&CredentialEntry<Keys>, Stop> {
+    ) -> Result<&CredentialEntry<Keys>, VerifyError> {
         let (Some(key), Some(signature), Some(algorithm)) = (told.key, told.signature, told.algorithm) else {
             return Err(AuthFailure::Invalid.into());
         };
@@ -122,7 +122,7 @@ impl SignatureFilter {
     }
 
     /// Whether `Digest` holds the hash of the body.
-    fn check_body(&self, request: &Request) -> Result<(), Stop> {
+    fn check_body(&self, request: &Request) -> Result<(), VerifyError> {
         let told = request.headers.get(b"digest");
         if told.is_none() && self.config.form == Form::Signature {
             return Err(MISMATCH.into());
@@ -130,7 +130,7 @@ impl SignatureFilter {
         let body = match (&request.body, request.has_body) {
             (Some(body), _) => body.as_slice(),
             (None, false) => b"",
-            (None, true) => return Err(Stop::NeedBody),
+            (None, true) => return Err(VerifyError::NeedBody),
         };
         let Some(told) = told else {
             // A call without a body needs no digest.
@@ -166,7 +166,7 @@ impl Filter for SignatureFilter {
             return Outcome::Continue;
         }
         let (result, header) = self.check(exchange);
-        if let Err(Stop::NeedBody) = result {
+        if let Err(VerifyError::NeedBody) = result {
             return Outcome::NeedBody {
                 max_bytes: self.config.max_body_bytes,
             };
@@ -178,11 +178,11 @@ impl Filter for SignatureFilter {
         }
         match result {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
-            Err(Stop::Failure(failure)) => {
+            Err(VerifyError::Failure(failure)) => {
                 self.gate
                     .reject(exchange, failure, self.config.challenge.as_ref())
             }
-            Err(Stop::NeedBody) => Outcome::refuse(RefusalKind::BodyTooLarge),
+            Err(VerifyError::NeedBody) => Outcome::refuse(RefusalKind::BodyTooLarge),
         }
     }
 }

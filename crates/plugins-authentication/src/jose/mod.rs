@@ -13,4 +13,4 @@ mod token;
 pub(crate) use jwe::{DecryptionKey, Jwe};
 pub(crate) use keys::KeySet;
 pub(crate) use sign::SigningKey;
-pub(crate) use token::{Jws, JwsFault};
+pub(crate) use token::{Jws, JwsError};

@@ -23,10 +23,10 @@ const MAX_KEYS: usize = 64;
 pub(crate) struct SigningKey {
     algorithm: Algorithm,
     id: Option<String>,
-    key: Key,
+    key: SignerKey,
 }
 
-enum Key {
+enum SignerKey {
     Secret(Box<hmac::Key>),
     Rsa(Box<RsaKeyPair>, &'static dyn RsaEncoding),
     Ecdsa(Box<EcdsaKeyPair>),
@@ -51,7 +51,7 @@ impl SigningKey {
             ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, PS256, PS384, PS512, RS256, RS384, RS512,
         };
         let name = name(algorithm);
-        let secret = |work| Ok(Key::Secret(Box::new(hmac::Key::new(work, text.as_bytes()))));
+        let secret = |work| Ok(SignerKey::Secret(Box::new(hmac::Key::new(work, text.as_bytes()))));
         let key = match algorithm {
             HS256 => secret(hmac::HMAC_SHA256),
             HS384 => secret(hmac::HMAC_SHA384),
@@ -62,7 +62,7 @@ impl SigningKey {
             ES256 | ES384 | ES512 => ecdsa(text, curve(algorithm)),
             EdDSA => {
                 let pair = der(text).and_then(|(_, der)| Ed25519KeyPair::from_pkcs8(&der).ok());
-                pair.map(|pair| Key::Ed25519(Box::new(pair))).ok_or(())
+                pair.map(|pair| SignerKey::Ed25519(Box::new(pair))).ok_or(())
             }
         };
         Ok(Self {
@@ -113,7 +113,7 @@ impl SigningKey {
                     return None;
                 };
                 let secret = jwk.secret().filter(|_| jwk.kty == "oct")?;
-                Key::Secret(Box::new(hmac::Key::new(work, &secret)))
+                SignerKey::Secret(Box::new(hmac::Key::new(work, &secret)))
             }
             Algorithm::ES256 => on_curve("P-256").and_then(|()| point(jwk, algorithm))?,
             Algorithm::ES384 => on_curve("P-384").and_then(|()| point(jwk, algorithm))?,
@@ -122,11 +122,11 @@ impl SigningKey {
                 let is_it = jwk.kty == "OKP" && jwk.crv.as_deref() == Some("Ed25519");
                 let (seed, public) = (decoded(&jwk.d).filter(|_| is_it)?, decoded(&jwk.x)?);
                 let pair = Ed25519KeyPair::from_seed_and_public_key(&seed, &public).ok()?;
-                Key::Ed25519(Box::new(pair))
+                SignerKey::Ed25519(Box::new(pair))
             }
             _ => {
                 let der = jwk.rsa_private().filter(|_| jwk.kty == "RSA")?;
-                Key::Rsa(Box::new(RsaKeyPair::from_der(&der).ok()?), padding(algorithm)?)
+                SignerKey::Rsa(Box::new(RsaKeyPair::from_der(&der).ok()?), padding(algorithm)?)
             }
         };
         Some(Self {
@@ -147,14 +147,14 @@ impl SigningKey {
         let bytes = message.as_bytes();
         let random = SystemRandom::new();
         let signature = match &self.key {
-            Key::Secret(key) => hmac::sign(key, bytes).as_ref().to_vec(),
-            Key::Rsa(pair, encoding) => {
+            SignerKey::Secret(key) => hmac::sign(key, bytes).as_ref().to_vec(),
+            SignerKey::Rsa(pair, encoding) => {
                 let mut out = vec![0; pair.public_modulus_len()];
                 pair.sign(*encoding, &random, bytes, &mut out).ok()?;
                 out
             }
-            Key::Ecdsa(pair) => pair.sign(&random, bytes).ok()?.as_ref().to_vec(),
-            Key::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+            SignerKey::Ecdsa(pair) => pair.sign(&random, bytes).ok()?.as_ref().to_vec(),
+            SignerKey::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
         };
         Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -182,10 +182,10 @@ fn curve(algorithm: Algorithm) -> &'static EcdsaSigningAlgorithm {
 }
 
 /// The key on a curve of a JSON Web Key.
-fn point(jwk: &Jwk, algorithm: Algorithm) -> Option<Key> {
+fn point(jwk: &Jwk, algorithm: Algorithm) -> Option<SignerKey> {
     let (private, public) = (decoded(&jwk.d)?, jwk.point()?);
     let pair = EcdsaKeyPair::from_private_key_and_public_key(curve(algorithm), &private, &public);
-    Some(Key::Ecdsa(Box::new(pair.ok()?)))
+    Some(SignerKey::Ecdsa(Box::new(pair.ok()?)))
 }
 
 fn name(algorithm: Algorithm) -> &'static str {
@@ -217,16 +217,16 @@ pub(super) fn der(pem: &str) -> Option<(&str, Vec<u8>)> {
     Some((label, STANDARD.decode(body).ok()?))
 }
 
-fn rsa(pem: &str, encoding: &'static dyn RsaEncoding) -> Result<Key, ()> {
+fn rsa(pem: &str, encoding: &'static dyn RsaEncoding) -> Result<SignerKey, ()> {
     let (label, der) = der(pem).ok_or(())?;
     let pair = match label {
         "RSA PRIVATE KEY" => RsaKeyPair::from_der(&der),
         _ => RsaKeyPair::from_pkcs8(&der),
     };
-    Ok(Key::Rsa(Box::new(pair.map_err(|_| ())?), encoding))
+    Ok(SignerKey::Rsa(Box::new(pair.map_err(|_| ())?), encoding))
 }
 
-fn ecdsa(pem: &str, algorithm: &'static EcdsaSigningAlgorithm) -> Result<Key, ()> {
+fn ecdsa(pem: &str, algorithm: &'static EcdsaSigningAlgorithm) -> Result<SignerKey, ()> {
     let (label, der) = der(pem).ok_or(())?;
     let pair = match label {
         "EC PRIVATE KEY" => EcdsaKeyPair::from_private_key_der(algorithm, &der),
@@ -235,5 +235,5 @@ fn ecdsa(pem: &str, algorithm: &'static EcdsaSigningAlgorithm) -> Result<Key, ()
     let pair = pair.map_err(|_| ())?;
     // A key of another curve would sign with numbers of another size.
     let has_point = !pair.public_key().as_ref().is_empty();
-    has_point.then(|| Key::Ecdsa(Box::new(pair))).ok_or(())
+    has_point.then(|| SignerKey::Ecdsa(Box::new(pair))).ok_or(())
 }

@@ -24,7 +24,7 @@ pub(crate) struct Jws<'t> {
 
 /// What is wrong with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JwsFault {
+pub(crate) enum JwsError {
     /// It is no signed token.
     Malformed,
     /// Its algorithm is not known, or may not be used.
@@ -46,20 +46,20 @@ struct Head {
 
 impl<'t> Jws<'t> {
     /// Takes a token apart.
-    pub(crate) fn parse(token: &'t str) -> Result<Self, JwsFault> {
+    pub(crate) fn parse(token: &'t str) -> Result<Self, JwsError> {
         let mut parts = token.split('.');
         let (Some(head), Some(claims), Some(signature), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(JwsFault::Malformed);
+            return Err(JwsError::Malformed);
         };
         if token.len() > MAX_TOKEN {
-            return Err(JwsFault::Malformed);
+            return Err(JwsError::Malformed);
         }
-        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| JwsFault::Malformed);
-        let parsed: Head = serde_json::from_slice(&decode(head)?).map_err(|_| JwsFault::Malformed)?;
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| JwsError::Malformed);
+        let parsed: Head = serde_json::from_slice(&decode(head)?).map_err(|_| JwsError::Malformed)?;
         if parsed.crit.is_some() {
-            return Err(JwsFault::Algorithm);
+            return Err(JwsError::Algorithm);
         }
         Ok(Self {
             algorithm: parsed.alg,
@@ -71,40 +71,40 @@ impl<'t> Jws<'t> {
     }
 
     /// What it claims. That is only true once the signature has been checked.
-    pub(crate) fn claims(&self) -> Result<Map<String, Value>, JwsFault> {
+    pub(crate) fn claims(&self) -> Result<Map<String, Value>, JwsError> {
         let json = URL_SAFE_NO_PAD
             .decode(self.claims)
-            .map_err(|_| JwsFault::Malformed)?;
-        serde_json::from_slice(&json).map_err(|_| JwsFault::Malformed)
+            .map_err(|_| JwsError::Malformed)?;
+        serde_json::from_slice(&json).map_err(|_| JwsError::Malformed)
     }
 
     /// Checks the signature by a public key of the set.
-    pub(crate) fn verify(&self, keys: &KeySet) -> Result<(), JwsFault> {
+    pub(crate) fn verify(&self, keys: &KeySet) -> Result<(), JwsError> {
         match Algorithm::parse(&self.algorithm) {
             Some(algorithm) if matches!(algorithm.work(), Work::Signature(_)) => self.verify_any(keys),
-            _ => Err(JwsFault::Algorithm),
+            _ => Err(JwsError::Algorithm),
         }
     }
 
     /// Checks the signature by a key of the set, which may hold secrets.
-    pub(crate) fn verify_any(&self, keys: &KeySet) -> Result<(), JwsFault> {
-        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsFault::Algorithm)?;
+    pub(crate) fn verify_any(&self, keys: &KeySet) -> Result<(), JwsError> {
+        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsError::Algorithm)?;
         let id = self.key_id.as_deref();
         match keys.verify(id, algorithm, self.message, &self.signature) {
-            None => Err(JwsFault::UnknownKey),
-            Some(false) => Err(JwsFault::Signature),
+            None => Err(JwsError::UnknownKey),
+            Some(false) => Err(JwsError::Signature),
             Some(true) => Ok(()),
         }
     }
 
     /// Checks the signature by a secret that both sides share.
-    pub(crate) fn verify_secret(&self, secret: &[u8]) -> Result<(), JwsFault> {
-        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsFault::Algorithm)?;
+    pub(crate) fn verify_secret(&self, secret: &[u8]) -> Result<(), JwsError> {
+        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsError::Algorithm)?;
         let Work::Hmac(work) = algorithm.work() else {
-            return Err(JwsFault::Algorithm);
+            return Err(JwsError::Algorithm);
         };
         let key = hmac::Key::new(work, secret);
         let checked = hmac::verify(&key, self.message, &self.signature);
-        checked.map_err(|_| JwsFault::Signature)
+        checked.map_err(|_| JwsError::Signature)
     }
 }

@@ -27,7 +27,7 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_value;
 use weir_plugin::{
     AuthFailure, BuildContext, CredentialIndex, CredentialKind, Exchange, Filter, Outcome, Phases, Plugin,
-    Refusal, RefusalKind, TokenFault, parse_config,
+    Refusal, RefusalKind, TokenDefect, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -202,12 +202,12 @@ impl TokenFilter {
     fn decrypt(&self, token: &[u8]) -> Result<Vec<u8>, AuthFailure> {
         let token = Jwe::parse(token).ok_or(AuthFailure::Malformed)?;
         let needed = |name: &str| {
-            let lacks = || AuthFailure::Token(TokenFault::NoKeyClaim(name.into()));
+            let lacks = || AuthFailure::Token(TokenDefect::NoKeyClaim(name.into()));
             token.parameter(name).ok_or_else(lacks)
         };
         let id = needed("kid")?;
         let unknown = || {
-            AuthFailure::Token(TokenFault::UnknownKey {
+            AuthFailure::Token(TokenDefect::UnknownKey {
                 claim: "kid".into(),
                 value: id.into(),
             })
@@ -225,13 +225,13 @@ impl TokenFilter {
         };
         // What cannot stand in a header would be left out, and the call go on without it.
         let told = opened.filter(|text| is_value(text));
-        told.ok_or(AuthFailure::Token(TokenFault::BadSignature))
+        told.ok_or(AuthFailure::Token(TokenDefect::BadSignature))
     }
 
     fn refuse(&self, failure: AuthFailure) -> Outcome {
         let status = match failure {
             AuthFailure::Missing => self.config.missing_status,
-            AuthFailure::Token(TokenFault::BadSignature | TokenFault::UnknownKey { .. }) => {
+            AuthFailure::Token(TokenDefect::BadSignature | TokenDefect::UnknownKey { .. }) => {
                 self.config.unopened_status.unwrap_or(self.config.invalid_status)
             }
             _ => self.config.invalid_status,

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    AuthFailure, ClaimFault, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, Request,
-    TokenFault,
+    AuthFailure, ClaimDefect, CredentialEntry, CredentialIndex, Exchange, Filter, Outcome, Phases, Request,
+    TokenDefect,
 };
 
 /// An instance of `jwt`.
@@ -30,7 +30,7 @@ const FIRST_EXPECTED: usize = 3;
 pub(super) const MAX_EXPECTED: usize = 13;
 
 /// A token and its place.
-type Placed<'f, 'x> = (&'f TokenLocation, Cow<'x, [u8]>);
+type LocatedToken<'f, 'x> = (&'f TokenLocation, Cow<'x, [u8]>);
 
 impl TokenFilter {
     pub(super) fn new(config: Config, gate: Gate, index: Arc<CredentialIndex<Verifier>>) -> Self {
@@ -38,7 +38,7 @@ impl TokenFilter {
     }
 
     /// The token and its place; `None`: there is none.
-    fn find<'x>(&self, request: &'x Request) -> Result<Option<Placed<'_, 'x>>, AuthFailure> {
+    fn find<'x>(&self, request: &'x Request) -> Result<Option<LocatedToken<'_, 'x>>, AuthFailure> {
         let mut tokens = self.config.locations.iter().filter_map(|place| {
             let token = self.token_at(place, request)?;
             Some((place, token))
@@ -103,15 +103,15 @@ impl TokenFilter {
     }
 
     /// The credential whose token this is.
-    fn check(&self, token: &[u8], now_ms: u64) -> Result<&CredentialEntry<Verifier>, TokenFault> {
+    fn check(&self, token: &[u8], now_ms: u64) -> Result<&CredentialEntry<Verifier>, TokenDefect> {
         let config = &self.config;
-        let parts = Parts::cut(token).ok_or(TokenFault::Malformed("JSON"))?;
+        let parts = Parts::cut(token).ok_or(TokenDefect::Malformed("JSON"))?;
         let (mut header_room, mut claims_room, mut signature_room) =
             (DecodeBuffer::new(), DecodeBuffer::new(), DecodeBuffer::new());
 
         let header = header_room
             .decode(parts.header)
-            .ok_or(TokenFault::Malformed("JSON"))?;
+            .ok_or(TokenDefect::Malformed("JSON"))?;
         let mut parameters = [None, None, None, None];
         read(
             header,
@@ -121,12 +121,12 @@ impl TokenFilter {
         let [alg, typ, crit, key_parameter] = parameters;
         // Whatever it names, nothing of that is understood here (RFC 7515, 4.1.11).
         if crit.is_some() {
-            return Err(TokenFault::Malformed("crit"));
+            return Err(TokenDefect::Malformed("crit"));
         }
 
         let claims = claims_room
             .decode(parts.claims)
-            .ok_or(TokenFault::Malformed("JSON"))?;
+            .ok_or(TokenDefect::Malformed("JSON"))?;
         let mut names = [""; FIRST_EXPECTED + MAX_EXPECTED];
         names[..FIRST_EXPECTED].copy_from_slice(&[&config.key_claim, "exp", "nbf"]);
         for (name, expected) in names[FIRST_EXPECTED..]
@@ -147,57 +147,57 @@ impl TokenFilter {
         let is_jwt =
             |typ: &ClaimValue<'_>| matches!(typ, ClaimValue::Text(typ) if typ.eq_ignore_ascii_case("JWT"));
         if config.check_typ && typ.is_some_and(|typ| !is_jwt(&typ)) {
-            return Err(TokenFault::Malformed("typ"));
+            return Err(TokenDefect::Malformed("typ"));
         }
         let algorithm = algorithm(alg.as_ref());
         let signature = signature_room.decode(parts.signature);
         // Who looks at `typ` looks at all of the token before the key.
         if config.check_typ {
             algorithm.as_ref().map_err(Clone::clone)?;
-            signature.ok_or(TokenFault::Malformed("signature"))?;
+            signature.ok_or(TokenDefect::Malformed("signature"))?;
         }
         if parts.signature.is_empty() && config.signature_required {
             // Who looks at the token in pieces takes one without a third for none at all.
-            return Err(TokenFault::Malformed(if config.check_typ {
+            return Err(TokenDefect::Malformed(if config.check_typ {
                 "signature"
             } else {
                 "JSON"
             }));
         }
         if parts.signature.contains(&b'.') && !config.check_typ {
-            return Err(TokenFault::Malformed("JSON"));
+            return Err(TokenDefect::Malformed("JSON"));
         }
 
         let key_parameter = key_parameter.filter(|_| config.key_in_header);
         let entry = self.credential(values[KEY].take().or(key_parameter))?;
         let verifier = &entry.secret;
-        let signature = signature.ok_or(TokenFault::Malformed("signature"))?;
+        let signature = signature.ok_or(TokenDefect::Malformed("signature"))?;
         if verifier.algorithm != algorithm? {
-            return Err(TokenFault::AlgorithmMismatch);
+            return Err(TokenDefect::AlgorithmMismatch);
         }
         if !verifier.has_key(config.secret_is_base64) {
-            return Err(TokenFault::BadKey);
+            return Err(TokenDefect::BadKey);
         }
         if !verifier.verify(config.secret_is_base64, parts.message, signature) {
-            return Err(TokenFault::BadSignature);
+            return Err(TokenDefect::BadSignature);
         }
         self.check_claims(&values[..count], now_ms / 1_000, verifier.leeway)?;
         Ok(entry)
     }
 
-    fn credential(&self, key: Option<ClaimValue<'_>>) -> Result<&CredentialEntry<Verifier>, TokenFault> {
+    fn credential(&self, key: Option<ClaimValue<'_>>) -> Result<&CredentialEntry<Verifier>, TokenDefect> {
         let claim = || self.config.key_claim.clone();
         match key {
-            None => Err(TokenFault::NoKeyClaim(claim())),
+            None => Err(TokenDefect::NoKeyClaim(claim())),
             Some(ClaimValue::Text(key)) if !key.is_empty() => {
                 self.index
                     .get(key.as_bytes())
-                    .ok_or_else(|| TokenFault::UnknownKey {
+                    .ok_or_else(|| TokenDefect::UnknownKey {
                         claim: claim(),
                         value: key.into_owned(),
                     })
             }
-            Some(_) => Err(TokenFault::BadKeyClaim(claim())),
+            Some(_) => Err(TokenDefect::BadKeyClaim(claim())),
         }
     }
 
@@ -206,7 +206,7 @@ impl TokenFilter {
         values: &[Option<ClaimValue<'_>>],
         now: u64,
         leeway: u64,
-    ) -> Result<(), TokenFault> {
+    ) -> Result<(), TokenDefect> {
         let config = &self.config;
         let leeway = leeway.max(config.leeway_seconds);
         let mut faults = Vec::new();
@@ -219,33 +219,33 @@ impl TokenFilter {
                 continue;
             }
             let fault = match value {
-                None => is_required.then_some(ClaimFault::Missing),
+                None => is_required.then_some(ClaimDefect::Missing),
                 Some(ClaimValue::Number(time)) => claim.fault(*time, now, leeway),
-                Some(_) => Some(ClaimFault::NotANumber),
+                Some(_) => Some(ClaimDefect::NotANumber),
             };
             faults.extend(fault.map(|fault| (name.to_owned(), fault)));
         }
         if let Some(max) = config.max_expiration_seconds.filter(|_| faults.is_empty()) {
             let fault = match &values[EXP] {
                 // A token without end lies too far ahead, too.
-                None => Some(ClaimFault::TooFarAhead),
+                None => Some(ClaimDefect::TooFarAhead),
                 Some(ClaimValue::Number(time)) => {
-                    (time - now as f64 > max as f64).then_some(ClaimFault::TooFarAhead)
+                    (time - now as f64 > max as f64).then_some(ClaimDefect::TooFarAhead)
                 }
-                Some(_) => Some(ClaimFault::NotANumber),
+                Some(_) => Some(ClaimDefect::NotANumber),
             };
             faults.extend(fault.map(|fault| ("exp".to_owned(), fault)));
         }
         for ((name, expected), value) in config.expected_claims.iter().zip(&values[FIRST_EXPECTED..]) {
             let fault = match value {
-                None => Some(ClaimFault::Missing),
-                Some(value) => (!value.has(expected)).then_some(ClaimFault::Mismatch),
+                None => Some(ClaimDefect::Missing),
+                Some(value) => (!value.has(expected)).then_some(ClaimDefect::Mismatch),
             };
             faults.extend(fault.map(|fault| (name.clone(), fault)));
         }
         match faults.is_empty() {
             true => Ok(()),
-            false => Err(TokenFault::Claims(faults)),
+            false => Err(TokenDefect::Claims(faults)),
         }
     }
 
@@ -269,11 +269,11 @@ impl TokenFilter {
 
 impl TimeClaim {
     /// Times are in seconds.
-    fn fault(self, time: f64, now: u64, leeway: u64) -> Option<ClaimFault> {
+    fn fault(self, time: f64, now: u64, leeway: u64) -> Option<ClaimDefect> {
         let (now, leeway) = (now as f64, leeway as f64);
         match self {
-            Self::Exp => (time <= now - leeway).then_some(ClaimFault::Expired),
-            Self::Nbf => (time > now + leeway).then_some(ClaimFault::NotYetValid),
+            Self::Exp => (time <= now - leeway).then_some(ClaimDefect::Expired),
+            Self::Nbf => (time > now + leeway).then_some(ClaimDefect::NotYetValid),
         }
     }
 }

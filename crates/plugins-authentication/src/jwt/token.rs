@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use weir_plugin::TokenFault;
+use weir_plugin::TokenDefect;
 
 /// Room for a decoded part on the stack; longer ones are decoded on the heap.
 const ROOM: usize = 1024;
@@ -89,20 +89,20 @@ pub(super) fn read<'t>(
     json: &'t [u8],
     names: &[&str],
     values: &mut [Option<ClaimValue<'t>>],
-) -> Result<(), TokenFault> {
+) -> Result<(), TokenDefect> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let seed = Reader { names, values };
     let read = seed
         .deserialize(&mut deserializer)
         .and_then(|()| deserializer.end());
-    read.map_err(|_| TokenFault::Malformed("JSON"))
+    read.map_err(|_| TokenDefect::Malformed("JSON"))
 }
 
 /// The token's algorithm, where it has a known one.
-pub(super) fn algorithm(value: Option<&ClaimValue<'_>>) -> Result<Algorithm, TokenFault> {
+pub(super) fn algorithm(value: Option<&ClaimValue<'_>>) -> Result<Algorithm, TokenDefect> {
     match value {
-        Some(ClaimValue::Text(name)) => Algorithm::parse(name).ok_or(TokenFault::Malformed("alg")),
-        _ => Err(TokenFault::Malformed("alg")),
+        Some(ClaimValue::Text(name)) => Algorithm::parse(name).ok_or(TokenDefect::Malformed("alg")),
+        _ => Err(TokenDefect::Malformed("alg")),
     }
 }
 
@@ -255,10 +255,10 @@ mod tests {
                 Ok([Some(ClaimValue::Texts(vec!["a".into(), "b".into()])), None]),
             ),
             ("[1]", Ok([None, None])),
-            ("{} x", Err(TokenFault::Malformed("JSON"))),
-            ("{", Err(TokenFault::Malformed("JSON"))),
-            ("", Err(TokenFault::Malformed("JSON"))),
-            ("1", Err(TokenFault::Malformed("JSON"))),
+            ("{} x", Err(TokenDefect::Malformed("JSON"))),
+            ("{", Err(TokenDefect::Malformed("JSON"))),
+            ("", Err(TokenDefect::Malformed("JSON"))),
+            ("1", Err(TokenDefect::Malformed("JSON"))),
         ] {
             let mut values = [None, None];
             let result = read(json.as_bytes(), &["iss", "exp"], &mut values);

@@ -19,10 +19,10 @@ pub(super) struct Verifier {
     pub(super) algorithm: Algorithm,
     /// In seconds.
     pub(super) leeway: u64,
-    key: Key,
+    key: VerifierKey,
 }
 
-enum Key {
+enum VerifierKey {
     Secret(SecretKey),
     Public(ParsedPublicKey),
     ShortRsa(Box<ShortKey>),
@@ -77,7 +77,7 @@ impl Verifier {
                     }
                     false => hmac::Key::new(algorithm, secret.as_bytes()),
                 };
-                Key::Secret(SecretKey {
+                VerifierKey::Secret(SecretKey {
                     algorithm,
                     secret: secret.into(),
                     key: Box::new(key),
@@ -94,10 +94,10 @@ impl Verifier {
                     return Err(BadCredential::Ed448);
                 }
                 match credential.algorithm.is_rsa() && super::pem::rsa_bits(&der).is_none_or(is_short) {
-                    true => Key::ShortRsa(Box::new(short_key(credential, &der)?)),
+                    true => VerifierKey::ShortRsa(Box::new(short_key(credential, &der)?)),
                     false => {
                         let key = ParsedPublicKey::new(algorithm, der);
-                        Key::Public(key.map_err(|_| BadCredential::BadPublicKey)?)
+                        VerifierKey::Public(key.map_err(|_| BadCredential::BadPublicKey)?)
                     }
                 }
             }
@@ -112,19 +112,19 @@ impl Verifier {
     /// Whether there is a key for instances that take all secrets as Base64, or as they are.
     pub(super) fn has_key(&self, secret_is_base64: bool) -> bool {
         match &self.key {
-            Key::Secret(secret) => secret.key(secret_is_base64).is_some(),
-            Key::Public(_) | Key::ShortRsa(_) => true,
+            VerifierKey::Secret(secret) => secret.key(secret_is_base64).is_some(),
+            VerifierKey::Public(_) | VerifierKey::ShortRsa(_) => true,
         }
     }
 
     /// Whether the signature is good. Secrets are compared in constant time.
     pub(super) fn verify(&self, secret_is_base64: bool, message: &[u8], signature: &[u8]) -> bool {
         match &self.key {
-            Key::Secret(secret) => secret
+            VerifierKey::Secret(secret) => secret
                 .key(secret_is_base64)
                 .is_some_and(|key| hmac::verify(key, message, signature).is_ok()),
-            Key::Public(key) => key.verify_sig(message, signature).is_ok(),
-            Key::ShortRsa(key) => key.verify(message, signature),
+            VerifierKey::Public(key) => key.verify_sig(message, signature).is_ok(),
+            VerifierKey::ShortRsa(key) => key.verify(message, signature),
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) type Claims = Map<String, Value>;
 
 /// Why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ClaimError {
     /// There is no good token; the reason, for logs.
     Unauthorized(&'static str),
     /// The token lacks a right, or names no consumer.
@@ -36,7 +36,7 @@ pub(super) fn name<'c>(claims: &'c Claims, path: &[String]) -> Option<Cow<'c, st
 
 impl ClaimRules {
     /// Whether the claims suffice now.
-    pub(super) fn check(&self, claims: &Claims, now_s: u64) -> Result<(), Fault> {
+    pub(super) fn check(&self, claims: &Claims, now_s: u64) -> Result<(), ClaimError> {
         if self.verify_expiry {
             self.check_times(claims, now_s)?;
         }
@@ -54,21 +54,21 @@ impl ClaimRules {
         };
         match self.scopes.iter().any(holds) {
             true => Ok(()),
-            false => Err(Fault::Forbidden),
+            false => Err(ClaimError::Forbidden),
         }
     }
 
-    fn check_times(&self, claims: &Claims, now_s: u64) -> Result<(), Fault> {
+    fn check_times(&self, claims: &Claims, now_s: u64) -> Result<(), ClaimError> {
         let (now, leeway) = (now_s as f64, self.leeway_seconds as f64);
         let expires = claims.get("exp").and_then(Value::as_f64);
-        let expires = expires.ok_or(Fault::Unauthorized("the token does not say when it expires"))?;
+        let expires = expires.ok_or(ClaimError::Unauthorized("the token does not say when it expires"))?;
         if expires + leeway <= now {
-            return Err(Fault::Unauthorized("the token has expired"));
+            return Err(ClaimError::Unauthorized("the token has expired"));
         }
         match claims.get("nbf").map(Value::as_f64) {
             None => Ok(()),
             Some(Some(at)) if at - leeway <= now => Ok(()),
-            Some(_) => Err(Fault::Unauthorized("the token is not good yet")),
+            Some(_) => Err(ClaimError::Unauthorized("the token is not good yet")),
         }
     }
 }

@@ -1,19 +1,19 @@
 //! `jwt-signer` at work: which tokens a call brings, whether they are good, and what the upstream is shown.
 
 use super::NAME;
-use super::claims::{Claims, Fault, name};
+use super::claims::{ClaimError, Claims, name};
 use super::config::TokenRules;
 use super::sources::{Caches, Explainer, KeySource};
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
-use crate::jose::{Jws, JwsFault, KeySet, SigningKey};
+use crate::jose::{Jws, JwsError, KeySet, SigningKey};
 use crate::shared_fetch::Step;
 use serde_json::Value;
 use std::sync::Arc;
 use weir_plugin::{
     AuthFailure, ConsumerIdentity, Exchange, Filter, Identity, Outcome, Phases, Refusal, RefusalKind,
 };
-use weir_plugins_shared::http_request::AskRules;
+use weir_plugins_shared::http_request::ServerCallRules;
 
 /// A token that calls may bring.
 pub(super) struct Token {
@@ -36,12 +36,12 @@ pub(super) struct SignerFilter {
     /// Absent: no token names one.
     pub(super) consumers: Option<Arc<ConsumerNames>>,
     pub(super) caches: Arc<Caches>,
-    pub(super) rules: AskRules,
+    pub(super) rules: ServerCallRules,
     pub(super) realm: Option<String>,
 }
 
 /// A good token.
-struct Judged {
+struct VerifiedToken {
     text: String,
     claims: Claims,
     /// What a server has said of it.
@@ -50,10 +50,10 @@ struct Judged {
 
 /// What is known of a call so far, a place for each token; `None`: the call does not bring that one.
 #[derive(Default)]
-struct Progress(Vec<Option<Judged>>);
+struct Progress(Vec<Option<VerifiedToken>>);
 
 /// A good token, or none, or why the call is refused.
-type Judgement = Result<Option<Judged>, Fault>;
+type TokenResult = Result<Option<VerifiedToken>, ClaimError>;
 
 impl Token {
     pub(super) fn names_consumer(&self) -> bool {
@@ -100,12 +100,12 @@ impl SignerFilter {
         Ok(Outcome::Continue)
     }
 
-    fn judge(&self, token: &Token, exchange: &mut Exchange) -> Step<Judgement> {
+    fn judge(&self, token: &Token, exchange: &mut Exchange) -> Step<TokenResult> {
         let rules = &token.rules;
         let Some(header) = &rules.request_header else {
             return Ok(match rules.optional {
                 true => Ok(None),
-                false => Err(Fault::Failed(
+                false => Err(ClaimError::Failed(
                     "no header is configured for a token that must be there",
                 )),
             });
@@ -113,7 +113,7 @@ impl SignerFilter {
         let Some(value) = exchange.request.headers.get(header.as_bytes()) else {
             return Ok(match rules.optional {
                 true => Ok(None),
-                false => Err(Fault::Unauthorized(MISSING)),
+                false => Err(ClaimError::Unauthorized(MISSING)),
             });
         };
         let bare = match value.split_at_checked(7) {
@@ -121,7 +121,7 @@ impl SignerFilter {
             _ => value,
         };
         let Ok(text) = String::from_utf8(bare.trim_ascii().to_vec()) else {
-            return Ok(Err(Fault::Unauthorized("the token is no text")));
+            return Ok(Err(ClaimError::Unauthorized("the token is no text")));
         };
         let jws = match Jws::parse(&text) {
             // What cannot be checked here, the server may know.
@@ -129,16 +129,20 @@ impl SignerFilter {
                 None
             }
             Ok(jws) => Some(jws),
-            Err(JwsFault::Malformed) => None,
-            Err(_) => return Ok(Err(Fault::Unauthorized("the token needs what is not known here"))),
+            Err(JwsError::Malformed) => None,
+            Err(_) => {
+                return Ok(Err(ClaimError::Unauthorized(
+                    "the token needs what is not known here",
+                )));
+            }
         };
         let judged = match (jws, &token.explainer) {
             (Some(jws), _) => self.signed(token, exchange, &jws)?.map(|claims| (claims, None)),
             (None, Some(explainer)) => self.explained(token, explainer, exchange, &text)?,
-            (None, None) => Err(Fault::Unauthorized("the token is not signed")),
+            (None, None) => Err(ClaimError::Unauthorized("the token is not signed")),
         };
         Ok(judged.map(|(claims, explained)| {
-            Some(Judged {
+            Some(VerifiedToken {
                 text,
                 claims,
                 explained,
@@ -147,7 +151,12 @@ impl SignerFilter {
     }
 
     /// The claims of a signed token.
-    fn signed(&self, token: &Token, exchange: &mut Exchange, jws: &Jws<'_>) -> Step<Result<Claims, Fault>> {
+    fn signed(
+        &self,
+        token: &Token,
+        exchange: &mut Exchange,
+        jws: &Jws<'_>,
+    ) -> Step<Result<Claims, ClaimError>> {
         let rules = &token.rules;
         if rules.verify_signature {
             match self.verify(token, exchange, jws)? {
@@ -156,15 +165,15 @@ impl SignerFilter {
             }
         }
         let Ok(claims) = jws.claims() else {
-            return Ok(Err(Fault::Unauthorized("the token's claims cannot be read")));
+            return Ok(Err(ClaimError::Unauthorized("the token's claims cannot be read")));
         };
         let now_s = exchange.unix_ms() / 1_000;
         Ok(rules.claims.check(&claims, now_s).map(|()| claims))
     }
 
-    fn verify(&self, token: &Token, exchange: &mut Exchange, jws: &Jws<'_>) -> Step<Result<(), Fault>> {
+    fn verify(&self, token: &Token, exchange: &mut Exchange, jws: &Jws<'_>) -> Step<Result<(), ClaimError>> {
         let Some(source) = &token.verification else {
-            return Ok(Err(Fault::Failed(
+            return Ok(Err(ClaimError::Failed(
                 "there is no document with keys to check signatures by",
             )));
         };
@@ -179,21 +188,21 @@ impl SignerFilter {
         };
         let map = &self.caches.keys;
         let Some(keys) = source.find(map, &self.rules, exchange, false, read)? else {
-            return Ok(Err(Fault::Failed(
+            return Ok(Err(ClaimError::Failed(
                 "the keys to check signatures by cannot be had",
             )));
         };
         let mut checked = check(&keys);
         // Its keys may be others by now, even under the same ids.
-        if matches!(checked, Err(JwsFault::UnknownKey | JwsFault::Signature))
+        if matches!(checked, Err(JwsError::UnknownKey | JwsError::Signature))
             && let Some(keys) = source.find(map, &self.rules, exchange, true, read)?
         {
             checked = check(&keys);
         }
         Ok(checked.map_err(|fault| {
-            Fault::Unauthorized(match fault {
-                JwsFault::UnknownKey => "the token's key is not known",
-                JwsFault::Algorithm => "the token's algorithm is not accepted",
+            ClaimError::Unauthorized(match fault {
+                JwsError::UnknownKey => "the token's key is not known",
+                JwsError::Algorithm => "the token's algorithm is not accepted",
                 _ => "the token's signature is not good",
             })
         }))
@@ -207,19 +216,19 @@ impl SignerFilter {
         explainer: &Explainer,
         exchange: &mut Exchange,
         text: &str,
-    ) -> Step<Result<(Claims, Option<Arc<Claims>>), Fault>> {
+    ) -> Step<Result<(Claims, Option<Arc<Claims>>), ClaimError>> {
         let Some(rules) = &token.rules.introspection else {
-            return Ok(Err(Fault::Failed("there is no server that explains tokens")));
+            return Ok(Err(ClaimError::Failed("there is no server that explains tokens")));
         };
         let Some(answer) = explainer.ask(&self.caches, exchange, text)? else {
-            return Ok(Err(Fault::Failed(
+            return Ok(Err(ClaimError::Failed(
                 "the server that explains tokens does not answer",
             )));
         };
         let now_s = exchange.unix_ms() / 1_000;
         let claims = || {
             if answer.get("active") != Some(&Value::Bool(true)) {
-                return Err(Fault::Unauthorized("the token is not active"));
+                return Err(ClaimError::Unauthorized("the token is not active"));
             }
             rules.claims.check(&answer, now_s)?;
             let claims = match rules.token_claim.is_empty() {
@@ -227,7 +236,7 @@ impl SignerFilter {
                 false => {
                     let inner = super::claims::claim(&answer, &rules.token_claim).and_then(Value::as_str);
                     let inner = inner.and_then(|inner| Jws::parse(inner).ok()?.claims().ok());
-                    inner.ok_or(Fault::Unauthorized("the answer has no signed token"))?
+                    inner.ok_or(ClaimError::Unauthorized("the answer has no signed token"))?
                 }
             };
             if !rules.is_trusted {
@@ -242,9 +251,9 @@ impl SignerFilter {
     fn sign(
         &self,
         token: &Token,
-        judged: &Judged,
+        judged: &VerifiedToken,
         exchange: &mut Exchange,
-    ) -> Step<Result<Option<String>, Fault>> {
+    ) -> Step<Result<Option<String>, ClaimError>> {
         let (Some(signer), Some(rules)) = (&token.signer, &token.rules.signing) else {
             return Ok(Ok(None));
         };
@@ -263,15 +272,15 @@ impl SignerFilter {
         });
         Ok(made
             .map(Some)
-            .ok_or(Fault::Failed("there is no key to sign with")))
+            .ok_or(ClaimError::Failed("there is no key to sign with")))
     }
 
     /// The consumer whom the tokens name first.
     #[allow(clippy::type_complexity, reason = "the pair is taken apart at once")]
     fn consumer<'j>(
         &self,
-        judged: &'j [Option<Judged>],
-    ) -> Result<Option<(Arc<ConsumerIdentity>, &'j Judged)>, Fault> {
+        judged: &'j [Option<VerifiedToken>],
+    ) -> Result<Option<(Arc<ConsumerIdentity>, &'j VerifiedToken)>, ClaimError> {
         let Some(names) = &self.consumers else {
             return Ok(None);
         };
@@ -293,7 +302,7 @@ impl SignerFilter {
                 }
                 let named = name(claims, &rules.consumer_claim);
                 let found = named.and_then(|named| names.find(&named, &rules.consumer_by));
-                let consumer = found.ok_or(Fault::Forbidden)?;
+                let consumer = found.ok_or(ClaimError::Forbidden)?;
                 return Ok(Some((Arc::clone(consumer), judged)));
             }
         }
@@ -301,7 +310,7 @@ impl SignerFilter {
     }
 
     /// Takes out what callers have sent, and tells the upstream what is known.
-    fn tell(&self, exchange: &mut Exchange, judged: &[Option<Judged>], signed: &[Option<String>]) {
+    fn tell(&self, exchange: &mut Exchange, judged: &[Option<VerifiedToken>], signed: &[Option<String>]) {
         let headers = &mut exchange.request.headers;
         for token in &self.tokens {
             let rules = &token.rules;
@@ -331,22 +340,22 @@ impl SignerFilter {
         }
     }
 
-    fn refuse(&self, fault: Fault) -> Outcome {
+    fn refuse(&self, fault: ClaimError) -> Outcome {
         let plugin = NAME;
         let (kind, error) = match fault {
-            Fault::Unauthorized(MISSING) => {
+            ClaimError::Unauthorized(MISSING) => {
                 let failure = AuthFailure::Missing;
                 (RefusalKind::Unauthenticated { plugin, failure }, None)
             }
-            Fault::Unauthorized(reason) => {
+            ClaimError::Unauthorized(reason) => {
                 let failure = AuthFailure::Rejected(reason);
                 (
                     RefusalKind::Unauthenticated { plugin, failure },
                     Some("invalid_token"),
                 )
             }
-            Fault::Forbidden => (RefusalKind::Forbidden { plugin }, Some("insufficient_scope")),
-            Fault::Failed(reason) => (RefusalKind::PluginFailed { plugin, reason }, None),
+            ClaimError::Forbidden => (RefusalKind::Forbidden { plugin }, Some("insufficient_scope")),
+            ClaimError::Failed(reason) => (RefusalKind::PluginFailed { plugin, reason }, None),
         };
         let mut refusal = Refusal::new(kind);
         let realm = self.realm.as_ref().map(|realm| format!("realm=\"{realm}\""));

@@ -34,7 +34,7 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{OwnedNames, is_name, is_value};
 use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::AskRules;
+use weir_plugins_shared::http_request::ServerCallRules;
 
 /// The plugin's name.
 const NAME: &str = "jwt-signer";
@@ -130,7 +130,7 @@ fn given(config: &Config) -> impl Iterator<Item = (&'static str, &TokenRules)> {
 }
 
 /// Makes the rules for a token ready, and tells what is wrong with them.
-fn built(field: &str, rules: &TokenRules, http: &AskRules, faults: &mut ConfigErrors) -> Token {
+fn built(field: &str, rules: &TokenRules, http: &ServerCallRules, faults: &mut ConfigErrors) -> Token {
     let address = "expected an address that begins with http:// or https://";
     let mut source = |server: Option<&KeyServer>, use_as: &str, steps: &[&str]| {
         let config = server?;

@@ -3,14 +3,16 @@
 use super::claims::Claims;
 use super::config::{Introspection, KeyServer};
 use crate::jose::{KeySet, SigningKey};
-use crate::shared_fetch::{KeyDocument, STALE_MS, Step, Wanted, good, hashed, settled, trust, unshared};
+use crate::shared_fetch::{
+    FetchRequest, KeyDocument, STALE_MS, Step, good, hashed, settled, trust, unshared,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_plugin::{Exchange, Outcome};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 
 /// The most bytes of each cache.
 const CACHE_BYTES: usize = 16 << 20;
@@ -45,7 +47,7 @@ pub(super) struct KeySource {
 
 impl KeySource {
     /// `None`: its address cannot be read. `use_as` tells what is made of the document.
-    pub(super) fn new(config: &KeyServer, use_as: &str, rules: &AskRules) -> Option<Self> {
+    pub(super) fn new(config: &KeyServer, use_as: &str, rules: &ServerCallRules) -> Option<Self> {
         let basic = |(name, password): (&String, &String)| {
             format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))
         };
@@ -71,7 +73,7 @@ impl KeySource {
     pub(super) fn find<V: Clone + 'static>(
         &self,
         map: &Arc<ExpiringMap<V>>,
-        rules: &AskRules,
+        rules: &ServerCallRules,
         exchange: &mut Exchange,
         renewed: bool,
         read: impl FnOnce(&[u8]) -> Option<V>,
@@ -91,17 +93,17 @@ impl KeySource {
 /// A server that explains tokens.
 pub(super) struct Explainer {
     server: HttpServer,
-    rules: AskRules,
+    rules: ServerCallRules,
     config: Introspection,
 }
 
 impl Explainer {
     /// `None`: its address cannot be read.
-    pub(super) fn new(config: &Introspection, rules: &AskRules) -> Option<Self> {
+    pub(super) fn new(config: &Introspection, rules: &ServerCallRules) -> Option<Self> {
         let timeout = config.timeout_ms.map(std::time::Duration::from_millis);
         Some(Self {
             server: HttpServer::parse(&config.endpoint)?,
-            rules: AskRules {
+            rules: ServerCallRules {
                 timeout: timeout.unwrap_or(rules.timeout),
                 ..rules.clone()
             },
@@ -136,7 +138,7 @@ impl Explainer {
             let found = settled(unshared(&key, self, exchange, ask, read))?;
             return Ok(found.map(|(claims, _)| claims));
         }
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &caches.answers,
             key: &key,
             since_ms: 0,

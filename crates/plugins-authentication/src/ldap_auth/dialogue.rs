@@ -66,7 +66,7 @@ enum Stage {
 }
 
 /// A conversation with a directory.
-pub(super) struct Talk {
+pub(super) struct LdapConversation {
     claim: Claim,
     stage: Stage,
     /// Whether the request of the stage has been sent.
@@ -76,7 +76,7 @@ pub(super) struct Talk {
     verdict: Option<Verdict>,
 }
 
-impl Talk {
+impl LdapConversation {
     pub(super) fn new(claim: Claim) -> Self {
         Self {
             claim,
@@ -247,7 +247,7 @@ impl Talk {
     }
 }
 
-impl Dialogue for Talk {
+impl Dialogue for LdapConversation {
     fn begin(&mut self, is_new: bool) -> Step {
         self.found.clear();
         self.verdict = None;
@@ -352,7 +352,7 @@ mod tests {
 
     /// Plays a directory that answers each request with the next of these; gives the last step and the verdict.
     fn play(claim: Claim, answers: &[Vec<u8>]) -> (Step, Option<Verdict>) {
-        let mut talk = Talk::new(claim);
+        let mut talk = LdapConversation::new(claim);
         let mut step = talk.begin(true);
         let mut answers = answers.iter();
         let mut bytes = Vec::new();

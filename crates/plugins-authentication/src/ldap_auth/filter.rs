@@ -2,12 +2,12 @@
 
 use super::ber::escape;
 use super::config::{Config, DirectoryTls};
-use super::dialogue::{Claim, Entry, Talk, User, Verdict};
+use super::dialogue::{Claim, Entry, LdapConversation, User, Verdict};
 use super::groups;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
-use crate::shared_fetch::{Found, Wanted};
-use crate::told_headers;
+use crate::shared_fetch::{FetchRequest, FetchResult};
+use crate::user_headers;
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -148,7 +148,7 @@ impl DirectoryFilter {
                     Duration::from_millis(config.pool_idle_timeout_ms),
                 )
             }),
-            dialogue: Box::new(Talk::new(Claim {
+            dialogue: Box::new(LdapConversation::new(Claim {
                 entry,
                 password: credentials.password.clone(),
                 start_tls: config.tls == DirectoryTls::StartTls,
@@ -205,7 +205,7 @@ impl DirectoryFilter {
         {
             let names = names.join(", ");
             if is_value(names.as_bytes()) {
-                told_headers::tell(exchange, header, names.as_bytes());
+                user_headers::tell(exchange, header, names.as_bytes());
             }
         }
         exchange.add_fingerprint(user.entry.as_bytes());
@@ -226,7 +226,7 @@ impl Filter for DirectoryFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.gate.skips(exchange) {
             let names = self.config.cleared_headers.iter();
-            told_headers::remove_forged(exchange, names.map(String::as_str));
+            user_headers::remove_forged(exchange, names.map(String::as_str));
             return Outcome::Continue;
         }
         for name in &self.config.cleared_headers {
@@ -236,7 +236,7 @@ impl Filter for DirectoryFilter {
             Ok(credentials) => credentials,
             Err(failure) => return self.reject(exchange, failure),
         };
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.verdicts,
             key: &self.key(&credentials),
             since_ms: 0,
@@ -259,12 +259,12 @@ impl Filter for DirectoryFilter {
             },
         );
         match found {
-            Found::Wait(outcome) => outcome,
-            Found::Nothing => Outcome::refuse(RefusalKind::PluginFailed {
+            FetchResult::Wait(outcome) => outcome,
+            FetchResult::Nothing => Outcome::refuse(RefusalKind::PluginFailed {
                 plugin: "ldap-auth",
                 reason: "the directory gives no answer that can be used",
             }),
-            Found::Value(verdict) => match &*verdict {
+            FetchResult::Value(verdict) => match &*verdict {
                 Verdict::Accepted(user) => self.accept(exchange, &credentials.user, user),
                 Verdict::Refused => self.reject(exchange, AuthFailure::Invalid),
             },

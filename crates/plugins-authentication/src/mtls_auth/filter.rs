@@ -1,18 +1,18 @@
 //! An instance of `mtls-auth` at work: judges the certificate of a call, and says who calls.
 
-use super::shown::{self, Shown};
+use super::presented_certificates::{self, PresentedCertificates};
 use super::verify::{Authorities, List, read_list};
 use super::{Config, Revocation, Source};
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
-use crate::shared_fetch::{Found, Wanted};
+use crate::shared_fetch::{FetchRequest, FetchResult};
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::x509_details::CertificateDetails;
 use weir_plugin::{AuthFailure, ConsumerIdentity, Exchange, Filter, Identity, Outcome, Phases};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// How long a list that could not be had, or that says nothing about the certificate, is not fetched again.
 const RETRY_MS: u64 = 10_000;
@@ -20,13 +20,13 @@ const RETRY_MS: u64 = 10_000;
 const LIST_MS: u64 = 3_600_000;
 
 /// What was found about certificates: the names of the good ones.
-pub(super) type Verdicts = ExpiringMap<Option<Arc<Holder>>>;
+pub(super) type Verdicts = ExpiringMap<Option<Arc<CertificateHolder>>>;
 /// Lists of certificates that were taken back, by the rules of their instance and their address.
 pub(super) type Lists = ExpiringMap<List>;
 
 /// Whose a certificate is.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct CertificateHolder {
     /// By what the consumer is found, in order.
     names: Vec<String>,
     subject: String,
@@ -42,7 +42,7 @@ pub(super) struct CertificateFilter {
     pub(super) default_consumer: Option<Arc<ConsumerIdentity>>,
     pub(super) verdicts: Arc<Verdicts>,
     pub(super) lists: Arc<Lists>,
-    pub(super) rules: AskRules,
+    pub(super) rules: ServerCallRules,
     /// Tells its verdicts and lists from those of instances with other rules.
     pub(super) key: Vec<u8>,
 }
@@ -63,7 +63,11 @@ pub(super) fn key(config: &Config) -> Vec<u8> {
 
 impl CertificateFilter {
     /// Whose the certificates are; `None`: they are not good.
-    fn judge(&self, exchange: &mut Exchange, chain: &[Vec<u8>]) -> Result<Option<Arc<Holder>>, Outcome> {
+    fn judge(
+        &self,
+        exchange: &mut Exchange,
+        chain: &[Vec<u8>],
+    ) -> Result<Option<Arc<CertificateHolder>>, Outcome> {
         let now_ms = exchange.unix_ms();
         let key = self.verdict_key(chain);
         if let Some(known) = self.verdicts.get(&key, now_ms) {
@@ -91,7 +95,11 @@ impl CertificateFilter {
     }
 
     /// Whose a certificate with a good signature is, unless it was taken back.
-    fn holder(&self, exchange: &mut Exchange, chain: &[Vec<u8>]) -> Result<Option<Arc<Holder>>, Outcome> {
+    fn holder(
+        &self,
+        exchange: &mut Exchange,
+        chain: &[Vec<u8>],
+    ) -> Result<Option<Arc<CertificateHolder>>, Outcome> {
         let own = chain.first().map_or(&[][..], Vec::as_slice);
         let Some(details) = CertificateDetails::of_der(own) else {
             return Ok(None);
@@ -107,7 +115,7 @@ impl CertificateFilter {
         let fingerprint = digest::digest(&digest::SHA256, own);
         let mut names = details.alternative_names;
         names.extend(details.common_name);
-        Ok(Some(Arc::new(Holder {
+        Ok(Some(Arc::new(CertificateHolder {
             names,
             subject: details.subject,
             fingerprint: HEXLOWER.encode(fingerprint.as_ref()),
@@ -129,7 +137,7 @@ impl CertificateFilter {
             return Ok(None);
         };
         let key = [&self.key, url.as_bytes()].concat();
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.lists,
             key: &key,
             since_ms: 0,
@@ -156,13 +164,13 @@ impl CertificateFilter {
             },
         );
         match found {
-            Found::Value(list) => Ok(Some(list)),
-            Found::Nothing => Ok(None),
-            Found::Wait(outcome) => Err(outcome),
+            FetchResult::Value(list) => Ok(Some(list)),
+            FetchResult::Nothing => Ok(None),
+            FetchResult::Wait(outcome) => Err(outcome),
         }
     }
 
-    fn accept(&self, exchange: &mut Exchange, holder: &Holder) -> Outcome {
+    fn accept(&self, exchange: &mut Exchange, holder: &CertificateHolder) -> Outcome {
         let config = &self.config;
         let found = holder
             .names
@@ -202,14 +210,14 @@ impl Filter for CertificateFilter {
         if self.gate.skips(exchange) {
             return Outcome::Continue;
         }
-        let failure = match shown::of(&self.config.source, exchange) {
-            Shown::Chain(chain) => match self.judge(exchange, &chain) {
+        let failure = match presented_certificates::of(&self.config.source, exchange) {
+            PresentedCertificates::Chain(chain) => match self.judge(exchange, &chain) {
                 Ok(Some(holder)) => return self.accept(exchange, &holder),
                 Ok(None) => AuthFailure::Invalid,
                 Err(outcome) => return outcome,
             },
-            Shown::Nothing => AuthFailure::Missing,
-            Shown::Unreadable => AuthFailure::Malformed,
+            PresentedCertificates::Nothing => AuthFailure::Missing,
+            PresentedCertificates::Unreadable => AuthFailure::Malformed,
         };
         self.gate.reject(exchange, failure, None)
     }

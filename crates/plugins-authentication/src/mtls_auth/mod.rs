@@ -13,7 +13,7 @@
 //! of certificates that were taken back are fetched from addresses in certificates whose signature is good.
 
 mod filter;
-mod shown;
+mod presented_certificates;
 mod verify;
 
 use crate::consumer_names::{ConsumerName, ConsumerNames};

@@ -1,10 +1,10 @@
 //! The endpoint at which the application that logs users in says what a user has allowed (RFC 6749, 4.1 and 4.2).
 
-use super::answers::{Fault, endpoint};
 use super::clients::Client;
 use super::parameters::Parameters;
-use super::records::{Change, Code, Granted, Put, Record, hash};
+use super::records::{Change, Code, GrantedAccess, Put, Record, hash};
 use super::redirect::with_members;
+use super::responses::{OauthError, endpoint};
 use super::{CODE_MS, Decision, Grant, Pkce, Server};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
@@ -35,7 +35,7 @@ struct Request<'r> {
     redirect_uri: Option<&'r str>,
     scope: Option<String>,
     challenge: Option<String>,
-    fault: Option<Fault>,
+    fault: Option<OauthError>,
 }
 
 impl Server {
@@ -43,9 +43,9 @@ impl Server {
         let parameters = Parameters::read(&exchange.request);
         let state = parameters.text("state");
         let fault = if !self.is_tls(&exchange.request) {
-            Some(Fault::no_https())
+            Some(OauthError::no_https())
         } else if !self.is_provisioned(&parameters) {
-            Some(Fault::provision_key())
+            Some(OauthError::provision_key())
         } else {
             check_user(&parameters).err()
         };
@@ -58,7 +58,7 @@ impl Server {
         };
         match (&request.fault, request.client, request.redirect_uri) {
             (None, Some(client), Some(uri)) => {
-                let grant = Granted {
+                let grant = GrantedAccess {
                     service: self.service(exchange),
                     scope: request.scope.as_deref().map(Into::into),
                     user: user(&parameters).map(Into::into),
@@ -78,7 +78,7 @@ impl Server {
                 }
             }
             (fault, _, uri) => {
-                let fault = fault.clone().unwrap_or_else(Fault::invalid_client);
+                let fault = fault.clone().unwrap_or_else(OauthError::invalid_client);
                 let reply = match uri {
                     Some(uri) => endpoint(400, &redirected(uri, fault.members(), state, false)),
                     None => fault.reply(state),
@@ -107,7 +107,10 @@ impl Server {
             _ => false,
         };
         if !is_served {
-            request.fault = Some(Fault::new("unsupported_response_type", "Invalid response_type"));
+            request.fault = Some(OauthError::new(
+                "unsupported_response_type",
+                "Invalid response_type",
+            ));
         }
         match self.read_scope(parameters) {
             Ok(scope) => request.scope = scope,
@@ -118,18 +121,18 @@ impl Server {
             .and_then(|name| self.clients.named(name));
         let uris = client.and_then(|client| client.redirect_uris.as_deref());
         match uris {
-            None => request.fault = Some(Fault::invalid_client()),
+            None => request.fault = Some(OauthError::invalid_client()),
             Some(uris) => {
                 let (uri, is_known) = choose(uris, parameters);
                 request.redirect_uri = uri;
                 if !is_known {
-                    request.fault = Some(Fault::unknown_uri());
+                    request.fault = Some(OauthError::unknown_uri());
                 }
                 request.client = client.map(AsRef::as_ref);
             }
         }
         match read_challenge(parameters) {
-            Err(description) => request.fault = Some(Fault::invalid_request(description)),
+            Err(description) => request.fault = Some(OauthError::invalid_request(description)),
             Ok(challenge) => {
                 if let Some(client) = request.client
                     && challenge.is_none()
@@ -141,7 +144,7 @@ impl Server {
                         "confidential"
                     };
                     let description = format!("code_challenge is required for {kind} clients");
-                    request.fault = Some(Fault::invalid_request(&description));
+                    request.fault = Some(OauthError::invalid_request(&description));
                 }
                 request.challenge = challenge;
             }
@@ -159,21 +162,21 @@ impl Server {
     }
 
     /// The scope that is asked for, if all of it may be.
-    pub(super) fn read_scope(&self, parameters: &Parameters) -> Result<Option<String>, Fault> {
+    pub(super) fn read_scope(&self, parameters: &Parameters) -> Result<Option<String>, OauthError> {
         let Some(known) = self.config.scopes.as_ref().filter(|_| parameters.has("scope")) else {
             return match self.config.mandatory_scope && !parameters.has("scope") {
-                true => Err(Fault::new("invalid_scope", "You must specify a scope")),
+                true => Err(OauthError::new("invalid_scope", "You must specify a scope")),
                 false => Ok(None),
             };
         };
         let asked = parameters
             .text("scope")
-            .ok_or_else(|| Fault::new("invalid_scope", "scope must be a string"))?;
+            .ok_or_else(|| OauthError::new("invalid_scope", "scope must be a string"))?;
         // Each once: what is kept of a token is as long as the configuration allows, not as long as a call.
         let mut parts: Vec<&str> = Vec::new();
         for part in asked.split_ascii_whitespace() {
             if !known.iter().any(|known| known == part) {
-                return Err(Fault::new(
+                return Err(OauthError::new(
                     "invalid_scope",
                     format!("\"{part}\" is an invalid scope"),
                 ));
@@ -185,7 +188,7 @@ impl Server {
         match parts.is_empty() {
             // The original lets an empty text pass for a scope.
             true if self.config.mandatory_scope => {
-                Err(Fault::new("invalid_scope", "You must specify a scope"))
+                Err(OauthError::new("invalid_scope", "You must specify a scope"))
             }
             true => Ok(None),
             false => Ok(Some(parts.join(" "))),
@@ -214,7 +217,7 @@ impl Server {
     fn give_token(
         &self,
         client: &Client,
-        grant: Granted,
+        grant: GrantedAccess,
         (uri, state): (&str, Option<&str>),
         now_ms: u64,
     ) -> Decision {
@@ -230,7 +233,7 @@ impl Server {
     }
 }
 
-impl Fault {
+impl OauthError {
     pub(super) fn unknown_uri() -> Self {
         Self::invalid_request(
             "Invalid redirect_uri that does not match with any redirect_uri created with the application",
@@ -244,15 +247,15 @@ pub(super) fn user(parameters: &Parameters) -> Option<&str> {
 }
 
 /// The user, or what is wrong with the one that the call names.
-pub(super) fn check_user(parameters: &Parameters) -> Result<&str, Fault> {
+pub(super) fn check_user(parameters: &Parameters) -> Result<&str, OauthError> {
     let user = parameters.text("authenticated_userid").unwrap_or_default();
     if user.len() > MAX_USER {
         let description = format!("authenticated_userid is longer than {MAX_USER} bytes");
-        return Err(Fault::new("invalid_authenticated_userid", description));
+        return Err(OauthError::new("invalid_authenticated_userid", description));
     }
     match !user.trim().is_empty() && is_value(user.as_bytes()) {
         true => Ok(user),
-        false => Err(Fault::no_user()),
+        false => Err(OauthError::no_user()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::parameters::{Parameters, need_body};
 use super::records::{Record, Token, hash};
-use super::{MAX_BODY, Server, answers, may_be_made_here, service_of};
+use super::{MAX_BODY, Server, may_be_made_here, responses, service_of};
 use crate::body_fields::Form;
 use crate::query::remove_argument_and_encode;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use weir_plugin::{AuthFailure, Exchange, Identity, Outcome, Reply, Request};
 const ACCESS_TOKEN: &str = "access_token";
 
 /// Why a call is not let in.
-enum Refused {
+enum AccessDenied {
     /// As calls are that another plugin may still let in.
     Unless(Box<Reply>, AuthFailure),
     /// Whatever other plugins say.
@@ -52,10 +52,10 @@ impl Server {
                 self.tell(exchange, &token, &identity);
                 Outcome::Continue
             }
-            Err(Refused::Unless(_, failure)) if self.config.identity.anonymous.is_some() => {
+            Err(AccessDenied::Unless(_, failure)) if self.config.identity.anonymous.is_some() => {
                 self.pass_as_anonymous(exchange, failure)
             }
-            Err(Refused::Unless(reply, _) | Refused::Always(reply)) => Outcome::Reply(reply),
+            Err(AccessDenied::Unless(reply, _) | AccessDenied::Always(reply)) => Outcome::Reply(reply),
         }
     }
 
@@ -118,15 +118,15 @@ impl Server {
         &self,
         text: Option<&str>,
         exchange: &mut Exchange,
-    ) -> Result<(Arc<Record>, Identity), Refused> {
+    ) -> Result<(Arc<Record>, Identity), AccessDenied> {
         let realm = self.config.realm.as_deref();
         let Some(text) = text.filter(|text| !text.is_empty()) else {
-            return Err(Refused::Unless(
-                Box::new(answers::missing(realm)),
+            return Err(AccessDenied::Unless(
+                Box::new(responses::missing(realm)),
                 AuthFailure::Missing,
             ));
         };
-        let invalid = || Refused::Unless(Box::new(answers::invalid(realm)), AuthFailure::Invalid);
+        let invalid = || AccessDenied::Unless(Box::new(responses::invalid(realm)), AuthFailure::Invalid);
         let hash = hash(text);
         let now_ms = exchange.unix_ms();
         let made = self.records.find(&hash, now_ms);
@@ -138,7 +138,7 @@ impl Server {
         };
         match &token.grant.service {
             None if !self.config.all_services => {
-                return Err(Refused::Always(Box::new(answers::global(realm))));
+                return Err(AccessDenied::Always(Box::new(responses::global(realm))));
             }
             Some(service) if **service != *service_of(exchange) => return Err(invalid()),
             _ => {}

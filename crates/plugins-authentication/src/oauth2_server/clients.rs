@@ -1,6 +1,6 @@
 //! The clients of the configuration, with the tokens that an administrator has given them.
 
-use super::records::{Granted, Hash, Owner, Record, Token};
+use super::records::{GrantedAccess, Hash, Record, RecordOwner, Token};
 use super::{Credential, StoredToken};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -26,7 +26,7 @@ const MAX_ROUNDS: u32 = 100_000;
 
 /// A client, made ready.
 pub(super) struct Client {
-    pub(super) owner: Owner,
+    pub(super) owner: RecordOwner,
     pub(super) identity: Identity,
     pub(super) is_public: bool,
     /// `None`: it has none, and can use only the grant for itself.
@@ -129,7 +129,7 @@ impl Clients {
         {
             return known;
         }
-        let area = Owner::area(context.dialect, context.workspace.map(|workspace| &**workspace));
+        let area = RecordOwner::area(context.dialect, context.workspace.map(|workspace| &**workspace));
         let mut clients = Self::default();
         for source in context.credentials.get(plugin).into_iter().flatten() {
             if source.dialect == context.dialect
@@ -147,7 +147,7 @@ impl Clients {
 
     fn add(&mut self, area: &Arc<str>, credential: Credential, identity: Identity) {
         let id: Arc<str> = credential.id.as_deref().unwrap_or(&credential.client_id).into();
-        let owner = Owner {
+        let owner = RecordOwner {
             area: Arc::clone(area),
             client: Arc::clone(&id),
         };
@@ -165,7 +165,7 @@ impl Clients {
         self.by_name.insert(credential.client_id, client);
     }
 
-    fn add_token(&mut self, owner: &Owner, token: &StoredToken) {
+    fn add_token(&mut self, owner: &RecordOwner, token: &StoredToken) {
         let Some(hash) = read_hash(&token.access_token_sha256) else {
             return;
         };
@@ -175,7 +175,7 @@ impl Clients {
         }
         let record = Record::Token(Token {
             owner: owner.clone(),
-            grant: Granted {
+            grant: GrantedAccess {
                 service: token.service.as_deref().map(Arc::from),
                 scope: token.scope.as_deref().map(Arc::from),
                 user: token.authenticated_user.as_deref().map(Arc::from),
@@ -194,7 +194,7 @@ impl Clients {
     }
 
     /// The client to whom a record belongs, if it is still there.
-    pub(super) fn of_record(&self, owner: &Owner) -> Option<&Arc<Client>> {
+    pub(super) fn of_record(&self, owner: &RecordOwner) -> Option<&Arc<Client>> {
         let client = self.by_id.get(&owner.client)?;
         (client.owner == *owner).then_some(client)
     }

@@ -3,10 +3,10 @@
 
 use super::parameters::{self, Parameters};
 use super::records::{Change, Hash, hash};
-use super::shared::{STORE_TIMEOUT, Settled};
-use super::{MAX_BODY, NAME, Server, answers, may_be_made_here};
+use super::shared::{ChangeResult, STORE_TIMEOUT};
+use super::{MAX_BODY, NAME, Server, may_be_made_here, responses};
 use std::time::Duration;
-use weir_plugin::{Awaited, Exchange, Outcome, Refusal, RefusalKind, Reply, StoreAway, Suspend};
+use weir_plugin::{Exchange, Outcome, PendingResult, Refusal, RefusalKind, Reply, StoreAway, Suspend};
 
 /// How long a call waits for news of the store: another gateway may have given its refresh token just now.
 const GRACE: Duration = Duration::from_millis(100);
@@ -48,17 +48,17 @@ impl Endpoint {
 }
 
 /// What a call waits for.
-pub(super) struct Waiting {
-    result: Awaited<Result<bool, StoreAway>>,
+pub(super) struct PendingReply {
+    result: PendingResult<Result<bool, StoreAway>>,
     reply: Reply,
     otherwise: Reply,
 }
 
 /// The call has looked into the store.
-pub(super) struct Looked(Option<Awaited<Result<(), StoreAway>>>);
+pub(super) struct StoreRead(Option<PendingResult<Result<(), StoreAway>>>);
 
 /// The answer of a call whose change has been made, or not.
-pub(super) fn answer(waiting: Waiting) -> Outcome {
+pub(super) fn answer(waiting: PendingReply) -> Outcome {
     match waiting.result.take() {
         Some(Ok(true)) => Outcome::Reply(Box::new(waiting.reply)),
         Some(Ok(false)) => Outcome::Reply(Box::new(waiting.otherwise)),
@@ -83,7 +83,7 @@ impl Server {
                 Endpoint::Authorize => "authorization",
                 Endpoint::Token => "token",
             };
-            let reply = answers::wrong_method(&exchange.request.method, name, realm);
+            let reply = responses::wrong_method(&exchange.request.method, name, realm);
             return Outcome::Reply(Box::new(reply));
         }
         if parameters::need_body(&exchange.request) {
@@ -100,11 +100,11 @@ impl Server {
             }
         };
         match self.records.settle(decision.change, now_ms) {
-            Settled::Now(true) => Outcome::Reply(Box::new(decision.reply)),
-            Settled::Now(false) => Outcome::Reply(Box::new(decision.otherwise)),
-            Settled::Later(result) => {
+            ChangeResult::Now(true) => Outcome::Reply(Box::new(decision.reply)),
+            ChangeResult::Now(false) => Outcome::Reply(Box::new(decision.otherwise)),
+            ChangeResult::Later(result) => {
                 let suspend = result.suspend(STORE_TIMEOUT);
-                let waiting = Waiting {
+                let waiting = PendingReply {
                     result,
                     reply: decision.reply,
                     otherwise: decision.otherwise,
@@ -129,7 +129,7 @@ impl Server {
         if self.records.sharing.get().is_none() || is_known() {
             return None;
         }
-        match exchange.filter_state.take::<_, Looked>(self) {
+        match exchange.filter_state.take::<_, StoreRead>(self) {
             None => Some(self.wait(exchange)),
             Some(_) => (!self.records.is_followed()).then(store_away),
         }
@@ -138,7 +138,7 @@ impl Server {
     /// Waits until the store has told what is there, for a moment. Before that, it is not known what other gateways have done.
     /// `None`: the call can go on.
     pub(super) fn wait_for_first_news(&self, exchange: &mut Exchange) -> Option<Outcome> {
-        let has_waited = exchange.filter_state.take::<_, Looked>(self).is_some();
+        let has_waited = exchange.filter_state.take::<_, StoreRead>(self).is_some();
         match (self.records.is_followed(), has_waited) {
             (true, _) => None,
             (false, true) => Some(store_away()),
@@ -147,13 +147,13 @@ impl Server {
     }
 
     fn wait(&self, exchange: &mut Exchange) -> Outcome {
-        exchange.filter_state.put(self, Looked(None));
+        exchange.filter_state.put(self, StoreRead(None));
         Outcome::Suspend(Suspend::time(GRACE))
     }
 
     /// Looks for a record in the store, once for a call. `None`: the call can go on.
     pub(super) fn look_for(&self, hash: &Hash, exchange: &mut Exchange, now_ms: u64) -> Option<Outcome> {
-        if let Some(Looked(result)) = exchange.filter_state.take(self) {
+        if let Some(StoreRead(result)) = exchange.filter_state.take(self) {
             let found = result.and_then(|result| result.take());
             return match found {
                 Some(Ok(())) => None,
@@ -162,7 +162,7 @@ impl Server {
         }
         let result = self.records.fetch(hash, exchange.request.client, now_ms)?;
         let suspend = result.suspend(STORE_TIMEOUT);
-        exchange.filter_state.put(self, Looked(Some(result)));
+        exchange.filter_state.put(self, StoreRead(Some(result)));
         Some(Outcome::Suspend(suspend))
     }
 }

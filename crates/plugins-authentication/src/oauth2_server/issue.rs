@@ -1,10 +1,10 @@
 //! The endpoint from which clients fetch tokens (RFC 6749, 3.2).
 
-use super::answers::{Fault, endpoint};
 use super::authorize::{check_user, choose, user};
 use super::clients::Client;
 use super::parameters::Parameters;
-use super::records::{Change, Code, Granted, Hash, Put, Record, Token, hash};
+use super::records::{Change, Code, GrantedAccess, Hash, Put, Record, Token, hash};
+use super::responses::{OauthError, endpoint};
 use super::{Decision, Grant, Server};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -35,13 +35,18 @@ impl Server {
         let parameters = Parameters::read(&exchange.request);
         let state = parameters.text("state");
         let decided = match self.is_tls(&exchange.request) {
-            false => Err(Fault::no_https()),
+            false => Err(OauthError::no_https()),
             true => self.decide(exchange, &parameters, now_ms),
         };
         decided.unwrap_or_else(|fault| Decision::only(fault.reply(state)))
     }
 
-    fn decide(&self, exchange: &Exchange, parameters: &Parameters, now_ms: u64) -> Result<Decision, Fault> {
+    fn decide(
+        &self,
+        exchange: &Exchange,
+        parameters: &Parameters,
+        now_ms: u64,
+    ) -> Result<Decision, OauthError> {
         let grant = parameters.text("grant_type");
         let client = self.authenticate(grant, parameters, &exchange.request)?;
         match (grant, client) {
@@ -49,22 +54,22 @@ impl Server {
             (Some("refresh_token"), Some(client)) => self.refresh(exchange, parameters, client, now_ms),
             (Some("client_credentials"), client) => {
                 if parameters.has("authenticated_userid") && !self.is_provisioned(parameters) {
-                    return Err(Fault::provision_key());
+                    return Err(OauthError::provision_key());
                 }
                 // A client that cannot prove itself has nothing to act with (RFC 6749, 4.4).
                 let client = client
                     .filter(|client| !client.is_public)
-                    .ok_or_else(Fault::invalid_client)?;
+                    .ok_or_else(OauthError::invalid_client)?;
                 self.give(exchange, parameters, client, false, now_ms)
             }
             (Some(_), Some(client)) => {
                 if !self.is_provisioned(parameters) {
-                    return Err(Fault::provision_key());
+                    return Err(OauthError::provision_key());
                 }
                 check_user(parameters)?;
                 self.give(exchange, parameters, client, true, now_ms)
             }
-            _ => Err(Fault::invalid_client()),
+            _ => Err(OauthError::invalid_client()),
         }
     }
 
@@ -74,18 +79,18 @@ impl Server {
         grant: Option<&str>,
         parameters: &Parameters,
         request: &Request,
-    ) -> Result<Option<&Client>, Fault> {
+    ) -> Result<Option<&Client>, OauthError> {
         let is_served = match grant {
             Some("authorization_code" | "refresh_token") => true,
             Some("client_credentials") => self.allows(Grant::ClientCredentials),
             Some("password") => self.allows(Grant::Password),
             _ => false,
         };
-        let mut fault = (!is_served).then(|| Fault::new("unsupported_grant_type", "Invalid grant_type"));
+        let mut fault = (!is_served).then(|| OauthError::new("unsupported_grant_type", "Invalid grant_type"));
         let proof = self.read_proof(parameters, request);
-        let invalid = || Fault {
+        let invalid = || OauthError {
             in_header: proof.in_header,
-            ..Fault::invalid_client()
+            ..OauthError::invalid_client()
         };
         let client = proof
             .client_id
@@ -94,7 +99,7 @@ impl Server {
         if grant != Some("client_credentials") {
             match client.and_then(|client| client.redirect_uris.as_deref()) {
                 None => fault = Some(invalid()),
-                Some(uris) if !choose(uris, parameters).1 => fault = Some(Fault::unknown_uri()),
+                Some(uris) if !choose(uris, parameters).1 => fault = Some(OauthError::unknown_uri()),
                 Some(_) => {}
             }
         }
@@ -103,7 +108,7 @@ impl Server {
             match client.is_public {
                 true if secret.is_some_and(|secret| !secret.trim().is_empty()) => {
                     let description = "client_secret is disallowed for public clients";
-                    fault = Some(Fault::invalid_request(description));
+                    fault = Some(OauthError::invalid_request(description));
                 }
                 false if !secret.is_some_and(|secret| client.has_secret(secret)) => fault = Some(invalid()),
                 _ => {}
@@ -150,8 +155,8 @@ impl Server {
         parameters: &Parameters,
         client: &Client,
         now_ms: u64,
-    ) -> Result<Decision, Fault> {
-        let invalid = || Fault::invalid_request("Invalid code");
+    ) -> Result<Decision, OauthError> {
+        let invalid = || OauthError::invalid_request("Invalid code");
         let text = parameters.text("code").ok_or_else(invalid)?;
         let place = hash(text);
         let found = self.records.find(&place, now_ms).ok_or_else(invalid)?;
@@ -189,7 +194,7 @@ impl Server {
         if self.config.all_services && code.instance != self.instance {
             return Err(invalid());
         }
-        let grant = Granted {
+        let grant = GrantedAccess {
             service,
             ..code.grant.clone()
         };
@@ -219,8 +224,8 @@ impl Server {
         parameters: &Parameters,
         client: &Client,
         now_ms: u64,
-    ) -> Result<Decision, Fault> {
-        let invalid = || Fault::invalid_request("Invalid refresh_token");
+    ) -> Result<Decision, OauthError> {
+        let invalid = || OauthError::invalid_request("Invalid refresh_token");
         let text = parameters.text("refresh_token").ok_or_else(invalid)?;
         let found = self.find_refresh(&hash(text), now_ms).ok_or_else(invalid)?;
         let Record::Token(token) = &*found.record else {
@@ -232,7 +237,7 @@ impl Server {
             return Err(invalid());
         }
         if token.owner != client.owner {
-            return Err(Fault::invalid_client());
+            return Err(OauthError::invalid_client());
         }
         let known = self.config.scopes.as_deref().unwrap_or_default();
         let mut scopes = token
@@ -242,7 +247,7 @@ impl Server {
             .unwrap_or_default()
             .split_ascii_whitespace();
         if scopes.any(|scope| !known.iter().any(|known| known == scope)) {
-            return Err(Fault::new("invalid_scope", "Scope mismatch"));
+            return Err(OauthError::new("invalid_scope", "Scope mismatch"));
         }
         Ok(self.rotate(&found, token, (client, text, service), parameters, now_ms))
     }
@@ -277,7 +282,7 @@ impl Server {
         let (grant, next) = match config.reuse_refresh_token {
             true => (token.grant.clone(), Some(refresh.to_owned())),
             false => {
-                let grant = Granted {
+                let grant = GrantedAccess {
                     service,
                     ..token.grant.clone()
                 };
@@ -327,7 +332,7 @@ impl Server {
             told,
             parameters,
             change,
-            Fault::invalid_request("Invalid refresh_token"),
+            OauthError::invalid_request("Invalid refresh_token"),
         )
     }
 
@@ -339,8 +344,8 @@ impl Server {
         client: &Client,
         has_refresh: bool,
         now_ms: u64,
-    ) -> Result<Decision, Fault> {
-        let grant = Granted {
+    ) -> Result<Decision, OauthError> {
+        let grant = GrantedAccess {
             service: self.service(exchange),
             scope: self.read_scope(parameters)?.map(Into::into),
             user: user(parameters).map(Into::into),
@@ -351,7 +356,7 @@ impl Server {
             puts: vec![put],
             ..Change::default()
         };
-        Ok(answer(told, parameters, change, Fault::invalid_client()))
+        Ok(answer(told, parameters, change, OauthError::invalid_client()))
     }
 }
 
@@ -360,7 +365,7 @@ fn answer(
     mut told: serde_json::Map<String, Value>,
     parameters: &Parameters,
     change: Change,
-    otherwise: Fault,
+    otherwise: OauthError,
 ) -> Decision {
     let state = parameters.text("state");
     if let Some(state) = state {
@@ -384,17 +389,17 @@ fn basic(header: &[u8]) -> Option<String> {
 }
 
 /// Whether the client proves that it began the login (RFC 7636, 4.6).
-fn check_verifier(parameters: &Parameters, code: &Code) -> Result<(), Fault> {
+fn check_verifier(parameters: &Parameters, code: &Code) -> Result<(), OauthError> {
     if !parameters.has("code_verifier") {
         let description = "code_verifier is required for PKCE authorization requests";
-        return Err(Fault::invalid_request(description));
+        return Err(OauthError::invalid_request(description));
     }
     let verifier = parameters
         .text("code_verifier")
-        .ok_or_else(|| Fault::invalid_request("code_verifier is not a string"))?;
+        .ok_or_else(|| OauthError::invalid_request("code_verifier is not a string"))?;
     if !(43..=128).contains(&verifier.len()) {
         let description = "code_verifier must be between 43 and 128 characters";
-        return Err(Fault::invalid_request(description));
+        return Err(OauthError::invalid_request(description));
     }
     let expected = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()).as_ref());
     let is_right = code
@@ -403,6 +408,6 @@ fn check_verifier(parameters: &Parameters, code: &Code) -> Result<(), Fault> {
         .is_some_and(|challenge| verify_slices_are_equal(challenge.as_bytes(), expected.as_bytes()).is_ok());
     match is_right {
         true => Ok(()),
-        false => Err(Fault::new("invalid_grant", "Invalid code")),
+        false => Err(OauthError::new("invalid_grant", "Invalid code")),
     }
 }

@@ -16,7 +16,6 @@
 //! know it; without a store it is in memory, and ends with the process. What an administrator has written is in the
 //! configuration.
 
-mod answers;
 mod authorize;
 mod check;
 mod clients;
@@ -25,13 +24,14 @@ mod issue;
 mod parameters;
 mod records;
 mod redirect;
+mod responses;
 mod shared;
 
 use crate::identity::{self, Gate};
 use clients::Clients;
-use endpoints::{Decision, Endpoint, Waiting};
+use endpoints::{Decision, Endpoint, PendingReply};
 use ipnet::IpNet;
-use records::{Granted, Hash, Put, Record, Records, Token, hash};
+use records::{GrantedAccess, Hash, Put, Record, Records, Token, hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -334,7 +334,7 @@ impl Plugin for OAuth2Server {
             records: Arc::clone(&self.records),
             random: self.random,
             instance: context.instance_id.to_owned(),
-            told: Told::new(),
+            told: ScopeHeaders::new(),
             config,
         }))
     }
@@ -353,13 +353,13 @@ impl Plugin for OAuth2Server {
 }
 
 /// The headers that tell upstreams what a token allows.
-struct Told {
+struct ScopeHeaders {
     scope: Option<FieldName>,
     user: Option<FieldName>,
     both: OwnedNames,
 }
 
-impl Told {
+impl ScopeHeaders {
     const SCOPE: &str = "X-Authenticated-Scope";
     const USER: &str = "X-Authenticated-UserId";
 
@@ -380,7 +380,7 @@ struct Server {
     records: Arc<Records>,
     random: Random,
     instance: String,
-    told: Told,
+    told: ScopeHeaders,
 }
 
 impl Server {
@@ -428,7 +428,7 @@ impl Server {
     fn new_token(
         &self,
         client: &clients::Client,
-        grant: Granted,
+        grant: GrantedAccess,
         (refresh, code): (Option<String>, Option<Hash>),
         now_ms: u64,
     ) -> (Put, Hash, Map<String, Value>) {
@@ -487,7 +487,7 @@ impl Filter for Server {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(waiting) = exchange.filter_state.take::<_, Waiting>(self) {
+        if let Some(waiting) = exchange.filter_state.take::<_, PendingReply>(self) {
             return endpoints::answer(waiting);
         }
         match Endpoint::of(&exchange.request.path) {

@@ -25,10 +25,10 @@ pub(super) fn hash(text: &str) -> Hash {
 /// A code that stands for what a user has allowed, until its client fetches a token with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Code {
-    pub(super) owner: Owner,
+    pub(super) owner: RecordOwner,
     /// The instance of the plugin that made it.
     pub(super) instance: String,
-    pub(super) grant: Granted,
+    pub(super) grant: GrantedAccess,
     /// What the client must know the origin of (RFC 7636).
     pub(super) challenge: Option<String>,
     /// Where the application was sent back to.
@@ -38,8 +38,8 @@ pub(super) struct Code {
 /// An access token, with the refresh token that goes with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
-    pub(super) owner: Owner,
-    pub(super) grant: Granted,
+    pub(super) owner: RecordOwner,
+    pub(super) grant: GrantedAccess,
     pub(super) refresh: Option<Hash>,
     /// The code that it, or a token before it, was given for: if the code is used again, it is taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,14 +51,14 @@ pub(super) struct Token {
 
 /// Whose a record is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Owner {
+pub(super) struct RecordOwner {
     /// The dialect and workspace of the client.
     pub(super) area: Arc<str>,
     /// The id of the client.
     pub(super) client: Arc<str>,
 }
 
-impl Owner {
+impl RecordOwner {
     pub(super) fn area(dialect: DialectName, workspace: Option<&str>) -> Arc<str> {
         match workspace {
             Some(workspace) => format!("{dialect} {workspace}").into(),
@@ -77,7 +77,7 @@ impl Owner {
 
 /// What was allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Granted {
+pub(super) struct GrantedAccess {
     /// The service; `None`: all that share their clients.
     pub(super) service: Option<Arc<str>>,
     pub(super) scope: Option<Arc<str>>,
@@ -90,18 +90,18 @@ pub(super) enum Record {
     Code(Code),
     /// A code that was used, and the token that was given for it.
     UsedCode {
-        owner: Owner,
+        owner: RecordOwner,
         token: Hash,
     },
     Token(Token),
     /// A token of the configuration that was refreshed: it is none any more.
     Refreshed {
-        owner: Owner,
+        owner: RecordOwner,
     },
 }
 
 impl Record {
-    fn owner(&self) -> &Owner {
+    fn owner(&self) -> &RecordOwner {
         match self {
             Self::Code(Code { owner, .. })
             | Self::UsedCode { owner, .. }
@@ -176,13 +176,13 @@ type Age = (u64, u64, Hash);
 
 #[derive(Default)]
 pub(super) struct State {
-    by_hash: HashMap<Hash, Kept>,
+    by_hash: HashMap<Hash, CachedRecord>,
     /// The access tokens by their refresh tokens.
     by_refresh: HashMap<Hash, Hash>,
     /// By the time from when on they are gone.
     by_end: BTreeSet<(u64, Hash)>,
     /// The records of each client, and of all, by age.
-    by_client: HashMap<Owner, BTreeSet<Age>>,
+    by_client: HashMap<RecordOwner, BTreeSet<Age>>,
     by_age: BTreeSet<Age>,
     next_number: u64,
     /// The revision of the store up to which all is known.
@@ -191,7 +191,7 @@ pub(super) struct State {
     is_followed: bool,
 }
 
-pub(super) struct Kept {
+pub(super) struct CachedRecord {
     pub(super) record: Arc<Record>,
     pub(super) ends_ms: Option<u64>,
     pub(super) made_ms: u64,
@@ -289,12 +289,12 @@ impl Records {
 
 impl State {
     /// A record that is kept, whether or not it has ended.
-    pub(super) fn kept(&self, hash: &Hash) -> Option<&Kept> {
+    pub(super) fn kept(&self, hash: &Hash) -> Option<&CachedRecord> {
         self.by_hash.get(hash)
     }
 
     /// All that is kept.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Hash, &Kept)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Hash, &CachedRecord)> {
         self.by_hash.iter()
     }
 
@@ -374,7 +374,7 @@ impl State {
         }
         self.by_hash.insert(
             put.hash,
-            Kept {
+            CachedRecord {
                 record: Arc::new(put.record),
                 ends_ms: put.ends_ms,
                 made_ms: put.made_ms,
@@ -413,11 +413,11 @@ mod tests {
 
     fn token(client: &str, number: u32, ends_ms: Option<u64>) -> Put {
         let record = Record::Token(Token {
-            owner: Owner {
+            owner: RecordOwner {
                 area: "test".into(),
                 client: client.into(),
             },
-            grant: Granted::default(),
+            grant: GrantedAccess::default(),
             refresh: Some(hash(&format!("refresh {client} {number}"))),
             code: None,
             created_ms: 0,
@@ -519,7 +519,7 @@ mod tests {
             of_client: 2,
             of_all: 3,
         });
-        let owner = Owner {
+        let owner = RecordOwner {
             area: "test".into(),
             client: "a".into(),
         };

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_plugin::{
-    Awaited, Committed, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway, awaited,
+    Committed, PendingResult, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway, awaited,
     system_clock,
 };
 
@@ -85,17 +85,17 @@ fn network(client: IpAddr) -> IpAddr {
 
 /// A record as the store has it.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoreRecord {
     made_ms: u64,
     record: Record,
 }
 
 /// What comes of a change.
-pub(super) enum Settled {
+pub(super) enum ChangeResult {
     /// Whether it was made.
     Now(bool),
     /// The store says so later.
-    Later(Awaited<Result<bool, StoreAway>>),
+    Later(PendingResult<Result<bool, StoreAway>>),
 }
 
 /// The records of a plugin, as all of its instances have them.
@@ -116,7 +116,7 @@ fn stored(record: &Record, made_ms: u64) -> Value {
 
 /// `None`: a version of later has written it, and this one does not know what it is.
 fn read(hash: Hash, shared: SharedRecord) -> Option<Put> {
-    let Stored { made_ms, record } = serde_json::from_value(shared.value).ok()?;
+    let StoreRecord { made_ms, record } = serde_json::from_value(shared.value).ok()?;
     Some(Put {
         hash,
         record,
@@ -127,16 +127,16 @@ fn read(hash: Hash, shared: SharedRecord) -> Option<Put> {
 
 impl Records {
     /// Makes a change, in the store if there is one.
-    pub(super) fn settle(self: &Arc<Self>, mut change: Change, now_ms: u64) -> Settled {
+    pub(super) fn settle(self: &Arc<Self>, mut change: Change, now_ms: u64) -> ChangeResult {
         let Some(sharing) = self.sharing.get() else {
-            return Settled::Now(self.apply(&change, now_ms));
+            return ChangeResult::Now(self.apply(&change, now_ms));
         };
         if change.puts.is_empty() && change.removes.is_empty() {
-            return Settled::Now(true);
+            return ChangeResult::Now(true);
         }
         change.removes.extend(self.surplus(&change));
         let Some(shared) = self.shared_change(&change) else {
-            return Settled::Now(false);
+            return ChangeResult::Now(false);
         };
         let (deliver, awaited) = awaited();
         let records = Arc::clone(self);
@@ -154,7 +154,7 @@ impl Records {
                 }));
             }),
         );
-        Settled::Later(awaited)
+        ChangeResult::Later(awaited)
     }
 
     /// `None`: another call was faster.
@@ -194,7 +194,7 @@ impl Records {
         hash: &Hash,
         client: IpAddr,
         now_ms: u64,
-    ) -> Option<Awaited<Result<(), StoreAway>>> {
+    ) -> Option<PendingResult<Result<(), StoreAway>>> {
         let sharing = self.sharing.get()?;
         if self.find(hash, now_ms).is_some() || !sharing.fetches().admit(hash, client, now_ms) {
             return None;

@@ -87,7 +87,7 @@ fn texts_of_codes_and_tokens_are_random_and_of_the_same_length() {
         records: Arc::default(),
         random,
         instance: String::new(),
-        told: Told::new(),
+        told: ScopeHeaders::new(),
     };
     let server = filter(system_random);
     let (one, other) = (server.new_text(), server.new_text());

@@ -25,7 +25,7 @@ use weir_plugin::{
     parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// Configuration of `opa`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,7 +159,7 @@ impl Plugin for Opa {
 /// An instance of `opa`.
 struct PolicyFilter {
     server: HttpServer,
-    rules: AskRules,
+    rules: ServerCallRules,
     config: Config,
 }
 

@@ -1,11 +1,11 @@
 //! Calls that bring a token: a signed one, an opaque one that the provider explains, or credentials for one.
 
+use super::call_tokens::CallTokens;
 use super::client;
-use super::config::{ClientAuth, Method, TokenPlace};
+use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
 use super::provider::{Provider, Step, TokenSet, good};
-use super::recognised::Recognised;
-use crate::jose::{Jws, JwsFault, KeySet};
+use crate::jose::{Jws, JwsError, KeySet};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,10 +19,10 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
 const EARLY_S: u64 = 5;
 
 /// What a token is, or why it is not good.
-pub(super) type Judged = Result<Recognised, (&'static str, &'static str)>;
+pub(super) type TokenResult = Result<CallTokens, (&'static str, &'static str)>;
 
 /// A token that a call brings.
-pub(super) enum Brought {
+pub(super) enum BearerToken {
     None,
     Token(String),
     /// The header cannot be read.
@@ -31,42 +31,42 @@ pub(super) enum Brought {
 
 impl Engine {
     /// The token that a call brings.
-    pub(super) fn brought(&self, exchange: &Exchange) -> Brought {
+    pub(super) fn brought(&self, exchange: &Exchange) -> BearerToken {
         let request = &exchange.request;
         for place in &self.config.bearer_places {
             let found = match place {
-                TokenPlace::Bearer => {
+                TokenSource::Bearer => {
                     let Some(value) = request.headers.get(b"authorization") else {
                         continue;
                     };
                     let mut words = value.splitn(2, |byte| *byte == b' ');
                     let scheme = words.next().unwrap_or_default();
                     match words.next() {
-                        None => return Brought::Malformed,
+                        None => return BearerToken::Malformed,
                         Some(token) if scheme.eq_ignore_ascii_case(b"bearer") => {
                             Some(token.trim_ascii().to_vec())
                         }
                         Some(_) => None,
                     }
                 }
-                TokenPlace::Header(name) => request.headers.get(name.as_bytes()).map(<[u8]>::to_vec),
-                TokenPlace::Query(name) => request.query_arg(name.as_bytes()).map(|it| it.into_owned()),
-                TokenPlace::Cookie(name) => request.cookie(name.as_bytes()).map(<[u8]>::to_vec),
+                TokenSource::Header(name) => request.headers.get(name.as_bytes()).map(<[u8]>::to_vec),
+                TokenSource::Query(name) => request.query_arg(name.as_bytes()).map(|it| it.into_owned()),
+                TokenSource::Cookie(name) => request.cookie(name.as_bytes()).map(<[u8]>::to_vec),
             };
             if let Some(token) = found.and_then(|token| String::from_utf8(token).ok())
                 && !token.is_empty()
             {
-                return Brought::Token(token);
+                return BearerToken::Token(token);
             }
         }
-        Brought::None
+        BearerToken::None
     }
 
     /// Judges a signed token. `None`: it is none, and another method may know it.
-    pub(super) fn signed(&self, exchange: &mut Exchange, token: &str) -> Step<Option<Judged>> {
+    pub(super) fn signed(&self, exchange: &mut Exchange, token: &str) -> Step<Option<TokenResult>> {
         let jws = match Jws::parse(token) {
             Ok(jws) => jws,
-            Err(JwsFault::Malformed) if self.has_opaque_tokens() => return Ok(None),
+            Err(JwsError::Malformed) if self.has_opaque_tokens() => return Ok(None),
             Err(_) => return Ok(Some(Err(("invalid_token", "invalid jwt")))),
         };
         let provider = match self.own_key().is_some() && !self.config.issuers.is_empty() {
@@ -78,10 +78,10 @@ impl Engine {
         };
         match self.verify(exchange, provider.as_deref(), &jws)? {
             Ok(()) => {}
-            Err(JwsFault::UnknownKey) => {
+            Err(JwsError::UnknownKey) => {
                 return Ok(Some(Err(("invalid_token", "the token's key is not known"))));
             }
-            Err(JwsFault::Algorithm) => {
+            Err(JwsError::Algorithm) => {
                 return Ok(Some(Err((
                     "invalid_token",
                     "the token's algorithm is not accepted",
@@ -106,10 +106,10 @@ impl Engine {
         if !is_good {
             return Ok(Some(Err(("invalid_token", "the token's issuer is not accepted"))));
         }
-        Ok(Some(Ok(Recognised {
+        Ok(Some(Ok(CallTokens {
             access_token: Some(token.to_owned()),
             access_claims: Some(Arc::new(claims)),
-            ..Recognised::default()
+            ..CallTokens::default()
         })))
     }
 
@@ -129,22 +129,22 @@ impl Engine {
         exchange: &mut Exchange,
         provider: Option<&Provider>,
         jws: &Jws<'_>,
-    ) -> Step<Result<(), JwsFault>> {
+    ) -> Step<Result<(), JwsError>> {
         if let Some(keys) = self.own_key() {
             return Ok(jws.verify(keys));
         }
         let Some(provider) = provider else {
-            return Ok(Err(JwsFault::UnknownKey));
+            return Ok(Err(JwsError::UnknownKey));
         };
         let Some(keys) = self.directory.keys(provider, exchange, false)? else {
-            return Ok(Err(JwsFault::UnknownKey));
+            return Ok(Err(JwsError::UnknownKey));
         };
         match jws.verify(&keys) {
-            Err(JwsFault::UnknownKey) => {}
+            Err(JwsError::UnknownKey) => {}
             verified => return Ok(verified),
         }
         let renewed = self.directory.keys(provider, exchange, true)?;
-        Ok(renewed.map_or(Err(JwsFault::UnknownKey), |keys| jws.verify(&keys)))
+        Ok(renewed.map_or(Err(JwsError::UnknownKey), |keys| jws.verify(&keys)))
     }
 
     /// Whether a token is good now.
@@ -165,7 +165,7 @@ impl Engine {
     }
 
     /// Asks the provider about a token (RFC 7662). Its answer is used for all calls with the same token.
-    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &str) -> Step<Judged> {
+    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &str) -> Step<TokenResult> {
         let endpoint = match &self.config.introspection_endpoint {
             Some(endpoint) => Some(endpoint.clone()),
             None => self
@@ -233,15 +233,15 @@ impl Engine {
         if let Err(words) = self.times(&claims, now_s) {
             return Ok(Err(("invalid_token", words)));
         }
-        Ok(Ok(Recognised {
+        Ok(Ok(CallTokens {
             access_token: Some(token.to_owned()),
             introspection: Some(claims),
-            ..Recognised::default()
+            ..CallTokens::default()
         }))
     }
 
     /// Asks the userinfo endpoint with a token.
-    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &str) -> Step<Judged> {
+    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &str) -> Step<TokenResult> {
         let provider = self.directory.provider(exchange)?;
         let server = provider.and_then(|it| HttpServer::parse(it.userinfo_endpoint.as_deref()?));
         let Some(server) = server else {
@@ -271,17 +271,17 @@ impl Engine {
             },
         );
         Ok(match found? {
-            Some(claims) => Ok(Recognised {
+            Some(claims) => Ok(CallTokens {
                 access_token: Some(token.to_owned()),
                 userinfo: Some(claims),
-                ..Recognised::default()
+                ..CallTokens::default()
             }),
             None => Err(("invalid_token", "the userinfo endpoint does not accept the token")),
         })
     }
 
     /// Exchanges `Authorization: Basic` for a token. `None`: the call has no such header.
-    pub(super) fn granted(&self, exchange: &mut Exchange, method: Method) -> Step<Option<Judged>> {
+    pub(super) fn granted(&self, exchange: &mut Exchange, method: Method) -> Step<Option<TokenResult>> {
         let Some((name, password)) = basic(exchange) else {
             return Ok(None);
         };
@@ -330,11 +330,11 @@ impl Engine {
         let Some(tokens) = found? else {
             return Ok(Some(Err(("invalid_token", "the provider has given no token"))));
         };
-        let mut recognised = Recognised {
+        let mut recognised = CallTokens {
             access_token: Some(tokens.access_token.clone()),
             id_token: tokens.id_token.clone(),
             scope: tokens.scope.clone(),
-            ..Recognised::default()
+            ..CallTokens::default()
         };
         recognised.read_access_token();
         if recognised.access_claims.is_none() && method == Method::ClientCredentials {

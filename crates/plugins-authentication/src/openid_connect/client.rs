@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::json;
 use weir_plugin::{Subrequest, SubrequestResponse};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer, form};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{self, Random};
 
 /// RFC 7523.
@@ -30,7 +30,7 @@ pub(crate) struct Client {
 pub(crate) struct NoToken;
 
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct TokenResponse {
     access_token: String,
     #[serde(default)]
     id_token: Option<String>,
@@ -84,7 +84,7 @@ impl Client {
         auth: ClientAuth,
         arguments: &[(&str, &str)],
         headers: &[(&str, &str)],
-        (rules, now_s): (&AskRules, u64),
+        (rules, now_s): (&ServerCallRules, u64),
     ) -> Option<Subrequest> {
         let server = HttpServer::parse(endpoint)?;
         let secret = self.secret.as_deref().unwrap_or_default();
@@ -140,7 +140,7 @@ impl Client {
 /// Reads the answer of a token endpoint (RFC 6749, 5.1).
 pub(crate) fn tokens(answer: Option<SubrequestResponse>, now_s: u64) -> Result<TokenSet, NoToken> {
     let answer = answer.filter(|answer| answer.status == 200).ok_or(NoToken)?;
-    let read: TokenAnswer = serde_json::from_slice(&answer.body).map_err(|_| NoToken)?;
+    let read: TokenResponse = serde_json::from_slice(&answer.body).map_err(|_| NoToken)?;
     if read.access_token.is_empty() {
         return Err(NoToken);
     }

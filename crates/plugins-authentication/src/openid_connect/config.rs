@@ -71,7 +71,7 @@ pub struct Config {
     pub logout: Logout,
     /// Where a bearer token may stand.
     #[serde(default = "standard_places")]
-    pub bearer_places: Vec<TokenPlace>,
+    pub bearer_places: Vec<TokenSource>,
     /// A public key in PEM by which bearer tokens are checked, in place of the provider's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
@@ -215,8 +215,8 @@ fn standard_suffix() -> String {
     "/.weir/redirect".into()
 }
 
-fn standard_places() -> Vec<TokenPlace> {
-    vec![TokenPlace::Bearer]
+fn standard_places() -> Vec<TokenSource> {
+    vec![TokenSource::Bearer]
 }
 
 fn unauthorized() -> u16 {
@@ -388,7 +388,7 @@ impl Default for Logout {
 /// A place where a token may stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TokenPlace {
+pub enum TokenSource {
     /// `Authorization: Bearer`.
     Bearer,
     /// A request header.

@@ -6,7 +6,7 @@ use super::config::{ClientAuth, Config};
 use super::provider::{Caches, Directory, Provider, Step, settled};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
-use crate::shared_fetch::Wanted;
+use crate::shared_fetch::FetchRequest;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
@@ -34,7 +34,7 @@ pub(super) struct Engine {
 
 /// A request that belongs to one call only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum ProviderCall {
     Push,
     Code,
     Userinfo,
@@ -43,9 +43,9 @@ pub(super) enum Ask {
 
 /// What one call has asked, and the answers.
 #[derive(Default)]
-struct Asked {
-    waiting: Option<Ask>,
-    answers: Vec<(Ask, Option<SubrequestResponse>)>,
+struct ProviderCalls {
+    waiting: Option<ProviderCall>,
+    answers: Vec<(ProviderCall, Option<SubrequestResponse>)>,
 }
 
 impl Engine {
@@ -53,10 +53,13 @@ impl Engine {
     pub(super) fn once(
         &self,
         exchange: &mut Exchange,
-        ask: Ask,
+        ask: ProviderCall,
         request: impl FnOnce() -> Option<Subrequest>,
     ) -> Step<Option<SubrequestResponse>> {
-        let mut asked = exchange.filter_state.take::<_, Asked>(self).unwrap_or_default();
+        let mut asked = exchange
+            .filter_state
+            .take::<_, ProviderCalls>(self)
+            .unwrap_or_default();
         if asked.waiting == Some(ask) {
             asked.waiting = None;
             asked
@@ -89,7 +92,7 @@ impl Engine {
         request: impl FnOnce(&mut Exchange) -> Option<Subrequest>,
         read: impl FnOnce(&mut Exchange) -> Option<(V, usize, Lifetime)>,
     ) -> Step<Option<V>> {
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map,
             key,
             since_ms: 0,

@@ -1,13 +1,13 @@
 //! An instance of `openid-connect` at work: which method recognises the caller, and what becomes of the call.
 
-use super::bearer::{Brought, Judged};
+use super::bearer::{BearerToken, TokenResult};
+use super::call_tokens::{CallTokens, InsufficientToken};
 use super::config::{ConsumerRules, Method, Unauthenticated};
 use super::engine::{Engine, NAME, unavailable};
 use super::provider::Step;
-use super::recognised::{Insufficient, Recognised};
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
-use crate::told_headers;
+use crate::user_headers;
 use std::sync::Arc;
 use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases};
 use weir_plugins_shared::json_schema::Schema;
@@ -24,7 +24,7 @@ pub(super) struct OpenIdFilter {
 }
 
 /// What is known of a call from its first round on.
-struct Call {
+struct CallState {
     rounds: u8,
     /// The token that it brings, read before headers are removed.
     token: Option<String>,
@@ -37,7 +37,7 @@ impl Filter for OpenIdFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let mut call = match exchange.filter_state.take::<_, Call>(self) {
+        let mut call = match exchange.filter_state.take::<_, CallState>(self) {
             Some(call) => call,
             None => {
                 if self.gate.skips(exchange) {
@@ -64,15 +64,15 @@ impl OpenIdFilter {
         let told = config.upstream_headers.iter().map(|header| header.name.as_str());
         let told = told.filter(|name| !name.eq_ignore_ascii_case("authorization"));
         let cleared = config.cleared_headers.iter().map(String::as_str);
-        told_headers::remove_forged(exchange, told.chain(cleared));
+        user_headers::remove_forged(exchange, told.chain(cleared));
     }
 
     /// Reads what the caller brings, and removes what only this plugin may say.
-    fn first(&self, exchange: &mut Exchange) -> Call {
+    fn first(&self, exchange: &mut Exchange) -> CallState {
         let (token, is_malformed) = match self.engine.brought(exchange) {
-            Brought::Token(token) => (Some(token), false),
-            Brought::Malformed => (None, true),
-            Brought::None => (None, false),
+            BearerToken::Token(token) => (Some(token), false),
+            BearerToken::Malformed => (None, true),
+            BearerToken::None => (None, false),
         };
         for header in &self.engine.config.upstream_headers {
             if !header.name.eq_ignore_ascii_case("authorization") {
@@ -82,14 +82,14 @@ impl OpenIdFilter {
         for name in &self.engine.config.cleared_headers {
             exchange.request.headers.remove_owned(name.as_bytes());
         }
-        Call {
+        CallState {
             rounds: 0,
             token,
             is_malformed,
         }
     }
 
-    fn run(&self, exchange: &mut Exchange, call: &Call) -> Step<Box<Outcome>> {
+    fn run(&self, exchange: &mut Exchange, call: &CallState) -> Step<Box<Outcome>> {
         let engine = &self.engine;
         let has_sessions = engine.sessions.is_some();
         if has_sessions && engine.is_logout(exchange) {
@@ -114,7 +114,12 @@ impl OpenIdFilter {
         self.unrecognised(exchange, call, fault)
     }
 
-    fn try_method(&self, exchange: &mut Exchange, call: &Call, method: Method) -> Step<Option<Judged>> {
+    fn try_method(
+        &self,
+        exchange: &mut Exchange,
+        call: &CallState,
+        method: Method,
+    ) -> Step<Option<TokenResult>> {
         let engine = &self.engine;
         match (method, &call.token) {
             (Method::Session, _) => Ok(engine.by_session(exchange)?.map(Ok)),
@@ -130,7 +135,7 @@ impl OpenIdFilter {
     fn unrecognised(
         &self,
         exchange: &mut Exchange,
-        call: &Call,
+        call: &CallState,
         fault: Option<(&str, &str)>,
     ) -> Step<Box<Outcome>> {
         let engine = &self.engine;
@@ -155,13 +160,13 @@ impl OpenIdFilter {
         }
     }
 
-    fn accept(&self, exchange: &mut Exchange, recognised: Recognised) -> Box<Outcome> {
+    fn accept(&self, exchange: &mut Exchange, recognised: CallTokens) -> Box<Outcome> {
         let engine = &self.engine;
         let required = &engine.config.required;
         match recognised.suffices(required, self.schema.as_ref(), exchange) {
             Ok(()) => {}
-            Err(Insufficient::Forbidden(words)) => return engine.forbidden(&words),
-            Err(Insufficient::Schema(_)) => {
+            Err(InsufficientToken::Forbidden(words)) => return engine.forbidden(&words),
+            Err(InsufficientToken::Schema(_)) => {
                 return engine.unauthorized(Some(("invalid_token", "the claims do not fit the schema")));
             }
         }
@@ -188,7 +193,7 @@ impl OpenIdFilter {
             if let Some(value) = recognised.header(header)
                 && weir_plugin::headers::is_value(value.as_bytes())
             {
-                told_headers::tell(exchange, &header.name, value.as_bytes());
+                user_headers::tell(exchange, &header.name, value.as_bytes());
             }
         }
         for header in &engine.config.client_headers {

@@ -5,12 +5,12 @@
 
 use super::client;
 use super::config::{Config, Pkce};
-use super::engine::{Ask, Engine, redirect, unavailable};
+use super::engine::{Engine, ProviderCall, redirect, unavailable};
 use super::provider::{Provider, Step, good};
-use super::session::Remembered;
+use super::session::LoginSession;
 use crate::browser::{own_origin, own_url};
-use crate::jose::{Jws, JwsFault};
-use crate::pending_login::{Begun, PendingLogins, new_state};
+use crate::jose::{Jws, JwsError};
+use crate::pending_login::{PendingLogin, PendingLogins, new_state};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -37,7 +37,7 @@ struct Login {
     restarts: u8,
 }
 
-impl Begun for Login {
+impl PendingLogin for Login {
     fn began_s(&self) -> u64 {
         self.began_s
     }
@@ -50,8 +50,8 @@ impl Engine {
         let (Some(endpoint), Some(_)) = (&provider.authorization_endpoint, &self.sessions) else {
             return Ok(unavailable("the provider has no authorization endpoint"));
         };
-        let prepared = exchange.filter_state.take::<_, Prepared>(self);
-        let prepared = prepared.unwrap_or_else(|| Prepared {
+        let prepared = exchange.filter_state.take::<_, LoginSecrets>(self);
+        let prepared = prepared.unwrap_or_else(|| LoginSecrets {
             state: new_state(self.random),
             nonce: data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random)),
             verifier: URL_SAFE_NO_PAD.encode(random::bytes::<32>(self.random)),
@@ -135,7 +135,7 @@ impl Engine {
         };
         let auth = rules.auth.unwrap_or(self.config.client_auth);
         let asked = self.post(exchange, endpoint, auth, arguments, &[]);
-        let answer = self.once(exchange, Ask::Push, || asked)?;
+        let answer = self.once(exchange, ProviderCall::Push, || asked)?;
         let answer = answer.filter(|answer| matches!(answer.status, 200 | 201));
         let uri = answer.and_then(|answer| {
             let read: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
@@ -241,7 +241,7 @@ impl Engine {
         provider: &Provider,
         login: &Login,
         code: &str,
-    ) -> Step<Option<Remembered>> {
+    ) -> Step<Option<LoginSession>> {
         let Some(endpoint) = &provider.token_endpoint else {
             return Ok(None);
         };
@@ -256,7 +256,7 @@ impl Engine {
         let more = &self.config.token_arguments;
         arguments.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let asked = self.post(exchange, endpoint, self.config.client_auth, &arguments, &[]);
-        let answer = self.once(exchange, Ask::Code, || asked)?;
+        let answer = self.once(exchange, ProviderCall::Code, || asked)?;
         let now_s = exchange.unix_ms() / 1_000;
         let Ok(tokens) = client::tokens(answer, now_s) else {
             return Ok(None);
@@ -277,7 +277,7 @@ impl Engine {
         {
             return Ok(None);
         }
-        Ok(Some(Remembered {
+        Ok(Some(LoginSession {
             tokens,
             id_claims: id_claims.map(Arc::new),
             userinfo: userinfo.map(Arc::new),
@@ -303,7 +303,7 @@ impl Engine {
             headers: &headers,
             ..HttpRequest::GET
         };
-        let answer = self.once(exchange, Ask::Userinfo, || {
+        let answer = self.once(exchange, ProviderCall::Userinfo, || {
             Some(server.request(request, &self.directory.rules))
         })?;
         let read = |answer: SubrequestResponse| serde_json::from_slice(&answer.body).ok();
@@ -367,17 +367,17 @@ impl Engine {
         exchange: &mut Exchange,
         provider: &Provider,
         jws: &Jws<'_>,
-    ) -> Step<Result<(), JwsFault>> {
+    ) -> Step<Result<(), JwsError>> {
         for renewed in [false, true] {
             let Some(keys) = self.directory.keys(provider, exchange, renewed)? else {
-                return Ok(Err(JwsFault::UnknownKey));
+                return Ok(Err(JwsError::UnknownKey));
             };
             match jws.verify(&keys) {
-                Err(JwsFault::UnknownKey) => {}
+                Err(JwsError::UnknownKey) => {}
                 verified => return Ok(verified),
             }
         }
-        Ok(Err(JwsFault::UnknownKey))
+        Ok(Err(JwsError::UnknownKey))
     }
 
     /// Ends the session of a call, and sends the browser to the provider to log out there.
@@ -400,7 +400,7 @@ impl Engine {
                 &[],
             );
             // The session ends whether the provider answers or not.
-            let _is_told = self.once(exchange, Ask::Revoke, || asked)?;
+            let _is_told = self.once(exchange, ProviderCall::Revoke, || asked)?;
         }
         if let Some(sessions) = &self.sessions {
             sessions.close(exchange);
@@ -458,7 +458,7 @@ impl Engine {
 }
 
 /// The secrets of a login, chosen once in a call.
-struct Prepared {
+struct LoginSecrets {
     state: String,
     nonce: String,
     verifier: String,

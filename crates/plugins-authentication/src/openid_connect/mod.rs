@@ -19,18 +19,18 @@
 //! `idling_timeout_seconds` short.
 
 mod bearer;
+mod call_tokens;
 pub(crate) mod client;
 mod config;
 mod engine;
 mod filter;
 mod login;
 mod provider;
-mod recognised;
 mod session;
 
 pub use config::{
     ClientAssertion, ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims,
-    TokenHeader, TokenPlace, TokenValue, Unauthenticated,
+    TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 
 use crate::consumer_names::ConsumerNames;

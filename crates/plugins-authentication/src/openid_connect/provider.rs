@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::jose::KeySet;
-use crate::shared_fetch::{KeyDocument, RETRY_MS, STALE_MS, Wanted};
+use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS};
 pub(super) use crate::shared_fetch::{Step, good, settled};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_plugin::{Exchange, Outcome};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// The most bytes of each cache.
 const CACHE_BYTES: usize = 32 << 20;
@@ -87,14 +87,19 @@ impl Default for Caches {
 /// Where the provider is, and how it is asked.
 pub(super) struct Directory {
     pub(super) server: HttpServer,
-    pub(super) rules: AskRules,
+    pub(super) rules: ServerCallRules,
     issuer: Option<String>,
     cache_ms: u64,
     caches: Arc<Caches>,
 }
 
 impl Directory {
-    pub(super) fn new(server: HttpServer, rules: AskRules, config: &Config, caches: &Arc<Caches>) -> Self {
+    pub(super) fn new(
+        server: HttpServer,
+        rules: ServerCallRules,
+        config: &Config,
+        caches: &Arc<Caches>,
+    ) -> Self {
         Self {
             server,
             rules,
@@ -134,7 +139,7 @@ impl Directory {
             self.rules.verify_tls,
             self.issuer.as_deref().unwrap_or_default()
         );
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.caches.providers,
             key: key.as_bytes(),
             since_ms: 0,

@@ -1,9 +1,9 @@
 //! Calls of browsers that have logged in: what a session remembers, and renewing its tokens.
 
+use super::call_tokens::CallTokens;
 use super::client;
 use super::engine::Engine;
 use super::provider::{Step, TokenSet};
-use super::recognised::Recognised;
 use crate::session_cookie::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ const RENEWED_MS: u64 = 30_000;
 
 /// What a session remembers.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Remembered {
+pub(super) struct LoginSession {
     pub(super) tokens: TokenSet,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id_claims: Option<Arc<Map<String, Value>>>,
@@ -24,7 +24,7 @@ pub(super) struct Remembered {
     pub(super) userinfo: Option<Arc<Map<String, Value>>>,
 }
 
-impl Remembered {
+impl LoginSession {
     pub(super) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl Remembered {
 
 impl Engine {
     /// The session of a call, with what it remembers.
-    pub(super) fn remembered(&self, exchange: &mut Exchange) -> Option<(Session, Remembered)> {
+    pub(super) fn remembered(&self, exchange: &mut Exchange) -> Option<(Session, LoginSession)> {
         let now_s = exchange.unix_ms() / 1_000;
         let session = self.sessions.as_ref()?.open(&exchange.request, now_s)?;
         let remembered = serde_json::from_slice(&session.data).ok()?;
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Who calls, by the call's session. `None`: it has none that is good.
-    pub(super) fn by_session(&self, exchange: &mut Exchange) -> Step<Option<Recognised>> {
+    pub(super) fn by_session(&self, exchange: &mut Exchange) -> Step<Option<CallTokens>> {
         let Some(sessions) = &self.sessions else {
             return Ok(None);
         };
@@ -60,7 +60,7 @@ impl Engine {
         } else {
             sessions.touch(&mut session, exchange);
         }
-        let mut recognised = Recognised {
+        let mut recognised = CallTokens {
             by_session: true,
             session_id: Some(session.id_text()),
             access_token: Some(remembered.tokens.access_token),
@@ -69,7 +69,7 @@ impl Engine {
             scope: remembered.tokens.scope,
             id_claims: remembered.id_claims,
             userinfo: remembered.userinfo,
-            ..Recognised::default()
+            ..CallTokens::default()
         };
         if self.reads_access_tokens {
             recognised.read_access_token();

@@ -7,14 +7,14 @@ use crate::browser::own_origin;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::{Session, Sessions};
-use crate::told_headers;
+use crate::user_headers;
 use aws_lc_rs::digest;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime, Lookup};
 use weir_plugin::headers::is_value;
 use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases, RefusalKind};
 use weir_plugins_shared::random::Random;
-use weir_saml::{DecryptionKey, Fault, Limits, SigningKey, Trust};
+use weir_saml::{DecryptionKey, Limits, SamlError, SigningKey, Trust};
 
 /// So long an ended session is remembered, unless sessions last for a shorter time.
 const MAX_ENDED_S: u64 = 86_400;
@@ -39,7 +39,7 @@ pub(super) struct SamlFilter {
 }
 
 /// A refusal whose reason only logs and explanations tell.
-pub(super) fn refused(fault: Fault) -> Outcome {
+pub(super) fn refused(fault: SamlError) -> Outcome {
     Outcome::refuse(RefusalKind::Unauthenticated {
         plugin: NAME,
         failure: AuthFailure::Rejected(fault.reason()),
@@ -67,7 +67,7 @@ impl Filter for SamlFilter {
         }
         if self.gate.skips(exchange) {
             let names = self.config.upstream_headers.iter();
-            told_headers::remove_forged(exchange, names.map(|header| header.name.as_str()));
+            user_headers::remove_forged(exchange, names.map(|header| header.name.as_str()));
             return Outcome::Continue;
         }
         for header in &self.config.upstream_headers {
@@ -174,7 +174,7 @@ impl SamlFilter {
                 UserValue::Attribute(name) => user.values(name).map(|values| values.join(",")),
             };
             if let Some(value) = value.filter(|value| is_value(value.as_bytes())) {
-                told_headers::tell(exchange, &header.name, value.as_bytes());
+                user_headers::tell(exchange, &header.name, value.as_bytes());
             }
         }
         exchange.add_fingerprint(user.name.as_bytes());

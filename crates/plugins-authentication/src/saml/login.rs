@@ -6,11 +6,12 @@ use super::user::User;
 use crate::body_fields::{Field, Form};
 use crate::browser::{own_url, redirect};
 use crate::login_cookie::LOGIN_S;
-use crate::pending_login::{Begun, PendingLogins, new_state};
+use crate::pending_login::{PendingLogin, PendingLogins, new_state};
 use serde::{Deserialize, Serialize};
 use weir_plugin::{Exchange, Outcome, Reply};
 use weir_saml::{
-    AuthnRequest, Expected, Fault, LoginResponse, Received, form_page, from_form, from_query, redirect_url,
+    AuthnRequest, Expected, LoginResponse, Received, SamlError, form_page, from_form, from_query,
+    redirect_url,
 };
 
 /// A login that is under way.
@@ -21,7 +22,7 @@ struct Login {
     began_s: u64,
 }
 
-impl Begun for Login {
+impl PendingLogin for Login {
     fn began_s(&self) -> u64 {
         self.began_s
     }
@@ -33,7 +34,7 @@ impl SamlFilter {
     }
 
     /// Sends the browser to the provider.
-    pub(super) fn begin_login(&self, exchange: &mut Exchange) -> Result<Outcome, Fault> {
+    pub(super) fn begin_login(&self, exchange: &mut Exchange) -> Result<Outcome, SamlError> {
         let now_s = exchange.unix_ms() / 1_000;
         let state = new_state(self.random);
         let login = Login {
@@ -62,7 +63,7 @@ impl SamlFilter {
         destination: &str,
         (name, message): (&str, &str),
         state: Option<&str>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Outcome, SamlError> {
         let key = self.signing.as_ref();
         if self.config.request.binding == Binding::Redirect {
             return Ok(redirect(
@@ -82,13 +83,13 @@ impl SamlFilter {
         &self,
         exchange: &Exchange,
         name: &str,
-    ) -> Result<Option<Received>, Option<Fault>> {
+    ) -> Result<Option<Received>, Option<SamlError>> {
         let request = &exchange.request;
         let max_bytes = self.config.response.max_bytes;
         match request.method.as_slice() {
             b"GET" => {
                 let query = request.query.as_deref().unwrap_or_default();
-                let query = std::str::from_utf8(query).map_err(|_| Fault("the query is not UTF-8"))?;
+                let query = std::str::from_utf8(query).map_err(|_| SamlError("the query is not UTF-8"))?;
                 Ok(from_query(query, name, &self.trust, max_bytes)?)
             }
             b"POST" => {
@@ -97,13 +98,13 @@ impl SamlFilter {
                 }
                 let kind = request.headers.get(b"content-type").unwrap_or_default();
                 if Form::of(kind) != Some(Form::UrlEncoded) {
-                    return Err(Some(Fault("the message is not in a form")));
+                    return Err(Some(SamlError("the message is not in a form")));
                 }
                 let body = request.body.as_deref().unwrap_or_default();
                 let field = |name: &str| match Form::UrlEncoded.field(body, name) {
                     Field::One(value) => Ok(Some(value)),
                     Field::Absent => Ok(None),
-                    Field::Several => Err(Fault("the form has a field twice")),
+                    Field::Several => Err(SamlError("the form has a field twice")),
                 };
                 let Some(message) = field(name)? else {
                     return Ok(None);
@@ -124,9 +125,9 @@ impl SamlFilter {
     }
 
     /// What the browser brings back.
-    pub(super) fn end_login(&self, exchange: &mut Exchange) -> Result<Outcome, Fault> {
+    pub(super) fn end_login(&self, exchange: &mut Exchange) -> Result<Outcome, SamlError> {
         let received = match self.received(exchange, "SAMLResponse") {
-            Ok(received) => received.ok_or(Fault("the call brings no response to a login"))?,
+            Ok(received) => received.ok_or(SamlError("the call brings no response to a login"))?,
             Err(None) => return Ok(self.needs_body()),
             Err(Some(fault)) => return Err(fault),
         };
@@ -136,9 +137,9 @@ impl SamlFilter {
         let state = response.in_response_to().and_then(|id| id.strip_prefix('_'));
         let state = state.unwrap_or_default().to_owned();
         let found = self.pending().find::<Login>(&exchange.request, &state, now_s);
-        let (cookie, login) = found.ok_or(Fault("the response is none to a request of this browser"))?;
+        let (cookie, login) = found.ok_or(SamlError("the response is none to a request of this browser"))?;
         if received.relay_state.is_some_and(|told| told != state) {
-            return Err(Fault("the response has another state than its request"));
+            return Err(SamlError("the response has another state than its request"));
         }
         let user = response.login(&Expected {
             trust: &self.trust,
@@ -152,7 +153,7 @@ impl SamlFilter {
         })?;
         // The cookie of the login ends with it, and its copies are good for nothing from now on.
         if !self.uses(&state, LOGIN_S, now_ms) {
-            return Err(Fault("the response was used before"));
+            return Err(SamlError("the response was used before"));
         }
         let user = User::of(user, &self.config, now_ms);
         let data = serde_json::to_vec(&user).unwrap_or_default();
@@ -160,7 +161,7 @@ impl SamlFilter {
         cookie.remove(&exchange.request, &mut exchange.response_headers);
         match self.sessions.write(&mut session, exchange) {
             true => Ok(redirect(302, &login.url)),
-            false => Err(Fault("the user has too many attributes for cookies")),
+            false => Err(SamlError("the user has too many attributes for cookies")),
         }
     }
 }

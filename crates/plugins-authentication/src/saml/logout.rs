@@ -5,7 +5,7 @@ use super::filter::SamlFilter;
 use crate::browser::redirect;
 use crate::pending_login::new_state;
 use weir_plugin::{Exchange, Outcome};
-use weir_saml::{Fault, LogoutMessage, LogoutRequest, logout_request, logout_response};
+use weir_saml::{LogoutMessage, LogoutRequest, SamlError, logout_request, logout_response};
 
 impl SamlFilter {
     /// The user logs out. Without a session there is nothing to end.
@@ -39,7 +39,7 @@ impl SamlFilter {
         &self,
         exchange: &mut Exchange,
         rules: &LogoutRules,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Outcome, SamlError> {
         let mut received = None;
         for name in ["SAMLRequest", "SAMLResponse"] {
             match self.received(exchange, name) {
@@ -48,7 +48,7 @@ impl SamlFilter {
                 Err(Some(fault)) => return Err(fault),
             }
         }
-        let received = received.ok_or(Fault("the call brings no message about a logout"))?;
+        let received = received.ok_or(SamlError("the call brings no message about a logout"))?;
         let now_ms = exchange.unix_ms();
         let now_s = (now_ms / 1_000) as i64;
         let own = self.address(exchange, rules.callback.as_deref().unwrap_or_default());
@@ -60,7 +60,7 @@ impl SamlFilter {
                 // Told again, it would end a session that has begun since.
                 let lasts_s = request.ends_s.saturating_sub(now_s).unsigned_abs();
                 if !self.uses(&request.id, lasts_s + 1, now_ms) {
-                    return Err(Fault("the message was used before"));
+                    return Err(SamlError("the message was used before"));
                 }
                 self.end_all(exchange, &request, now_ms);
                 let Some(destination) = &self.config.provider.logout_url else {

@@ -43,12 +43,12 @@ fn key() -> SigningKey {
 #[derive(Clone, Default)]
 struct Browser(Vec<(String, String)>);
 
-struct Answer {
+struct LoginResult {
     told: String,
     call: Exchange,
 }
 
-impl Answer {
+impl LoginResult {
     fn upstream(&self, name: &str) -> Option<String> {
         let value = self.call.request.headers.get(name.as_bytes())?;
         Some(String::from_utf8_lossy(value).into_owned())
@@ -66,7 +66,7 @@ impl Answer {
 }
 
 impl Browser {
-    fn call(&mut self, filter: &Arc<dyn Filter>, line: &str, body: &str) -> Answer {
+    fn call(&mut self, filter: &Arc<dyn Filter>, line: &str, body: &str) -> LoginResult {
         self.call_at(filter, line, body, &[])
     }
 
@@ -76,7 +76,7 @@ impl Browser {
         line: &str,
         body: &str,
         headers: &[(&str, &str)],
-    ) -> Answer {
+    ) -> LoginResult {
         let pairs: Vec<String> = self
             .0
             .iter()
@@ -119,7 +119,7 @@ impl Browser {
             },
             other => word(other),
         };
-        Answer { told, call }
+        LoginResult { told, call }
     }
 
     /// Begins a login: the id of the request.
@@ -426,7 +426,7 @@ fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
         "OPTIONS /a",
         &[("X-User", "forged"), ("X-Groups", "forged")],
     );
-    crate::told_headers::tell(&mut known, "X-User", b"ada");
+    crate::user_headers::tell(&mut known, "X-User", b"ada");
     filter.on_request(&mut known);
     let told = |name: &str| known.request.headers.get(name.as_bytes()).map(<[u8]>::to_vec);
     assert_eq!((told("X-User"), told("X-Groups")), (Some(b"ada".to_vec()), None));

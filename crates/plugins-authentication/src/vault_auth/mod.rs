@@ -17,7 +17,7 @@ use crate::identity::{self, Gate};
 pub use crate::key_locations::KeyLocation;
 use crate::key_locations::{Lookup, MultipleKeys, form_of_body};
 use crate::query::remove_argument_and_encode;
-use crate::shared_fetch::{Step, Wanted, hashed, settled, trust, unshared};
+use crate::shared_fetch::{FetchRequest, Step, hashed, settled, trust, unshared};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{self, SHA256, SHA256_OUTPUT_LEN};
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ use weir_plugin::{
     Request, SubrequestResponse, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// The plugin's name.
 const NAME: &str = "vault-auth";
@@ -274,7 +274,7 @@ struct PairFilter {
     pairs: Arc<Pairs>,
     /// Absent: no token is good.
     vault: Option<Vault>,
-    rules: AskRules,
+    rules: ServerCallRules,
 }
 
 /// A vault that is asked.
@@ -287,25 +287,25 @@ struct Vault {
 }
 
 /// A token of a call.
-enum Brought {
+enum CallToken {
     Token(Vec<u8>),
     Not(AuthFailure),
     /// The body must be read first.
     Body,
 }
 
-fn brought(places: &[KeyLocation], request: &Request) -> Brought {
+fn brought(places: &[KeyLocation], request: &Request) -> CallToken {
     for place in places {
         match place.look(request, MultipleKeys::Refuse) {
             Lookup::Absent => {}
-            Lookup::Key(key) if key.is_empty() => return Brought::Not(AuthFailure::Missing),
-            Lookup::Key(key) => return Brought::Token(key.into_owned()),
-            Lookup::Several => return Brought::Not(AuthFailure::Duplicate),
-            Lookup::Wrong => return Brought::Not(AuthFailure::Invalid),
-            Lookup::Body => return Brought::Body,
+            Lookup::Key(key) if key.is_empty() => return CallToken::Not(AuthFailure::Missing),
+            Lookup::Key(key) => return CallToken::Token(key.into_owned()),
+            Lookup::Several => return CallToken::Not(AuthFailure::Duplicate),
+            Lookup::Wrong => return CallToken::Not(AuthFailure::Invalid),
+            Lookup::Body => return CallToken::Body,
         }
     }
-    Brought::Not(AuthFailure::Missing)
+    CallToken::Not(AuthFailure::Missing)
 }
 
 impl PairFilter {
@@ -320,14 +320,14 @@ impl PairFilter {
     }
 
     /// The consumer of the tokens.
-    fn judge(&self, exchange: &mut Exchange, access: &[u8], secret: &[u8]) -> Step<Judgement> {
-        let wrong = |reason| Ok(Judgement::Refused(AuthFailure::Rejected(reason)));
+    fn judge(&self, exchange: &mut Exchange, access: &[u8], secret: &[u8]) -> Step<TokenVerdict> {
+        let wrong = |reason| Ok(TokenVerdict::Refused(AuthFailure::Rejected(reason)));
         let access = std::str::from_utf8(access).ok();
         let Some(access) = access.filter(|it| it.len() <= MAX_TOKEN && is_segment(it)) else {
             return wrong("the access token is none that a vault could know");
         };
         let Some(pair) = self.pair(exchange, access)? else {
-            return Ok(Judgement::Unknown);
+            return Ok(TokenVerdict::Unknown);
         };
         let Some(pair) = pair else {
             return wrong("the vault does not know the access token");
@@ -337,7 +337,7 @@ impl PairFilter {
             return wrong("the secret token is wrong");
         }
         match self.consumers.find(&pair.consumer, &[ConsumerName::Id]) {
-            Some(consumer) => Ok(Judgement::Good(Identity {
+            Some(consumer) => Ok(TokenVerdict::Good(Identity {
                 consumer: Arc::clone(consumer),
                 credential_id: None,
             })),
@@ -369,7 +369,7 @@ impl PairFilter {
             let found = settled(unshared(&key, self, exchange, ask, said))?;
             return Ok(found.map(|(pair, _)| pair));
         }
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             map: &self.pairs,
             key: &key,
             since_ms: 0,
@@ -451,7 +451,7 @@ fn read(
 }
 
 /// What comes of a call's tokens.
-enum Judgement {
+enum TokenVerdict {
     Good(Identity),
     Refused(AuthFailure),
     /// The vault does not answer.
@@ -475,14 +475,14 @@ impl Filter for PairFilter {
         let request = &exchange.request;
         let tokens = [&self.config.access_token, &self.config.secret_token];
         let judged = match tokens.map(|places| brought(places, request)) {
-            [Brought::Body, _] | [_, Brought::Body] => return Outcome::NeedBody { max_bytes },
-            [Brought::Token(access), Brought::Token(secret)] => {
+            [CallToken::Body, _] | [_, CallToken::Body] => return Outcome::NeedBody { max_bytes },
+            [CallToken::Token(access), CallToken::Token(secret)] => {
                 match self.judge(exchange, &access, &secret) {
                     Ok(judged) => judged,
                     Err(wait) => return *wait,
                 }
             }
-            [Brought::Not(failure), _] | [_, Brought::Not(failure)] => Judgement::Refused(failure),
+            [CallToken::Not(failure), _] | [_, CallToken::Not(failure)] => TokenVerdict::Refused(failure),
         };
         if self.config.strip {
             for place in self.places() {
@@ -490,9 +490,9 @@ impl Filter for PairFilter {
             }
         }
         match judged {
-            Judgement::Good(identity) => self.gate.accept(exchange, &identity),
-            Judgement::Refused(failure) => self.gate.reject(exchange, failure, None),
-            Judgement::Unknown => {
+            TokenVerdict::Good(identity) => self.gate.accept(exchange, &identity),
+            TokenVerdict::Refused(failure) => self.gate.reject(exchange, failure, None),
+            TokenVerdict::Unknown => {
                 let kind = RefusalKind::PluginFailed {
                     plugin: NAME,
                     reason: "the vault does not answer",

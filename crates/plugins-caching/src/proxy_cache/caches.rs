@@ -2,7 +2,7 @@
 //!
 //! **What it is not**: it does not reach the stores of other processes, and none on disks.
 
-use super::config::PurgedAs;
+use super::config::PurgeName;
 use super::entry::Key;
 use super::zone::Zone;
 use data_encoding::HEXLOWER_PERMISSIVE;
@@ -21,11 +21,11 @@ const MAX_NAMED: usize = 1 << 16;
 pub struct Caches {
     zones: Arc<Mutex<HashMap<String, Arc<Zone>>>>,
     /// The stores of instances that are purged by name.
-    named: Arc<Mutex<HashMap<String, Named>>>,
+    named: Arc<Mutex<HashMap<String, PurgeableStore>>>,
 }
 
 /// The store of an instance that is purged by name.
-struct Named {
+struct PurgeableStore {
     store: String,
     zone: Weak<Zone>,
 }
@@ -76,17 +76,17 @@ impl Caches {
         self.zones.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn named(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+    fn named(&self) -> MutexGuard<'_, HashMap<String, PurgeableStore>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes by what an instance is purged.
-    pub(super) fn note(&self, dialect: DialectName, purged_as: &PurgedAs, zone: &Arc<Zone>) {
+    pub(super) fn note(&self, dialect: DialectName, purged_as: &PurgeName, zone: &Arc<Zone>) {
         let mut named = self.named();
         if named.len() > MAX_NAMED {
             named.retain(|_, known| known.zone.strong_count() > 0);
         }
-        let known = Named {
+        let known = PurgeableStore {
             store: purged_as.store.clone(),
             zone: Arc::downgrade(zone),
         };
@@ -183,7 +183,7 @@ mod tests {
     fn instances_are_purged_by_name() {
         let caches = Caches::default();
         let zone = Arc::new(Zone::new(1 << 20, None));
-        let purged_as = PurgedAs {
+        let purged_as = PurgeName {
             name: "routes/1".to_owned(),
             store: "memory".to_owned(),
         };

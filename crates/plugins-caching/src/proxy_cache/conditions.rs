@@ -48,7 +48,7 @@ fn weak(tag: &[u8]) -> &[u8] {
 
 /// The part of a response that a call wants.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RangeResult {
     /// All of it.
     Whole,
     /// These bytes.
@@ -59,9 +59,9 @@ pub(super) enum Part {
 
 /// The part of a stored response of `length` bytes that is asked for. Several parts at once are not given: the whole is
 /// a good answer too (RFC 9110, 14.2).
-pub(super) fn part(request: &Headers, response: &Headers, length: usize) -> Part {
+pub(super) fn part(request: &Headers, response: &Headers, length: usize) -> RangeResult {
     let Some(range) = request.get(b"range") else {
-        return Part::Whole;
+        return RangeResult::Whole;
     };
     if let Some(condition) = request.get(b"if-range") {
         // Only a strong tag, or the very date, shows that it is the same representation (RFC 9110, 13.1.5).
@@ -70,31 +70,31 @@ pub(super) fn part(request: &Headers, response: &Headers, length: usize) -> Part
             false => !condition.starts_with(b"W/") && response.get(b"last-modified") == Some(condition),
         };
         if !is_same {
-            return Part::Whole;
+            return RangeResult::Whole;
         }
     }
     let Some(spec) = range
         .strip_prefix(b"bytes=")
         .and_then(|spec| std::str::from_utf8(spec).ok())
     else {
-        return Part::Whole;
+        return RangeResult::Whole;
     };
     let Some((first, last)) = spec.trim().split_once('-').filter(|_| !spec.contains(',')) else {
-        return Part::Whole;
+        return RangeResult::Whole;
     };
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| text.parse::<usize>().unwrap_or(usize::MAX))
     };
     match (number(first), number(last)) {
-        (Some(first), Some(last)) if first > last => Part::Whole,
-        (Some(first), _) if first >= length => Part::Beyond,
-        (Some(first), Some(last)) => Part::Bytes(first..last.saturating_add(1).min(length)),
-        (Some(first), None) if last.is_empty() => Part::Bytes(first..length),
-        (None, Some(0)) if first.is_empty() => Part::Beyond,
-        (None, Some(_)) if first.is_empty() && length == 0 => Part::Beyond,
-        (None, Some(count)) if first.is_empty() => Part::Bytes(length.saturating_sub(count)..length),
-        _ => Part::Whole,
+        (Some(first), Some(last)) if first > last => RangeResult::Whole,
+        (Some(first), _) if first >= length => RangeResult::Beyond,
+        (Some(first), Some(last)) => RangeResult::Bytes(first..last.saturating_add(1).min(length)),
+        (Some(first), None) if last.is_empty() => RangeResult::Bytes(first..length),
+        (None, Some(0)) if first.is_empty() => RangeResult::Beyond,
+        (None, Some(_)) if first.is_empty() && length == 0 => RangeResult::Beyond,
+        (None, Some(count)) if first.is_empty() => RangeResult::Bytes(length.saturating_sub(count)..length),
+        _ => RangeResult::Whole,
     }
 }
 
@@ -134,20 +134,20 @@ mod tests {
     fn parts_are_found() {
         let response = headers(&[("ETag", "\"b\"")]);
         for (range, condition, expected) in [
-            ("bytes=0-4", "", Part::Bytes(0..5)),
-            ("bytes=5-", "", Part::Bytes(5..10)),
-            ("bytes=-3", "", Part::Bytes(7..10)),
-            ("bytes=-30", "", Part::Bytes(0..10)),
-            ("bytes=8-99999999999999999999999", "", Part::Bytes(8..10)),
-            ("bytes=10-", "", Part::Beyond),
-            ("bytes=-0", "", Part::Beyond),
-            ("bytes=4-3", "", Part::Whole),
-            ("bytes=0-1,3-4", "", Part::Whole),
-            ("lines=0-1", "", Part::Whole),
-            ("bytes=a-", "", Part::Whole),
-            ("bytes=0-4", "\"b\"", Part::Bytes(0..5)),
-            ("bytes=0-4", "W/\"b\"", Part::Whole),
-            ("bytes=0-4", "\"c\"", Part::Whole),
+            ("bytes=0-4", "", RangeResult::Bytes(0..5)),
+            ("bytes=5-", "", RangeResult::Bytes(5..10)),
+            ("bytes=-3", "", RangeResult::Bytes(7..10)),
+            ("bytes=-30", "", RangeResult::Bytes(0..10)),
+            ("bytes=8-99999999999999999999999", "", RangeResult::Bytes(8..10)),
+            ("bytes=10-", "", RangeResult::Beyond),
+            ("bytes=-0", "", RangeResult::Beyond),
+            ("bytes=4-3", "", RangeResult::Whole),
+            ("bytes=0-1,3-4", "", RangeResult::Whole),
+            ("lines=0-1", "", RangeResult::Whole),
+            ("bytes=a-", "", RangeResult::Whole),
+            ("bytes=0-4", "\"b\"", RangeResult::Bytes(0..5)),
+            ("bytes=0-4", "W/\"b\"", RangeResult::Whole),
+            ("bytes=0-4", "\"c\"", RangeResult::Whole),
         ] {
             let mut request = vec![("Range", range)];
             if !condition.is_empty() {
@@ -155,6 +155,6 @@ mod tests {
             }
             assert_eq!(part(&headers(&request), &response, 10), expected, "{request:?}");
         }
-        assert_eq!(part(&headers(&[]), &response, 10), Part::Whole);
+        assert_eq!(part(&headers(&[]), &response, 10), RangeResult::Whole);
     }
 }

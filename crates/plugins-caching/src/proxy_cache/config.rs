@@ -63,7 +63,7 @@ pub struct Config {
     pub purge: bool,
     /// What calls to an endpoint for purges name that make the cache forget the response under a key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub purged_as: Option<PurgedAs>,
+    pub purged_as: Option<PurgeName>,
     /// The header that tells how the call was answered; `null`: none does.
     pub status_header: Option<String>,
     /// The header that tells the key.
@@ -72,7 +72,7 @@ pub struct Config {
     /// Answers from the cache tell their age.
     pub age: bool,
     /// The words in the status header.
-    pub words: Words,
+    pub words: CacheStatusTexts,
     /// Milliseconds that a call waits at most for another one that fetches the same.
     pub wait_ms: u64,
     /// The service is asked whether what is too old still holds (`If-None-Match`, `If-Modified-Since`), where the response
@@ -140,7 +140,7 @@ impl QueryKey {
 /// The words in the status header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Words {
+pub struct CacheStatusTexts {
     /// From the cache.
     pub hit: String,
     /// Nothing was there.
@@ -165,7 +165,7 @@ pub struct Words {
     pub not_kept: Option<String>,
 }
 
-impl Default for Words {
+impl Default for CacheStatusTexts {
     fn default() -> Self {
         Self {
             hit: "hit".into(),
@@ -185,7 +185,7 @@ impl Default for Words {
 /// By what an instance is known to endpoints for purges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PurgedAs {
+pub struct PurgeName {
     /// The instance's name.
     pub name: String,
     /// The kind of store that has to be named with it.
@@ -226,7 +226,7 @@ impl Default for Config {
             status_header: Some("X-Cache-Status".into()),
             key_header: None,
             age: true,
-            words: Words::default(),
+            words: CacheStatusTexts::default(),
             wait_ms: 10_000,
             revalidate: true,
             stale_while_revalidate_seconds: 0,

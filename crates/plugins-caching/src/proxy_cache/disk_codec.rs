@@ -63,7 +63,7 @@ fn put_text(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 /// What was on the disk; `None`: it is not of this form.
 pub(super) fn read(data: &[u8]) -> Option<Slot> {
     let (kind, rest) = data.split_first()?;
-    let mut rest = Rest(rest);
+    let mut rest = DiskReader(rest);
     match *kind {
         VARY => {
             let salt = rest.number()?;
@@ -110,9 +110,9 @@ pub(super) fn read(data: &[u8]) -> Option<Slot> {
 }
 
 /// What has not been read yet.
-struct Rest<'d>(&'d [u8]);
+struct DiskReader<'d>(&'d [u8]);
 
-impl<'d> Rest<'d> {
+impl<'d> DiskReader<'d> {
     fn take(&mut self, count: usize) -> Option<&'d [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

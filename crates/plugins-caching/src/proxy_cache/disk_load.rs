@@ -2,7 +2,7 @@
 
 use super::disk_codec::read;
 use super::entry::Key;
-use super::flight::{FetchCompleted, Seat};
+use super::flight::{FetchCompleted, FlightRole};
 use super::zone::Zone;
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ impl Zone {
     ) -> Option<FetchCompleted> {
         let disk_cache = self.disk_cache()?;
         let lead = match self.lead(key, now_ms, wait_ms) {
-            Seat::FetchLeader(lead) => lead,
+            FlightRole::FetchLeader(lead) => lead,
             // Another caller does so already, or fetches it.
-            Seat::Wait(landing) => return Some(landing),
-            Seat::Full => return None,
+            FlightRole::Wait(landing) => return Some(landing),
+            FlightRole::Full => return None,
         };
         let landing = lead.landing()?;
         let zone = Arc::clone(self);

@@ -1,15 +1,15 @@
 //! The work on a request: an answer from the cache, or a fetch whose response is kept.
 
 use super::Config;
-use super::conditions::{ANSWERABLE, CONDITIONS, Part, is_for_service, is_not_modified, part};
+use super::conditions::{ANSWERABLE, CONDITIONS, RangeResult, is_for_service, is_not_modified, part};
 use super::control::Control;
 use super::entry::{Entry, Freshness, Key};
-use super::flight::Seat;
+use super::flight::FlightRole;
 use super::key::KeyMaker;
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, hides};
-use super::redis::{Forgetting, Here, Lookup, RedisStore};
-use super::zone::{Look, Zone};
+use super::redis::{LocalCopy, PurgeState, RedisLookup, RedisStore};
+use super::zone::{Zone, ZoneLookup};
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) struct CacheFilter {
 }
 
 /// That a call has waited for another one.
-struct Waited;
+struct LeaderAwaited;
 
 /// How often a call has waited for the disk.
 struct DiskWaits(u8);
@@ -177,12 +177,12 @@ impl CacheFilter {
         }
         let length = shared.body.len();
         let (new, range, told) = match part(request, &shared.headers, length) {
-            Part::Whole => return,
-            Part::Bytes(range) => {
+            RangeResult::Whole => return,
+            RangeResult::Bytes(range) => {
                 let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
                 (206, range, told)
             }
-            Part::Beyond => (416, 0..0, format!("bytes */{length}")),
+            RangeResult::Beyond => (416, 0..0, format!("bytes */{length}")),
         };
         *status = new;
         shared.range = range;
@@ -192,10 +192,10 @@ impl CacheFilter {
     fn purge(&self, exchange: &mut Exchange) -> Outcome {
         let key = self.keys.of(exchange);
         let was_here = self.zone.purge(&key);
-        let was_there = match (&self.redis, exchange.filter_state.take::<_, Forgetting>(self)) {
+        let was_there = match (&self.redis, exchange.filter_state.take::<_, PurgeState>(self)) {
             (None, _) => was_here,
             (Some(redis), None) => {
-                exchange.filter_state.put(self, Forgetting::Asked);
+                exchange.filter_state.put(self, PurgeState::Asked);
                 return redis.forget(&key);
             }
             (Some(_), Some(_)) => match exchange.redis.take().flatten() {
@@ -231,10 +231,10 @@ impl CacheFilter {
         now_ms: u64,
     ) -> Outcome {
         let mut fetch = fetch;
-        let has_waited = exchange.filter_state.take::<_, Waited>(self).is_some();
+        let has_waited = exchange.filter_state.take::<_, LeaderAwaited>(self).is_some();
         if shares && exchange.request.method != b"HEAD" {
             match self.zone.lead(fetch.place, now_ms, self.config.wait_ms) {
-                Seat::FetchLeader(lead) => fetch.lead = Some(lead),
+                FlightRole::FetchLeader(lead) => fetch.lead = Some(lead),
                 seat => {
                     let stored = fetch.stored.as_ref();
                     let does =
@@ -245,10 +245,10 @@ impl CacheFilter {
                         return self.hit(exchange, entry, &fetch.key, CacheStatus::Stale, now_ms);
                     }
                     // A call for which there is no room among those that wait fetches it for itself.
-                    if let Seat::Wait(landing) = seat
+                    if let FlightRole::Wait(landing) = seat
                         && !has_waited
                     {
-                        exchange.filter_state.put(self, Waited);
+                        exchange.filter_state.put(self, LeaderAwaited);
                         let at_most = Duration::from_millis(self.config.wait_ms);
                         return Outcome::Suspend(Suspend::event(landing, at_most));
                     }
@@ -309,7 +309,7 @@ fn graphql_outcome(exchange: &Exchange) -> Option<Result<CacheStatus, Outcome>> 
         Ok(Some(query)) => match graphql::Query::read(&query) {
             Ok(query) if query.has_mutation => Some(Ok(CacheStatus::Bypass)),
             Ok(_) => None,
-            Err(fault) => Some(Err(graphql::GraphqlFault::from(fault).outcome("proxy-cache"))),
+            Err(fault) => Some(Err(graphql::GraphqlError::from(fault).outcome("proxy-cache"))),
         },
         Err(fault) => Some(Err(fault.outcome("proxy-cache"))),
     }
@@ -344,7 +344,7 @@ impl Filter for CacheFilter {
         if let Some(told) = self.passes(exchange, &control) {
             return self.pass_on(exchange, told);
         }
-        if self.keys.is_undecided(exchange) {
+        if self.keys.is_indeterminate(exchange) {
             return self.pass_on(exchange, CacheStatus::Bypass);
         }
         let now_ms = exchange.unix_ms();
@@ -352,20 +352,20 @@ impl Filter for CacheFilter {
         let (look, location) = match &self.redis {
             None => (self.zone.look(&key, &exchange.request.headers, now_ms), None),
             Some(redis) => {
-                let has_waited = exchange.filter_state.get_mut::<_, Waited>(self).is_some();
-                let here = Here {
+                let has_waited = exchange.filter_state.get_mut::<_, LeaderAwaited>(self).is_some();
+                let here = LocalCopy {
                     zone: &self.zone,
                     waited_ms: has_waited.then_some(self.config.wait_ms),
                 };
                 match redis.look(exchange, &key, now_ms, &here) {
-                    Lookup::Wait(outcome) => return outcome,
-                    Lookup::Known(look, location) => (look, Some(location)),
-                    Lookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
+                    RedisLookup::Wait(outcome) => return outcome,
+                    RedisLookup::Known(look, location) => (look, Some(location)),
+                    RedisLookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
                 }
             }
         };
         let (told, stored, place, shares) = match look {
-            Look::Found(entry, freshness, place) => {
+            ZoneLookup::Found(entry, freshness, place) => {
                 let over = freshness == Freshness::Over;
                 if !over && self.is_acceptable(&entry, freshness, &control, now_ms) {
                     return self.hit(exchange, &entry, &key, CacheStatus::Hit, now_ms);
@@ -379,12 +379,12 @@ impl Filter for CacheFilter {
                 let shares = entry.times.fresh > 0;
                 (told, Some(entry), place, shares)
             }
-            Look::OnDisk(place) => match self.load_from_disk(exchange, place, now_ms) {
+            ZoneLookup::OnDisk(place) => match self.load_from_disk(exchange, place, now_ms) {
                 Some(outcome) => return outcome,
                 None => (CacheStatus::Miss, None, place, true),
             },
-            Look::Nothing(place) => (CacheStatus::Miss, None, place, true),
-            Look::Pass(place) => (CacheStatus::Miss, None, place, false),
+            ZoneLookup::Nothing(place) => (CacheStatus::Miss, None, place, true),
+            ZoneLookup::Pass(place) => (CacheStatus::Miss, None, place, false),
         };
         if control.only_if_cached {
             let pending = Pending {
@@ -414,11 +414,11 @@ impl Filter for CacheFilter {
 
     fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {
         match (&self.redis, exchange.filter_state.take(self)) {
-            (Some(redis), Some(Forgetting::Due(key))) => {
-                exchange.filter_state.put(self, Forgetting::Asked);
+            (Some(redis), Some(PurgeState::Due(key))) => {
+                exchange.filter_state.put(self, PurgeState::Asked);
                 redis.forget(&key)
             }
-            (_, Some(Forgetting::Asked)) => {
+            (_, Some(PurgeState::Asked)) => {
                 // If the Redis is away, what is there is forgotten in its time.
                 drop(exchange.redis.take());
                 Outcome::Continue

@@ -5,7 +5,7 @@ use super::entry::{Entry, Times};
 use super::filter::{CacheFilter, any_is_set};
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, Recorder, is_kept};
-use super::redis::Forgetting;
+use super::redis::PurgeState;
 use std::sync::Arc;
 use weir_plugin::{Exchange, Headers};
 
@@ -32,7 +32,7 @@ impl CacheFilter {
             self.zone.purge(&key);
             if self.redis.is_some() {
                 // The next call must not find it, whichever gateway it comes to.
-                exchange.filter_state.put(self, Forgetting::Due(key));
+                exchange.filter_state.put(self, PurgeState::Due(key));
                 exchange.response.waits = true;
             }
         }

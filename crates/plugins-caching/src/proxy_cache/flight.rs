@@ -14,18 +14,18 @@ pub(super) const MAX_WAITING: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Flight {
     started_ms: u64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<FlightWaiters>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct FlightWaiters {
     has_landed: bool,
     /// One for each caller that waits, from its first look to its last.
     wakers: Slab<Option<Waker>>,
 }
 
 /// What a caller gets that wants what stands under a key.
-pub(super) enum Seat {
+pub(super) enum FlightRole {
     /// The duty to fetch it.
     FetchLeader(FetchLeader),
     /// Another caller fetches it.
@@ -47,7 +47,7 @@ impl Flight {
         now_ms.saturating_sub(self.started_ms) > wait_ms
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, FlightWaiters> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -91,9 +91,9 @@ impl KeyMaker {
     }
 
     /// Whether the call's body cannot be judged, so that it would have the key of others.
-    pub(super) fn is_undecided(&self, exchange: &Exchange) -> bool {
+    pub(super) fn is_indeterminate(&self, exchange: &Exchange) -> bool {
         let mut templates = self.templates.iter();
-        self.reads_body && templates.any(|template| template.undecided(exchange).is_some())
+        self.reads_body && templates.any(|template| template.indeterminate(exchange).is_some())
     }
 
     /// The key of a call.

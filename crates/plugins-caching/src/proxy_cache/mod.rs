@@ -34,7 +34,7 @@ mod redis;
 mod zone;
 
 pub use caches::{CachedResponse, Caches, Purge, Purged};
-pub use config::{Config, Disk, PurgedAs, QueryKey, Words};
+pub use config::{CacheStatusTexts, Config, Disk, PurgeName, QueryKey};
 use filter::CacheFilter;
 use redis::RedisStore;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What is known of a call between its request and its response.
 
-use super::Words;
+use super::CacheStatusTexts;
 use super::entry::{Entry, Key};
 use super::flight::FetchLeader;
 use super::redis::Location;
@@ -22,7 +22,7 @@ pub(super) enum CacheStatus {
     NotKept,
 }
 
-impl Words {
+impl CacheStatusTexts {
     /// The word for the status header.
     pub(super) fn of(&self, told: CacheStatus) -> Option<&str> {
         match told {

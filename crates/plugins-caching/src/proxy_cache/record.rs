@@ -72,13 +72,13 @@ pub(super) struct Recorder {
     zone: Arc<super::zone::Zone>,
     redis: Option<Arc<super::redis::RedisStore>>,
     /// `None`: it is larger than what is kept.
-    noted: Option<Noted>,
+    noted: Option<RecordedResponse>,
     vary: Vec<String>,
     now_ms: u64,
 }
 
 /// A response as far as it has passed.
-struct Noted {
+struct RecordedResponse {
     status: u16,
     headers: Headers,
     times: Times,
@@ -121,7 +121,7 @@ impl Recorder {
                 }
             }
             let length = response.content_length.and_then(|it| usize::try_from(it).ok());
-            recorder.noted = Some(Noted {
+            recorder.noted = Some(RecordedResponse {
                 status: response.status,
                 headers,
                 times,

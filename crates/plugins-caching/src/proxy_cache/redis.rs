@@ -8,7 +8,7 @@
 
 use super::disk_codec;
 use super::entry::{Entry, Freshness, Key, Slot};
-use super::zone::{Look, Zone, variant_key};
+use super::zone::{Zone, ZoneLookup, variant_key};
 use data_encoding::HEXLOWER;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -80,17 +80,17 @@ pub(super) struct Location {
 }
 
 /// What came of looking for a response.
-pub(super) enum Lookup {
+pub(super) enum RedisLookup {
     /// The call waits for the Redis.
     Wait(Outcome),
     /// What there is, and where the response belongs.
-    Known(Look, Location),
+    Known(ZoneLookup, Location),
     /// The Redis is away.
     Away,
 }
 
 /// That the Redis was asked for what stands under a key.
-struct Asked {
+struct PendingLookup {
     place: Key,
     variants: Option<Variants>,
     /// The mark that the first answer gave.
@@ -98,7 +98,7 @@ struct Asked {
 }
 
 /// That the Redis is to forget a key, or was asked to.
-pub(super) enum Forgetting {
+pub(super) enum PurgeState {
     Due(Key),
     Asked,
 }
@@ -113,9 +113,15 @@ impl RedisStore {
     }
 
     /// Looks for the response to a call. Called again after each wait.
-    pub(super) fn look(&self, exchange: &mut Exchange, key: &Key, now_ms: u64, here: &Here<'_>) -> Lookup {
-        let Some(asked) = exchange.filter_state.take::<_, Asked>(self) else {
-            let first = Asked {
+    pub(super) fn look(
+        &self,
+        exchange: &mut Exchange,
+        key: &Key,
+        now_ms: u64,
+        here: &LocalCopy<'_>,
+    ) -> RedisLookup {
+        let Some(asked) = exchange.filter_state.take::<_, PendingLookup>(self) else {
+            let first = PendingLookup {
                 place: *key,
                 variants: None,
                 mark: None,
@@ -123,14 +129,14 @@ impl RedisStore {
             return self.ask(exchange, key, first);
         };
         let Some(answer) = exchange.redis.take().flatten() else {
-            return Lookup::Away;
+            return RedisLookup::Away;
         };
         let mark = asked.mark.or_else(|| answer.texts.first().cloned());
         let found = answer.texts.get(1).and_then(|text| disk_codec::read(text));
         let look = match found {
             Some(Slot::Vary { names, salt, .. }) if asked.variants.is_none() => {
                 let place = variant_key(key, &names, salt, &exchange.request.headers);
-                let second = Asked {
+                let second = PendingLookup {
                     place,
                     variants: Some((names, salt)),
                     mark,
@@ -139,7 +145,7 @@ impl RedisStore {
             }
             Some(Slot::Response { entry, .. }) => {
                 let freshness = entry.times.freshness(now_ms);
-                Look::Found(entry, freshness, asked.place)
+                ZoneLookup::Found(entry, freshness, asked.place)
             }
             _ => here.look(&exchange.request.headers, key, asked.place, now_ms),
         };
@@ -149,17 +155,17 @@ impl RedisStore {
             variants: asked.variants,
             mark: mark.unwrap_or_default(),
         };
-        Lookup::Known(look, location)
+        RedisLookup::Known(look, location)
     }
 
-    fn ask(&self, exchange: &mut Exchange, base: &Key, asked: Asked) -> Lookup {
+    fn ask(&self, exchange: &mut Exchange, base: &Key, asked: PendingLookup) -> RedisLookup {
         let mut call = self.call(&GET);
         self.put_key(&mut call, base, asked.variants.as_ref().map(|_| &asked.place));
         self.put_mark_key(&mut call, base);
         call.gives_texts = true;
         call.is_repeatable = true;
         exchange.filter_state.put(self, asked);
-        Lookup::Wait(run(call))
+        RedisLookup::Wait(run(call))
     }
 
     /// Keeps a response that a call has fetched. `vary`: the request headers by which responses differ.
@@ -271,16 +277,16 @@ impl RedisStore {
 }
 
 /// What this gateway's memory has for a call.
-pub(super) struct Here<'c> {
+pub(super) struct LocalCopy<'c> {
     pub(super) zone: &'c Zone,
     /// The call has waited for another one, at most for so many milliseconds.
     pub(super) waited_ms: Option<u64>,
 }
 
-impl Here<'_> {
+impl LocalCopy<'_> {
     /// What memory knows if the Redis has nothing: that the response is not kept, or for a call that has waited for
     /// another one, what that one has just fetched.
-    fn look(&self, request: &Headers, key: &Key, place: Key, now_ms: u64) -> Look {
+    fn look(&self, request: &Headers, key: &Key, place: Key, now_ms: u64) -> ZoneLookup {
         let is_awaited = |entry: &Entry| {
             let longest = self
                 .waited_ms
@@ -288,11 +294,11 @@ impl Here<'_> {
             longest.is_some_and(|until_ms| until_ms >= now_ms)
         };
         match self.zone.look(key, request, now_ms) {
-            Look::Pass(_) => Look::Pass(place),
-            Look::Found(entry, Freshness::Fresh, own) if is_awaited(&entry) => {
-                Look::Found(entry, Freshness::Fresh, own)
+            ZoneLookup::Pass(_) => ZoneLookup::Pass(place),
+            ZoneLookup::Found(entry, Freshness::Fresh, own) if is_awaited(&entry) => {
+                ZoneLookup::Found(entry, Freshness::Fresh, own)
             }
-            _ => Look::Nothing(place),
+            _ => ZoneLookup::Nothing(place),
         }
     }
 }
@@ -319,15 +325,15 @@ mod tests {
     use super::super::entry::Times;
     use super::*;
     use std::cell::RefCell;
-    use weir_plugin::{RedisAnswer, RedisPublisher};
+    use weir_plugin::{RedisPublisher, RedisResponse};
     use weir_plugins_shared::config_checks::ConfigErrors;
     use weir_plugins_shared::redis::Redis;
     use weir_plugins_testkit::*;
 
     #[derive(Default)]
-    struct Outlet(RefCell<Vec<RedisCall>>);
+    struct RecordingPublisher(RefCell<Vec<RedisCall>>);
 
-    impl RedisPublisher for Outlet {
+    impl RedisPublisher for RecordingPublisher {
         fn post(&self, call: RedisCall) {
             self.0.borrow_mut().push(call);
         }
@@ -349,20 +355,24 @@ mod tests {
     /// The defect: what was fetched before another gateway forgot it was kept afterwards.
     #[test]
     fn what_is_kept_names_the_mark_before_its_fetch() {
-        let (store, zone, outlet) = (store(), Zone::new(1 << 20, None), Rc::new(Outlet::default()));
-        let here = Here {
+        let (store, zone, outlet) = (
+            store(),
+            Zone::new(1 << 20, None),
+            Rc::new(RecordingPublisher::default()),
+        );
+        let here = LocalCopy {
             zone: &zone,
             waited_ms: None,
         };
         let (key, mut exchange) = ([7; 32], exchange());
         let first = store.look(&mut exchange, &key, 1_000, &here);
-        assert!(matches!(first, Lookup::Wait(_)));
-        exchange.redis = Some(Some(RedisAnswer {
+        assert!(matches!(first, RedisLookup::Wait(_)));
+        exchange.redis = Some(Some(RedisResponse {
             numbers: Vec::new(),
             texts: vec![b"mark".to_vec()],
             outlet: outlet.clone(),
         }));
-        let Lookup::Known(_, location) = store.look(&mut exchange, &key, 1_000, &here) else {
+        let RedisLookup::Known(_, location) = store.look(&mut exchange, &key, 1_000, &here) else {
             panic!("the Redis has answered");
         };
         let entry = Entry {

@@ -3,7 +3,7 @@
 use super::config::Disk;
 use super::disk_codec;
 use super::entry::{Entry, Freshness, Key, Slot};
-use super::flight::{FetchCompleted, FetchLeader, Flight, Seat};
+use super::flight::{FetchCompleted, FetchLeader, Flight, FlightRole};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,7 +37,7 @@ impl Shard {
 }
 
 /// What a look for a response finds.
-pub(super) enum Look {
+pub(super) enum ZoneLookup {
     /// A response. It stands under this key.
     Found(Arc<Entry>, Freshness, Key),
     /// Nothing under this key, and no call should wait.
@@ -90,7 +90,7 @@ impl Zone {
     }
 
     /// Looks for the response to a request.
-    pub(super) fn look(&self, key: &Key, request: &Headers, now_ms: u64) -> Look {
+    pub(super) fn look(&self, key: &Key, request: &Headers, now_ms: u64) -> ZoneLookup {
         let (names, salt) = match self.shard(key).slots.get(key) {
             Some(Slot::Vary { names, salt, .. }) => (Arc::clone(names), *salt),
             Some(slot) => return slot.found(*key, now_ms),
@@ -103,28 +103,28 @@ impl Zone {
         self.look_on_disk(variant)
     }
 
-    fn look_on_disk(&self, key: Key) -> Look {
+    fn look_on_disk(&self, key: Key) -> ZoneLookup {
         match self
             .disk_cache()
             .is_some_and(|disk_cache| disk_cache.may_have(&key))
         {
-            true => Look::OnDisk(key),
-            false => Look::Nothing(key),
+            true => ZoneLookup::OnDisk(key),
+            false => ZoneLookup::Nothing(key),
         }
     }
 
     /// The lead of fetching what stands under a key, or how to wait for the caller that has it. A caller leads for as long
     /// as others wait, which is `wait_ms`; then the next one takes over.
-    pub(super) fn lead(self: &Arc<Self>, key: Key, now_ms: u64, wait_ms: u64) -> Seat {
+    pub(super) fn lead(self: &Arc<Self>, key: Key, now_ms: u64, wait_ms: u64) -> FlightRole {
         let mut shard = self.shard(&key);
         if let Some(flight) = shard.flights.get(&key)
             && !flight.is_overdue(now_ms, wait_ms)
         {
-            return FetchCompleted::of(flight).map_or(Seat::Full, Seat::Wait);
+            return FetchCompleted::of(flight).map_or(FlightRole::Full, FlightRole::Wait);
         }
         let flight = Arc::new(Flight::new(now_ms));
         shard.flights.insert(key, Arc::clone(&flight));
-        Seat::FetchLeader(FetchLeader::new(Arc::clone(self), key, flight))
+        FlightRole::FetchLeader(FetchLeader::new(Arc::clone(self), key, flight))
     }
 
     /// A fetch is over. Another one may have taken over meanwhile.
@@ -318,17 +318,17 @@ impl Slot {
         }
     }
 
-    fn found(&self, key: Key, now_ms: u64) -> Look {
+    fn found(&self, key: Key, now_ms: u64) -> ZoneLookup {
         match self {
             Self::Response { entry, used } => {
                 let freshness = entry.times.freshness(now_ms);
                 if freshness != Freshness::Over {
                     used.store(true, Ordering::Relaxed);
                 }
-                Look::Found(Arc::clone(entry), freshness, key)
+                ZoneLookup::Found(Arc::clone(entry), freshness, key)
             }
-            Self::Pass { until_ms } if now_ms < *until_ms => Look::Pass(key),
-            Self::Pass { .. } | Self::Vary { .. } => Look::Nothing(key),
+            Self::Pass { until_ms } if now_ms < *until_ms => ZoneLookup::Pass(key),
+            Self::Pass { .. } | Self::Vary { .. } => ZoneLookup::Nothing(key),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Plugin for BatchRequests {
 pub(crate) struct BatchFilter(pub(crate) Config);
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 /// Calls under way.
 struct Progress {
@@ -181,13 +181,13 @@ impl BatchFilter {
         let most = self.0.max_body_bytes;
         let Some(body) = request.body.as_deref() else {
             let length = request.content_length.unwrap_or(0);
-            let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
+            let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
             if has_asked || length > most as u64 {
                 let message =
                     format!("request size {length} is greater than the maximum size {most} allowed");
                 return Err(refuse(413, &message));
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Err(Outcome::NeedBody { max_bytes: most });
         };
         let batch = Batch::read(body).map_err(|message| refuse(400, &message))?;

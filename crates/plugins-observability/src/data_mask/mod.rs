@@ -52,7 +52,7 @@ impl Default for Config {
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The part of the call: `query`, `header`, `body_json` or `body_form`.
-    pub part: Part,
+    pub part: MaskTarget,
     /// The name of an argument, a header or a field; of JSON, a path (`$.user.card`, `$..password`).
     pub name: String,
     /// What becomes of the value: `remove`, `{replace: TEXT}` or `{regex: {pattern, replacement}}`.
@@ -62,7 +62,7 @@ pub struct Rule {
 /// A part of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum MaskTarget {
     /// An argument of the query.
     Query,
     /// A header.

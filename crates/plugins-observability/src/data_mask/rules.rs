@@ -1,6 +1,6 @@
 //! The rules of an instance, made ready: what is masked in queries, headers, forms and JSON. Who logs it is no business of this file.
 
-use super::{Config, Masking, Part};
+use super::{Config, MaskTarget, Masking};
 use regex::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -75,10 +75,10 @@ impl Rules {
         for rule in &config.rules {
             let action = Action::compile(&rule.action)?;
             match rule.part {
-                Part::Query => rules.query.push((rule.name.clone(), action)),
-                Part::Header => rules.headers.push((rule.name.clone(), action)),
-                Part::BodyForm => rules.form.push((rule.name.clone(), action)),
-                Part::BodyJson => {
+                MaskTarget::Query => rules.query.push((rule.name.clone(), action)),
+                MaskTarget::Header => rules.headers.push((rule.name.clone(), action)),
+                MaskTarget::BodyForm => rules.form.push((rule.name.clone(), action)),
+                MaskTarget::BodyJson => {
                     let path = JsonPath::parse(&rule.name);
                     let path = path.map_err(|error| format!("{}: not a path: {error}", rule.name))?;
                     rules.json.push((path, action));

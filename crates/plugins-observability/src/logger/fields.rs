@@ -19,14 +19,14 @@ enum Field {
     /// JSON that is the same for every call.
     Constant(Vec<u8>),
     /// Left out where the call has no value.
-    Fact(Fact),
+    Fact(CallVariable),
     Template(Template),
     Object(Fields),
 }
 
 /// A variable: one of the finished call, or of any.
 #[derive(Debug)]
-enum Fact {
+enum CallVariable {
     Hostname,
     TimeIso8601,
     Msec,
@@ -72,7 +72,7 @@ impl Fields {
     /// Whether any of them is in the request's body.
     pub fn needs_body(&self) -> bool {
         self.0.iter().any(|(_, field)| match field {
-            Field::Fact(Fact::Other(variable)) => variable.needs_body(),
+            Field::Fact(CallVariable::Other(variable)) => variable.needs_body(),
             Field::Template(template) => template.needs_body(),
             Field::Object(fields) => fields.needs_body(),
             Field::Constant(_) | Field::Fact(_) => false,
@@ -120,7 +120,7 @@ fn field(text: &str, masks: &Masks) -> Field {
     });
     match name.filter(|name| is_name(name)) {
         Some(name) if is_hidden(name, masks) => Field::Constant(format!("\"{MASKED}\"").into_bytes()),
-        Some(name) => Field::Fact(Fact::parse(name)),
+        Some(name) => Field::Fact(CallVariable::parse(name)),
         None => Field::Template(Template::parse(text)),
     }
 }
@@ -137,7 +137,7 @@ fn is_hidden(name: &str, masks: &Masks) -> bool {
         || name.starts_with("cookie_") && masks.hides_header(b"cookie")
 }
 
-impl Fact {
+impl CallVariable {
     fn parse(name: &str) -> Self {
         match name {
             "hostname" => Self::Hostname,

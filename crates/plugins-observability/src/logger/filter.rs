@@ -50,7 +50,7 @@ impl Body {
 }
 
 /// That the request's body was asked for.
-struct Asked;
+struct BodyRequested;
 
 /// The beginning of the request's body.
 struct RequestBody(Vec<u8>);
@@ -59,12 +59,12 @@ struct RequestBody(Vec<u8>);
 struct ResponseBody(Rc<RefCell<Vec<u8>>>);
 
 /// Looks at a body as it passes.
-struct Look {
+struct BodyCapture {
     seen: Rc<RefCell<Vec<u8>>>,
     most: usize,
 }
 
-impl BodyFilter for Look {
+impl BodyFilter for BodyCapture {
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
         let mut seen = self.seen.borrow_mut();
         let room = self.most.saturating_sub(seen.len());
@@ -98,7 +98,7 @@ impl Filter for LoggerFilter {
         let Some(wanted) = &self.request_body else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if !exchange.request.has_body || !wanted.is_wanted(exchange) {
             return Outcome::Continue;
         }
@@ -112,7 +112,7 @@ impl Filter for LoggerFilter {
             // One that is too large is forwarded and not logged.
             None if has_asked => {}
             None => {
-                exchange.filter_state.put(self, Asked);
+                exchange.filter_state.put(self, BodyRequested);
                 return Outcome::NeedBody {
                     max_bytes: wanted.bytes.max(MAX_READ_BODY),
                 };
@@ -127,7 +127,7 @@ impl Filter for LoggerFilter {
         };
         let seen = Rc::new(RefCell::new(Vec::new()));
         exchange.filter_state.put(self, ResponseBody(Rc::clone(&seen)));
-        exchange.response.body_filters.push(Look {
+        exchange.response.body_filters.push(BodyCapture {
             seen,
             most: wanted.bytes,
         });

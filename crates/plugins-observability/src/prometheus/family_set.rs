@@ -44,13 +44,13 @@ struct Series {
 }
 
 /// Cells of one worker by label values.
-type Known = HashMap<Box<[u8]>, Arc<WorkerSeries>, BuildHasherDefault<DefaultHasher>>;
+type SeriesByLabels = HashMap<Box<[u8]>, Arc<WorkerSeries>, BuildHasherDefault<DefaultHasher>>;
 
 /// What one worker knows.
 #[derive(Default)]
 struct Local {
     /// By the id of the set.
-    sets: Vec<Known>,
+    sets: Vec<SeriesByLabels>,
     key: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ impl FamilySet {
             let Local { sets, key } = local;
             self.write_key(exchange, record, key);
             if sets.len() <= self.id {
-                sets.resize_with(self.id + 1, Known::default);
+                sets.resize_with(self.id + 1, SeriesByLabels::default);
             }
             let known = &mut sets[self.id];
             if let Some(cells) = known.get(key.as_slice())

@@ -137,8 +137,8 @@ fn compile(config: &Config, faults: &mut ConfigErrors) -> Vec<Line> {
         .map(|(metric, own)| Line {
             stat: read("metrics", &format!("{prefix}{}", metric.stat), Text::name),
             measure: match &metric.value {
-                Measure::Text(text) => Reported::Text(read("metrics", text, Text::value)),
-                measure => Reported::Number(measure.clone()),
+                Measure::Text(text) => MetricValue::Text(read("metrics", text, Text::value)),
+                measure => MetricValue::Number(measure.clone()),
             },
             end: metric.end(),
             rate: metric.sample_rate,
@@ -169,14 +169,14 @@ impl Metric {
 /// A metric, ready for use.
 struct Line {
     stat: Text,
-    measure: Reported,
+    measure: MetricValue,
     end: String,
     rate: f64,
     tags: Vec<Tag>,
 }
 
 /// What a metric tells.
-enum Reported {
+enum MetricValue {
     Number(Measure),
     Text(Text),
 }
@@ -248,8 +248,8 @@ impl StatsdFilter {
         }
         out.push(b':');
         match &line.measure {
-            Reported::Text(text) => text.write(exchange, record, out)?,
-            Reported::Number(measure) => self.write_number(measure, record, out)?,
+            MetricValue::Text(text) => text.write(exchange, record, out)?,
+            MetricValue::Number(measure) => self.write_number(measure, record, out)?,
         }
         out.extend_from_slice(line.end.as_bytes());
         if self.style == Style::Dogstatsd {

@@ -5,16 +5,16 @@ use weir_plugin::{CallRecord, Exchange};
 
 /// A text, ready for use.
 #[derive(Debug, Clone, Default)]
-pub struct Text(Vec<Piece>);
+pub struct Text(Vec<Segment>);
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum Segment {
     Fixed(Vec<u8>),
-    Fact(Fact),
+    Fact(CallProperty),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Fact {
+enum CallProperty {
     Service,
     ServicePath,
     Scope,
@@ -68,13 +68,13 @@ impl Text {
                 .split_once('}')
                 .ok_or("expected '}' behind a fact's name")?;
             if !before.is_empty() {
-                pieces.push(Piece::Fixed(fixed(before)));
+                pieces.push(Segment::Fixed(fixed(before)));
             }
-            pieces.push(Piece::Fact(Fact::of(name)?));
+            pieces.push(Segment::Fact(CallProperty::of(name)?));
             rest = behind;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Fixed(fixed(rest)));
+            pieces.push(Segment::Fixed(fixed(rest)));
         }
         Ok(Self(pieces))
     }
@@ -83,8 +83,8 @@ impl Text {
     pub fn write(&self, exchange: &Exchange, record: &CallRecord<'_>, out: &mut Vec<u8>) -> Option<()> {
         for piece in &self.0 {
             match piece {
-                Piece::Fixed(text) => out.extend_from_slice(text),
-                Piece::Fact(fact) => fact.write(exchange, record, out)?,
+                Segment::Fixed(text) => out.extend_from_slice(text),
+                Segment::Fact(fact) => fact.write(exchange, record, out)?,
             }
         }
         Some(())
@@ -104,7 +104,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || PLAIN.contains(&byte)
 }
 
-impl Fact {
+impl CallProperty {
     fn of(name: &str) -> Result<Self, String> {
         Ok(match name {
             "service" => Self::Service,

@@ -87,14 +87,14 @@ pub struct Destination {
 }
 
 /// What of an export is wrong: its form, the field, and what was expected.
-pub type Fault = (&'static str, &'static str, &'static str);
+pub type ExportConfigError = (&'static str, &'static str, &'static str);
 
 impl Export {
     /// Checks it.
     ///
     /// # Errors
     /// Says what is wrong.
-    pub fn destination(&self, batch: &Batch) -> Result<Destination, Fault> {
+    pub fn destination(&self, batch: &Batch) -> Result<Destination, ExportConfigError> {
         let of =
             |kind: &'static str| move |(field, message): (&'static str, &'static str)| (kind, field, message);
         let (sink, zipkin) = match self {

@@ -36,15 +36,15 @@ pub struct Span {
 }
 
 /// A span between two moments, ready for use.
-struct Part {
-    shape: span_config::Part,
+struct PhaseSpan {
+    shape: span_config::PhaseSpanOptions,
     name: Template,
     attributes: Attributes,
 }
 
 /// Tries, ready for use.
-struct Tries {
-    shape: span_config::Tries,
+struct AttemptSpan {
+    shape: span_config::AttemptSpanOptions,
     name: Template,
     attributes: Attributes,
 }
@@ -54,8 +54,8 @@ pub struct Builder {
     root: span_config::Root,
     name: Template,
     attributes: Attributes,
-    parts: Vec<Part>,
-    tries: Option<Tries>,
+    parts: Vec<PhaseSpan>,
+    tries: Option<AttemptSpan>,
     /// Request headers that become attributes, in lower case; a `*` at the end stands for anything.
     headers: Vec<String>,
     /// The request header with further attributes: `name=value; …`.
@@ -70,13 +70,13 @@ impl Builder {
             attributes: Attributes::compile(&spans.root.attributes),
             root: spans.root,
             parts: (spans.parts.into_iter())
-                .map(|shape| Part {
+                .map(|shape| PhaseSpan {
                     name: Template::parse(&shape.name),
                     attributes: Attributes::compile(&shape.attributes),
                     shape,
                 })
                 .collect(),
-            tries: spans.tries.map(|shape| Tries {
+            tries: spans.tries.map(|shape| AttemptSpan {
                 name: Template::parse(&shape.name),
                 attributes: Attributes::compile(&shape.attributes),
                 shape,
@@ -186,7 +186,7 @@ impl Builder {
     }
 }
 
-impl Part {
+impl PhaseSpan {
     fn build(&self, exchange: &Exchange, record: &CallRecord<'_>, trace: &TraceContext, id: u64) -> Span {
         let mut attributes = Vec::new();
         self.attributes.write(exchange, &mut attributes);
@@ -209,7 +209,7 @@ impl Part {
     }
 }
 
-impl Tries {
+impl AttemptSpan {
     /// Each try begins where the one before it has ended.
     fn build(
         &self,
@@ -314,7 +314,11 @@ fn events(events: &[span_config::Event], record: &CallRecord<'_>) -> Vec<(String
         .collect()
 }
 
-fn add_durations(durations: &[span_config::Span], record: &CallRecord<'_>, out: &mut Vec<(String, Value)>) {
+fn add_durations(
+    durations: &[span_config::DurationAttribute],
+    record: &CallRecord<'_>,
+    out: &mut Vec<(String, Value)>,
+) {
     for duration in durations {
         let micros = at(duration.to, record).saturating_sub(at(duration.from, record));
         let whole = i64::try_from(micros / 1000).unwrap_or(i64::MAX);

@@ -45,7 +45,7 @@ pub struct Event {
 /// An attribute that tells how many milliseconds lie between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Span {
+pub struct DurationAttribute {
     /// Its name.
     pub name: String,
     /// From then.
@@ -82,7 +82,7 @@ pub struct Root {
     pub source: Option<Source>,
     /// Attributes that are durations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub durations: Vec<Span>,
+    pub durations: Vec<DurationAttribute>,
     /// Events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -120,7 +120,7 @@ impl Default for Root {
 /// A span between two moments, below the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct PhaseSpanOptions {
     /// Its name, with variables.
     pub name: String,
     /// Its beginning.
@@ -135,7 +135,7 @@ pub struct Part {
     pub attributes: BTreeMap<String, String>,
     /// Attributes that are durations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub durations: Vec<Span>,
+    pub durations: Vec<DurationAttribute>,
     /// Events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -147,7 +147,7 @@ pub struct Part {
 /// A span for each try to reach a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tries {
+pub struct AttemptSpanOptions {
     /// Their name, with variables; behind it stands the try's number where `numbers_names`.
     pub name: String,
     /// The try's number, from 1, is a part of the name: `NAME N)`.
@@ -172,7 +172,7 @@ pub struct Tries {
     pub leads: bool,
 }
 
-impl Default for Tries {
+impl Default for AttemptSpanOptions {
     fn default() -> Self {
         Self {
             name: "$request_method".into(),
@@ -197,9 +197,9 @@ pub struct Spans {
     pub root: Root,
     /// Those between two moments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<PhaseSpanOptions>,
     /// Those of tries; `null`: none.
-    pub tries: Option<Tries>,
+    pub tries: Option<AttemptSpanOptions>,
 }
 
 impl Default for Spans {
@@ -207,7 +207,7 @@ impl Default for Spans {
         Self {
             root: Root::default(),
             parts: Vec::new(),
-            tries: Some(Tries::default()),
+            tries: Some(AttemptSpanOptions::default()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The functions that expressions may call.
 
-use super::value::{Fault, MAX_TEXT, Value};
+use super::value::{EvaluationError, MAX_TEXT, Value};
 
 /// Functions of texts, which are methods of theirs too.
 const TEXTS: [&str; 6] = ["upper", "lower", "len", "sub", "rep", "reverse"];
@@ -25,20 +25,20 @@ pub(super) fn of_library(library: &str, name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// Where the arguments do not fit.
-pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, Fault> {
+pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, EvaluationError> {
     let first = arguments.first().unwrap_or(&Value::Nil);
     let number = |at: usize| arguments.get(at).and_then(Value::number);
     let text = || {
         first
             .text()
-            .ok_or(Fault("a text is wanted"))
+            .ok_or(EvaluationError("a text is wanted"))
             .map(|text| text.into_owned())
     };
     let calculated = |work: fn(f64) -> f64| {
         first
             .number()
             .map(|number| Value::Number(work(number)))
-            .ok_or(Fault("a number is wanted"))
+            .ok_or(EvaluationError("a number is wanted"))
     };
     Ok(match name {
         "type" => Value::Text(first.kind().as_bytes().to_vec()),
@@ -67,7 +67,7 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, Fault> {
                 .is_some_and(|length| length <= MAX_TEXT)
             {
                 true => Value::Text(text.repeat(times)),
-                false => return Err(Fault("a text is too long")),
+                false => return Err(EvaluationError("a text is too long")),
             }
         }
         "floor" => calculated(f64::floor)?,
@@ -88,7 +88,7 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, Fault> {
             Value::Text(json.into_bytes())
         }
         "_escape_xml" => Value::Text(escaped(&text()?)),
-        _ => return Err(Fault("a function is called that there is not")),
+        _ => return Err(EvaluationError("a function is called that there is not")),
     })
 }
 
@@ -111,9 +111,9 @@ fn part(text: &[u8], from: f64, to: f64) -> &[u8] {
     }
 }
 
-fn concat(list: &Value, between: Option<&Value>) -> Result<Value, Fault> {
+fn concat(list: &Value, between: Option<&Value>) -> Result<Value, EvaluationError> {
     let Value::Json(serde_json::Value::Array(items)) = list else {
-        return Err(Fault("a list is wanted"));
+        return Err(EvaluationError("a list is wanted"));
     };
     let between = between.and_then(Value::text).unwrap_or_default();
     let mut out = Vec::new();
@@ -123,7 +123,7 @@ fn concat(list: &Value, between: Option<&Value>) -> Result<Value, Fault> {
         }
         Value::of(item).write(&mut out);
         if out.len() > MAX_TEXT {
-            return Err(Fault("a text is too long"));
+            return Err(EvaluationError("a text is too long"));
         }
     }
     Ok(Value::Text(out))

@@ -2,7 +2,7 @@
 
 use super::builtin;
 use super::parse::Expression;
-use super::value::{Fault, MAX_TEXT, Value};
+use super::value::{EvaluationError, MAX_TEXT, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_plugin::WorkBudget;
@@ -46,7 +46,7 @@ impl<'s> Evaluation<'s> {
     ///
     /// # Errors
     /// When it does with a value what cannot be done with it.
-    pub fn of(&self, expression: &Expression) -> Result<Value, Fault> {
+    pub fn of(&self, expression: &Expression) -> Result<Value, EvaluationError> {
         self.scope.work().spend(1)?;
         let value = self.evaluate(expression)?;
         // Texts, lists and maps are copied.
@@ -54,24 +54,24 @@ impl<'s> Evaluation<'s> {
         Ok(value)
     }
 
-    fn evaluate(&self, expression: &Expression) -> Result<Value, Fault> {
+    fn evaluate(&self, expression: &Expression) -> Result<Value, EvaluationError> {
         Ok(match expression {
             Expression::Literal(value) => value.clone(),
             Expression::Name(name) => self.scope.name(name),
             Expression::Member(of, key) => self.member(of, key)?,
             Expression::Call(function, arguments) => {
                 let Value::Function(name) = self.of(function)? else {
-                    return Err(Fault("a value is called that is no function"));
+                    return Err(EvaluationError("a value is called that is no function"));
                 };
                 builtin::call(name, &self.all(arguments)?)?
             }
             Expression::Method(of, name, arguments) => {
                 let mut values = vec![self.of(of)?];
                 if !matches!(values[0], Value::Text(_)) {
-                    return Err(Fault("a method is called on what is no text"));
+                    return Err(EvaluationError("a method is called on what is no text"));
                 }
                 values.extend(self.all(arguments)?);
-                let name = builtin::of_texts(name).ok_or(Fault("texts have no such method"))?;
+                let name = builtin::of_texts(name).ok_or(EvaluationError("texts have no such method"))?;
                 builtin::call(name, &values)?
             }
             Expression::Unary(operator, of) => self.unary(operator, self.of(of)?)?,
@@ -86,11 +86,11 @@ impl<'s> Evaluation<'s> {
         })
     }
 
-    fn all(&self, expressions: &[Expression]) -> Result<Vec<Value>, Fault> {
+    fn all(&self, expressions: &[Expression]) -> Result<Vec<Value>, EvaluationError> {
         expressions.iter().map(|expression| self.of(expression)).collect()
     }
 
-    fn member(&self, of: &Expression, key: &Expression) -> Result<Value, Fault> {
+    fn member(&self, of: &Expression, key: &Expression) -> Result<Value, EvaluationError> {
         let key = self.of(key)?;
         // A member of a member of JSON: without copies of what lies between.
         if let Some(json) = self.json(of)? {
@@ -108,12 +108,12 @@ impl<'s> Evaluation<'s> {
             Value::Table(table) => Ok(self.scope.member(table, &key)),
             Value::Json(json) => Ok(json_member(&json, &key).map_or(Value::Nil, Value::of)),
             Value::Text(_) => Ok(Value::Nil),
-            _ => Err(Fault("a member of nothing is asked for")),
+            _ => Err(EvaluationError("a member of nothing is asked for")),
         }
     }
 
     /// The list or map that an expression stands for, where it is at hand.
-    fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, Fault> {
+    fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, EvaluationError> {
         let found = match expression {
             Expression::Name(name) => self.scope.json(name),
             Expression::Member(of, key) => match (self.json(of)?, self.parts(of)) {
@@ -134,14 +134,18 @@ impl<'s> Evaluation<'s> {
         }
     }
 
-    fn unary(&self, operator: &str, value: Value) -> Result<Value, Fault> {
+    fn unary(&self, operator: &str, value: Value) -> Result<Value, EvaluationError> {
         Ok(match (operator, &value) {
             ("not", value) => Value::Bool(!value.is_true()),
             ("#", Value::Text(text)) => Value::Number(text.len() as f64),
             ("#", Value::Json(serde_json::Value::Array(items))) => Value::Number(items.len() as f64),
             ("#", Value::Json(_)) => Value::Number(0.0),
-            ("-", value) => Value::Number(-value.number().ok_or(Fault("arithmetic on what is no number"))?),
-            _ => return Err(Fault("the length of what has none")),
+            ("-", value) => Value::Number(
+                -value
+                    .number()
+                    .ok_or(EvaluationError("arithmetic on what is no number"))?,
+            ),
+            _ => return Err(EvaluationError("the length of what has none")),
         })
     }
 }
@@ -170,22 +174,22 @@ pub(super) fn json_member<'v>(json: &'v serde_json::Value, key: &Value) -> Optio
     }
 }
 
-fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, Fault> {
+fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, EvaluationError> {
     match operator {
         "==" => return Ok(Value::Bool(left == right)),
         "~=" => return Ok(Value::Bool(left != right)),
         ".." => {
-            let fault = Fault("what is no text is joined with a text");
+            let fault = EvaluationError("what is no text is joined with a text");
             let (left, right) = (left.text().ok_or(fault)?, right.text().ok_or(fault)?);
             if left.len() + right.len() > MAX_TEXT {
-                return Err(Fault("a text is too long"));
+                return Err(EvaluationError("a text is too long"));
             }
             return Ok(Value::Text([left, right].concat()));
         }
         "<" | ">" | "<=" | ">=" => return order(operator, left, right),
         _ => {}
     }
-    let fault = Fault("arithmetic on what is no number");
+    let fault = EvaluationError("arithmetic on what is no number");
     let (left, right) = (left.number().ok_or(fault)?, right.number().ok_or(fault)?);
     Ok(Value::Number(match operator {
         "+" => left + right,
@@ -197,11 +201,11 @@ fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, Fault> {
     }))
 }
 
-fn order(operator: &str, left: &Value, right: &Value) -> Result<Value, Fault> {
+fn order(operator: &str, left: &Value, right: &Value) -> Result<Value, EvaluationError> {
     let order = match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.partial_cmp(right),
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
-        _ => return Err(Fault("values that have no order are compared")),
+        _ => return Err(EvaluationError("values that have no order are compared")),
     };
     Ok(Value::Bool(order.is_some_and(|order| match operator {
         "<" => order.is_lt(),

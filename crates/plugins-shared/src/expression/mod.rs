@@ -11,16 +11,16 @@ mod value;
 
 pub use eval::{Evaluation, Scope};
 pub use parse::Expression;
-pub use value::{Fault, Value};
+pub use value::{EvaluationError, Value};
 
 use weir_plugin::{Exchange, WorkBudget};
 
 /// A text in which `$(…)` stands for an expression.
 #[derive(Debug)]
-pub struct Interpolated(Vec<Part>);
+pub struct Interpolated(Vec<Segment>);
 
 #[derive(Debug)]
-enum Part {
+enum Segment {
     Text(Vec<u8>),
     Expression(Expression),
 }
@@ -35,7 +35,7 @@ impl Interpolated {
         let mut rest = text;
         while let Some(start) = rest.find("$(") {
             if start > 0 {
-                parts.push(Part::Text(rest.as_bytes()[..start].to_vec()));
+                parts.push(Segment::Text(rest.as_bytes()[..start].to_vec()));
             }
             let behind = &rest[start + 2..];
             let Some(length) = parse::closing(behind) else {
@@ -43,15 +43,15 @@ impl Interpolated {
                     return Err(format!("'$({behind}' has no closing quote"));
                 }
                 // What nothing closes is a text like any other.
-                parts.push(Part::Text(b"$(".to_vec()));
+                parts.push(Segment::Text(b"$(".to_vec()));
                 rest = behind;
                 continue;
             };
-            parts.push(Part::Expression(Expression::parse(&behind[..length])?));
+            parts.push(Segment::Expression(Expression::parse(&behind[..length])?));
             rest = &behind[length + 1..];
         }
         if !rest.is_empty() {
-            parts.push(Part::Text(rest.as_bytes().to_vec()));
+            parts.push(Segment::Text(rest.as_bytes().to_vec()));
         }
         Ok(Self(parts))
     }
@@ -60,11 +60,11 @@ impl Interpolated {
     ///
     /// # Errors
     /// When an expression cannot be evaluated, such as one that looks into nothing.
-    pub fn render(&self, scope: &dyn Scope, out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn render(&self, scope: &dyn Scope, out: &mut Vec<u8>) -> Result<(), EvaluationError> {
         for part in &self.0 {
             match part {
-                Part::Text(text) => out.extend_from_slice(text),
-                Part::Expression(expression) => {
+                Segment::Text(text) => out.extend_from_slice(text),
+                Segment::Expression(expression) => {
                     let value = Evaluation::new(scope).of(expression)?;
                     value.write(out);
                     scope.work().spend(value.weight())?;

@@ -29,9 +29,9 @@ pub enum Value {
 /// Why an expression cannot be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Fault(pub &'static str);
+pub struct EvaluationError(pub &'static str);
 
-impl From<Exhausted> for Fault {
+impl From<Exhausted> for EvaluationError {
     fn from(_: Exhausted) -> Self {
         Self("there is too much to do")
     }

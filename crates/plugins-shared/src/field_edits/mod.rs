@@ -4,8 +4,8 @@ mod forms;
 
 pub use forms::{Multipart, Pairs};
 
-use crate::expression::Fault;
-use crate::path_captures::Found;
+use crate::expression::EvaluationError;
+use crate::path_captures::RegexMatch;
 use crate::text_template::{TemplateSyntax, TextTemplate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,12 +70,12 @@ enum FieldValue {
 }
 
 impl FieldValue {
-    fn of(&self, exchange: &Exchange) -> Result<Value, Fault> {
+    fn of(&self, exchange: &Exchange) -> Result<Value, EvaluationError> {
         match self {
             Self::Fixed(value) => Ok(value.clone()),
             Self::Text(text) => {
                 let mut memory = Vec::new();
-                let text = text.value(exchange, &Found::default(), &mut memory)?;
+                let text = text.value(exchange, &RegexMatch::default(), &mut memory)?;
                 Ok(Value::String(String::from_utf8_lossy(text).into_owned()))
             }
         }
@@ -156,7 +156,7 @@ impl FieldEdits {
     ///
     /// # Errors
     /// When an expression cannot be evaluated.
-    pub fn apply(&self, fields: &mut dyn Fields, exchange: &Exchange) -> Result<bool, Fault> {
+    pub fn apply(&self, fields: &mut dyn Fields, exchange: &Exchange) -> Result<bool, EvaluationError> {
         let mut changed = false;
         for step in &self.0 {
             changed |= match step {

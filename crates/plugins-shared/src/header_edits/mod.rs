@@ -3,8 +3,8 @@
 //! What a message is made of (its framing, and what belongs to the connection) is the engine's: no step writes such a
 //! header, lest the peer see another end of the message than the gateway does.
 
-use crate::expression::Fault;
-use crate::path_captures::Found;
+use crate::expression::EvaluationError;
+use crate::path_captures::RegexMatch;
 use crate::text_template::{TemplateSyntax, TextTemplate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,14 +54,14 @@ pub fn is_own(name: &str) -> bool {
 
 /// Whose headers are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum HeaderTarget {
     /// Those of the request.
     Request,
     /// Those of the response.
     Response,
 }
 
-impl Side {
+impl HeaderTarget {
     fn headers(self, exchange: &mut Exchange) -> &mut Headers {
         match self {
             Self::Request => &mut exchange.request.headers,
@@ -147,7 +147,7 @@ impl HeaderEdits {
     }
 
     /// Changes the headers of one side. There must be no expressions, which could fail.
-    pub fn apply(&self, exchange: &mut Exchange, side: Side, found: &Found) {
+    pub fn apply(&self, exchange: &mut Exchange, side: HeaderTarget, found: &RegexMatch) {
         let done = self.try_apply(exchange, side, found);
         debug_assert!(done.is_ok());
     }
@@ -156,7 +156,12 @@ impl HeaderEdits {
     ///
     /// # Errors
     /// When an expression cannot be evaluated; nothing is changed then.
-    pub fn try_apply(&self, exchange: &mut Exchange, side: Side, found: &Found) -> Result<(), Fault> {
+    pub fn try_apply(
+        &self,
+        exchange: &mut Exchange,
+        side: HeaderTarget,
+        found: &RegexMatch,
+    ) -> Result<(), EvaluationError> {
         let mut ready = Vec::new();
         if self.has_expressions {
             for step in &self.steps {
@@ -191,7 +196,9 @@ impl HeaderEdits {
                 Work::Replace(_) if headers.contains(name) => headers.set(name, value),
                 Work::Add(_) if !headers.contains(name) => headers.append(name, value),
                 // A response has one of it.
-                Work::Append(_) if side == Side::Response && name.eq_ignore_ascii_case(b"content-type") => {
+                Work::Append(_)
+                    if side == HeaderTarget::Response && name.eq_ignore_ascii_case(b"content-type") =>
+                {
                     if !value.is_empty() {
                         headers.set(name, value);
                     }

@@ -11,12 +11,15 @@ fn compile(steps: Value, variables: bool) -> Result<HeaderEdits, Vec<Diagnostic>
 
 #[test]
 fn a_response_has_one_content_type() {
-    for (side, expected) in [(Side::Response, "text/x"), (Side::Request, "a/b, text/x")] {
+    for (side, expected) in [
+        (HeaderTarget::Response, "text/x"),
+        (HeaderTarget::Request, "a/b, text/x"),
+    ] {
         let mut exchange = Exchange::new(system_clock, 1);
         side.headers(&mut exchange).append(b"Content-Type", b"a/b");
         let steps = json!([{"append": {"content-type": "text/x"}}, {"append": {"Content-Type": ""}}]);
         let steps = compile(steps, true).expect("valid");
-        steps.apply(&mut exchange, side, &Found::default());
+        steps.apply(&mut exchange, side, &RegexMatch::default());
         let values = side.headers(&mut exchange).get_all(b"content-type");
         let values: Vec<_> = values.map(String::from_utf8_lossy).collect();
         assert_eq!(values.join(", "), expected);
@@ -82,7 +85,7 @@ fn steps_work_in_order() {
             exchange.request.headers.append(name.as_bytes(), value.as_bytes());
         }
         let compiled = compile(steps.clone(), variables).expect("valid");
-        compiled.apply(&mut exchange, Side::Request, &Found::default());
+        compiled.apply(&mut exchange, HeaderTarget::Request, &RegexMatch::default());
         let headers = exchange.request.headers.iter().map(|header| {
             let (name, value) = (header.name, header.value);
             format!(

@@ -6,7 +6,7 @@ use super::{Dependency, Fields, Items, MAX_DEPTH, Name, Node, Property, Rules};
 use serde_json::{Map, Value};
 use weir_plugin::WorkBudget;
 
-pub(super) type Checked = Result<(), String>;
+pub(super) type CheckResult = Result<(), String>;
 
 /// One check of a value.
 #[derive(Clone, Copy)]
@@ -45,11 +45,11 @@ impl<'c> Check<'c> {
         &self.nodes[place]
     }
 
-    pub(super) fn spend(&self, steps: usize) -> Checked {
+    pub(super) fn spend(&self, steps: usize) -> CheckResult {
         self.work.spend(steps).map_err(|_| String::new())
     }
 
-    pub(super) fn verify(&self, node: &Node, value: &mut Value, depth: usize) -> Checked {
+    pub(super) fn verify(&self, node: &Node, value: &mut Value, depth: usize) -> CheckResult {
         self.spend(1)?;
         if depth > MAX_DEPTH {
             return Err("nested too deep".to_owned());
@@ -62,7 +62,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn verify_rules(&self, rules: &Rules, value: &mut Value, depth: usize) -> Checked {
+    fn verify_rules(&self, rules: &Rules, value: &mut Value, depth: usize) -> CheckResult {
         check_kind(&rules.kinds, value)?;
         match value {
             Value::Object(map) => {
@@ -102,7 +102,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn verify_fields(&self, fields: &Fields, map: &mut Map<String, Value>, depth: usize) -> Checked {
+    fn verify_fields(&self, fields: &Fields, map: &mut Map<String, Value>, depth: usize) -> CheckResult {
         self.spend((fields.required.len() + fields.dependencies.len()) / 4)?;
         // Of many optional properties, few maps have many.
         let asked = map.len() + fields.always.len();
@@ -146,7 +146,12 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn verify_property(&self, property: &Property, map: &mut Map<String, Value>, depth: usize) -> Checked {
+    fn verify_property(
+        &self,
+        property: &Property,
+        map: &mut Map<String, Value>,
+        depth: usize,
+    ) -> CheckResult {
         let name = &property.name;
         match map.get_mut(&name.looked_up) {
             Some(value) => self.verify(&property.node, value, depth).map_err(|error| {
@@ -171,7 +176,7 @@ impl<'c> Check<'c> {
         dependency: &Dependency,
         map: &mut Map<String, Value>,
         depth: usize,
-    ) -> Checked {
+    ) -> CheckResult {
         match dependency {
             Dependency::Fields(needed) => {
                 match needed.iter().find(|needed| !map.contains_key(&needed.looked_up)) {
@@ -195,7 +200,12 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn verify_other_fields(&self, fields: &Fields, map: &mut Map<String, Value>, depth: usize) -> Checked {
+    fn verify_other_fields(
+        &self,
+        fields: &Fields,
+        map: &mut Map<String, Value>,
+        depth: usize,
+    ) -> CheckResult {
         if fields.patterns.is_empty() && fields.others.is_none() && fields.names.is_none() {
             return Ok(());
         }
@@ -233,7 +243,7 @@ impl<'c> Check<'c> {
         Ok(())
     }
 
-    fn verify_items(&self, rules: &Items, items: &mut [Value], depth: usize) -> Checked {
+    fn verify_items(&self, rules: &Items, items: &mut [Value], depth: usize) -> CheckResult {
         match (rules.least, rules.most) {
             (Some(least), _) if items.len() < least => {
                 return Err(self.words(|| format!("expect array to have at least {least} items")));
@@ -275,7 +285,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn verify_compounds(&self, rules: &Rules, value: &mut Value, depth: usize) -> Checked {
+    fn verify_compounds(&self, rules: &Rules, value: &mut Value, depth: usize) -> CheckResult {
         for (node, number) in rules.all_of.iter().zip(1..) {
             self.verify(node, value, depth)
                 .map_err(|error| self.words(|| format!("allOf {number} failed: {error}")))?;

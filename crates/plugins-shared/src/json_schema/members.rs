@@ -6,12 +6,12 @@ use serde::de::{DeserializeSeed, Error, Visitor};
 use std::fmt;
 
 /// Which of many have been met. Few need no memory of their own.
-pub(super) struct Seen {
+pub(super) struct MemberSet {
     first: u64,
     further: Vec<bool>,
 }
 
-impl Seen {
+impl MemberSet {
     pub(super) fn of(count: usize) -> Self {
         Self {
             first: 0,
@@ -45,7 +45,7 @@ impl Seen {
 }
 
 /// What a member's name is.
-pub(super) enum Found {
+pub(super) enum MemberKind {
     /// The property at this place.
     Property(usize),
     /// Another one of which the schema says something.
@@ -62,21 +62,21 @@ pub(super) struct Key<'f> {
 }
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = Found;
+    type Value = MemberKind;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<MemberKind, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Key<'_> {
-    type Value = Found;
+    type Value = MemberKind;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a name")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Found, E> {
+    fn visit_str<E: Error>(self, name: &str) -> Result<MemberKind, E> {
         let fields = self.fields;
         let is_next = |place: usize| {
             fields
@@ -86,14 +86,14 @@ impl Visitor<'_> for Key<'_> {
         };
         // A double is found by its last place only.
         if is_next(self.expected) && !fields.has_doubles {
-            return Ok(Found::Property(self.expected));
+            return Ok(MemberKind::Property(self.expected));
         }
         match fields.places.get(name) {
-            Some(place) => Ok(Found::Property(*place)),
+            Some(place) => Ok(MemberKind::Property(*place)),
             None if fields.patterns.is_empty() && fields.others.is_none() && fields.required.is_empty() => {
-                Ok(Found::Free)
+                Ok(MemberKind::Free)
             }
-            None => Ok(Found::Other(name.to_owned())),
+            None => Ok(MemberKind::Other(name.to_owned())),
         }
     }
 }

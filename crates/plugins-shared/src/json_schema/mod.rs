@@ -18,7 +18,7 @@ mod whole_value;
 
 pub use scalars::weight;
 pub use set::{SchemaId, SchemaSet, SchemaSetBuilder};
-pub use stream::TextFault;
+pub use stream::JsonTextError;
 
 use regex::Regex;
 use serde_json::Value;
@@ -167,7 +167,7 @@ impl Schema {
     ///
     /// # Errors
     /// The first violation; or that the work goes beyond the budget, whatever the text is.
-    pub fn check_text(&self, text: &[u8], work: &WorkBudget) -> Result<(), TextFault> {
+    pub fn check_text(&self, text: &[u8], work: &WorkBudget) -> Result<(), JsonTextError> {
         check_text(&self.nodes, &self.nodes[0], text, work)
     }
 
@@ -185,10 +185,10 @@ impl Schema {
     }
 }
 
-fn check_text(nodes: &[Node], node: &Node, text: &[u8], work: &WorkBudget) -> Result<(), TextFault> {
+fn check_text(nodes: &[Node], node: &Node, text: &[u8], work: &WorkBudget) -> Result<(), JsonTextError> {
     let checked = stream::check(check::Check::new(nodes, work), node, text);
     match work.is_exhausted() {
-        true => Err(TextFault::Mismatch(Exhausted.to_string())),
+        true => Err(JsonTextError::Mismatch(Exhausted.to_string())),
         false => checked,
     }
 }

@@ -1,6 +1,6 @@
 //! What types, texts and numbers must look like.
 
-use super::check::Checked;
+use super::check::CheckResult;
 use super::{Kind, Numbers, Text};
 use serde_json::{Number, Value};
 
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-pub(super) fn check_kind(kinds: &[Kind], value: &Value) -> Checked {
+pub(super) fn check_kind(kinds: &[Kind], value: &Value) -> CheckResult {
     if kinds.is_empty() || kinds.iter().any(|kind| kind.is_of(value)) {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub(super) fn check_kind(kinds: &[Kind], value: &Value) -> Checked {
 
 /// Checks a text; what is wrong is put into words only where they are read, as it may be long.
 pub(super) fn check_text<'t>(rules: &'t Text, text: &'t str) -> Result<(), impl FnOnce() -> String + 't> {
-    enum Wrong {
+    enum ScalarViolation {
         Short(usize, usize),
         Long(usize, usize),
         Pattern,
@@ -65,23 +65,25 @@ pub(super) fn check_text<'t>(rules: &'t Text, text: &'t str) -> Result<(), impl 
     };
     let pattern = rules.pattern.as_ref();
     let wrong = match (rules.least, rules.most) {
-        (Some(least), _) if length < least => Some(Wrong::Short(least, length)),
-        (_, Some(most)) if length > most => Some(Wrong::Long(most, length)),
-        _ if pattern.is_some_and(|(_, pattern)| !pattern.is_match(text)) => Some(Wrong::Pattern),
-        _ if rules.format.is_some_and(|format| !format.holds(text)) => Some(Wrong::Format),
+        (Some(least), _) if length < least => Some(ScalarViolation::Short(least, length)),
+        (_, Some(most)) if length > most => Some(ScalarViolation::Long(most, length)),
+        _ if pattern.is_some_and(|(_, pattern)| !pattern.is_match(text)) => Some(ScalarViolation::Pattern),
+        _ if rules.format.is_some_and(|format| !format.holds(text)) => Some(ScalarViolation::Format),
         _ => None,
     };
     wrong.map_or(Ok(()), |wrong| {
         Err(move || match wrong {
-            Wrong::Short(least, length) => {
+            ScalarViolation::Short(least, length) => {
                 format!("string too short, expected at least {least}, got {length}")
             }
-            Wrong::Long(most, length) => format!("string too long, expected at most {most}, got {length}"),
-            Wrong::Pattern => {
+            ScalarViolation::Long(most, length) => {
+                format!("string too long, expected at most {most}, got {length}")
+            }
+            ScalarViolation::Pattern => {
                 let told = pattern.map_or("", |(told, _)| told);
                 format!("failed to match pattern \"{told}\" with \"{text}\"")
             }
-            Wrong::Format => {
+            ScalarViolation::Format => {
                 let name = rules.format.map_or("", |format| format.name());
                 format!("expect valid {name} format but got: {text}")
             }
@@ -99,7 +101,7 @@ pub fn weight(value: &Value) -> usize {
     }
 }
 
-pub(super) fn check_number(rules: &Numbers, number: &Number) -> Checked {
+pub(super) fn check_number(rules: &Numbers, number: &Number) -> CheckResult {
     let value = number.as_f64().unwrap_or(f64::NAN);
     let told = |what: &str, bound: f64| Err(format!("expected {} to be {what} {bound}", written(number)));
     match rules {

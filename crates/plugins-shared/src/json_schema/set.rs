@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::compile::Reader;
-use super::stream::TextFault;
+use super::stream::JsonTextError;
 use super::{Node, check_text};
 use serde_json::Value;
 use weir_plugin::{Exhausted, WorkBudget};
@@ -66,7 +66,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// The first violation; or that the work goes beyond the budget, whatever the text is.
-    pub fn check_text(&self, schema: SchemaId, text: &[u8], work: &WorkBudget) -> Result<(), TextFault> {
+    pub fn check_text(&self, schema: SchemaId, text: &[u8], work: &WorkBudget) -> Result<(), JsonTextError> {
         check_text(&self.nodes, &self.nodes[schema.0], text, work)
     }
 }

@@ -5,7 +5,7 @@
 //! wherever the schema says something of it: two readers could take different ones.
 
 use super::check::Check;
-use super::members::{Found, Key, Seen};
+use super::members::{Key, MemberKind, MemberSet};
 use super::scalars::{check_kind, check_number, check_text};
 use super::whole_value::WholeValue;
 use super::{Fields, Items, MAX_DEPTH, Node, Rules};
@@ -16,14 +16,14 @@ use std::fmt;
 
 /// Why a text does not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TextFault {
+pub enum JsonTextError {
     /// It is no JSON; what is wrong with it.
     NotJson(String),
     /// It does not match the schema; what is wrong with it.
     Mismatch(String),
 }
 
-impl TextFault {
+impl JsonTextError {
     /// What is wrong.
     pub fn message(&self) -> &str {
         match self {
@@ -33,7 +33,7 @@ impl TextFault {
 }
 
 /// Checks a text.
-pub(super) fn check(check: Check<'_>, node: &Node, text: &[u8]) -> Result<(), TextFault> {
+pub(super) fn check(check: Check<'_>, node: &Node, text: &[u8]) -> Result<(), JsonTextError> {
     let fault = RefCell::new(None);
     let streamed = Streamed {
         check: &check,
@@ -44,8 +44,8 @@ pub(super) fn check(check: Check<'_>, node: &Node, text: &[u8]) -> Result<(), Te
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read = streamed.deserialize(&mut reader).and_then(|()| reader.end());
     match (fault.into_inner(), read) {
-        (Some(fault), _) => Err(TextFault::Mismatch(fault)),
-        (None, Err(error)) => Err(TextFault::NotJson(error.to_string())),
+        (Some(fault), _) => Err(JsonTextError::Mismatch(fault)),
+        (None, Err(error)) => Err(JsonTextError::NotJson(error.to_string())),
         (None, Ok(())) => Ok(()),
     }
 }
@@ -242,14 +242,14 @@ impl Plain<'_, '_> {
 
     fn fields<'de, A: MapAccess<'de>>(&self, fields: &Fields, mut map: A) -> Result<(), A::Error> {
         let part = &self.part;
-        let mut seen = Seen::of(fields.properties.len());
-        let mut required_seen = Seen::of(fields.required.len());
+        let mut seen = MemberSet::of(fields.properties.len());
+        let mut required_seen = MemberSet::of(fields.required.len());
         let (mut count, mut expected) = (0, 0);
         while let Some(key) = map.next_key_seed(Key { fields, expected })? {
             count += 1;
             part.spend(1)?;
             match key {
-                Found::Property(place) => {
+                MemberKind::Property(place) => {
                     let property = &fields.properties[place];
                     if seen.set(place) {
                         return Err(part.fail(format!("property {} stands twice", property.name.quoted())));
@@ -262,7 +262,7 @@ impl Plain<'_, '_> {
                         })
                     })?;
                 }
-                Found::Other(name) => {
+                MemberKind::Other(name) => {
                     if let Some(at) = fields.required.iter().position(|it| it.looked_up == name)
                         && required_seen.set(at)
                     {
@@ -270,7 +270,7 @@ impl Plain<'_, '_> {
                     }
                     self.other(fields, &name, &mut map)?;
                 }
-                Found::Free => drop(map.next_value::<IgnoredAny>()?),
+                MemberKind::Free => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         for (place, property) in fields.properties.iter().enumerate() {

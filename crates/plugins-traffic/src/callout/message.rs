@@ -9,7 +9,7 @@ use weir_model::UpstreamTls;
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Connector, Exchange, Headers, HttpProxy, Request, Subrequest, Verify, WorkBudget};
-use weir_plugins_shared::expression::{self, Expression, Fault, Interpolated, RequestScope, Scope};
+use weir_plugins_shared::expression::{self, EvaluationError, Expression, Interpolated, RequestScope, Scope};
 use weir_plugins_shared::http_request::{HttpServer, add_form_argument};
 
 /// The most bytes of an answer.
@@ -25,11 +25,11 @@ impl Text {
         Interpolated::parse(text).map(Self)
     }
 
-    fn render(&self, scope: &dyn Scope) -> Result<String, Fault> {
+    fn render(&self, scope: &dyn Scope) -> Result<String, EvaluationError> {
         let mut out = Vec::new();
         self.0.render(scope, &mut out)?;
         if out.len() > MAX_MADE {
-            return Err(Fault("a text is too long"));
+            return Err(EvaluationError("a text is too long"));
         }
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
@@ -75,19 +75,19 @@ impl Custom {
     }
 
     /// The headers that are put in. One whose value cannot stand in a header fails.
-    pub(super) fn headers(&self, scope: &dyn Scope) -> Result<Vec<(&str, String)>, Fault> {
+    pub(super) fn headers(&self, scope: &dyn Scope) -> Result<Vec<(&str, String)>, EvaluationError> {
         let rendered = self.headers.iter().map(|(name, text)| {
             let value = text.render(scope)?;
             match is_value(value.as_bytes()) {
                 true => Ok((name.as_str(), value)),
-                false => Err(Fault("a value cannot stand in a header")),
+                false => Err(EvaluationError("a value cannot stand in a header")),
             }
         });
         rendered.collect()
     }
 
     /// The query: that of the call, if it is in it, with what is put in.
-    pub(super) fn query(&self, request: &Request, scope: &dyn Scope) -> Result<Vec<u8>, Fault> {
+    pub(super) fn query(&self, request: &Request, scope: &dyn Scope) -> Result<Vec<u8>, EvaluationError> {
         let query = request.query.as_deref().unwrap_or_default();
         if self.query.is_empty() {
             return Ok(if self.forward_query {
@@ -118,7 +118,7 @@ impl Custom {
     }
 
     /// The body: that of the call, if it is in it, with what is put in. `Err` as well if that is no object.
-    pub(super) fn body(&self, request: &Request, scope: &dyn Scope) -> Result<Vec<u8>, Fault> {
+    pub(super) fn body(&self, request: &Request, scope: &dyn Scope) -> Result<Vec<u8>, EvaluationError> {
         let own = request
             .body
             .as_deref()
@@ -129,9 +129,8 @@ impl Custom {
         }
         let mut members: Map<String, Value> = match own.is_empty() {
             true => Map::new(),
-            false => {
-                serde_json::from_slice(own).map_err(|_| Fault("the body of the call is no JSON object"))?
-            }
+            false => serde_json::from_slice(own)
+                .map_err(|_| EvaluationError("the body of the call is no JSON object"))?,
         };
         for (name, text) in &self.body {
             members.insert(name.clone(), text.render(scope)?.into());
@@ -185,7 +184,7 @@ impl Address {
     }
 
     /// The path with the query.
-    fn target(&self, scope: &dyn Scope) -> Result<String, Fault> {
+    fn target(&self, scope: &dyn Scope) -> Result<String, EvaluationError> {
         let mut target = String::new();
         // Where the values of the path stand in it.
         let mut values = Vec::new();
@@ -199,7 +198,7 @@ impl Address {
                 AddressPart::Value(text) => {
                     let value = text.render(scope)?;
                     if is_path && value.is_empty() {
-                        return Err(Fault("a value of the path is empty"));
+                        return Err(EvaluationError("a value of the path is empty"));
                     }
                     let start = target.len();
                     escape(value.as_bytes(), &mut target);
@@ -210,7 +209,7 @@ impl Address {
             }
         }
         match leads_elsewhere(&target, &values) {
-            true => Err(Fault("a value leads to another folder")),
+            true => Err(EvaluationError("a value leads to another folder")),
             false => Ok(target),
         }
     }
@@ -260,7 +259,7 @@ fn escape(value: &[u8], out: &mut String) {
 }
 
 /// A callout made ready for many calls.
-pub(super) struct Prepared {
+pub(super) struct CompiledCallout {
     pub(super) name: String,
     /// What tells its answers from those of others.
     pub(super) key: String,
@@ -279,7 +278,7 @@ pub(super) struct Prepared {
     connector: Option<Arc<Connector>>,
 }
 
-impl Prepared {
+impl CompiledCallout {
     /// # Errors
     /// The field that is wrong, and what was expected.
     pub(super) fn new(of: &Callout, instance: &str) -> Result<Self, (&'static str, String)> {
@@ -326,7 +325,11 @@ impl Prepared {
     }
 
     /// The request for this call.
-    pub(super) fn request(&self, request: &Request, scope: &dyn Scope) -> Result<Subrequest, Fault> {
+    pub(super) fn request(
+        &self,
+        request: &Request,
+        scope: &dyn Scope,
+    ) -> Result<Subrequest, EvaluationError> {
         let mut target = self.address.target(scope)?;
         let query = self.send.query(request, scope)?;
         if !query.is_empty() {
@@ -433,16 +436,16 @@ fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
 }
 
 /// Answers by the names of callouts, each as `{"response": …}`. Calls share those that are kept.
-pub(super) type Answered = BTreeMap<String, Arc<Value>>;
+pub(super) type CalloutResponses = BTreeMap<String, Arc<Value>>;
 
 /// What expressions know: the call, and the answers so far.
 pub(super) struct Names<'n> {
     pub(super) exchange: &'n Exchange,
-    pub(super) answers: &'n Answered,
+    pub(super) answers: &'n CalloutResponses,
 }
 
 impl Scope for Names<'_> {
-    fn json_parts(&self, name: &str) -> Option<&Answered> {
+    fn json_parts(&self, name: &str) -> Option<&CalloutResponses> {
         (name == "callouts").then_some(self.answers)
     }
 

@@ -19,8 +19,8 @@ mod message;
 mod run;
 mod upstream;
 
-use crate::callout::message::{Custom, Prepared};
-use run::{Answers, CalloutFilter};
+use crate::callout::message::{CompiledCallout, Custom};
+use run::{CalloutFilter, ResponseCache};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -279,7 +279,7 @@ const MOST: usize = 16;
 const CACHE_BYTES: usize = 64 << 20;
 
 /// The plugin; it owns the answers that are kept.
-pub struct CalloutPlugin(Arc<Answers>);
+pub struct CalloutPlugin(Arc<ResponseCache>);
 
 impl Default for CalloutPlugin {
     fn default() -> Self {
@@ -318,7 +318,7 @@ impl Plugin for CalloutPlugin {
         let mut prepared = Vec::with_capacity(order.len());
         for index in order {
             let place = list.index(index);
-            match Prepared::new(&config.callouts[index], context.instance_id) {
+            match CompiledCallout::new(&config.callouts[index], context.instance_id) {
                 Ok(callout) => prepared.push(callout),
                 Err((field, message)) => faults.push(Diagnostic::error(place.field(field), message)),
             }

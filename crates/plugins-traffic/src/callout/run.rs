@@ -1,6 +1,6 @@
 //! The callouts of a call at work: one after the other, each from the answers that are kept or from its server.
 
-use super::message::{Answered, Custom, Names, Prepared};
+use super::message::{CalloutResponses, CompiledCallout, Custom, Names};
 use super::{NAME, OnError, upstream};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_plugin::{
 };
 
 /// Answers that are kept, by a digest of the whole request.
-pub(super) type Answers = ExpiringMap<Arc<Value>>;
+pub(super) type ResponseCache = ExpiringMap<Arc<Value>>;
 
 /// After a request that has failed, calls that would share its answer each ask for so long, in milliseconds.
 const RETRY_MS: u64 = 1_000;
@@ -20,11 +20,11 @@ const NODE_BYTES: usize = 32;
 /// An instance of `callout`.
 pub(super) struct CalloutFilter {
     /// In the order in which they are asked.
-    pub(super) callouts: Vec<Prepared>,
+    pub(super) callouts: Vec<CompiledCallout>,
     pub(super) upstream: Custom,
     pub(super) cache_ms: u64,
     pub(super) max_body_bytes: usize,
-    pub(super) answers: Arc<Answers>,
+    pub(super) answers: Arc<ResponseCache>,
 }
 
 /// How far a call has come.
@@ -39,7 +39,7 @@ struct Progress {
     /// The duty to store its answer.
     fetch: Option<Fetch<Arc<Value>>>,
     /// The answers so far.
-    answers: Answered,
+    answers: CalloutResponses,
 }
 
 impl Progress {
@@ -53,7 +53,7 @@ impl Progress {
 }
 
 /// What a callout's answer is.
-enum Judged {
+enum CalloutResult {
     Good(Value),
     /// It is an error; what there is of it.
     Error(Value),
@@ -112,7 +112,7 @@ impl CalloutFilter {
         let callout = self.callouts.get(progress.next)?;
         let fetch = progress.fetch.take();
         match judge(callout, answer) {
-            Judged::Good(answer) => {
+            CalloutResult::Good(answer) => {
                 let answer = Arc::new(json!({ "response": answer }));
                 if let Some(fetch) = fetch {
                     let lifetime = Lifetime::fresh(self.cache_ms);
@@ -121,13 +121,15 @@ impl CalloutFilter {
                 progress.take(&callout.name, answer);
                 None
             }
-            Judged::Error(_) if callout.on_error == OnError::Retry && progress.tries <= callout.retries => {
+            CalloutResult::Error(_)
+                if callout.on_error == OnError::Retry && progress.tries <= callout.retries =>
+            {
                 progress.tries += 1;
                 progress.fetch = fetch;
                 let question = progress.asked.clone()?;
                 Some(Outcome::Subrequest(Box::new(question)))
             }
-            Judged::Error(answer) => {
+            CalloutResult::Error(answer) => {
                 if let Some(fetch) = fetch {
                     fetch.fail(RETRY_MS, exchange.unix_ms());
                 }
@@ -137,7 +139,7 @@ impl CalloutFilter {
     }
 
     /// What becomes of a call whose callout has failed; `None`: it goes on.
-    fn failed(&self, callout: &Prepared, answer: Value, progress: &mut Progress) -> Option<Outcome> {
+    fn failed(&self, callout: &CompiledCallout, answer: Value, progress: &mut Progress) -> Option<Outcome> {
         if callout.on_error == OnError::Continue {
             let answer = if answer.is_null() { json!({}) } else { answer };
             progress.take(&callout.name, Arc::new(json!({ "response": answer })));
@@ -153,9 +155,9 @@ impl CalloutFilter {
 }
 
 /// Whether an answer is good, and what expressions know of it.
-fn judge(callout: &Prepared, answer: Option<SubrequestResponse>) -> Judged {
+fn judge(callout: &CompiledCallout, answer: Option<SubrequestResponse>) -> CalloutResult {
     let Some(answer) = answer else {
-        return Judged::Error(Value::Null);
+        return CalloutResult::Error(Value::Null);
     };
     let mut is_error = match &callout.error_statuses {
         Some(statuses) => statuses.contains(&answer.status),
@@ -177,8 +179,8 @@ fn judge(callout: &Prepared, answer: Option<SubrequestResponse>) -> Judged {
     }
     let known = json!({"status": answer.status, "headers": headers, "body": body});
     match is_error {
-        true => Judged::Error(known),
-        false => Judged::Good(known),
+        true => CalloutResult::Error(known),
+        false => CalloutResult::Good(known),
     }
 }
 
@@ -212,7 +214,7 @@ pub(super) fn digest(key: &str, question: &Subrequest) -> Vec<u8> {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl Filter for CalloutFilter {
     fn phases(&self) -> Phases {
@@ -221,11 +223,11 @@ impl Filter for CalloutFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.needs_body() && exchange.request.has_body && exchange.request.body.is_none() {
-            if exchange.filter_state.take::<_, Asked>(self).is_some() {
+            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                 let kind = RefusalKind::Answered { plugin: NAME };
                 return Outcome::Refuse(Box::new(Refusal::with_status(kind, 413)));
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

@@ -1,14 +1,18 @@
 //! What the upstream gets after the callouts.
 
-use super::message::{Answered, Custom, Names};
+use super::message::{CalloutResponses, Custom, Names};
 use weir_plugin::Exchange;
-use weir_plugins_shared::expression::Fault;
+use weir_plugins_shared::expression::EvaluationError;
 
 /// Headers that stay, whatever else is left out: the message could not be read without them.
 const KEPT: [&[u8]; 3] = [b"host", b"content-type", b"content-encoding"];
 
 /// Puts into the request what is configured.
-pub(super) fn put(custom: &Custom, exchange: &mut Exchange, answers: &Answered) -> Result<(), Fault> {
+pub(super) fn put(
+    custom: &Custom,
+    exchange: &mut Exchange,
+    answers: &CalloutResponses,
+) -> Result<(), EvaluationError> {
     let names = Names { exchange, answers };
     let headers: Vec<(String, String)> = (custom.headers(&names)?.into_iter())
         .map(|(name, value)| (name.to_owned(), value))

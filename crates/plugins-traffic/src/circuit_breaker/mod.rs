@@ -50,7 +50,7 @@ pub struct Config {
     #[schemars(range(min = 1))]
     pub max_open_seconds: u64,
     /// What has a breaker of its own.
-    pub by: By,
+    pub by: BreakerScope,
     /// Status of the answer while the breaker is open, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
@@ -72,7 +72,7 @@ impl Default for Config {
             successes: 3,
             success_statuses: (200..400).collect(),
             max_open_seconds: 300,
-            by: By::Instance,
+            by: BreakerScope::Instance,
             status: 503,
             body: None,
             content_type: "text/plain; charset=utf-8".to_owned(),
@@ -84,7 +84,7 @@ impl Default for Config {
 /// What has a breaker of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum By {
+pub enum BreakerScope {
     /// The instance of the plugin: all calls of its route or service have the same one.
     #[default]
     Instance,
@@ -140,7 +140,7 @@ impl Plugin for CircuitBreaker {
             success_statuses: config.success_statuses.into_iter().collect(),
             by: config.by,
             status: config.status,
-            answer: config.body.map(|body| Answer {
+            answer: config.body.map(|body| OpenResponse {
                 body,
                 content_type: config.content_type,
                 headers: config
@@ -207,13 +207,13 @@ struct BreakerFilter {
     rules: BreakerRules,
     failure_statuses: StatusSet,
     success_statuses: StatusSet,
-    by: By,
+    by: BreakerScope,
     status: u16,
     /// `None`: the answer is in the dialect's words.
-    answer: Option<Answer>,
+    answer: Option<OpenResponse>,
 }
 
-struct Answer {
+struct OpenResponse {
     body: String,
     content_type: String,
     headers: Vec<(String, Template)>,
@@ -222,8 +222,8 @@ struct Answer {
 impl BreakerFilter {
     fn key(&self, exchange: &Exchange) -> u64 {
         match self.by {
-            By::Instance => self.instance,
-            By::Path => {
+            BreakerScope::Instance => self.instance,
+            BreakerScope::Path => {
                 let mut hasher = self.hasher.build_hasher();
                 self.instance.hash(&mut hasher);
                 exchange.request.host.hash(&mut hasher);

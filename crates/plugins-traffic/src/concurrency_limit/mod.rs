@@ -20,7 +20,7 @@ use crate::redis::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::SharedPlaces;
+use shared::SharedConcurrencyFilter;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -161,7 +161,7 @@ impl Plugin for ConcurrencyLimit {
                 burst: Number::new(limit.burst),
             });
         let forget_ms = u64::from(config.forget_after_seconds) * 1_000;
-        let places = PlacesFilter {
+        let places = ConcurrencyFilter {
             limits: limits.collect(),
             counters: Arc::clone(&self.0),
             delay_seconds: config.delay_seconds,
@@ -171,7 +171,7 @@ impl Plugin for ConcurrencyLimit {
         };
         Ok(match shared {
             None => Arc::new(places),
-            Some(shared) => Arc::new(SharedPlaces::new(places, shared, forget_ms)),
+            Some(shared) => Arc::new(SharedConcurrencyFilter::new(places, shared, forget_ms)),
         })
     }
 }
@@ -219,7 +219,7 @@ struct Compiled {
 }
 
 /// An instance of `concurrency-limit` that counts in this process.
-struct PlacesFilter {
+struct ConcurrencyFilter {
     limits: Vec<Compiled>,
     counters: Arc<Counters>,
     delay_seconds: f64,
@@ -232,13 +232,13 @@ struct PlacesFilter {
 type Permits = [Option<Permit>; MOST];
 
 /// Why a call does not go on.
-enum Stop {
+enum RejectReason {
     Full,
     Failure,
 }
 
 /// What a limit means for a call.
-enum Asked {
+enum LimitDecision {
     /// So many calls may be under way, and so many more that have waited.
     Limit { count: u64, burst: u64 },
     /// Nothing, as the call has nothing to count by; that it may pass so.
@@ -248,50 +248,51 @@ enum Asked {
 }
 
 impl Compiled {
-    fn read(&self, has_own: bool, exchange: &Exchange) -> Result<Asked, Stop> {
+    fn read(&self, has_own: bool, exchange: &Exchange) -> Result<LimitDecision, RejectReason> {
         match (has_own, self.when_key_missing) {
             (true, _) | (false, Some(MissingKey::Ip)) => {}
-            (false, Some(MissingKey::Fail)) => return Err(Stop::Failure),
-            (false, Some(MissingKey::Nothing)) => return Ok(Asked::Pass),
-            (false, None) => return Ok(Asked::Skip),
+            (false, Some(MissingKey::Fail)) => return Err(RejectReason::Failure),
+            (false, Some(MissingKey::Nothing)) => return Ok(LimitDecision::Pass),
+            (false, None) => return Ok(LimitDecision::Skip),
         }
         match (
             self.count.read(exchange),
             self.burst.read(exchange),
             self.when_key_missing,
         ) {
-            (Some(count @ 1..), Some(burst), _) => Ok(Asked::Limit { count, burst }),
-            (_, _, Some(_)) => Err(Stop::Failure),
-            (_, _, None) => Ok(Asked::Skip),
+            (Some(count @ 1..), Some(burst), _) => Ok(LimitDecision::Limit { count, burst }),
+            (_, _, Some(_)) => Err(RejectReason::Failure),
+            (_, _, None) => Ok(LimitDecision::Skip),
         }
     }
 }
 
-impl PlacesFilter {
+impl ConcurrencyFilter {
     /// The places that the call takes, and how many seconds it waits.
-    fn take(&self, exchange: &Exchange) -> Result<(Permits, f64), Stop> {
+    fn take(&self, exchange: &Exchange) -> Result<(Permits, f64), RejectReason> {
         let (mut permits, mut delay) = (Permits::default(), 0.0);
         let mut is_counted = false;
         for (limit, place) in self.limits.iter().zip(&mut permits) {
             let own = limit.by.key(exchange);
             let (count, burst) = match limit.read(own.is_some(), exchange)? {
-                Asked::Skip => continue,
-                Asked::Pass => {
+                LimitDecision::Skip => continue,
+                LimitDecision::Pass => {
                     is_counted = true;
                     continue;
                 }
-                Asked::Limit { count, burst } => (count, burst),
+                LimitDecision::Limit { count, burst } => (count, burst),
             };
             let key = own.unwrap_or_else(|| limit.by.key_of_address(exchange.request.client));
             is_counted = true;
             let counter = self.counters.of(key);
-            let (permit, taken) = Permit::take(&counter, count.saturating_add(burst)).ok_or(Stop::Full)?;
+            let (permit, taken) =
+                Permit::take(&counter, count.saturating_add(burst)).ok_or(RejectReason::Full)?;
             *place = Some(permit);
             delay += self.delay(taken, count);
         }
         match is_counted {
             true => Ok((permits, delay)),
-            false => Err(Stop::Failure),
+            false => Err(RejectReason::Failure),
         }
     }
 
@@ -311,15 +312,15 @@ impl PlacesFilter {
         }
     }
 
-    fn stop(&self, stop: &Stop) -> Outcome {
+    fn stop(&self, stop: &RejectReason) -> Outcome {
         match (stop, self.on_failure) {
-            (Stop::Full, _) => {
+            (RejectReason::Full, _) => {
                 let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
                 refusal.message.clone_from(&self.message);
                 Outcome::Refuse(Box::new(refusal))
             }
-            (Stop::Failure, OnFailure::Pass) => Outcome::Continue,
-            (Stop::Failure, OnFailure::Refuse) => Outcome::refuse(RefusalKind::PluginFailed {
+            (RejectReason::Failure, OnFailure::Pass) => Outcome::Continue,
+            (RejectReason::Failure, OnFailure::Refuse) => Outcome::refuse(RefusalKind::PluginFailed {
                 plugin: "concurrency-limit",
                 reason: "no limit can be found out for the call",
             }),
@@ -336,7 +337,7 @@ fn pass(delay: f64) -> Outcome {
     }
 }
 
-impl Filter for PlacesFilter {
+impl Filter for ConcurrencyFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
@@ -349,8 +350,12 @@ impl Filter for PlacesFilter {
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.limits.iter().find_map(|limit| {
             let numbers = [&limit.count, &limit.burst].into_iter();
-            let by = limit.by.undecided(exchange);
-            by.or_else(|| numbers.into_iter().find_map(|number| number.undecided(exchange)))
+            let by = limit.by.indeterminate(exchange);
+            by.or_else(|| {
+                numbers
+                    .into_iter()
+                    .find_map(|number| number.indeterminate(exchange))
+            })
         })
     }
 

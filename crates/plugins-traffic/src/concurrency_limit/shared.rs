@@ -1,25 +1,25 @@
 //! Places that several gateways share: they are taken and given back in a Redis.
 
-use super::{Asked, PlacesFilter, Stop, pass};
+use super::{ConcurrencyFilter, LimitDecision, RejectReason, pass};
 use crate::rate_key::settled::is_settled;
 use crate::redis::{Shared, answer, run, scripts};
 use std::rc::Rc;
 use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCall, RedisPublisher};
 
 /// An instance whose places several gateways share.
-pub(super) struct SharedPlaces {
-    places: PlacesFilter,
+pub(super) struct SharedConcurrencyFilter {
+    places: ConcurrencyFilter,
     shared: Shared,
     forget_ms: u64,
 }
 
 /// A place that a call has, given back when it is dropped.
-struct Held {
+struct AcquiredSlot {
     outlet: Rc<dyn RedisPublisher>,
     leave: Option<RedisCall>,
 }
 
-impl Drop for Held {
+impl Drop for AcquiredSlot {
     fn drop(&mut self) {
         if let Some(leave) = self.leave.take() {
             self.outlet.post(leave);
@@ -30,7 +30,7 @@ impl Drop for Held {
 /// The places that a call has so far.
 #[derive(Default)]
 struct Progress {
-    held: Vec<Held>,
+    held: Vec<AcquiredSlot>,
     delay: f64,
     is_counted: bool,
     /// Limits that are done with.
@@ -39,8 +39,8 @@ struct Progress {
     asked: Option<(RedisCall, u64)>,
 }
 
-impl SharedPlaces {
-    pub(super) fn new(places: PlacesFilter, shared: Shared, forget_ms: u64) -> Self {
+impl SharedConcurrencyFilter {
+    pub(super) fn new(places: ConcurrencyFilter, shared: Shared, forget_ms: u64) -> Self {
         Self {
             places,
             shared,
@@ -49,20 +49,24 @@ impl SharedPlaces {
     }
 
     /// Goes on with the limits until one must ask.
-    fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Result<Option<RedisCall>, Stop> {
+    fn go_on(
+        &self,
+        exchange: &mut Exchange,
+        progress: &mut Progress,
+    ) -> Result<Option<RedisCall>, RejectReason> {
         while let Some(limit) = self.places.limits.get(progress.done) {
             let own = limit.by.name(exchange);
             let (count, burst) = match limit.read(own.is_some(), exchange)? {
-                Asked::Skip => {
+                LimitDecision::Skip => {
                     progress.done += 1;
                     continue;
                 }
-                Asked::Pass => {
+                LimitDecision::Pass => {
                     progress.is_counted = true;
                     progress.done += 1;
                     continue;
                 }
-                Asked::Limit { count, burst } => (count, burst),
+                LimitDecision::Limit { count, burst } => (count, burst),
             };
             let name = own.unwrap_or_else(|| limit.by.name_of_address(exchange.request.client));
             let id = [
@@ -86,12 +90,12 @@ impl SharedPlaces {
         }
         match progress.is_counted {
             true => Ok(None),
-            false => Err(Stop::Failure),
+            false => Err(RejectReason::Failure),
         }
     }
 }
 
-impl Filter for SharedPlaces {
+impl Filter for SharedConcurrencyFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
@@ -117,9 +121,9 @@ impl Filter for SharedPlaces {
                 return away.unwrap_or_else(|| self.places.take_here(exchange));
             };
             let [1, taken] = answer.numbers[..] else {
-                return self.places.stop(&Stop::Full);
+                return self.places.stop(&RejectReason::Full);
             };
-            progress.held.push(Held {
+            progress.held.push(AcquiredSlot {
                 outlet: answer.outlet,
                 leave: Some(leave),
             });

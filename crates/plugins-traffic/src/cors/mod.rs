@@ -10,7 +10,7 @@
 //! Security: this protects users of browsers only; anybody else may call all the same, so it is no access control.
 //! Expressions should be anchored: `example` also finds `https://example.evil`.
 
-mod loose;
+mod broad_origins;
 mod origin;
 
 use origin::{Grant, Origins};
@@ -71,7 +71,7 @@ pub struct Config {
     /// Which responses carry which headers.
     pub headers_on: HeadersOn,
     /// What callers of other origins are told.
-    pub refused: Refused,
+    pub refused: DisallowedOrigin,
     /// Whether `Vary: Origin` is added, unless the answer is `*`.
     pub vary: bool,
     /// Origins (or `*`, `**`) that may read timing details; they are answered in `Timing-Allow-Origin`.
@@ -102,7 +102,7 @@ impl Default for Config {
             preflight_status: 204,
             preflight_content_type: None,
             headers_on: HeadersOn::default(),
-            refused: Refused::default(),
+            refused: DisallowedOrigin::default(),
             vary: true,
             timing_origins: Vec::new(),
             timing_origin_patterns: Vec::new(),
@@ -138,7 +138,7 @@ pub enum HeadersOn {
 /// from the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Refused {
+pub enum DisallowedOrigin {
     /// Nothing, and an `Access-Control-Allow-Origin` of the upstream is taken out.
     #[default]
     Silent,
@@ -187,7 +187,7 @@ impl Plugin for Cors {
 
     fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {
         let config: Result<Config, _> = parse_config(config);
-        config.map_or_else(|_| Vec::new(), |config| loose::warnings(&config))
+        config.map_or_else(|_| Vec::new(), |config| broad_origins::warnings(&config))
     }
 }
 
@@ -275,10 +275,10 @@ impl CorsFilter {
             Grant::Star => headers.set(ALLOW_ORIGIN, b"*"),
             Grant::Origin(origin) => headers.set(ALLOW_ORIGIN, origin),
             Grant::Refused => {
-                if self.config.refused != Refused::Untouched {
+                if self.config.refused != DisallowedOrigin::Untouched {
                     headers.remove(ALLOW_ORIGIN);
                 }
-                if self.config.refused != Refused::WithoutOrigin {
+                if self.config.refused != DisallowedOrigin::WithoutOrigin {
                     return;
                 }
             }

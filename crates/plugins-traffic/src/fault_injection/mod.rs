@@ -17,8 +17,8 @@ use weir_plugin::{
     BuildContext, Condition, Exchange, Filter, Headers, Indeterminate, Outcome, Phases, Plugin, Refusal,
     RefusalKind, Reply, Suspend, Template, parse_config,
 };
-use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, Side};
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, HeaderTarget};
+use weir_plugins_shared::path_captures::RegexMatch;
 
 /// Configuration of `fault-injection`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +104,7 @@ impl Plugin for FaultInjection {
                 let message = format!("expected from 0 to {MAX_SECONDS} seconds");
                 faults.push(Diagnostic::error(path.field("seconds"), message));
             }
-            let odds = Odds::compile(delay.percentage, delay.when.as_ref(), &path, &mut faults);
+            let odds = CallSelector::compile(delay.percentage, delay.when.as_ref(), &path, &mut faults);
             (
                 Duration::from_secs_f64(delay.seconds.clamp(0.0, MAX_SECONDS)),
                 odds,
@@ -118,7 +118,7 @@ impl Plugin for FaultInjection {
                     "expected a status from 200 to 599",
                 ));
             }
-            let odds = Odds::compile(abort.percentage, abort.when.as_ref(), &path, &mut faults);
+            let odds = CallSelector::compile(abort.percentage, abort.when.as_ref(), &path, &mut faults);
             let headers = HeaderEdits::compile(&abort.headers, true, &path.field("headers"));
             let headers = headers.map_err(|more| faults.extend(more)).ok();
             (abort.status, abort.body, abort.content_type, headers, odds)
@@ -140,12 +140,12 @@ impl Plugin for FaultInjection {
 }
 
 /// Which calls are meant.
-struct Odds {
+struct CallSelector {
     percentage: Option<u8>,
     when: Option<Condition>,
 }
 
-impl Odds {
+impl CallSelector {
     fn compile(
         percentage: Option<u8>,
         when: Option<&Predicate>,
@@ -180,7 +180,7 @@ impl Odds {
 
 /// An instance of `fault-injection`.
 struct FaultFilter {
-    delay: Option<(Duration, Odds)>,
+    delay: Option<(Duration, CallSelector)>,
     abort: Option<AbortWork>,
 }
 
@@ -189,18 +189,18 @@ struct AbortWork {
     body: Option<Template>,
     content_type: String,
     headers: Option<HeaderEdits>,
-    odds: Odds,
+    odds: CallSelector,
 }
 
 /// That a call has waited.
-struct Waited;
+struct DelayDone;
 
 impl AbortWork {
     fn outcome(&self, exchange: &mut Exchange) -> Outcome {
         let mut answer = Headers::default();
         if let Some(steps) = &self.headers {
             std::mem::swap(&mut exchange.response.headers, &mut answer);
-            steps.apply(exchange, Side::Response, &Found::default());
+            steps.apply(exchange, HeaderTarget::Response, &RegexMatch::default());
             std::mem::swap(&mut exchange.response.headers, &mut answer);
         }
         match &self.body {
@@ -250,13 +250,13 @@ impl Filter for FaultFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some((time, odds)) = &self.delay
-            && exchange.filter_state.take::<_, Waited>(self).is_none()
+            && exchange.filter_state.take::<_, DelayDone>(self).is_none()
             && odds.hit(exchange)
         {
             if self.abort.is_none() {
                 return Outcome::Delay(*time);
             }
-            exchange.filter_state.put(self, Waited);
+            exchange.filter_state.put(self, DelayDone);
             return Outcome::Suspend(Suspend::time(*time));
         }
         match &self.abort {

@@ -7,7 +7,7 @@
 mod schema;
 mod walk;
 
-use schema::{CACHE_BYTES, Schemas, Sought, Source, Types};
+use schema::{CACHE_BYTES, SchemaLookup, Schemas, Source, Types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use weir_plugin::headers::{FieldName, is_value};
 use weir_plugin::{Exchange, Outcome, Refusal, RefusalKind, Request, uri};
 use weir_plugins_shared::SERVICE_LABEL;
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::graphql::{self, GraphqlFault};
+use weir_plugins_shared::graphql::{self, GraphqlError};
 use weir_plugins_shared::http_request::HttpServer;
 
 /// What queries cost.
@@ -160,9 +160,9 @@ const MAX_BODY: usize = 1 << 20;
 
 /// Schemas that all instances have asked for.
 #[derive(Clone)]
-pub(crate) struct KnownSchemas(Arc<Schemas>);
+pub(crate) struct SchemaCache(Arc<Schemas>);
 
-impl Default for KnownSchemas {
+impl Default for SchemaCache {
     fn default() -> Self {
         Self(ExpiringMap::new(CACHE_BYTES))
     }
@@ -312,7 +312,7 @@ fn is_ambiguous(request: &Request) -> bool {
 
 impl CompiledCost {
     /// Those of an instance of this plugin. The configuration has been checked.
-    pub(crate) fn new(of: &QueryCost, plugin: &'static str, owner: &str, schemas: &KnownSchemas) -> Self {
+    pub(crate) fn new(of: &QueryCost, plugin: &'static str, owner: &str, schemas: &SchemaCache) -> Self {
         let mut trees: HashMap<String, Arc<WeightTree>> = HashMap::new();
         let services = of.services.iter().map(|service| {
             let source = service.introspection.as_ref();
@@ -356,15 +356,15 @@ impl CompiledCost {
         }) = weights
         {
             match source.find(exchange) {
-                Sought::Types(found) => types = Some(found),
-                Sought::Wait(outcome) => return Costs::Otherwise(outcome),
-                Sought::Nothing => return Costs::Otherwise(self.refuse_without_schema()),
+                SchemaLookup::Types(found) => types = Some(found),
+                SchemaLookup::Wait(outcome) => return Costs::Otherwise(outcome),
+                SchemaLookup::Nothing => return Costs::Otherwise(self.refuse_without_schema()),
             }
         }
         let tree = weights.map_or(&self.none, |weights| &*weights.tree);
         if is_ambiguous(&exchange.request) {
             let message = "Invalid graphql request: its address and its body both ask".to_owned();
-            return Costs::Otherwise(GraphqlFault::Invalid(message).outcome(self.plugin));
+            return Costs::Otherwise(GraphqlError::Invalid(message).outcome(self.plugin));
         }
         let query = match graphql::query(&exchange.request) {
             Ok(Some(query)) => query,
@@ -383,8 +383,8 @@ impl CompiledCost {
         weights: &WeightTree,
         types: Option<&Types>,
         exchange: &Exchange,
-    ) -> Result<u64, GraphqlFault> {
-        let invalid = |what: &str| GraphqlFault::Invalid(format!("Invalid graphql request: {what}"));
+    ) -> Result<u64, GraphqlError> {
+        let invalid = |what: &str| GraphqlError::Invalid(format!("Invalid graphql request: {what}"));
         let request = &exchange.request;
         request.work.allow_pass(query.len());
         let spent = request.work.spend(query.len() / 2);

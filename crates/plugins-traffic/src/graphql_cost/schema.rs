@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
 use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// Schemas that are kept, by where they come from.
 pub(super) type Schemas = ExpiringMap<Arc<Types>>;
@@ -50,7 +50,7 @@ pub(super) struct SchemaField {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct IntrospectionResponse {
     data: Data,
 }
 
@@ -63,14 +63,14 @@ struct Data {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Schema {
-    query_type: Option<Named>,
-    mutation_type: Option<Named>,
-    subscription_type: Option<Named>,
+    query_type: Option<NamedType>,
+    mutation_type: Option<NamedType>,
+    subscription_type: Option<NamedType>,
     types: Vec<TypeDef>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedType {
     name: String,
 }
 
@@ -119,9 +119,9 @@ impl TypeRef {
 impl Types {
     /// Reads the answer to an introspection; `None`: it is none.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
-        let Answer { data } = serde_json::from_slice(answer).ok()?;
+        let IntrospectionResponse { data } = serde_json::from_slice(answer).ok()?;
         let schema = data.schema;
-        let name = |named: Option<Named>, usual: &str| named.map_or(usual.to_owned(), |it| it.name);
+        let name = |named: Option<NamedType>, usual: &str| named.map_or(usual.to_owned(), |it| it.name);
         let mut types = Self {
             query: name(schema.query_type, "Query"),
             mutation: name(schema.mutation_type, "Mutation"),
@@ -172,13 +172,13 @@ impl Types {
 pub(super) struct Source {
     server: HttpServer,
     headers: Vec<(String, String)>,
-    rules: AskRules,
+    rules: ServerCallRules,
     key: Vec<u8>,
     schemas: Arc<Schemas>,
 }
 
 /// What a call finds.
-pub(super) enum Sought {
+pub(super) enum SchemaLookup {
     Types(Arc<Types>),
     /// There is no schema.
     Nothing,
@@ -199,7 +199,7 @@ impl Source {
         Some(Self {
             server,
             headers: of.headers.clone().into_iter().collect(),
-            rules: AskRules {
+            rules: ServerCallRules {
                 verify_tls: of.verify_tls,
                 timeout: TIMEOUT,
                 pool_size: 0,
@@ -213,17 +213,17 @@ impl Source {
     }
 
     /// Finds the schema, or has it asked for.
-    pub(super) fn find(&self, exchange: &mut Exchange) -> Sought {
+    pub(super) fn find(&self, exchange: &mut Exchange) -> SchemaLookup {
         if let Some(Ticket(fetch)) = exchange.filter_state.take(self) {
             let answer = exchange.subrequest_response.take().flatten();
             return self.keep(fetch, answer, exchange.unix_ms());
         }
         let now = exchange.unix_ms();
         let fetch = match self.schemas.lookup(&self.key, now) {
-            Lookup::Hit(found) => return Sought::Types(found),
-            Lookup::Failed => return Sought::Nothing,
+            Lookup::Hit(found) => return SchemaLookup::Types(found),
+            Lookup::Failed => return SchemaLookup::Nothing,
             Lookup::Pending(pending) => {
-                return Sought::Wait(Outcome::Suspend(Suspend::event(pending, TIMEOUT)));
+                return SchemaLookup::Wait(Outcome::Suspend(Suspend::event(pending, TIMEOUT)));
             }
             Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => fetch,
         };
@@ -236,24 +236,24 @@ impl Source {
             body: Some(QUESTION.as_bytes()),
             ..HttpRequest::GET
         };
-        Sought::Wait(Outcome::Subrequest(Box::new(
+        SchemaLookup::Wait(Outcome::Subrequest(Box::new(
             self.server.request(request, &self.rules),
         )))
     }
 
-    fn keep(&self, fetch: Fetch<Arc<Types>>, answer: Option<SubrequestResponse>, now: u64) -> Sought {
+    fn keep(&self, fetch: Fetch<Arc<Types>>, answer: Option<SubrequestResponse>, now: u64) -> SchemaLookup {
         let answer = answer.filter(|answer| answer.status == 200);
         let types = answer.as_ref().and_then(|answer| Types::read(&answer.body));
         match (types, answer) {
             (Some(types), Some(answer)) => {
                 let types = Arc::new(types);
                 fetch.store(Arc::clone(&types), answer.body.len() + 1024, LIFETIME, now);
-                Sought::Types(types)
+                SchemaLookup::Types(types)
             }
             _ => {
                 let before = self.schemas.get(&self.key, now);
                 fetch.fail(RETRY_MS, now);
-                before.map_or(Sought::Nothing, Sought::Types)
+                before.map_or(SchemaLookup::Nothing, SchemaLookup::Types)
             }
         }
     }

@@ -125,7 +125,7 @@ pub(super) struct Walk<'w, 'd> {
 
 /// What applies to a selection.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct SelectionContext<'p> {
     /// The type to which the selected fields belong.
     type_name: Option<&'p str>,
     /// Nodes of weights that lead on from here.
@@ -190,7 +190,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         let type_name = types.map(|types| types.root(operation.kind));
         let nodes: Vec<usize> = self.weights.seed(type_name).into_iter().collect();
         let amounts = self.amounts(&nodes, &[], None);
-        let place = Place {
+        let place = SelectionContext {
             type_name,
             nodes: &nodes,
             times: 1.0,
@@ -204,7 +204,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         &mut self,
         amounts: &Amounts,
         selections: &'w [Selection<'d>],
-        place: Place<'_>,
+        place: SelectionContext<'_>,
     ) -> Result<f64, NoCost> {
         match self.strategy {
             Strategy::Complexity => {
@@ -217,12 +217,14 @@ impl<'w, 'd> Walk<'w, 'd> {
                     false => (0.0, place.times),
                 };
                 let times = bounded(times);
-                Ok(bounded(own + self.sum(selections, Place { times, ..place })?))
+                Ok(bounded(
+                    own + self.sum(selections, SelectionContext { times, ..place })?,
+                ))
             }
         }
     }
 
-    fn sum(&mut self, selections: &'w [Selection<'d>], place: Place<'_>) -> Result<f64, NoCost> {
+    fn sum(&mut self, selections: &'w [Selection<'d>], place: SelectionContext<'_>) -> Result<f64, NoCost> {
         if place.level > MAX_LEVELS {
             return Err(NoCost::TooLarge);
         }
@@ -242,7 +244,11 @@ impl<'w, 'd> Walk<'w, 'd> {
         }
     }
 
-    fn selection(&mut self, selection: &'w Selection<'d>, place: Place<'_>) -> Result<f64, NoCost> {
+    fn selection(
+        &mut self,
+        selection: &'w Selection<'d>,
+        place: SelectionContext<'_>,
+    ) -> Result<f64, NoCost> {
         match selection {
             Selection::Field {
                 name,
@@ -257,7 +263,7 @@ impl<'w, 'd> Walk<'w, 'd> {
                 let nodes = self.weights.advance(place.nodes, name, type_name);
                 let defaults = field.map(|field| &field.defaults);
                 let amounts = self.amounts(&nodes, arguments, defaults);
-                let below = Place {
+                let below = SelectionContext {
                     type_name,
                     nodes: &nodes,
                     times: place.times,
@@ -287,18 +293,18 @@ impl<'w, 'd> Walk<'w, 'd> {
         &mut self,
         on: Option<&str>,
         selections: &'w [Selection<'d>],
-        place: Place<'_>,
+        place: SelectionContext<'_>,
     ) -> Result<f64, NoCost> {
         let types = self.types;
         let on = on.filter(|on| Some(*on) != place.type_name);
         let known = on.filter(|on| types.is_some_and(|types| types.has(on)));
         let level = place.level + 1;
         let Some(type_name) = known else {
-            return self.sum(selections, Place { level, ..place });
+            return self.sum(selections, SelectionContext { level, ..place });
         };
         let mut nodes = place.nodes.to_vec();
         self.weights.add_seed(&mut nodes, Some(type_name));
-        let narrowed = Place {
+        let narrowed = SelectionContext {
             type_name: Some(type_name),
             nodes: &nodes,
             times: place.times,

@@ -9,7 +9,7 @@ use weir_plugin::{Exchange, Indeterminate};
 /// A limit made ready for many calls.
 pub(super) struct CompiledLimit {
     count: Number,
-    window: Span,
+    window: WindowKind,
     pub(super) headers: Names,
 }
 
@@ -45,7 +45,7 @@ impl From<SummaryHeaders> for Names {
     }
 }
 
-enum Span {
+enum WindowKind {
     Fixed(Window),
     /// So many seconds from the first call.
     FromFirst(Number),
@@ -58,15 +58,15 @@ enum Span {
 impl CompiledLimit {
     pub(super) fn new(limit: Limit) -> Self {
         let window = match limit.per {
-            Per::Second => Span::Fixed(Window::Second),
-            Per::Minute => Span::Fixed(Window::Minute),
-            Per::Hour => Span::Fixed(Window::Hour),
-            Per::Day => Span::Fixed(Window::Day),
-            Per::Month => Span::Fixed(Window::Month),
-            Per::Year => Span::Fixed(Window::Year),
-            Per::Seconds(amount) => Span::FromFirst(Number::new(amount)),
-            Per::SlidingSeconds(amount) => Span::Sliding(Number::new(amount)),
-            Per::ClockSeconds(amount) => Span::Aligned(Number::new(amount)),
+            Per::Second => WindowKind::Fixed(Window::Second),
+            Per::Minute => WindowKind::Fixed(Window::Minute),
+            Per::Hour => WindowKind::Fixed(Window::Hour),
+            Per::Day => WindowKind::Fixed(Window::Day),
+            Per::Month => WindowKind::Fixed(Window::Month),
+            Per::Year => WindowKind::Fixed(Window::Year),
+            Per::Seconds(amount) => WindowKind::FromFirst(Number::new(amount)),
+            Per::SlidingSeconds(amount) => WindowKind::Sliding(Number::new(amount)),
+            Per::ClockSeconds(amount) => WindowKind::Aligned(Number::new(amount)),
         };
         Self {
             count: Number::new(limit.count),
@@ -77,8 +77,8 @@ impl CompiledLimit {
 
     pub(super) fn needs_body(&self) -> bool {
         let span = match &self.window {
-            Span::Fixed(_) => false,
-            Span::FromFirst(seconds) | Span::Sliding(seconds) | Span::Aligned(seconds) => {
+            WindowKind::Fixed(_) => false,
+            WindowKind::FromFirst(seconds) | WindowKind::Sliding(seconds) | WindowKind::Aligned(seconds) => {
                 seconds.needs_body()
             }
         };
@@ -86,14 +86,14 @@ impl CompiledLimit {
     }
 
     /// Why the limit for this call cannot be believed.
-    pub(super) fn undecided(&self, exchange: &Exchange) -> Option<Indeterminate> {
+    pub(super) fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let span = match &self.window {
-            Span::Fixed(_) => None,
-            Span::FromFirst(seconds) | Span::Sliding(seconds) | Span::Aligned(seconds) => {
-                seconds.undecided(exchange)
+            WindowKind::Fixed(_) => None,
+            WindowKind::FromFirst(seconds) | WindowKind::Sliding(seconds) | WindowKind::Aligned(seconds) => {
+                seconds.indeterminate(exchange)
             }
         };
-        span.or_else(|| self.count.undecided(exchange))
+        span.or_else(|| self.count.indeterminate(exchange))
     }
 
     /// The limit for this call; `None` where a variable has no good value.
@@ -115,14 +115,14 @@ impl CompiledLimit {
         Some(WindowLimit {
             limit,
             window: match &self.window {
-                Span::Fixed(window) => *window,
-                Span::FromFirst(seconds) => Window::FromFirst {
+                WindowKind::Fixed(window) => *window,
+                WindowKind::FromFirst(seconds) => Window::FromFirst {
                     length_ms: milliseconds(seconds)?,
                 },
-                Span::Aligned(seconds) => Window::Aligned {
+                WindowKind::Aligned(seconds) => Window::Aligned {
                     length_ms: milliseconds(seconds)?,
                 },
-                Span::Sliding(seconds) => Window::Sliding {
+                WindowKind::Sliding(seconds) => Window::Sliding {
                     length_ms: milliseconds(seconds)?,
                 },
             },

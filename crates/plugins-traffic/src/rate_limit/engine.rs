@@ -2,7 +2,7 @@
 
 use super::compiled::{CompiledLimit, Names, length_ms};
 use super::{Config, MissingKey, OnFailure};
-use crate::graphql_cost::{CompiledCost, Costs, KnownSchemas};
+use crate::graphql_cost::{CompiledCost, Costs, SchemaCache};
 use crate::rate_key::RateKey;
 use crate::rate_key::settled::is_settled;
 use std::borrow::Cow;
@@ -141,12 +141,7 @@ impl Decision {
 }
 
 impl Limits {
-    pub(super) fn build(
-        config: Config,
-        instance_id: &str,
-        limiter: &Limiter,
-        schemas: &KnownSchemas,
-    ) -> Self {
+    pub(super) fn build(config: Config, instance_id: &str, limiter: &Limiter, schemas: &SchemaCache) -> Self {
         let cost = config.graphql.as_ref();
         let cost = cost.map(|cost| CompiledCost::new(cost, "rate-limit", instance_id, schemas));
         let scope = config.scope.as_deref().unwrap_or(instance_id);
@@ -360,8 +355,8 @@ impl Filter for Limits {
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         self.groups.iter().find_map(|group| {
             let mut limits = group.limits.iter();
-            let by = group.by.undecided(exchange);
-            by.or_else(|| limits.find_map(|limit| limit.undecided(exchange)))
+            let by = group.by.indeterminate(exchange);
+            by.or_else(|| limits.find_map(|limit| limit.indeterminate(exchange)))
         })
     }
 

@@ -1,6 +1,6 @@
 //! What can be wrong with a configuration of `rate-limit`.
 
-use super::{Across, Config, LimitValue, Per};
+use super::{Config, CountScope, LimitValue, Per};
 use weir_flow::rate_limit::MAX_LIMITS;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
@@ -34,7 +34,7 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
         .flatten()
         .map(|name| (root.field("headers"), name))
         .collect();
-    if config.across == Across::Gateways && config.store.is_some() {
+    if config.across == CountScope::Gateways && config.store.is_some() {
         fault(
             root.field("across"),
             "expected no `across` beside a `store`: gateways share what is in the store".to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
     }
     for (index, limit) in config.limits.iter().enumerate() {
         let path = root.field("limits").index(index);
-        if config.across == Across::Gateways && matches!(limit.per, Per::Seconds(_)) {
+        if config.across == CountScope::Gateways && matches!(limit.per, Per::Seconds(_)) {
             fault(
                 path.field("per"),
                 "expected a window of the clock or a sliding one with `across: gateways`: `seconds` begin at \

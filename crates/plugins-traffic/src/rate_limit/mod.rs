@@ -21,8 +21,8 @@ mod engine;
 mod faults;
 mod shared;
 
-use crate::graphql_cost::{self, KnownSchemas, QueryCost};
-use crate::kept_counts::KeptLimiter;
+use crate::graphql_cost::{self, QueryCost, SchemaCache};
+use crate::persistent_counters::PersistentLimiter;
 pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
 use crate::redis::{Accumulator, WindowStore};
 use crate::shared_limits::SharedLimits;
@@ -31,12 +31,12 @@ use engine::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::{AskedLimits, SettledLimits};
+use shared::{RedisLimits, SyncedLimits};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_flow::rate_limit::Limiter;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Filter, KeptCounts, Plugin, SharedCounts, parse_config};
+use weir_plugin::{BuildContext, Filter, PersistentCounters, Plugin, SharedCounts, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
 /// Counters that are held at most, for all instances together.
@@ -47,7 +47,7 @@ const MAX_COUNTERS: usize = 1 << 20;
 pub struct RateLimit {
     limiter: Arc<Limiter>,
     shared: Arc<SharedLimits>,
-    schemas: KnownSchemas,
+    schemas: SchemaCache,
 }
 
 impl Default for RateLimit {
@@ -63,7 +63,7 @@ impl RateLimit {
             limiter: Arc::new(Limiter::new(counters)),
             // Gateways of other versions know its counters by names without one in front.
             shared: Arc::new(SharedLimits::of("")),
-            schemas: KnownSchemas::default(),
+            schemas: SchemaCache::default(),
         }
     }
 }
@@ -81,8 +81,8 @@ impl Plugin for RateLimit {
         Some(self.limiter.evictions())
     }
 
-    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::over(&self.limiter))
+    fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
+        Some(PersistentLimiter::over(&self.limiter))
     }
 
     fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
@@ -96,7 +96,7 @@ impl Plugin for RateLimit {
         if let Some(cost) = &config.graphql {
             graphql_cost::check(cost, "graphql", &mut faults);
         }
-        let is_shared = config.across == Across::Gateways;
+        let is_shared = config.across == CountScope::Gateways;
         let store = config.store.take();
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
@@ -109,10 +109,10 @@ impl Plugin for RateLimit {
             return Ok(Arc::new(limits));
         };
         let Some(delay) = shared.sync_interval else {
-            return Ok(Arc::new(AskedLimits { limits, shared }));
+            return Ok(Arc::new(RedisLimits { limits, shared }));
         };
         let ledger = Arc::new(Accumulator::new(shared, limits.counters.clone(), delay));
-        Ok(Arc::new(SettledLimits { limits, ledger }))
+        Ok(Arc::new(SyncedLimits { limits, ledger }))
     }
 }
 
@@ -162,8 +162,8 @@ pub struct Config {
     /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that serve the
     /// same environments of one control plane. Those settle their counts several times in a second; what passes beyond a
     /// limit is what comes to the others in half a second. The windows must be of the clock or slide.
-    #[serde(default, skip_serializing_if = "Across::is_gateway")]
-    pub across: Across,
+    #[serde(default, skip_serializing_if = "CountScope::is_gateway")]
+    pub across: CountScope,
     /// Calls are GraphQL queries, and count as what they cost. A query passes if all that it costs is left; one that does
     /// not pass is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,7 +189,7 @@ impl Default for Config {
             retry_after_jitter_seconds: 0,
             fractional_reset: false,
             store: None,
-            across: Across::default(),
+            across: CountScope::default(),
             graphql: None,
             on_failure: OnFailure::default(),
         }
@@ -203,7 +203,7 @@ fn too_many_requests() -> u16 {
 /// Which calls are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Across {
+pub enum CountScope {
     /// Those of one gateway.
     #[default]
     Gateway,
@@ -211,7 +211,7 @@ pub enum Across {
     Gateways,
 }
 
-impl Across {
+impl CountScope {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
     pub(crate) fn is_gateway(&self) -> bool {
         *self == Self::Gateway

@@ -9,7 +9,7 @@ use weir_flow::rate_limit::{MAX_LIMITS, WindowLimit, WindowState};
 use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCommand};
 
 /// An instance of which each call asks the Redis.
-pub(super) struct AskedLimits {
+pub(super) struct RedisLimits {
     pub(super) limits: Limits,
     pub(super) shared: Shared,
 }
@@ -23,7 +23,7 @@ struct Progress {
     asked: Option<Vec<WindowLimit>>,
 }
 
-impl AskedLimits {
+impl RedisLimits {
     /// Goes on with the groups until one must ask.
     fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Result<Option<Outcome>, Failure> {
         let now_ms = exchange.unix_ms();
@@ -72,7 +72,7 @@ impl AskedLimits {
     }
 }
 
-impl Filter for AskedLimits {
+impl Filter for RedisLimits {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
@@ -125,12 +125,12 @@ impl Filter for AskedLimits {
 }
 
 /// An instance that counts here and settles.
-pub(super) struct SettledLimits {
+pub(super) struct SyncedLimits {
     pub(super) limits: Limits,
     pub(super) ledger: Arc<Accumulator>,
 }
 
-impl Filter for SettledLimits {
+impl Filter for SyncedLimits {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }

@@ -20,14 +20,14 @@ const MAX_NOTES: usize = 16 * 1024;
 
 /// A window of a counter, with its end where that is a time of the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct WindowKey {
     key: u128,
     window: Window,
     end_ms: u64,
 }
 
 /// What was counted since the last settlement.
-struct Note {
+struct PendingCount {
     name: Arc<[u8]>,
     count: u64,
     /// Calls that pass in the window.
@@ -36,15 +36,15 @@ struct Note {
     until_ms: u64,
 }
 
-type Notes = HashMap<Place, Note>;
+type PendingCounts = HashMap<WindowKey, PendingCount>;
 
 /// The counts of one instance.
 pub(crate) struct Accumulator {
     shared: Shared,
     counters: Counters,
     delay: Duration,
-    shards: [Mutex<Notes>; SHARDS],
-    under_way: Mutex<HashMap<u64, (Place, Note)>>,
+    shards: [Mutex<PendingCounts>; SHARDS],
+    under_way: Mutex<HashMap<u64, (WindowKey, PendingCount)>>,
     /// The engine knows that there is something to settle.
     is_running: AtomicBool,
 }
@@ -82,7 +82,7 @@ impl Accumulator {
         }
     }
 
-    fn shard(&self, key: u128) -> MutexGuard<'_, Notes> {
+    fn shard(&self, key: u128) -> MutexGuard<'_, PendingCounts> {
         lock(&self.shards[key as usize % SHARDS])
     }
 
@@ -99,7 +99,7 @@ impl Accumulator {
         let (mut make, mut made) = (Some(name), None::<Arc<[u8]>>);
         for limit in limits {
             let end_ms = limit.window.end_ms(now_ms);
-            let place = Place {
+            let place = WindowKey {
                 key,
                 window: limit.window,
                 end_ms: if matches!(limit.window, Window::FromFirst { .. }) {
@@ -114,7 +114,7 @@ impl Accumulator {
                 if let Some(make) = make.take() {
                     made = Some(make().into());
                 }
-                let note = Note {
+                let note = PendingCount {
                     name: made.clone().unwrap_or_default(),
                     count,
                     limit: limit.limit,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::{
-    Exchange, Outcome, RedisAnswer, RedisCall, RedisCommand, RedisScript, RedisServer, Refusal, RefusalKind,
+    Exchange, Outcome, RedisCall, RedisCommand, RedisResponse, RedisScript, RedisServer, Refusal, RefusalKind,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 pub use weir_plugins_shared::redis::{Password, Redis, Sentinel, Tls};
@@ -164,7 +164,7 @@ pub(crate) fn run(call: RedisCall) -> Outcome {
 }
 
 /// What came of the script that was run last.
-pub(crate) fn answer(exchange: &mut Exchange) -> Option<RedisAnswer> {
+pub(crate) fn answer(exchange: &mut Exchange) -> Option<RedisResponse> {
     exchange.redis.take().flatten()
 }
 

@@ -11,9 +11,9 @@ use weir_plugins_testkit::{NOW_MS, build, exchange, lines, prepare, refused_at, 
 
 /// Keeps what is posted.
 #[derive(Default)]
-struct Outlet(RefCell<Vec<RedisCall>>);
+struct RecordingPublisher(RefCell<Vec<RedisCall>>);
 
-impl RedisPublisher for Outlet {
+impl RedisPublisher for RecordingPublisher {
     fn post(&self, call: RedisCall) {
         self.0.borrow_mut().push(call);
     }
@@ -36,9 +36,9 @@ fn asked(outcome: &Outcome) -> &RedisCall {
     }
 }
 
-fn tell(exchange: &mut Exchange, numbers: Option<&[i64]>) -> Rc<Outlet> {
-    let outlet = Rc::new(Outlet::default());
-    exchange.redis = Some(numbers.map(|numbers| RedisAnswer {
+fn tell(exchange: &mut Exchange, numbers: Option<&[i64]>) -> Rc<RecordingPublisher> {
+    let outlet = Rc::new(RecordingPublisher::default());
+    exchange.redis = Some(numbers.map(|numbers| RedisResponse {
         texts: Vec::new(),
         numbers: numbers.to_vec(),
         outlet: Rc::clone(&outlet) as Rc<dyn RedisPublisher>,

@@ -124,7 +124,7 @@ struct SchemaFilter {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl SchemaFilter {
     /// Refuses with the configured message, or else with what is wrong, where that is to be told.
@@ -181,10 +181,10 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if exchange.filter_state.take::<_, Asked>(self).is_some() {
+            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                 return self.refuse(None);
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

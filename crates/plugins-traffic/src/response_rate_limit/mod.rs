@@ -10,15 +10,15 @@
 
 mod shared;
 
-use crate::kept_counts::KeptLimiter;
+use crate::persistent_counters::PersistentLimiter;
 use crate::rate_key::{CountBy, RateKey};
-use crate::rate_limit::Across;
+use crate::rate_limit::CountScope;
 use crate::redis::Store;
 use crate::shared_limits::SharedLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::SharedUse;
+use shared::SharedUsage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -26,8 +26,8 @@ use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit};
 use weir_model::Diagnostic;
 use weir_plugin::headers::is_name;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Headers, KeptCounts, Outcome, Phases, Plugin, Refusal, RefusalKind,
-    SharedCounts, parse_config,
+    BuildContext, Exchange, Filter, Headers, Outcome, PersistentCounters, Phases, Plugin, Refusal,
+    RefusalKind, SharedCounts, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -62,8 +62,8 @@ pub struct Config {
     pub store: Option<Store>,
     /// Whose calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the same
     /// control plane. Those settle their counts several times in a second.
-    #[serde(default, skip_serializing_if = "Across::is_gateway")]
-    pub across: Across,
+    #[serde(default, skip_serializing_if = "CountScope::is_gateway")]
+    pub across: CountScope,
 }
 
 impl Default for Config {
@@ -77,7 +77,7 @@ impl Default for Config {
             refuse_when_used_up: false,
             tell: true,
             store: None,
-            across: Across::default(),
+            across: CountScope::default(),
         }
     }
 }
@@ -150,8 +150,8 @@ impl Plugin for ResponseRateLimit {
         Some(self.limiter.evictions())
     }
 
-    fn kept_counts(&self) -> Option<Arc<dyn KeptCounts>> {
-        Some(KeptLimiter::over(&self.limiter))
+    fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
+        Some(PersistentLimiter::over(&self.limiter))
     }
 
     fn shared_counts(&self) -> Option<Arc<dyn SharedCounts>> {
@@ -176,7 +176,7 @@ impl Plugin for ResponseRateLimit {
                 faults.add("limits", format!("expected 1 to 6 windows for {name:?}"));
             }
         }
-        let is_across = config.across == Across::Gateways;
+        let is_across = config.across == CountScope::Gateways;
         if is_across && config.store.is_some() {
             faults.add(
                 "across",
@@ -199,7 +199,7 @@ impl Plugin for ResponseRateLimit {
         };
         Ok(match shared {
             None => Arc::new(filter),
-            Some(shared) => Arc::new(SharedUse { filter, shared }),
+            Some(shared) => Arc::new(SharedUsage { filter, shared }),
         })
     }
 }
@@ -213,10 +213,10 @@ struct Compiled {
     by: RateKey,
     /// The header about what is left before the call.
     remaining: String,
-    windows: Vec<Span>,
+    windows: Vec<LimitWindow>,
 }
 
-struct Span {
+struct LimitWindow {
     window: Window,
     count: u64,
     limit_header: String,
@@ -227,7 +227,7 @@ impl Compiled {
     fn new(name: String, windows: &[Limit], scope: &str, number: u8, by: &CountBy) -> Self {
         let spans = windows.iter().map(|limit| {
             let (window, word) = limit.per.window();
-            Span {
+            LimitWindow {
                 window,
                 count: limit.count,
                 limit_header: format!("X-RateLimit-Limit-{name}-{word}"),
@@ -253,7 +253,7 @@ impl Compiled {
     }
 }
 
-impl Span {
+impl LimitWindow {
     /// What is left in the window when so much was used; below 0 where that is more than there is.
     fn left(&self, used: u64) -> i64 {
         clamped(self.count).saturating_sub(clamped(used))
@@ -292,33 +292,33 @@ impl UseFilter {
 }
 
 /// Finds out what has been used: of which limit, by its place, and in which of its windows.
-trait Used {
-    fn used(&self, exchange: &Exchange, limit: usize, span: &Span, place: usize) -> u64;
+trait UsageSource {
+    fn used(&self, exchange: &Exchange, limit: usize, span: &LimitWindow, place: usize) -> u64;
 }
 
 /// What this process has counted.
-struct Here<'f> {
+struct LocalUsage<'f> {
     filter: &'f UseFilter,
     now_ms: u64,
 }
 
-impl Used for Here<'_> {
-    fn used(&self, exchange: &Exchange, limit: usize, span: &Span, _: usize) -> u64 {
+impl UsageSource for LocalUsage<'_> {
+    fn used(&self, exchange: &Exchange, limit: usize, span: &LimitWindow, _: usize) -> u64 {
         let key = self.filter.limits[limit].key(exchange);
         self.filter.counters.used(key, span.window, self.now_ms)
     }
 }
 
 impl UseFilter {
-    fn here(&self, exchange: &mut Exchange) -> Here<'_> {
-        Here {
+    fn here(&self, exchange: &mut Exchange) -> LocalUsage<'_> {
+        LocalUsage {
             filter: self,
             now_ms: exchange.unix_ms(),
         }
     }
 
     /// Tells what is left before the call, or refuses it.
-    fn before(&self, exchange: &mut Exchange, known: &impl Used) -> Outcome {
+    fn before(&self, exchange: &mut Exchange, known: &impl UsageSource) -> Outcome {
         for (index, limit) in self.limits.iter().enumerate() {
             let left = limit.windows.iter().enumerate();
             let left = left
@@ -346,7 +346,7 @@ impl UseFilter {
     fn after(
         &self,
         exchange: &mut Exchange,
-        known: &impl Used,
+        known: &impl UsageSource,
         mut count: impl FnMut(&Compiled, u64, &Exchange),
     ) {
         let mut is_over = false;

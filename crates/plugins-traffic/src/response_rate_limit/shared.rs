@@ -1,39 +1,39 @@
 //! What several gateways count together of what calls use up: it is asked for before a call, and added to after it.
 
-use super::{Span, UseFilter, Used};
+use super::{LimitWindow, UsageSource, UseFilter};
 use crate::redis::{Shared, answer, run, windows};
 use std::rc::Rc;
 use weir_flow::rate_limit::Window;
 use weir_plugin::{Exchange, Filter, Outcome, Phases, RedisPublisher};
 
 /// An instance whose counts several gateways share.
-pub(super) struct SharedUse {
+pub(super) struct SharedUsage {
     pub(super) filter: UseFilter,
     pub(super) shared: Shared,
 }
 
 /// That the Redis has been asked.
-struct Asked;
+struct RedisQueried;
 
 /// What it has answered: what is used of each window of each limit.
-struct Known {
+struct RedisUsage {
     /// By limit, the places of its windows in the list of counts.
     used: Vec<Vec<u64>>,
     outlet: Rc<dyn RedisPublisher>,
     now_ms: u64,
 }
 
-impl Used for Known {
-    fn used(&self, _: &Exchange, limit: usize, _: &Span, place: usize) -> u64 {
+impl UsageSource for RedisUsage {
+    fn used(&self, _: &Exchange, limit: usize, _: &LimitWindow, place: usize) -> u64 {
         let of = self.used.get(limit).and_then(|windows| windows.get(place));
         of.copied().unwrap_or(0)
     }
 }
 
 /// That there was no answer, and the call is counted in this process.
-struct Here;
+struct LocalFallback;
 
-impl SharedUse {
+impl SharedUsage {
     fn ask(&self, exchange: &mut Exchange) -> Outcome {
         let now_ms = exchange.unix_ms();
         let limits = self.filter.limits.iter();
@@ -43,7 +43,7 @@ impl SharedUse {
             windows.map(move |span| (name.as_slice(), span.window, span.window.end_ms(now_ms)))
         });
         let call = windows::add(&self.shared, of, 0);
-        exchange.filter_state.put(self, Asked);
+        exchange.filter_state.put(self, RedisQueried);
         run(call)
     }
 
@@ -52,13 +52,13 @@ impl SharedUse {
         let now_ms = exchange.unix_ms();
         let Some(answer) = answer(exchange) else {
             return self.shared.away("response-rate-limit").unwrap_or_else(|| {
-                exchange.filter_state.put(self, Here);
+                exchange.filter_state.put(self, LocalFallback);
                 self.filter.on_request(exchange)
             });
         };
         let mut counts = windows::added(&answer.numbers);
         let limits = self.filter.limits.iter();
-        let known = Known {
+        let known = RedisUsage {
             used: limits
                 .map(|limit| {
                     let windows = limit.windows.iter();
@@ -75,21 +75,21 @@ impl SharedUse {
         outcome
     }
 
-    fn add(&self, known: &Known, name: &[u8], of: impl Iterator<Item = Window> + Clone, used: u64) {
+    fn add(&self, known: &RedisUsage, name: &[u8], of: impl Iterator<Item = Window> + Clone, used: u64) {
         let of = of.map(|window| (name, window, window.end_ms(known.now_ms)));
         known.outlet.post(windows::add(&self.shared, of, used));
     }
 }
 
-impl Filter for SharedUse {
+impl Filter for SharedUsage {
     fn phases(&self) -> Phases {
         Phases::BOTH
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        match exchange.filter_state.take::<_, Asked>(self) {
+        match exchange.filter_state.take::<_, RedisQueried>(self) {
             None => self.ask(exchange),
-            Some(Asked) => self.told(exchange),
+            Some(RedisQueried) => self.told(exchange),
         }
     }
 
@@ -97,9 +97,9 @@ impl Filter for SharedUse {
         if exchange.response.is_gateway {
             return;
         }
-        if exchange.filter_state.take::<_, Here>(self).is_some() {
+        if exchange.filter_state.take::<_, LocalFallback>(self).is_some() {
             self.filter.respond_here(exchange);
-        } else if let Some(known) = exchange.filter_state.take::<_, Known>(self) {
+        } else if let Some(known) = exchange.filter_state.take::<_, RedisUsage>(self) {
             self.filter.after(exchange, &known, |limit, used, exchange| {
                 let windows = limit.windows.iter().map(|span| span.window);
                 self.add(&known, &limit.name(exchange), windows, used);

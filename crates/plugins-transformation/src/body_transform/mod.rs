@@ -22,10 +22,10 @@ mod template;
 mod xml;
 
 use crate::buffered_body::BufferedBody;
-pub use crate::buffered_body::Excess;
+pub use crate::buffered_body::OversizePolicy;
 use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use decode::decoded;
-use render::Facts;
+use render::CallFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,11 +56,11 @@ pub struct Config {
     pub max_response_bytes: usize,
     /// What becomes of a larger response body.
     #[serde(skip_serializing_if = "is_default")]
-    pub excess: Excess,
+    pub excess: OversizePolicy,
 }
 
-fn is_default(excess: &Excess) -> bool {
-    *excess == Excess::default()
+fn is_default(excess: &OversizePolicy) -> bool {
+    *excess == OversizePolicy::default()
 }
 
 impl Default for Config {
@@ -70,7 +70,7 @@ impl Default for Config {
             response: None,
             max_request_bytes: 1 << 20,
             max_response_bytes: 1 << 20,
-            excess: Excess::default(),
+            excess: OversizePolicy::default(),
         }
     }
 }
@@ -172,7 +172,7 @@ impl Plugin for BodyTransform {
 struct TransformFilter {
     request: Option<Arc<Work>>,
     response: Option<Arc<Work>>,
-    excess: Excess,
+    excess: OversizePolicy,
 }
 
 /// The work on one side's bodies.
@@ -193,7 +193,7 @@ impl Work {
         input: Option<Input>,
         content_type: &[u8],
         body: Option<&[u8]>,
-        facts: &Facts,
+        facts: &CallFacts,
         steps: &WorkBudget,
     ) -> Result<Vec<u8>, Failure> {
         let bytes = body.map_or(0, <[u8]>::len);
@@ -230,7 +230,7 @@ fn told(content_type: &[u8]) -> Option<Input> {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl Filter for TransformFilter {
     fn phases(&self) -> Phases {
@@ -245,17 +245,17 @@ impl Filter for TransformFilter {
         let Some(work) = &self.request else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if exchange.request.has_body && exchange.request.body.is_none() {
             if has_asked {
                 return failed(&Failure(413, "request body is too large".to_owned()));
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: work.max_bytes,
             };
         }
-        let facts = Facts::of(&work.template, exchange);
+        let facts = CallFacts::of(&work.template, exchange);
         let request = &exchange.request;
         let content_type = request.headers.get(b"content-type").unwrap_or_default();
         let input = match request.method.as_slice() {
@@ -283,7 +283,7 @@ impl Filter for TransformFilter {
         let Some(buffered) = BufferedBody::begin(&mut exchange.response, work.max_bytes, self.excess) else {
             return;
         };
-        let facts = Facts::of(&work.template, exchange);
+        let facts = CallFacts::of(&work.template, exchange);
         let response = &mut exchange.response;
         let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
         let rewrite = ResponseWork {
@@ -307,7 +307,7 @@ struct ResponseWork {
     work: Arc<Work>,
     input: Option<Input>,
     content_type: Vec<u8>,
-    facts: Facts,
+    facts: CallFacts,
 }
 
 impl Rewrite for ResponseWork {

@@ -4,19 +4,19 @@ use super::decode;
 use super::template::{Node, Template};
 use serde_json::Value as Json;
 use weir_plugin::{Exchange, Variable, WorkBudget};
-use weir_plugins_shared::expression::{Evaluation, Fault, Scope, Value};
+use weir_plugins_shared::expression::{Evaluation, EvaluationError, Scope, Value};
 
 /// The most bytes that a template makes.
 const MAX_OUTPUT: usize = 64 << 20;
 
 /// What is known of a call, found before its body is there.
-pub(super) struct Facts {
+pub(super) struct CallFacts {
     /// The arguments of the query.
     pub(super) args: Json,
     variables: Vec<(String, Option<Vec<u8>>)>,
 }
 
-impl Facts {
+impl CallFacts {
     /// What a template asks for.
     pub(super) fn of(template: &Template, exchange: &Exchange) -> Self {
         let read = |name: &String| {
@@ -34,7 +34,7 @@ impl Facts {
 struct Names<'n> {
     root: &'n Json,
     body: Option<&'n [u8]>,
-    facts: &'n Facts,
+    facts: &'n CallFacts,
     work: &'n WorkBudget,
     /// Names that statements have given values; the last one of a name counts.
     locals: Vec<(String, Value)>,
@@ -103,10 +103,10 @@ pub(super) fn render(
     template: &Template,
     root: &Json,
     body: Option<&[u8]>,
-    facts: &Facts,
+    facts: &CallFacts,
     work: &WorkBudget,
     out: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<(), EvaluationError> {
     let mut names = Names {
         root,
         body,
@@ -117,11 +117,11 @@ pub(super) fn render(
     write(&template.nodes, &mut names, out)
 }
 
-fn write(nodes: &[Node], names: &mut Names<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn write(nodes: &[Node], names: &mut Names<'_>, out: &mut Vec<u8>) -> Result<(), EvaluationError> {
     let outer = names.locals.len();
     for node in nodes {
         if out.len() > MAX_OUTPUT {
-            return Err(Fault("a body is too long"));
+            return Err(EvaluationError("a body is too long"));
         }
         names.work.spend(1)?;
         match node {
@@ -168,7 +168,7 @@ fn write(nodes: &[Node], names: &mut Names<'_>, out: &mut Vec<u8>) -> Result<(),
             Node::Count { name, bounds, nodes } => {
                 let numbers = bounds.iter().map(|bound| {
                     let number = Evaluation::new(names).of(bound)?.number();
-                    number.ok_or(Fault("a loop has a bound that is no number"))
+                    number.ok_or(EvaluationError("a loop has a bound that is no number"))
                 });
                 let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
                 let step = numbers.get(2).copied().unwrap_or(1.0);
@@ -190,7 +190,7 @@ fn round<const N: usize>(
     nodes: &[Node],
     names: &mut Names<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<(), EvaluationError> {
     names.work.spend(1)?;
     let outer = names.locals.len();
     names.locals.extend(locals);
@@ -200,7 +200,7 @@ fn round<const N: usize>(
 }
 
 /// The members of a list, or of a map too.
-fn members(of: Value, is_any: bool) -> Result<Vec<(Value, Value)>, Fault> {
+fn members(of: Value, is_any: bool) -> Result<Vec<(Value, Value)>, EvaluationError> {
     match of {
         Value::Json(Json::Array(items)) => {
             let numbered = items.iter().zip(1..);
@@ -215,7 +215,7 @@ fn members(of: Value, is_any: bool) -> Result<Vec<(Value, Value)>, Fault> {
                 .collect())
         }
         Value::Json(_) => Ok(Vec::new()),
-        _ => Err(Fault("a loop goes over what is no table")),
+        _ => Err(EvaluationError("a loop goes over what is no table")),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Node {
 }
 
 /// A piece of a template's text.
-enum Piece<'t> {
+enum TemplateNode<'t> {
     Text(&'t str),
     Value(&'t str, bool),
     Statement(&'t str),
@@ -63,7 +63,7 @@ impl Template {
     }
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
+fn pieces(text: &str) -> Result<Vec<TemplateNode<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = text;
     let mut searched = 0;
@@ -88,21 +88,21 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
             searched = at + 1;
             continue;
         };
-        pieces.push(Piece::Text(&rest[..at]));
+        pieces.push(TemplateNode::Text(&rest[..at]));
         let content = inner[..length].trim();
         rest = &inner[length + end.len()..];
         match mark {
-            "{{" => pieces.push(Piece::Value(content, true)),
-            "{*" => pieces.push(Piece::Value(content, false)),
+            "{{" => pieces.push(TemplateNode::Value(content, true)),
+            "{*" => pieces.push(TemplateNode::Value(content, false)),
             "{%" => {
-                pieces.push(Piece::Statement(content));
+                pieces.push(TemplateNode::Statement(content));
                 rest = rest.strip_prefix('\n').unwrap_or(rest);
             }
             _ => {}
         }
         searched = 0;
     }
-    pieces.push(Piece::Text(rest));
+    pieces.push(TemplateNode::Text(rest));
     Ok(pieces)
 }
 
@@ -116,7 +116,7 @@ fn is_include(inner: &str, sign: u8) -> bool {
 
 /// Nodes up to the end, or to a word that ends or continues a block.
 fn block<'t>(
-    pieces: &mut impl Iterator<Item = Piece<'t>>,
+    pieces: &mut impl Iterator<Item = TemplateNode<'t>>,
     depth: usize,
 ) -> Result<(Vec<Node>, Option<&'t str>), String> {
     if depth > MAX_DEPTH {
@@ -125,10 +125,10 @@ fn block<'t>(
     let mut nodes = Vec::new();
     while let Some(piece) = pieces.next() {
         match piece {
-            Piece::Text("") => {}
-            Piece::Text(text) => nodes.push(Node::Text(text.to_owned())),
-            Piece::Value(text, escaped) => nodes.push(Node::Value(Expression::parse(text)?, escaped)),
-            Piece::Statement(text) => {
+            TemplateNode::Text("") => {}
+            TemplateNode::Text(text) => nodes.push(Node::Text(text.to_owned())),
+            TemplateNode::Value(text, escaped) => nodes.push(Node::Value(Expression::parse(text)?, escaped)),
+            TemplateNode::Statement(text) => {
                 let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
                 match word {
                     "end" | "else" | "elseif" => return Ok((nodes, Some(text))),
@@ -153,7 +153,7 @@ fn condition(text: &str) -> Result<Expression, String> {
 
 fn branches<'t>(
     first: &str,
-    pieces: &mut impl Iterator<Item = Piece<'t>>,
+    pieces: &mut impl Iterator<Item = TemplateNode<'t>>,
     depth: usize,
 ) -> Result<Node, String> {
     let mut made = Vec::new();
@@ -171,7 +171,11 @@ fn branches<'t>(
     }
 }
 
-fn each<'t>(text: &str, pieces: &mut impl Iterator<Item = Piece<'t>>, depth: usize) -> Result<Node, String> {
+fn each<'t>(
+    text: &str,
+    pieces: &mut impl Iterator<Item = TemplateNode<'t>>,
+    depth: usize,
+) -> Result<Node, String> {
     let head = text.trim_end().strip_suffix("do").ok_or("expected 'do'")?.trim();
     let (nodes, end) = block(pieces, depth + 1)?;
     if end != Some("end") {

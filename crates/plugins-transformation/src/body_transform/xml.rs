@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 128;
 const MAX_ENTITY: usize = 8;
 
 /// An element that is open.
-struct Open {
+struct OpenElement {
     name: String,
     members: Map<String, Value>,
     text: String,
@@ -25,7 +25,7 @@ struct Open {
 pub(super) fn parse(document: &[u8]) -> Result<Value, &'static str> {
     let document = std::str::from_utf8(document).map_err(|_| "not UTF-8")?;
     let mut rest = document.trim_start_matches('\u{feff}');
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenElement> = Vec::new();
     let mut root = Map::new();
     while !rest.is_empty() {
         let Some(behind) = rest.strip_prefix('<') else {
@@ -94,7 +94,7 @@ fn document_type(text: &str) -> Result<&str, &'static str> {
 }
 
 /// The element whose start tag follows, whether it is empty, and what comes behind it.
-fn start(text: &str) -> Result<(Open, bool, &str), &'static str> {
+fn start(text: &str) -> Result<(OpenElement, bool, &str), &'static str> {
     let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '/' | '>');
     let end = text.find(is_end).ok_or("an open tag")?;
     if end == 0 {
@@ -129,7 +129,7 @@ fn start(text: &str) -> Result<(Open, bool, &str), &'static str> {
     if !attributes.is_empty() {
         members.insert("_attr".to_owned(), Value::Object(attributes));
     }
-    let element = Open {
+    let element = OpenElement {
         name: text[..end].to_owned(),
         members,
         text: String::new(),
@@ -138,8 +138,8 @@ fn start(text: &str) -> Result<(Open, bool, &str), &'static str> {
 }
 
 /// Puts an element into the one around it.
-fn close(element: Open, open: &mut [Open], root: &mut Map<String, Value>) {
-    let Open {
+fn close(element: OpenElement, open: &mut [OpenElement], root: &mut Map<String, Value>) {
+    let OpenElement {
         name,
         mut members,
         text,

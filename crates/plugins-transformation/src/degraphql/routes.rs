@@ -23,7 +23,7 @@ struct CompiledRoute {
     methods: Vec<Vec<u8>>,
     segments: Vec<Segment>,
     query: String,
-    variables: Vec<Declared>,
+    variables: Vec<QueryVariable>,
 }
 
 enum Segment {
@@ -32,7 +32,7 @@ enum Segment {
 }
 
 /// A variable of a query.
-struct Declared {
+struct QueryVariable {
     name: String,
     type_name: String,
     is_list: bool,
@@ -56,7 +56,7 @@ impl CompiledRoute {
         let [operation] = tree.operations.as_slice() else {
             return Err(("query", expected.to_owned()));
         };
-        let variables = operation.variables.iter().map(|it| Declared {
+        let variables = operation.variables.iter().map(|it| QueryVariable {
             name: it.name.to_owned(),
             type_name: it.type_name.to_owned(),
             is_list: it.is_list,
@@ -103,7 +103,7 @@ impl Segment {
     }
 }
 
-impl Declared {
+impl QueryVariable {
     /// The value of a text from a path or a query.
     fn value(&self, text: &str) -> Value {
         if self.is_list {
@@ -197,7 +197,7 @@ impl RouteFilter {
                 _ => return Err(400),
             },
         };
-        let value = |of: &Declared| {
+        let value = |of: &QueryVariable| {
             if let Some(Value::String(text)) = captures.get(&of.name) {
                 return Some(of.value(text));
             }
@@ -214,7 +214,7 @@ impl RouteFilter {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 fn refuse(status: u16) -> Outcome {
     let kind = RefusalKind::Answered { plugin: NAME };
@@ -231,10 +231,10 @@ impl Filter for RouteFilter {
             return refuse(404);
         };
         if exchange.request.has_body && exchange.request.body.is_none() {
-            if exchange.filter_state.take::<_, Asked>(self).is_some() {
+            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                 return refuse(413);
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

@@ -1,7 +1,7 @@
 //! How the end of a call of gRPC that went wrong is told in HTTP.
 
 use super::{ErrorBody, Errors};
-use crate::grpc_status::{Ended, to_http};
+use crate::grpc_status::{GrpcStatus, to_http};
 use crate::protobuf::{JsonForm, write_message};
 use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
@@ -48,7 +48,7 @@ impl Errors {
     }
 
     /// The body of the answer.
-    pub(super) fn body(&self, ended: &Ended, pool: &DescriptorPool, form: &JsonForm) -> Vec<u8> {
+    pub(super) fn body(&self, ended: &GrpcStatus, pool: &DescriptorPool, form: &JsonForm) -> Vec<u8> {
         let details = ended.details.as_deref();
         match self.body {
             ErrorBody::None => Vec::new(),

@@ -3,7 +3,7 @@
 use super::rules::{Body, Rules, Target};
 use super::{Config, Errors, Refusals, request};
 use crate::grpc_frames::{self, Unframer};
-use crate::grpc_status::{self, Ended};
+use crate::grpc_status::{self, GrpcStatus};
 use crate::protobuf::{Compiled, JsonForm, write_field, write_message};
 use crate::request_rewrite::set_body;
 use prost::Message as _;
@@ -36,7 +36,7 @@ pub(super) struct TranscodeFilter {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 /// What becomes of the answer.
 struct Pending {
@@ -46,7 +46,7 @@ struct Pending {
 }
 
 /// Why a call is not made.
-enum Fault {
+enum TranscodeError {
     NeedsBody,
     TooLarge,
     /// No rule fits.
@@ -57,11 +57,11 @@ enum Fault {
 
 impl TranscodeFilter {
     /// Makes a call of gRPC.
-    fn begin(&self, exchange: &mut Exchange) -> Result<Pending, Fault> {
+    fn begin(&self, exchange: &mut Exchange) -> Result<Pending, TranscodeError> {
         let found = match &self.methods {
             Methods::None => {
                 let message = "transcoding requests require a .proto file defining the service";
-                return Err(Fault::Unfit(message.to_owned()));
+                return Err(TranscodeError::Unfit(message.to_owned()));
             }
             Methods::One(target) => {
                 self.ask_for_body(exchange, true)?;
@@ -71,17 +71,23 @@ impl TranscodeFilter {
             Methods::ByRule(rules) => {
                 let path = exchange.request.path.clone();
                 let Some(found) = rules.find(&exchange.request.method, &path) else {
-                    return Err(Fault::Unknown(no_rule(rules, &exchange.request.method, &path)));
+                    return Err(TranscodeError::Unknown(no_rule(
+                        rules,
+                        &exchange.request.method,
+                        &path,
+                    )));
                 };
                 if found.target.method.is_client_streaming() {
-                    return Err(Fault::Unfit("the method takes a stream of messages".to_owned()));
+                    return Err(TranscodeError::Unfit(
+                        "the method takes a stream of messages".to_owned(),
+                    ));
                 }
                 self.ask_for_body(exchange, found.target.body != Body::Unused)?;
                 let made = request::by_rule(&found, &exchange.request, &self.config.json);
                 made.map(|message| (message, found.target))
             }
         };
-        let (message, target) = found.map_err(Fault::Unfit)?;
+        let (message, target) = found.map_err(TranscodeError::Unfit)?;
         self.set_request(target, &message, exchange);
         Ok(Pending {
             output: target.method.output(),
@@ -90,15 +96,15 @@ impl TranscodeFilter {
         })
     }
 
-    fn ask_for_body(&self, exchange: &mut Exchange, is_wanted: bool) -> Result<(), Fault> {
+    fn ask_for_body(&self, exchange: &mut Exchange, is_wanted: bool) -> Result<(), TranscodeError> {
         if !is_wanted || !exchange.request.has_body || exchange.request.body.is_some() {
             return Ok(());
         }
-        if exchange.filter_state.take::<_, Asked>(self).is_some() {
-            return Err(Fault::TooLarge);
+        if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            return Err(TranscodeError::TooLarge);
         }
-        exchange.filter_state.put(self, Asked);
-        Err(Fault::NeedsBody)
+        exchange.filter_state.put(self, BodyRequested);
+        Err(TranscodeError::NeedsBody)
     }
 
     fn set_request(&self, target: &Target, message: &DynamicMessage, exchange: &mut Exchange) {
@@ -127,16 +133,16 @@ impl TranscodeFilter {
         exchange.upstream_query = Some(Vec::new());
     }
 
-    fn refuse(&self, fault: Fault) -> Outcome {
+    fn refuse(&self, fault: TranscodeError) -> Outcome {
         let (status, message) = match fault {
-            Fault::NeedsBody => {
+            TranscodeError::NeedsBody => {
                 return Outcome::NeedBody {
                     max_bytes: self.config.max_request_bytes,
                 };
             }
-            Fault::TooLarge => return Outcome::refuse(RefusalKind::BodyTooLarge),
-            Fault::Unknown(message) => (404, message),
-            Fault::Unfit(message) => (400, message),
+            TranscodeError::TooLarge => return Outcome::refuse(RefusalKind::BodyTooLarge),
+            TranscodeError::Unknown(message) => (404, message),
+            TranscodeError::Unfit(message) => (400, message),
         };
         match self.config.refusals {
             Refusals::Problem => Outcome::Refuse(Box::new(Refusal {
@@ -214,7 +220,7 @@ impl Filter for TranscodeFilter {
         ] {
             response.headers.remove(name);
         }
-        let ended = Ended::read(&response.headers);
+        let ended = GrpcStatus::read(&response.headers);
         let mut body = JsonBody {
             form: self.config.json,
             errors: Arc::clone(&self.errors),
@@ -248,7 +254,7 @@ struct JsonBody {
     unframer: Unframer,
     pending: Pending,
     /// How the call has ended, once that is known.
-    ended: Option<Ended>,
+    ended: Option<GrpcStatus>,
     is_lines: bool,
     /// The messages cannot be read.
     is_broken: bool,
@@ -267,15 +273,15 @@ impl JsonBody {
     }
 
     /// How the call has ended, as far as is known.
-    fn outcome(&self) -> Ended {
+    fn outcome(&self) -> GrpcStatus {
         let lacks_message = !self.pending.is_stream && !self.has_message;
         match &self.ended {
             Some(ended) if ended.code != 0 => ended.clone(),
             _ if self.is_broken || lacks_message => {
-                Ended::new(grpc_status::INTERNAL, "the answer cannot be read")
+                GrpcStatus::new(grpc_status::INTERNAL, "the answer cannot be read")
             }
             Some(ended) => ended.clone(),
-            None => Ended::new(grpc_status::UNKNOWN, "the service has told no status"),
+            None => GrpcStatus::new(grpc_status::UNKNOWN, "the service has told no status"),
         }
     }
 }
@@ -316,7 +322,7 @@ impl BodyFilter for JsonBody {
     }
 
     fn trailers(&mut self, trailers: &mut Headers) {
-        if let Some(ended) = Ended::read(trailers) {
+        if let Some(ended) = GrpcStatus::read(trailers) {
             self.ended = Some(ended);
         }
         self.is_broken |= self.unframer.end().is_err();

@@ -1,6 +1,6 @@
 //! From a call of HTTP to a message of gRPC: by a rule's path and query, by fields, and by the body.
 
-use super::rules::{Body, FoundRule, Target};
+use super::rules::{Body, MatchedRule, Target};
 use crate::protobuf::{FieldPath, JsonForm, Mapping, read_message};
 use prost_reflect::DynamicMessage;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ const MAX_ARGUMENTS: usize = 1_000;
 /// # Errors
 /// What is wrong with the call.
 pub(super) fn by_rule(
-    found: &FoundRule<'_, '_>,
+    found: &MatchedRule<'_, '_>,
     request: &Request,
     form: &JsonForm,
 ) -> Result<DynamicMessage, String> {

@@ -52,7 +52,7 @@ impl Target {
 }
 
 /// The rule of a call, and what its path tells.
-pub(super) struct FoundRule<'r, 'p> {
+pub(super) struct MatchedRule<'r, 'p> {
     pub target: &'r Target,
     pub values: Vec<(&'r FieldPath, &'p [u8])>,
 }
@@ -93,12 +93,12 @@ impl Rules {
     }
 
     /// The first rule that fits.
-    pub(super) fn find<'p>(&self, verb: &[u8], path: &'p [u8]) -> Option<FoundRule<'_, 'p>> {
+    pub(super) fn find<'p>(&self, verb: &[u8], path: &'p [u8]) -> Option<MatchedRule<'_, 'p>> {
         let of_verb = self.0.iter().filter(|rule| rule.verb == verb);
         of_verb
             .filter_map(|rule| {
                 let values = rule.template.matches(path)?;
-                Some(FoundRule {
+                Some(MatchedRule {
                     target: &rule.target,
                     values: rule.variables.iter().zip(values).collect(),
                 })

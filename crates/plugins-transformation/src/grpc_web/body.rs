@@ -4,7 +4,7 @@
 use super::Trailers;
 use super::text::Encoder;
 use crate::grpc_frames::{self, Unframer};
-use crate::grpc_status::{self, Ended};
+use crate::grpc_status::{self, GrpcStatus};
 use crate::protobuf::{JsonForm, write_message};
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 use weir_plugin::{BodyFilter, Headers};
@@ -67,7 +67,7 @@ impl WebBody {
         }
     }
 
-    fn tell(&mut self, ended: &Ended) {
+    fn tell(&mut self, ended: &GrpcStatus) {
         self.lines.clear();
         let text = format!("grpc-status:{}\r\ngrpc-message:{}\r\n", ended.code, ended.message);
         self.lines.extend_from_slice(text.as_bytes());
@@ -128,9 +128,9 @@ impl BodyFilter for WebBody {
         }
         if self.is_broken {
             let message = "the answer cannot be written as JSON";
-            self.tell(&Ended::new(grpc_status::INTERNAL, message));
+            self.tell(&GrpcStatus::new(grpc_status::INTERNAL, message));
         } else if self.lines.is_empty() {
-            self.tell(&Ended::new(
+            self.tell(&GrpcStatus::new(
                 grpc_status::UNKNOWN,
                 "upstream grpc status not received",
             ));

@@ -2,7 +2,7 @@
 
 use super::body::{JsonBody, WebBody};
 use super::text::{self, Encoder};
-use super::{Config, CrossOrigin, Others, Path};
+use super::{Config, CrossOrigin, NonGrpcPolicy, Path};
 use crate::grpc_frames::{self, Unframer};
 use crate::grpc_status;
 use crate::protobuf::{Compiled, read_message};
@@ -63,10 +63,10 @@ struct Pending {
 }
 
 /// That the body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 /// Why a call is refused.
-enum Fault {
+enum RequestError {
     /// The method, the type or the body.
     Status(u16),
     /// What is wrong with it.
@@ -85,19 +85,19 @@ impl WebFilter {
     }
 
     /// Makes a call of gRPC of one of gRPC-Web. `Ok(None)`: it is none.
-    fn begin(&self, exchange: &mut Exchange) -> Result<Option<Pending>, Fault> {
+    fn begin(&self, exchange: &mut Exchange) -> Result<Option<Pending>, RequestError> {
         let request = &exchange.request;
         let content_type = request.headers.get(b"content-type").unwrap_or_default().to_vec();
         let is_json_known = self.definitions.is_some();
         let form = Form::of(&content_type).filter(|form| !form.is_bare || is_json_known);
         let is_post = request.method == b"POST";
         let form = match (self.config.others, form) {
-            (Others::Pass, Some(form)) if is_post => form,
-            (Others::Pass, _) => return Ok(None),
-            (Others::Refuse, _) if !is_post => return Err(Fault::Status(405)),
-            (Others::Refuse, None) => return Err(Fault::Status(400)),
+            (NonGrpcPolicy::Pass, Some(form)) if is_post => form,
+            (NonGrpcPolicy::Pass, _) => return Ok(None),
+            (NonGrpcPolicy::Refuse, _) if !is_post => return Err(RequestError::Status(405)),
+            (NonGrpcPolicy::Refuse, None) => return Err(RequestError::Status(400)),
             (_, Some(form)) => form,
-            (Others::Explain, None) => return Err(undefined()),
+            (NonGrpcPolicy::Explain, None) => return Err(undefined()),
         };
         let method = match form.is_json {
             true => Some(self.method(&request.path)?),
@@ -106,10 +106,12 @@ impl WebFilter {
         if let Some(method) = &method {
             let asked = request.headers.get(b"content-encoding");
             if asked.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
-                return Err(Fault::Status(415));
+                return Err(RequestError::Status(415));
             }
             if method.is_client_streaming() && form.is_bare {
-                return Err(Fault::Told("the method takes a stream of messages".to_owned()));
+                return Err(RequestError::Told(
+                    "the method takes a stream of messages".to_owned(),
+                ));
             }
         }
         if form.is_text || form.is_json {
@@ -124,7 +126,7 @@ impl WebFilter {
     }
 
     /// The method that a path names in its last two parts.
-    fn method(&self, path: &[u8]) -> Result<MethodDescriptor, Fault> {
+    fn method(&self, path: &[u8]) -> Result<MethodDescriptor, RequestError> {
         let Some(definitions) = &self.definitions else {
             return Err(undefined());
         };
@@ -132,7 +134,7 @@ impl WebFilter {
         let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
         let start = slashes.nth(1).map_or(0, |at| at + 1);
         let method = definitions.method(&path[start..]);
-        method.ok_or_else(|| Fault::Told(format!("Unkown path \"{path}\"")))
+        method.ok_or_else(|| RequestError::Told(format!("Unkown path \"{path}\"")))
     }
 
     /// Makes the body that of a call of gRPC.
@@ -141,24 +143,24 @@ impl WebFilter {
         form: Form,
         method: Option<&MethodDescriptor>,
         exchange: &mut Exchange,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestError> {
         if exchange.request.has_body && exchange.request.body.is_none() {
-            return match exchange.filter_state.take::<_, Asked>(self) {
-                Some(Asked) => Err(Fault::Status(413)),
+            return match exchange.filter_state.take::<_, BodyRequested>(self) {
+                Some(BodyRequested) => Err(RequestError::Status(413)),
                 None => {
-                    exchange.filter_state.put(self, Asked);
-                    Err(Fault::NeedsBody)
+                    exchange.filter_state.put(self, BodyRequested);
+                    Err(RequestError::NeedsBody)
                 }
             };
         }
         let mut body = exchange.request.body.take().unwrap_or_default();
         if form.is_text {
-            body = text::decode(&body).ok_or(Fault::Status(400))?;
+            body = text::decode(&body).ok_or(RequestError::Status(400))?;
         }
         if let Some(method) = method {
             body = self
                 .frame_json(form, &method.input(), &body)
-                .map_err(Fault::Told)?;
+                .map_err(RequestError::Told)?;
         }
         set_body(&mut exchange.request, body);
         Ok(())
@@ -207,31 +209,35 @@ impl WebFilter {
         }
     }
 
-    fn refuse(&self, fault: Fault) -> Outcome {
+    fn refuse(&self, fault: RequestError) -> Outcome {
         let kind = RefusalKind::Answered { plugin: "grpc-web" };
         match (fault, self.config.others) {
-            (Fault::NeedsBody, _) => Outcome::NeedBody {
+            (RequestError::NeedsBody, _) => Outcome::NeedBody {
                 max_bytes: self.config.max_request_bytes,
             },
-            (Fault::Told(message), Others::Explain) => {
+            (RequestError::Told(message), NonGrpcPolicy::Explain) => {
                 Outcome::Reply(Box::new(Reply::new(400, "", message.into_bytes())))
             }
-            (Fault::Told(message), Others::Pass) => {
+            (RequestError::Told(message), NonGrpcPolicy::Pass) => {
                 let kind = RefusalKind::Unacceptable { plugin: "grpc-web" };
                 Outcome::Refuse(Box::new(Refusal {
                     message: Some(message),
                     ..Refusal::new(kind)
                 }))
             }
-            (Fault::Told(_), Others::Refuse) => Outcome::Refuse(Box::new(Refusal::with_status(kind, 400))),
-            (Fault::Status(413), Others::Pass | Others::Explain) => {
+            (RequestError::Told(_), NonGrpcPolicy::Refuse) => {
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)))
+            }
+            (RequestError::Status(413), NonGrpcPolicy::Pass | NonGrpcPolicy::Explain) => {
                 Outcome::refuse(RefusalKind::BodyTooLarge)
             }
             // The original tells a body that it does not read by 400.
-            (Fault::Status(413), Others::Refuse) => {
+            (RequestError::Status(413), NonGrpcPolicy::Refuse) => {
                 Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)))
             }
-            (Fault::Status(status), _) => Outcome::Refuse(Box::new(Refusal::with_status(kind, status))),
+            (RequestError::Status(status), _) => {
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
+            }
         }
     }
 
@@ -292,8 +298,8 @@ fn message_of(status: u16) -> &'static str {
     }
 }
 
-fn undefined() -> Fault {
-    Fault::Told("transcoding requests require a .proto file defining the service".to_owned())
+fn undefined() -> RequestError {
+    RequestError::Told("transcoding requests require a .proto file defining the service".to_owned())
 }
 
 impl Filter for WebFilter {

@@ -39,7 +39,7 @@ pub struct Config {
     /// What the service gets as the path.
     pub path: Path,
     /// What becomes of calls that are not gRPC-Web.
-    pub others: Others,
+    pub others: NonGrpcPolicy,
     /// What browsers learn about calls from pages elsewhere; absent: nothing, and `cors` does it where it is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_origin: Option<CrossOrigin>,
@@ -61,7 +61,7 @@ impl Default for Config {
             proto: None,
             json: JsonForm::default(),
             path: Path::default(),
-            others: Others::default(),
+            others: NonGrpcPolicy::default(),
             cross_origin: None,
             trailers: Trailers::default(),
             refusals_as_status: true,
@@ -87,7 +87,7 @@ pub enum Path {
 /// What becomes of calls that are not gRPC-Web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Others {
+pub enum NonGrpcPolicy {
     /// They pass.
     #[default]
     Pass,

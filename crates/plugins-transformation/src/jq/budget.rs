@@ -9,7 +9,7 @@ const MAX_STACK: usize = 512 << 10;
 
 /// Why a program, or a part of it, stops.
 #[derive(Debug)]
-pub enum Stop {
+pub enum Interrupt {
     /// It fails with this; a `try` catches it.
     Error(Value),
     /// `break` of the label with this number.
@@ -20,15 +20,15 @@ pub enum Stop {
     Exhausted,
 }
 
-impl From<TooDeep> for Stop {
+impl From<TooDeep> for Interrupt {
     fn from(_: TooDeep) -> Self {
         Self::Exhausted
     }
 }
 
 /// Fails with a message.
-pub fn fail<T>(message: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Error(Value::text(message.into())))
+pub fn fail<T>(message: impl Into<String>) -> Result<T, Interrupt> {
+    Err(Interrupt::Error(Value::text(message.into())))
 }
 
 /// About where the stack is. Programs recurse as their authors like, and a stack that is full ends the process.
@@ -58,7 +58,7 @@ impl Budget {
     }
 
     /// Takes memory from the budget, which is not given back.
-    pub fn hold(&self, bytes: usize) -> Result<(), Stop> {
+    pub fn hold(&self, bytes: usize) -> Result<(), Interrupt> {
         match self.memory.get().checked_sub(bytes as u64) {
             Some(left) => {
                 self.memory.set(left);
@@ -66,13 +66,13 @@ impl Budget {
             }
             None => {
                 self.memory.set(0);
-                Err(Stop::Exhausted)
+                Err(Interrupt::Exhausted)
             }
         }
     }
 
     /// Takes steps from the budget.
-    pub fn spend(&self, steps: usize) -> Result<(), Stop> {
+    pub fn spend(&self, steps: usize) -> Result<(), Interrupt> {
         match self.left.get().checked_sub(steps as u64) {
             Some(left) => {
                 self.left.set(left);
@@ -80,21 +80,21 @@ impl Budget {
             }
             None => {
                 self.left.set(0);
-                Err(Stop::Exhausted)
+                Err(Interrupt::Exhausted)
             }
         }
     }
 
     /// Checks that the program has not recursed too deep.
-    pub fn check_stack(&self) -> Result<(), Stop> {
+    pub fn check_stack(&self) -> Result<(), Interrupt> {
         match self.stack.abs_diff(stack()) > MAX_STACK {
-            true => Err(Stop::Exhausted),
+            true => Err(Interrupt::Exhausted),
             false => Ok(()),
         }
     }
 
     /// How two values are ordered.
-    pub fn order(&self, left: &Value, right: &Value) -> Result<Ordering, Stop> {
+    pub fn order(&self, left: &Value, right: &Value) -> Result<Ordering, Interrupt> {
         let mut steps = 0;
         let order = left.order(right, &mut steps);
         self.spend(steps)?;
@@ -103,7 +103,7 @@ impl Budget {
 }
 
 /// The number of a value.
-pub fn number(value: &Value) -> Result<f64, Stop> {
+pub fn number(value: &Value) -> Result<f64, Interrupt> {
     match value.as_f64() {
         Some(number) => Ok(number),
         None => fail(format!("{} is not a number", described(value))),

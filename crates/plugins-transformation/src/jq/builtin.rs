@@ -1,12 +1,12 @@
 //! Functions that are not written in the language itself, and the operators.
 
-use super::budget::{Budget, Stop, described, fail, number};
+use super::budget::{Budget, Interrupt, described, fail, number};
 use super::paths::{delete_paths, index};
 use super::texts;
 use super::value::{Members, Value};
 use std::sync::Arc;
 
-type Made = Result<Value, Stop>;
+type ValueResult = Result<Value, Interrupt>;
 
 /// Functions of the input alone.
 const PLAIN: [&str; 50] = [
@@ -115,7 +115,7 @@ pub fn is_native(name: &str, count: usize) -> bool {
         || OF_PROGRAMS.contains(&(name, count))
 }
 
-fn length(value: &Value) -> Made {
+fn length(value: &Value) -> ValueResult {
     Ok(match value {
         Value::Null => Value::count(0),
         Value::Bool(_) => return fail(format!("{} has no length", described(value))),
@@ -127,7 +127,7 @@ fn length(value: &Value) -> Made {
 }
 
 /// What a function makes of the input alone.
-pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
+pub fn plain(budget: &Budget, name: &str, value: &Value) -> ValueResult {
     budget.spend(value.weight())?;
     let math = |make: fn(f64) -> f64| number(value).map(|number| Value::number(make(number)));
     match name {
@@ -166,7 +166,7 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
     }
 }
 
-fn keys(value: &Value, is_sorted: bool) -> Made {
+fn keys(value: &Value, is_sorted: bool) -> ValueResult {
     match value {
         Value::List(list) => Ok(Value::list((0..list.items.len()).map(Value::count).collect())?),
         Value::Object(object) => {
@@ -190,7 +190,7 @@ fn keys(value: &Value, is_sorted: bool) -> Made {
 }
 
 /// The items of a list, or the values of an object.
-fn items(value: &Value) -> Result<Vec<Value>, Stop> {
+fn items(value: &Value) -> Result<Vec<Value>, Interrupt> {
     match value {
         Value::List(list) => Ok(list.items.clone()),
         Value::Object(object) => Ok(object.members.iter().map(|(_, value)| value.clone()).collect()),
@@ -198,7 +198,7 @@ fn items(value: &Value) -> Result<Vec<Value>, Stop> {
     }
 }
 
-fn of_list(budget: &Budget, name: &str, value: &Value) -> Made {
+fn of_list(budget: &Budget, name: &str, value: &Value) -> ValueResult {
     if name == "reverse" {
         return match value {
             Value::Text(text) => Ok(Value::text(text.chars().rev().collect::<String>())),
@@ -232,7 +232,7 @@ fn of_list(budget: &Budget, name: &str, value: &Value) -> Made {
 }
 
 /// All items in one. What they have in common is copied once.
-fn sum(budget: &Budget, all: &[Value]) -> Made {
+fn sum(budget: &Budget, all: &[Value]) -> ValueResult {
     let rest: Vec<&Value> = all.iter().filter(|item| !matches!(item, Value::Null)).collect();
     for item in &rest {
         budget.spend(item.weight())?;
@@ -269,7 +269,7 @@ fn sum(budget: &Budget, all: &[Value]) -> Made {
 }
 
 /// An object of pairs of a name and a value.
-fn object_of(budget: &Budget, value: &Value) -> Made {
+fn object_of(budget: &Budget, value: &Value) -> ValueResult {
     let mut members = Members::default();
     for pair in items(value)? {
         budget.spend(1)?;
@@ -282,7 +282,7 @@ fn object_of(budget: &Budget, value: &Value) -> Made {
 }
 
 /// `sort`, `group`, `unique`, `min` and `max` of values by their keys.
-fn of_keyed(budget: &Budget, name: &str, mut keyed: Vec<(Value, Value)>) -> Made {
+fn of_keyed(budget: &Budget, name: &str, mut keyed: Vec<(Value, Value)>) -> ValueResult {
     // Sorting cannot be stopped, so that its cost is known before it begins.
     let sizes: usize = keyed.iter().map(|(key, _)| key.size()).sum();
     let rounds = keyed.len().max(2).ilog2() as usize;
@@ -318,8 +318,8 @@ fn of_keyed(budget: &Budget, name: &str, mut keyed: Vec<(Value, Value)>) -> Made
     }
 }
 
-fn flatten(budget: &Budget, all: Vec<Value>, depth: f64) -> Made {
-    fn add(budget: &Budget, item: Value, depth: f64, flat: &mut Vec<Value>) -> Result<(), Stop> {
+fn flatten(budget: &Budget, all: Vec<Value>, depth: f64) -> ValueResult {
+    fn add(budget: &Budget, item: Value, depth: f64, flat: &mut Vec<Value>) -> Result<(), Interrupt> {
         budget.spend(1)?;
         match item {
             Value::List(list) if depth >= 1.0 => list
@@ -340,10 +340,10 @@ fn flatten(budget: &Budget, all: Vec<Value>, depth: f64) -> Made {
 }
 
 /// What a function makes of the input and one value.
-pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
+pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> ValueResult {
     budget.spend(value.weight() + one.weight())?;
     match name {
-        "error" => Err(Stop::Error(one.clone())),
+        "error" => Err(Interrupt::Error(one.clone())),
         "nth" => index(budget, value, one),
         "has" => match (value, one) {
             (Value::Object(object), Value::Text(name)) => Ok(Value::Bool(object.members.get(name).is_some())),
@@ -376,7 +376,7 @@ pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
     }
 }
 
-fn contains(budget: &Budget, whole: &Value, part: &Value) -> Result<bool, Stop> {
+fn contains(budget: &Budget, whole: &Value, part: &Value) -> Result<bool, Interrupt> {
     budget.spend(1)?;
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -414,7 +414,7 @@ fn contains(budget: &Budget, whole: &Value, part: &Value) -> Result<bool, Stop> 
 }
 
 /// `+`, `-`, `*`, `/` and `%`.
-pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> Made {
+pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> ValueResult {
     budget.spend(left.weight() + right.weight())?;
     if let (Some(one), Some(other)) = (left.as_f64(), right.as_f64()) {
         return of_numbers(sign, one, other, left, right);
@@ -474,7 +474,7 @@ pub fn arithmetic(budget: &Budget, sign: char, left: &Value, right: &Value) -> M
     }
 }
 
-fn of_numbers(sign: char, one: f64, other: f64, left: &Value, right: &Value) -> Made {
+fn of_numbers(sign: char, one: f64, other: f64, left: &Value, right: &Value) -> ValueResult {
     let by_zero = || {
         let message = "cannot be divided because the divisor is zero";
         fail(format!("{} and {} {message}", described(left), described(right)))
@@ -496,7 +496,7 @@ fn of_numbers(sign: char, one: f64, other: f64, left: &Value, right: &Value) -> 
 }
 
 /// Objects, one within the other.
-fn merge(budget: &Budget, left: &Value, right: &Value) -> Made {
+fn merge(budget: &Budget, left: &Value, right: &Value) -> ValueResult {
     budget.spend(left.weight() + right.weight())?;
     match (left, right) {
         (Value::Object(one), Value::Object(other)) => {

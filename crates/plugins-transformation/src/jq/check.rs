@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A name that is known.
 #[derive(Clone)]
-enum Known {
+enum ScopeName {
     Function(String, usize),
     Variable(String),
     Label(String),
@@ -19,8 +19,8 @@ enum Known {
 /// Which name stands for nothing.
 pub fn check(node: &Node, prelude: &[Arc<Definition>]) -> Result<(), String> {
     let functions = prelude.iter();
-    let mut known: Vec<Known> = functions
-        .map(|it| Known::Function(it.name.clone(), it.parameters.len()))
+    let mut known: Vec<ScopeName> = functions
+        .map(|it| ScopeName::Function(it.name.clone(), it.parameters.len()))
         .collect();
     visit(node, &mut known)
 }
@@ -32,23 +32,23 @@ pub fn check(node: &Node, prelude: &[Arc<Definition>]) -> Result<(), String> {
 #[cfg(test)]
 pub fn check_definition(definition: &Definition, prelude: &[Arc<Definition>]) -> Result<(), String> {
     let functions = prelude.iter();
-    let mut known: Vec<Known> = functions
-        .map(|it| Known::Function(it.name.clone(), it.parameters.len()))
+    let mut known: Vec<ScopeName> = functions
+        .map(|it| ScopeName::Function(it.name.clone(), it.parameters.len()))
         .collect();
     define(definition, &mut known)
 }
 
-fn define(definition: &Definition, known: &mut Vec<Known>) -> Result<(), String> {
-    known.push(Known::Function(
+fn define(definition: &Definition, known: &mut Vec<ScopeName>) -> Result<(), String> {
+    known.push(ScopeName::Function(
         definition.name.clone(),
         definition.parameters.len(),
     ));
     let length = known.len();
     for parameter in &definition.parameters {
         let name = parameter.trim_start_matches('$');
-        known.push(Known::Function(name.to_owned(), 0));
+        known.push(ScopeName::Function(name.to_owned(), 0));
         if parameter.starts_with('$') {
-            known.push(Known::Variable(name.to_owned()));
+            known.push(ScopeName::Variable(name.to_owned()));
         }
     }
     let found = visit(&definition.body, known);
@@ -56,7 +56,7 @@ fn define(definition: &Definition, known: &mut Vec<Known>) -> Result<(), String>
     found
 }
 
-fn within(known: &mut Vec<Known>, names: Vec<Known>, nodes: &[Option<&Node>]) -> Result<(), String> {
+fn within(known: &mut Vec<ScopeName>, names: Vec<ScopeName>, nodes: &[Option<&Node>]) -> Result<(), String> {
     let length = known.len();
     known.extend(names);
     let found = nodes.iter().flatten().try_for_each(|node| visit(node, known));
@@ -64,9 +64,13 @@ fn within(known: &mut Vec<Known>, names: Vec<Known>, nodes: &[Option<&Node>]) ->
     found
 }
 
-fn variables(pattern: &Pattern, known: &mut Vec<Known>, found: &mut Vec<Known>) -> Result<(), String> {
+fn variables(
+    pattern: &Pattern,
+    known: &mut Vec<ScopeName>,
+    found: &mut Vec<ScopeName>,
+) -> Result<(), String> {
     match pattern {
-        Pattern::Variable(name) => found.push(Known::Variable(name.clone())),
+        Pattern::Variable(name) => found.push(ScopeName::Variable(name.clone())),
         Pattern::List(items) => {
             for item in items {
                 variables(item, known, found)?;
@@ -75,7 +79,7 @@ fn variables(pattern: &Pattern, known: &mut Vec<Known>, found: &mut Vec<Known>) 
         Pattern::Object(members) => {
             for (own, name, inner) in members {
                 visit(name, known)?;
-                found.extend(own.clone().map(Known::Variable));
+                found.extend(own.clone().map(ScopeName::Variable));
                 if let Some(inner) = inner {
                     variables(inner, known, found)?;
                 }
@@ -85,7 +89,7 @@ fn variables(pattern: &Pattern, known: &mut Vec<Known>, found: &mut Vec<Known>) 
     Ok(())
 }
 
-fn visit(node: &Node, known: &mut Vec<Known>) -> Result<(), String> {
+fn visit(node: &Node, known: &mut Vec<ScopeName>) -> Result<(), String> {
     match node {
         Node::Identity | Node::Recurse | Node::Literal(_) => Ok(()),
         Node::Format(name) => format_of(Some(name)),
@@ -143,7 +147,7 @@ fn visit(node: &Node, known: &mut Vec<Known>) -> Result<(), String> {
             variables(pattern, known, &mut names)?;
             within(known, names, &[Some(body)])
         }
-        Node::Label(name, body) => within(known, vec![Known::Label(name.clone())], &[Some(body)]),
+        Node::Label(name, body) => within(known, vec![ScopeName::Label(name.clone())], &[Some(body)]),
         Node::Define(definition, rest) => {
             let length = known.len();
             define(definition, known)?;
@@ -154,7 +158,7 @@ fn visit(node: &Node, known: &mut Vec<Known>) -> Result<(), String> {
         Node::Break(name) => {
             let is_known = known
                 .iter()
-                .any(|it| matches!(it, Known::Label(label) if label == name));
+                .any(|it| matches!(it, ScopeName::Label(label) if label == name));
             is_known
                 .then_some(())
                 .ok_or_else(|| format!("$*label-{name} is not defined"))
@@ -162,15 +166,14 @@ fn visit(node: &Node, known: &mut Vec<Known>) -> Result<(), String> {
         Node::Variable(name) => {
             let is_known = known
                 .iter()
-                .any(|it| matches!(it, Known::Variable(known) if known == name));
+                .any(|it| matches!(it, ScopeName::Variable(known) if known == name));
             is_known
                 .then_some(())
                 .ok_or_else(|| format!("${name} is not defined"))
         }
         Node::Call(name, arguments) => {
             let count = arguments.len();
-            let is_it =
-                |it: &Known| matches!(it, Known::Function(known, of) if known == name && *of == count);
+            let is_it = |it: &ScopeName| matches!(it, ScopeName::Function(known, of) if known == name && *of == count);
             if !is_native(name, count) && !known.iter().any(is_it) {
                 return Err(format!("{name}/{count} is not defined"));
             }

@@ -1,7 +1,7 @@
 //! Running a program. Every step is taken from a budget, and every value that is made has a bounded depth, so that any
 //! program ends soon, whatever it and its input are.
 
-use super::budget::{Budget, Stop, abridged, described, fail};
+use super::budget::{Budget, Interrupt, abridged, described, fail};
 use super::builtin;
 use super::paths;
 use super::texts::Patterns;
@@ -59,10 +59,10 @@ impl Sink {
         }
     }
 
-    pub fn push(&mut self, item: Item) -> Result<(), Stop> {
+    pub fn push(&mut self, item: Item) -> Result<(), Interrupt> {
         self.items.push(item);
         match self.items.len() >= self.most {
-            true => Err(Stop::Enough),
+            true => Err(Interrupt::Enough),
             false => Ok(()),
         }
     }
@@ -100,7 +100,7 @@ pub struct Machine<'p> {
 }
 
 /// What comes of a part that gives its outputs elsewhere.
-pub type Done = Result<(), Stop>;
+pub type RunResult = Result<(), Interrupt>;
 
 impl<'p> Machine<'p> {
     /// A machine that takes no more than this.
@@ -114,33 +114,33 @@ impl<'p> Machine<'p> {
     }
 
     /// Takes steps from the budget.
-    pub fn spend(&self, steps: usize) -> Done {
+    pub fn spend(&self, steps: usize) -> RunResult {
         self.budget.spend(steps)
     }
 
     /// All outputs of a program.
-    pub fn run(&self, node: &'p Node, input: Value) -> Result<Vec<Value>, Stop> {
+    pub fn run(&self, node: &'p Node, input: Value) -> Result<Vec<Value>, Interrupt> {
         let mut sink = Sink::all();
         self.eval(node, &None, &Item::plain(input), &mut sink)?;
         Ok(sink.items.into_iter().map(|item| item.value).collect())
     }
 
     /// The outputs for an input.
-    pub fn outputs(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Item>, Stop> {
+    pub fn outputs(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Item>, Interrupt> {
         let mut sink = Sink::all();
         self.eval(node, env, input, &mut sink)?;
         Ok(sink.items)
     }
 
     /// The same without paths.
-    pub fn values(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Value>, Stop> {
+    pub fn values(&self, node: &'p Node, env: &Env<'p>, input: &Item) -> Result<Vec<Value>, Interrupt> {
         let input = Item::plain(input.value.clone());
         let items = self.outputs(node, env, &input)?;
         Ok(items.into_iter().map(|item| item.value).collect())
     }
 
     /// Where the outputs are in the input, with their values.
-    pub fn paths(&self, node: &'p Node, env: &Env<'p>, input: &Value) -> Result<Vec<Item>, Stop> {
+    pub fn paths(&self, node: &'p Node, env: &Env<'p>, input: &Value) -> Result<Vec<Item>, Interrupt> {
         let items = self.outputs(node, env, &Item::root(input.clone()))?;
         for item in &items {
             match &item.path {
@@ -155,7 +155,7 @@ impl<'p> Machine<'p> {
     }
 
     /// A made value, which must not be asked for its path.
-    pub fn made(&self, input: &Item, value: Value, out: &mut Sink) -> Done {
+    pub fn made(&self, input: &Item, value: Value, out: &mut Sink) -> RunResult {
         if input.path.is_some() {
             return fail(format!(
                 "Invalid path expression with result {}",
@@ -168,7 +168,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Evaluates a part of a program.
-    pub fn eval(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    pub fn eval(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         self.spend(1)?;
         self.budget.check_stack()?;
         match node {
@@ -218,11 +218,11 @@ impl<'p> Machine<'p> {
                 self.labels.set(number);
                 let env = with(env, Entry::Label(name, number));
                 match self.eval(body, &env, input, out) {
-                    Err(Stop::Break(found)) if found == number => Ok(()),
+                    Err(Interrupt::Break(found)) if found == number => Ok(()),
                     done => done,
                 }
             }
-            Node::Break(name) => Err(Stop::Break(label(env, name))),
+            Node::Break(name) => Err(Interrupt::Break(label(env, name))),
             Node::Variable(name) => self.made(input, variable(env, name), out),
             Node::Call(name, arguments) => self.call(name, arguments, env, input, out),
         }
@@ -236,7 +236,7 @@ impl<'p> Machine<'p> {
         input: &Item,
         out: &mut Sink,
         right: &'p Node,
-    ) -> Result<Vec<Item>, Stop> {
+    ) -> Result<Vec<Item>, Interrupt> {
         let mut sink = Sink::all();
         let done = self.eval(left, env, input, &mut sink);
         if let Err(stop) = done {
@@ -248,7 +248,7 @@ impl<'p> Machine<'p> {
         Ok(sink.items)
     }
 
-    fn access(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    fn access(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         match node {
             Node::Recurse => self.recurse(input, out),
             Node::Iterate(target) => {
@@ -295,7 +295,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn each(&self, item: &Item, out: &mut Sink) -> Done {
+    fn each(&self, item: &Item, out: &mut Sink) -> RunResult {
         match &item.value {
             Value::List(list) => {
                 for (place, value) in list.items.iter().enumerate() {
@@ -315,7 +315,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn recurse(&self, item: &Item, out: &mut Sink) -> Done {
+    fn recurse(&self, item: &Item, out: &mut Sink) -> RunResult {
         self.spend(1)?;
         out.push(item.clone())?;
         if matches!(item.value, Value::List(_) | Value::Object(_)) {
@@ -328,7 +328,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn compute(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    fn compute(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         match node {
             Node::Negate(inner) => {
                 for value in self.values(inner, env, input)? {
@@ -367,7 +367,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn logic(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    fn logic(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         let (left, right, decides) = match node {
             Node::And(left, right) => (left, right, false),
             Node::Or(left, right) => (left, right, true),
@@ -391,7 +391,7 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         for value in self.values(condition, env, input)? {
             match (value.is_true(), other) {
                 (true, _) => self.eval(then, env, input, out)?,
@@ -409,9 +409,9 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         match self.eval(body, env, input, out) {
-            Err(Stop::Error(error)) => match handler {
+            Err(Interrupt::Error(error)) => match handler {
                 None => Ok(()),
                 Some(handler) => self.eval(handler, env, &Item::plain(error), out),
             },
@@ -426,10 +426,10 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         let mut sink = Sink::all();
         match self.eval(left, env, input, &mut sink) {
-            Ok(()) | Err(Stop::Error(_)) => {}
+            Ok(()) | Err(Interrupt::Error(_)) => {}
             stop => return stop,
         }
         let mut found = sink
@@ -443,7 +443,7 @@ impl<'p> Machine<'p> {
         found.try_for_each(|item| out.push(item))
     }
 
-    fn fold(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    fn fold(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         let (source, pattern, first, update) = match node {
             Node::Reduce(source, pattern, first, update)
             | Node::Foreach(source, pattern, first, update, _) => (source, pattern, first, update),
@@ -484,7 +484,7 @@ impl<'p> Machine<'p> {
         value: Value,
         env: &Env<'p>,
         input: &Item,
-    ) -> Result<Vec<Env<'p>>, Stop> {
+    ) -> Result<Vec<Env<'p>>, Interrupt> {
         self.spend(1)?;
         match pattern {
             Pattern::Variable(name) => Ok(vec![with(env, Entry::Variable(name, value))]),
@@ -531,7 +531,7 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         let mut frame = env.as_ref();
         while let Some(found) = frame {
             self.spend(1)?;
@@ -567,7 +567,7 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         let mut envs = vec![own];
         for (parameter, argument) in function.parameters.iter().zip(arguments) {
             let mut next = Vec::new();

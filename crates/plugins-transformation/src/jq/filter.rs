@@ -2,7 +2,7 @@
 //! program itself.
 
 use super::{Output, Program, Work};
-use crate::buffered_body::{BufferedBody, Excess};
+use crate::buffered_body::{BufferedBody, OversizePolicy};
 use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use std::sync::Arc;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
@@ -11,20 +11,20 @@ const PLUGIN: &str = "jq";
 
 /// An instance of `jq`.
 pub struct JqFilter {
-    pub(super) request: Option<Arc<Prepared>>,
-    pub(super) response: Option<Arc<Prepared>>,
+    pub(super) request: Option<Arc<CompiledProgram>>,
+    pub(super) response: Option<Arc<CompiledProgram>>,
     pub(super) max_body_bytes: usize,
 }
 
 /// A program with what it is for.
-pub(super) struct Prepared {
+pub(super) struct CompiledProgram {
     program: Program,
     media_types: Vec<Vec<u8>>,
     statuses: Vec<u16>,
     output: Output,
 }
 
-impl Prepared {
+impl CompiledProgram {
     pub(super) fn of(program: Program, work: Work) -> Arc<Self> {
         Arc::new(Self {
             program,
@@ -55,7 +55,7 @@ impl Prepared {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 fn refuse(status: u16) -> Outcome {
     let refusal = Refusal::with_status(RefusalKind::Unacceptable { plugin: PLUGIN }, status);
@@ -84,10 +84,10 @@ impl Filter for JqFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || exchange.filter_state.take::<_, Asked>(self).is_some() {
+            if is_too_long || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                 return refuse(413);
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody { max_bytes };
         };
         if body.is_empty() {
@@ -109,7 +109,7 @@ impl Filter for JqFilter {
         if !takes_status || !work.takes(&response.headers) {
             return;
         }
-        if let Some(buffered) = BufferedBody::begin(response, self.max_body_bytes, Excess::Refuse) {
+        if let Some(buffered) = BufferedBody::begin(response, self.max_body_bytes, OversizePolicy::Refuse) {
             remove_validators(&mut response.headers);
             WholeBody::attach(response, buffered, ResponseWork(Arc::clone(work)));
         }
@@ -117,7 +117,7 @@ impl Filter for JqFilter {
 }
 
 /// The work on one response's body.
-struct ResponseWork(Arc<Prepared>);
+struct ResponseWork(Arc<CompiledProgram>);
 
 impl Rewrite for ResponseWork {
     fn rewrite(&mut self, body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Token {
     Number(f64),
     /// A text: parts that stand for themselves, and programs in `\( )`.
-    Text(Vec<Part>),
+    Text(Vec<StringPart>),
     /// A name or a keyword.
     Word(String),
     /// `.name`
@@ -22,7 +22,7 @@ pub enum Token {
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum StringPart {
     Plain(String),
     Program(Vec<Token>),
 }
@@ -165,7 +165,7 @@ impl<'p> Lexer<'p> {
     }
 
     /// Reads a text up to its closing quote.
-    fn text(&mut self) -> Result<Vec<Part>, String> {
+    fn text(&mut self) -> Result<Vec<StringPart>, String> {
         const OPEN: &str = "a text has no end";
         let (mut parts, mut plain) = (Vec::new(), String::new());
         loop {
@@ -174,7 +174,7 @@ impl<'p> Lexer<'p> {
             self.rest = &self.rest[end..];
             if let Some(rest) = self.rest.strip_prefix('"') {
                 self.rest = rest;
-                parts.push(Part::Plain(plain));
+                parts.push(StringPart::Plain(plain));
                 return Ok(parts);
             }
             let escaped = self.rest.chars().nth(1).ok_or(OPEN)?;
@@ -192,8 +192,8 @@ impl<'p> Lexer<'p> {
                     if self.nesting > MAX_NESTING {
                         return Err("texts are nested too deep".to_owned());
                     }
-                    parts.push(Part::Plain(std::mem::take(&mut plain)));
-                    parts.push(Part::Program(self.words(true)?));
+                    parts.push(StringPart::Plain(std::mem::take(&mut plain)));
+                    parts.push(StringPart::Program(self.words(true)?));
                     self.nesting -= 1;
                 }
                 other => return Err(format!("'\\{other}' stands for nothing")),

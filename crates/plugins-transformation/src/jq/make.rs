@@ -1,8 +1,8 @@
 //! Running the parts of a program that make values: lists, objects, texts and assignments.
 
-use super::budget::{Stop, fail};
+use super::budget::{Interrupt, fail};
 use super::builtin::arithmetic;
-use super::eval::{Done, Env, Item, Machine, Sink};
+use super::eval::{Env, Item, Machine, RunResult, Sink};
 use super::paths::{delete_paths, get_path, index, replace, set_path};
 use super::texts;
 use super::tree::{Node, TextPart};
@@ -10,7 +10,7 @@ use super::value::{Members, Value};
 use std::sync::Arc;
 
 impl<'p> Machine<'p> {
-    pub(super) fn construct(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    pub(super) fn construct(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         match node {
             Node::List(None) => self.made(input, Value::list(Vec::new())?, out),
             Node::List(Some(inner)) => {
@@ -46,7 +46,7 @@ impl<'p> Machine<'p> {
         format: &str,
         env: &Env<'p>,
         input: &Item,
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Result<Vec<String>, Interrupt> {
         let program = match part {
             TextPart::Plain(plain) => {
                 self.budget.hold(texts.len().saturating_mul(plain.len()))?;
@@ -73,7 +73,7 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Done {
+    ) -> RunResult {
         let Some(((name, value), rest)) = members.split_first() else {
             return self.made(input, Value::object(made)?, out);
         };
@@ -99,7 +99,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    pub(super) fn assign(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> Done {
+    pub(super) fn assign(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         let whole = &input.value;
         match node {
             Node::Update(left, right) => {
@@ -109,7 +109,7 @@ impl<'p> Machine<'p> {
                     let old = get_path(&self.budget, &value, &path)?;
                     let mut first = Sink::first(1);
                     match self.eval(right, env, &Item::plain(old), &mut first) {
-                        Ok(()) | Err(Stop::Enough) => {}
+                        Ok(()) | Err(Interrupt::Enough) => {}
                         stop => return stop,
                     }
                     match first.items.pop() {

@@ -23,9 +23,9 @@ mod texts;
 mod tree;
 mod value;
 
-use budget::{Budget, Stop};
+use budget::{Budget, Interrupt};
 use eval::Machine;
-use filter::{JqFilter, Prepared};
+use filter::{CompiledProgram, JqFilter};
 use parse::{definitions, parse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -167,9 +167,9 @@ impl Program {
         });
         match outputs {
             Ok(outputs) => Ok(write(&outputs, output)),
-            Err(Stop::Error(error)) => Err(Failure::Failed(reason(&error))),
-            Err(Stop::Break(_) | Stop::Enough) => Err(Failure::Failed("break".to_owned())),
-            Err(Stop::Exhausted) => Err(Failure::TooMuch),
+            Err(Interrupt::Error(error)) => Err(Failure::Failed(reason(&error))),
+            Err(Interrupt::Break(_) | Interrupt::Enough) => Err(Failure::Failed("break".to_owned())),
+            Err(Interrupt::Exhausted) => Err(Failure::TooMuch),
         }
     }
 }
@@ -238,7 +238,7 @@ impl Plugin for Jq {
         let mut prepare = |field: &str, work: Option<Work>| {
             let work = work?;
             match Program::read(&work.program) {
-                Ok(program) => Some(Prepared::of(program, work)),
+                Ok(program) => Some(CompiledProgram::of(program, work)),
                 Err(message) => {
                     let place = DocPath::root().field(field).field("program");
                     faults.extend(vec![Diagnostic::error(place, message)]);

@@ -1,7 +1,7 @@
 //! From words and signs to a program, whose nesting and length are bounded. Whether its names stand for something is
 //! checked elsewhere.
 
-use super::lex::{Part, Token, lex};
+use super::lex::{StringPart, Token, lex};
 use super::tree::{Definition, Node, Pattern, TextPart};
 use super::value::Value;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ fn count(tokens: &[Token]) -> usize {
         Token::Text(parts) => parts
             .iter()
             .map(|part| match part {
-                Part::Plain(_) => 0,
-                Part::Program(tokens) => count(tokens),
+                StringPart::Plain(_) => 0,
+                StringPart::Program(tokens) => count(tokens),
             })
             .sum(),
         _ => 0,
@@ -573,14 +573,14 @@ impl Parser {
             return self.fault("a text");
         };
         self.at += 1;
-        if let [Part::Plain(text)] = parts.as_slice() {
+        if let [StringPart::Plain(text)] = parts.as_slice() {
             return Ok(Node::Literal(Value::text(text.as_str())));
         }
         let mut read = Vec::with_capacity(parts.len());
         for part in parts {
             read.push(match part {
-                Part::Plain(text) => TextPart::Plain(text),
-                Part::Program(tokens) => TextPart::Program(whole(tokens, self.nesting + 1)?),
+                StringPart::Plain(text) => TextPart::Plain(text),
+                StringPart::Program(tokens) => TextPart::Program(whole(tokens, self.nesting + 1)?),
             });
         }
         Ok(Node::Text(format, read))

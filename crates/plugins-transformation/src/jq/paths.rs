@@ -1,15 +1,15 @@
 //! Parts of values: what is at a path, and values with another part there, or without it.
 
-use super::budget::{Budget, Stop, described, fail, number};
+use super::budget::{Budget, Interrupt, described, fail, number};
 use super::texts;
 use super::value::{MAX_DEPTH, Members, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-type Made = Result<Value, Stop>;
+type ValueResult = Result<Value, Interrupt>;
 
 /// The key of a slice.
-pub fn slice_key(from: Value, to: Value) -> Made {
+pub fn slice_key(from: Value, to: Value) -> ValueResult {
     let mut members = Members::default();
     members.insert("start".into(), from);
     members.insert("end".into(), to);
@@ -17,8 +17,8 @@ pub fn slice_key(from: Value, to: Value) -> Made {
 }
 
 /// The places that a slice is of, in something of this length.
-fn slice_bounds(key: &Members, length: usize) -> Result<(usize, usize), Stop> {
-    let bound = |name: &str, otherwise: usize, up: bool| -> Result<usize, Stop> {
+fn slice_bounds(key: &Members, length: usize) -> Result<(usize, usize), Interrupt> {
+    let bound = |name: &str, otherwise: usize, up: bool| -> Result<usize, Interrupt> {
         let Some(value) = key.get(name).filter(|value| !matches!(value, Value::Null)) else {
             return Ok(otherwise);
         };
@@ -32,7 +32,7 @@ fn slice_bounds(key: &Members, length: usize) -> Result<(usize, usize), Stop> {
 }
 
 /// A part of a value.
-pub fn index(budget: &Budget, value: &Value, key: &Value) -> Made {
+pub fn index(budget: &Budget, value: &Value, key: &Value) -> ValueResult {
     match (value, key) {
         (Value::Object(object), Value::Text(name)) => {
             Ok(object.members.get(name).cloned().unwrap_or(Value::Null))
@@ -64,7 +64,7 @@ pub fn index(budget: &Budget, value: &Value, key: &Value) -> Made {
 }
 
 /// The part at a path.
-pub fn get_path(budget: &Budget, value: &Value, path: &[Value]) -> Made {
+pub fn get_path(budget: &Budget, value: &Value, path: &[Value]) -> ValueResult {
     budget.spend(1 + path.len())?;
     let mut value = value.clone();
     for step in path {
@@ -76,7 +76,7 @@ pub fn get_path(budget: &Budget, value: &Value, path: &[Value]) -> Made {
     Ok(value)
 }
 
-pub fn set_path_value(budget: &Budget, value: &Value, path: &Value, new: Value) -> Made {
+pub fn set_path_value(budget: &Budget, value: &Value, path: &Value, new: Value) -> ValueResult {
     match path {
         Value::List(path) => set_path(budget, value.clone(), &path.items, new),
         _ => fail("Path must be specified as an array"),
@@ -84,7 +84,7 @@ pub fn set_path_value(budget: &Budget, value: &Value, path: &Value, new: Value) 
 }
 
 /// The value with another part at a path.
-pub fn set_path(budget: &Budget, value: Value, path: &[Value], new: Value) -> Made {
+pub fn set_path(budget: &Budget, value: Value, path: &[Value], new: Value) -> ValueResult {
     let mut new = Some(new);
     replace(budget, value, path, &mut |_| {
         Ok(new.take().unwrap_or(Value::Null))
@@ -92,12 +92,17 @@ pub fn set_path(budget: &Budget, value: Value, path: &[Value], new: Value) -> Ma
 }
 
 /// The value with what `make` makes of the part at a path. What is not shared is changed in place.
-pub fn replace(budget: &Budget, value: Value, path: &[Value], make: &mut dyn FnMut(Value) -> Made) -> Made {
+pub fn replace(
+    budget: &Budget,
+    value: Value,
+    path: &[Value],
+    make: &mut dyn FnMut(Value) -> ValueResult,
+) -> ValueResult {
     let Some((step, rest)) = path.split_first() else {
         return make(value);
     };
     if path.len() > usize::from(MAX_DEPTH) {
-        return Err(Stop::Exhausted);
+        return Err(Interrupt::Exhausted);
     }
     match (value, step) {
         (value @ (Value::Object(_) | Value::Null), Value::Text(name)) => {
@@ -150,7 +155,7 @@ pub fn replace(budget: &Budget, value: Value, path: &[Value], make: &mut dyn FnM
 }
 
 /// Takes from the budget what a change of something with so many parts costs: if others share it, it is copied.
-fn pay_for_copy(budget: &Budget, shared_by: usize, parts: usize) -> Result<(), Stop> {
+fn pay_for_copy(budget: &Budget, shared_by: usize, parts: usize) -> Result<(), Interrupt> {
     budget.spend(match shared_by {
         1 => 1,
         _ => 1 + parts / 2,
@@ -158,14 +163,14 @@ fn pay_for_copy(budget: &Budget, shared_by: usize, parts: usize) -> Result<(), S
 }
 
 /// The place that a number stands for in a list of this length; `None`: before its beginning.
-fn place_of(step: &Value, length: usize) -> Result<Option<usize>, Stop> {
+fn place_of(step: &Value, length: usize) -> Result<Option<usize>, Interrupt> {
     let place = number(step)?.floor();
     let place = if place < 0.0 { place + length as f64 } else { place };
     Ok((place >= 0.0).then_some(place as usize))
 }
 
 /// The value without the parts at some paths.
-pub fn delete_paths(budget: &Budget, value: &Value, paths: Vec<Vec<Value>>) -> Made {
+pub fn delete_paths(budget: &Budget, value: &Value, paths: Vec<Vec<Value>>) -> ValueResult {
     let mut steps = 0;
     let mut keyed = Vec::with_capacity(paths.len());
     for path in paths {
@@ -185,7 +190,7 @@ pub fn delete_paths(budget: &Budget, value: &Value, paths: Vec<Vec<Value>>) -> M
 }
 
 /// Deletes what is at sorted paths that have their first steps in common. All steps mean the value as it is before.
-fn delete(budget: &Budget, value: Value, paths: &[&[Value]], depth: usize) -> Made {
+fn delete(budget: &Budget, value: Value, paths: &[&[Value]], depth: usize) -> ValueResult {
     if paths.iter().any(|path| path.len() == depth) {
         return Ok(Value::Null);
     }
@@ -220,7 +225,7 @@ fn delete(budget: &Budget, value: Value, paths: &[&[Value]], depth: usize) -> Ma
 }
 
 /// A value without its parts at these steps.
-fn without(budget: &Budget, value: Value, steps: &[&Value]) -> Made {
+fn without(budget: &Budget, value: Value, steps: &[&Value]) -> ValueResult {
     if steps.is_empty() {
         return Ok(value);
     }

@@ -1,7 +1,7 @@
 //! Functions that are not written in the language: how they get their arguments, and those whose arguments are programs.
 //! What the others make is elsewhere.
 
-use super::budget::{Stop, fail, number};
+use super::budget::{Interrupt, fail, number};
 use super::builtin::{OF_PROGRAMS, of_one, plain};
 use super::eval::{Env, Item, Machine, Sink};
 use super::paths::{get_path, set_path_value};
@@ -18,7 +18,7 @@ impl<'p> Machine<'p> {
         env: &Env<'p>,
         input: &Item,
         out: &mut Sink,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         call(self, called, env, input, out)
     }
 }
@@ -30,7 +30,7 @@ fn call<'p>(
     env: &Env<'p>,
     input: &Item,
     out: &mut Sink,
-) -> Result<(), Stop> {
+) -> Result<(), Interrupt> {
     if OF_PROGRAMS.contains(&(name, arguments.len())) {
         return of_programs(machine, name, arguments, env, input, out);
     }
@@ -99,16 +99,16 @@ fn of_programs<'p>(
     env: &Env<'p>,
     input: &Item,
     out: &mut Sink,
-) -> Result<(), Stop> {
+) -> Result<(), Interrupt> {
     let first_of = |node: &'p Node, count: usize| {
         let mut sink = Sink::first(count);
         match machine.eval(node, env, input, &mut sink) {
-            Ok(()) | Err(Stop::Enough) => Ok(sink.items),
+            Ok(()) | Err(Interrupt::Enough) => Ok(sink.items),
             Err(stop) => Err(stop),
         }
     };
     match (name, arguments) {
-        ("error", _) => Err(Stop::Error(input.value.clone())),
+        ("error", _) => Err(Interrupt::Error(input.value.clone())),
         ("path", [node]) => {
             for item in machine.paths(node, env, &input.value)? {
                 let path = item.path.map(|path| (*path).clone()).unwrap_or_default();
@@ -163,7 +163,7 @@ fn range<'p>(
     env: &Env<'p>,
     input: &Item,
     out: &mut Sink,
-) -> Result<(), Stop> {
+) -> Result<(), Interrupt> {
     let values = |node: Option<&'p Node>, otherwise: f64| match node {
         None => Ok(vec![Value::number(otherwise)]),
         Some(node) => machine.values(node, env, input),

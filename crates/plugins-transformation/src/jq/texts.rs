@@ -1,6 +1,6 @@
 //! Functions of texts, regular expressions and formats.
 
-use super::budget::{Budget, Stop, described, fail, number};
+use super::budget::{Budget, Interrupt, described, fail, number};
 use super::value::{Members, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-type Made = Result<Value, Stop>;
+type ValueResult = Result<Value, Interrupt>;
 
 /// The most memory that a regular expression may take.
 const MAX_REGEX: usize = 1 << 18;
@@ -20,7 +20,7 @@ const MAX_PATTERNS: usize = 16;
 /// Bytes that a search for a further match may go through for one step.
 const SEARCHED_PER_STEP: usize = 64;
 
-fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Arc<str>, Stop> {
+fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Arc<str>, Interrupt> {
     match value {
         Value::Text(text) => Ok(text),
         other => fail(format!("{} {what}", described(other))),
@@ -28,7 +28,7 @@ fn text<'v>(value: &'v Value, what: &str) -> Result<&'v Arc<str>, Stop> {
 }
 
 /// Functions of the input alone.
-pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
+pub fn plain(budget: &Budget, name: &str, value: &Value) -> ValueResult {
     match name {
         "tostring" => {
             budget.spend(value.size())?;
@@ -90,7 +90,7 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> Made {
     }
 }
 
-fn implode(value: &Value) -> Made {
+fn implode(value: &Value) -> ValueResult {
     let Value::List(list) = value else {
         return fail(format!("{} cannot be imploded", described(value)));
     };
@@ -107,7 +107,7 @@ fn abridged(text: &str) -> String {
 }
 
 /// Functions of the input and one value.
-pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
+pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> ValueResult {
     match (name, value, one) {
         ("startswith" | "endswith", Value::Text(text), Value::Text(part)) => Ok(Value::Bool(match name {
             "startswith" => text.starts_with(&**part),
@@ -151,7 +151,7 @@ pub fn of_one(budget: &Budget, name: &str, value: &Value, one: &Value) -> Made {
 }
 
 /// Texts, one behind the other.
-pub fn joined<'v>(budget: &Budget, items: impl Iterator<Item = &'v Value>) -> Made {
+pub fn joined<'v>(budget: &Budget, items: impl Iterator<Item = &'v Value>) -> ValueResult {
     let mut joined = String::new();
     for item in items {
         budget.spend(item.weight())?;
@@ -171,7 +171,7 @@ pub fn joined<'v>(budget: &Budget, items: impl Iterator<Item = &'v Value>) -> Ma
     Ok(Value::text(joined))
 }
 
-fn join(budget: &Budget, items: &[Value], between: &str) -> Made {
+fn join(budget: &Budget, items: &[Value], between: &str) -> ValueResult {
     let mut joined = String::new();
     for (place, item) in items.iter().enumerate() {
         if place > 0 {
@@ -200,7 +200,7 @@ fn join(budget: &Budget, items: &[Value], between: &str) -> Made {
 }
 
 /// Where a part stands in a text or a list.
-fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Stop> {
+fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Interrupt> {
     budget.spend(value.weight())?;
     match (value, part) {
         (Value::Null, _) => Ok(Vec::new()),
@@ -231,7 +231,7 @@ fn found(budget: &Budget, value: &Value, part: &Value) -> Result<Vec<usize>, Sto
 }
 
 /// Where a list stands in another one.
-pub fn places(budget: &Budget, items: &[Value], part: &[Value]) -> Result<Vec<usize>, Stop> {
+pub fn places(budget: &Budget, items: &[Value], part: &[Value]) -> Result<Vec<usize>, Interrupt> {
     let mut places = Vec::new();
     if part.is_empty() || part.len() > items.len() {
         return Ok(places);
@@ -263,14 +263,14 @@ pub struct Pattern {
 
 /// The regular expressions of a run: a program uses the same one for many texts.
 #[derive(Default)]
-pub struct Patterns(RefCell<Vec<Known>>);
+pub struct Patterns(RefCell<Vec<CachedPattern>>);
 
 /// An expression with its flags, and what is made of them.
-type Known = (Arc<str>, Arc<str>, Rc<Pattern>);
+type CachedPattern = (Arc<str>, Arc<str>, Rc<Pattern>);
 
 impl Patterns {
     /// The expression, which is compiled if it is not known.
-    pub fn get(&self, budget: &Budget, pattern: &Value, flags: &Value) -> Result<Rc<Pattern>, Stop> {
+    pub fn get(&self, budget: &Budget, pattern: &Value, flags: &Value) -> Result<Rc<Pattern>, Interrupt> {
         let (pattern, flags) = match (pattern, flags) {
             (Value::List(both), _) => {
                 let part = |place: usize| both.items.get(place).cloned().unwrap_or(Value::Null);
@@ -299,7 +299,7 @@ impl Patterns {
     }
 }
 
-fn compile(budget: &Budget, pattern: &str, flags: &str) -> Result<Pattern, Stop> {
+fn compile(budget: &Budget, pattern: &str, flags: &str) -> Result<Pattern, Interrupt> {
     if let Some(other) = flags.chars().find(|flag| !"gimnsxl".contains(*flag)) {
         return fail(format!("{other} is not a valid modifier string"));
     }
@@ -332,8 +332,8 @@ fn each_match<'t>(
     budget: &Budget,
     input: &'t str,
     pattern: &Pattern,
-    mut take: impl FnMut(&Captures<'t>) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut take: impl FnMut(&Captures<'t>) -> Result<(), Interrupt>,
+) -> Result<(), Interrupt> {
     budget.spend(input.len() / 4)?;
     let mut at = 0;
     for found in pattern.regex.captures_iter(input) {
@@ -356,7 +356,7 @@ fn each_match<'t>(
 }
 
 /// What an expression finds in the input, or whether it finds anything.
-pub fn matches(budget: &Budget, value: &Value, pattern: &Pattern, tests: bool) -> Made {
+pub fn matches(budget: &Budget, value: &Value, pattern: &Pattern, tests: bool) -> ValueResult {
     let input = text(value, "cannot be matched, as it is not a string")?;
     if tests {
         budget.spend(input.len() / 4)?;
@@ -399,7 +399,7 @@ pub fn matches(budget: &Budget, value: &Value, pattern: &Pattern, tests: bool) -
 
 /// What stands between what an expression finds, and for each of these the named groups: a text, an object, a text and
 /// so on.
-pub fn pieces(budget: &Budget, value: &Value, pattern: &Pattern) -> Made {
+pub fn pieces(budget: &Budget, value: &Value, pattern: &Pattern) -> ValueResult {
     let input = text(value, "cannot be matched, as it is not a string")?;
     let (mut all, mut from) = (Vec::new(), 0);
     budget.hold(input.len())?;
@@ -433,7 +433,7 @@ fn described_match(offset: usize, text: &str) -> Members {
 }
 
 /// The parts of the input between what an expression finds.
-pub fn split(budget: &Budget, value: &Value, pattern: &Pattern) -> Made {
+pub fn split(budget: &Budget, value: &Value, pattern: &Pattern) -> ValueResult {
     let input = text(value, "cannot be matched, as it is not a string")?;
     let everywhere = Pattern {
         regex: pattern.regex.clone(),
@@ -461,7 +461,7 @@ pub const FORMATS: [&str; 9] = [
 ];
 
 /// A value as a format shows it.
-pub fn format(budget: &Budget, name: &str, value: &Value) -> Result<String, Stop> {
+pub fn format(budget: &Budget, name: &str, value: &Value) -> Result<String, Interrupt> {
     budget.spend(value.size())?;
     let shown = || value.shown();
     let made = match name {
@@ -506,7 +506,7 @@ pub fn format(budget: &Budget, name: &str, value: &Value) -> Result<String, Stop
 }
 
 /// The items of a list in one line.
-fn row(name: &str, value: &Value) -> Result<String, Stop> {
+fn row(name: &str, value: &Value) -> Result<String, Interrupt> {
     let items = match value {
         Value::List(list) => list.items.clone(),
         other if name == "sh" => vec![other.clone()],

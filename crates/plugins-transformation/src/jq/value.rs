@@ -26,31 +26,31 @@ pub enum Value {
 #[derive(Debug, Clone, Default)]
 pub struct List {
     pub items: Vec<Value>,
-    extent: Extent,
+    extent: ValueSize,
 }
 
 /// An object in the order of its members, and how deep and how large it is.
 #[derive(Debug, Clone, Default)]
 pub struct Object {
     pub members: indexed::Members,
-    extent: Extent,
+    extent: ValueSize,
 }
 
 /// How deep and how large a value is.
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct ValueSize {
     depth: u16,
     size: usize,
 }
 
-impl Default for Extent {
+impl Default for ValueSize {
     /// That of something empty.
     fn default() -> Self {
         Self { depth: 1, size: 1 }
     }
 }
 
-impl Extent {
+impl ValueSize {
     fn check(self) -> Result<Self, TooDeep> {
         match self.depth > MAX_DEPTH || self.size > MAX_SIZE {
             true => Err(TooDeep),
@@ -236,23 +236,23 @@ impl Value {
     }
 
     pub fn list(items: Vec<Self>) -> Result<Self, TooDeep> {
-        let extent = Extent::around(items.iter().map(Self::extent))?;
+        let extent = ValueSize::around(items.iter().map(Self::extent))?;
         Ok(Self::List(Arc::new(List { items, extent })))
     }
 
     pub fn object(members: Members) -> Result<Self, TooDeep> {
         let names = members.iter().map(|(name, _)| text_extent(name));
         let values = members.iter().map(|(_, value)| value.extent());
-        let extent = Extent::around(names.chain(values))?;
+        let extent = ValueSize::around(names.chain(values))?;
         Ok(Self::Object(Arc::new(Object { members, extent })))
     }
 
-    fn extent(&self) -> Extent {
+    fn extent(&self) -> ValueSize {
         match self {
             Self::List(list) => list.extent,
             Self::Object(object) => object.extent,
             Self::Text(text) => text_extent(text),
-            _ => Extent { depth: 0, size: 1 },
+            _ => ValueSize { depth: 0, size: 1 },
         }
     }
 
@@ -401,8 +401,8 @@ impl Value {
     }
 }
 
-fn text_extent(text: &str) -> Extent {
-    Extent {
+fn text_extent(text: &str) -> ValueSize {
+    ValueSize {
         depth: 0,
         size: 1 + text.len() / 16,
     }

@@ -22,8 +22,8 @@ use weir_plugin::headers::is_value;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Reply, Suspend, Template, parse_config,
 };
-use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, Side};
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, HeaderTarget};
+use weir_plugins_shared::path_captures::RegexMatch;
 
 /// Configuration of `mocking`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,7 +136,7 @@ enum MockBody {
 }
 
 /// That a call has waited.
-struct Waited;
+struct DelayDone;
 
 impl MockFilter {
     fn reply(&self, exchange: &mut Exchange) -> Reply {
@@ -158,7 +158,8 @@ impl MockFilter {
         if !self.headers.is_empty() {
             let mut own = Headers::default();
             std::mem::swap(&mut exchange.response.headers, &mut own);
-            self.headers.apply(exchange, Side::Response, &Found::default());
+            self.headers
+                .apply(exchange, HeaderTarget::Response, &RegexMatch::default());
             std::mem::swap(&mut exchange.response.headers, &mut own);
             for header in own.iter() {
                 reply = reply.with_header(String::from_utf8_lossy(header.name), header.value);
@@ -178,8 +179,8 @@ impl Filter for MockFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if !self.delay.is_zero() && exchange.filter_state.take::<_, Waited>(self).is_none() {
-            exchange.filter_state.put(self, Waited);
+        if !self.delay.is_zero() && exchange.filter_state.take::<_, DelayDone>(self).is_none() {
+            exchange.filter_state.put(self, DelayDone);
             return Outcome::Suspend(Suspend::time(self.delay));
         }
         Outcome::Reply(Box::new(self.reply(exchange)))

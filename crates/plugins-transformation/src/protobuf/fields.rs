@@ -16,9 +16,9 @@ pub(crate) struct FieldPath(Vec<FieldDescriptor>);
 
 /// A value that a field cannot have; the text is the field's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unfit(pub String);
+pub(crate) struct FieldTypeError(pub String);
 
-impl fmt::Display for Unfit {
+impl fmt::Display for FieldTypeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the field '{}' cannot have this value", self.0)
     }
@@ -60,8 +60,13 @@ impl FieldPath {
     }
 
     /// Sets the field, or adds to it where it is a list.
-    pub(crate) fn set(&self, message: &mut DynamicMessage, text: &str, form: &JsonForm) -> Result<(), Unfit> {
-        let unfit = |field: &FieldDescriptor| Unfit(field.name().to_owned());
+    pub(crate) fn set(
+        &self,
+        message: &mut DynamicMessage,
+        text: &str,
+        form: &JsonForm,
+    ) -> Result<(), FieldTypeError> {
+        let unfit = |field: &FieldDescriptor| FieldTypeError(field.name().to_owned());
         let Some((last, around)) = self.0.split_last() else {
             return Ok(());
         };

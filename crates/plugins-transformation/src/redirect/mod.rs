@@ -18,7 +18,7 @@ use weir_plugin::uri::escape_path;
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, parse_config,
 };
-use weir_plugins_shared::path_captures::{CaptureTemplate, Found};
+use weir_plugins_shared::path_captures::{CaptureTemplate, RegexMatch};
 
 /// Configuration of `redirect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,13 +118,16 @@ impl Plugin for Redirect {
             );
         }
         let to = if config.to_https {
-            Some(To::Https {
+            Some(RedirectTarget::Https {
                 port: config.https_port.filter(|port| *port != 443),
                 believes: config.believe_forwarded_proto,
             })
         } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
             match weir_plugins_shared::regex_list::compile(pattern, root.field("pattern").field("pattern")) {
-                Ok(regex) => Some(To::Pattern(regex, CaptureTemplate::parse(replacement))),
+                Ok(regex) => Some(RedirectTarget::Pattern(
+                    regex,
+                    CaptureTemplate::parse(replacement),
+                )),
                 Err(found) => {
                     faults.push(found);
                     None
@@ -136,8 +139,8 @@ impl Plugin for Redirect {
                     location.truncate(end_of_origin(&location));
                 }
                 match config.variables && location.contains('$') {
-                    true => To::Template(CaptureTemplate::parse(&location)),
-                    false => To::Fixed(location.into_bytes()),
+                    true => RedirectTarget::Template(CaptureTemplate::parse(&location)),
+                    false => RedirectTarget::Fixed(location.into_bytes()),
                 }
             })
         };
@@ -165,7 +168,7 @@ fn end_of_origin(address: &str) -> usize {
 
 /// An instance of `redirect`.
 struct RedirectFilter {
-    to: To,
+    to: RedirectTarget,
     keep_path: bool,
     append_query: bool,
     escape: bool,
@@ -174,7 +177,7 @@ struct RedirectFilter {
 }
 
 /// Where callers are sent.
-enum To {
+enum RedirectTarget {
     Fixed(Vec<u8>),
     Template(CaptureTemplate),
     Pattern(Regex, CaptureTemplate),
@@ -192,9 +195,11 @@ impl RedirectFilter {
         let mut address = Vec::new();
         let mut status = self.status;
         match &self.to {
-            To::Fixed(fixed) => address.extend_from_slice(fixed),
-            To::Template(template) => template.render(exchange, &Found::default(), &mut address),
-            To::Pattern(regex, template) => {
+            RedirectTarget::Fixed(fixed) => address.extend_from_slice(fixed),
+            RedirectTarget::Template(template) => {
+                template.render(exchange, &RegexMatch::default(), &mut address)
+            }
+            RedirectTarget::Pattern(regex, template) => {
                 let captures = regex.captures(&request.path)?;
                 let groups = captures
                     .iter()
@@ -202,12 +207,12 @@ impl RedirectFilter {
                     .collect();
                 let text = request.path.clone();
                 let matched = captures.get(0)?.range();
-                let found = Found { text, groups };
+                let found = RegexMatch { text, groups };
                 address.extend_from_slice(&request.path[..matched.start]);
                 template.render(exchange, &found, &mut address);
                 address.extend_from_slice(&request.path[matched.end..]);
             }
-            To::Https { port, believes } => {
+            RedirectTarget::Https { port, believes } => {
                 let told = request.headers.get(b"x-forwarded-proto").filter(|_| *believes);
                 if told.map_or(request.is_tls, |scheme| scheme == b"https") {
                     return None;
@@ -273,8 +278,10 @@ impl Filter for RedirectFilter {
 
     fn needs_body(&self) -> bool {
         match &self.to {
-            To::Template(template) | To::Pattern(_, template) => template.needs_body(),
-            To::Fixed(_) | To::Https { .. } => false,
+            RedirectTarget::Template(template) | RedirectTarget::Pattern(_, template) => {
+                template.needs_body()
+            }
+            RedirectTarget::Fixed(_) | RedirectTarget::Https { .. } => false,
         }
     }
 

@@ -11,11 +11,11 @@
 //! Security: callers' headers reach the function with `forward`, but for those about the connection. A key in `headers`
 //! replaces a caller's own unless `headers_yield_to` says otherwise.
 
-mod answer;
 mod payload;
+mod response;
 mod signature;
 
-use answer::{AnswerForm, reply};
+use response::{AnswerForm, reply};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -148,8 +148,8 @@ impl Default for RequestForm {
     }
 }
 
-pub use answer::AnswerForm as FunctionAnswer;
 pub use payload::PayloadForm as FunctionPayload;
+pub use response::AnswerForm as FunctionAnswer;
 
 /// The plugin.
 pub struct RemoteFunction;

@@ -34,9 +34,9 @@ fn asked(
 }
 
 /// A status, headers and a body.
-type Answer<'a> = (u16, &'a [(&'a str, &'a str)], &'a str);
+type ServerResponse<'a> = (u16, &'a [(&'a str, &'a str)], &'a str);
 
-fn answered(config: &Value, answer: Option<Answer<'_>>) -> Result<Reply, String> {
+fn answered(config: &Value, answer: Option<ServerResponse<'_>>) -> Result<Reply, String> {
     let filter = build(&RemoteFunction, config).expect("valid");
     let mut exchange = exchange();
     exchange.subrequest_response = Some(answer.map(|(status, headers, body)| SubrequestResponse {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use weir_plugin::multipart::boundary;
 use weir_plugin::{Exchange, Request};
-use weir_plugins_shared::expression::Fault;
+use weir_plugins_shared::expression::EvaluationError;
 use weir_plugins_shared::field_edits::{FieldEdits, Fields, Multipart, Pairs};
 
 /// The form of a body with fields.
@@ -45,7 +45,7 @@ pub(super) fn form_pairs(request: &Request) -> Option<Pairs> {
 ///
 /// # Errors
 /// When an expression cannot be evaluated.
-pub(super) fn change(steps: &FieldEdits, exchange: &mut Exchange) -> Result<(), Fault> {
+pub(super) fn change(steps: &FieldEdits, exchange: &mut Exchange) -> Result<(), EvaluationError> {
     let request = &exchange.request;
     if request.has_body && request.body.is_none() {
         // Too large to be read.
@@ -70,7 +70,11 @@ pub(super) fn change(steps: &FieldEdits, exchange: &mut Exchange) -> Result<(), 
     Ok(())
 }
 
-fn change_json(steps: &FieldEdits, body: &[u8], exchange: &Exchange) -> Result<Option<Vec<u8>>, Fault> {
+fn change_json(
+    steps: &FieldEdits,
+    body: &[u8],
+    exchange: &Exchange,
+) -> Result<Option<Vec<u8>>, EvaluationError> {
     let parsed = match body.trim_ascii().is_empty() {
         true => Ok(Value::Object(Map::new())),
         false => serde_json::from_slice(body),

@@ -27,10 +27,10 @@ use weir_plugin::headers::{is_token, is_value};
 use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, client_header_bit, parse_config,
 };
-use weir_plugins_shared::expression::{Fault, Interpolated};
+use weir_plugins_shared::expression::{EvaluationError, Interpolated};
 use weir_plugins_shared::field_edits::{FieldEdit, FieldEdits, Pairs};
-use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, Side};
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, HeaderTarget};
+use weir_plugins_shared::path_captures::RegexMatch;
 use weir_plugins_shared::text_template::{TemplateSyntax, TextTemplate};
 
 /// Configuration of `request-rewrite`.
@@ -246,19 +246,19 @@ impl RewriteFilter {
             && body::has_fields(request)
     }
 
-    fn rewrite(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+    fn rewrite(&self, exchange: &mut Exchange) -> Result<(), EvaluationError> {
         let (rewritten, found) = self.target.of(exchange, self.decoded_paths)?;
         let mut memory = Vec::new();
         let host = self
             .host
             .as_ref()
-            .map(|host| host.value(exchange, &Found::default(), &mut memory));
+            .map(|host| host.value(exchange, &RegexMatch::default(), &mut memory));
         if let Some(host) = host.transpose()?.map(<[u8]>::to_vec) {
             exchange.upstream_host = Some(host);
             exchange.upstream_host_yields = self.host_yields;
         }
         if !self.headers.is_empty() {
-            self.headers.try_apply(exchange, Side::Request, &found)?;
+            self.headers.try_apply(exchange, HeaderTarget::Request, &found)?;
             exchange.request.overridden_headers |= self.decided;
         }
         if let Some(Rewritten { path, query }) = rewritten {
@@ -323,7 +323,7 @@ impl Filter for RewriteFilter {
         }
         match self.rewrite(exchange) {
             Ok(()) => Outcome::Continue,
-            Err(Fault(reason)) => Outcome::refuse(RefusalKind::PluginFailed {
+            Err(EvaluationError(reason)) => Outcome::refuse(RefusalKind::PluginFailed {
                 plugin: "request-rewrite",
                 reason,
             }),

@@ -5,8 +5,8 @@ use regex::bytes::Regex;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::Exchange;
 use weir_plugin::uri::escape_path;
-use weir_plugins_shared::expression::Fault;
-use weir_plugins_shared::path_captures::{CaptureTemplate, Found};
+use weir_plugins_shared::expression::EvaluationError;
+use weir_plugins_shared::path_captures::{CaptureTemplate, RegexMatch};
 use weir_plugins_shared::text_template::{TemplateSyntax, TextTemplate};
 
 /// Where a call's target comes from.
@@ -54,7 +54,7 @@ impl Target {
         self.path.needs_body() || self.query.as_ref().is_some_and(CaptureTemplate::needs_body)
     }
 
-    fn render(&self, exchange: &Exchange, found: &Found, is_decoded: bool) -> Rewritten {
+    fn render(&self, exchange: &Exchange, found: &RegexMatch, is_decoded: bool) -> Rewritten {
         let matched = found.groups.first().cloned().flatten();
         let (before, behind) = match matched {
             Some(range) => (&found.text[..range.start], &found.text[range.end..]),
@@ -135,8 +135,8 @@ impl NewTarget {
         &self,
         exchange: &Exchange,
         is_decoded: bool,
-    ) -> Result<(Option<Rewritten>, Found), Fault> {
-        let found = Found::default();
+    ) -> Result<(Option<Rewritten>, RegexMatch), EvaluationError> {
+        let found = RegexMatch::default();
         Ok(match self {
             Self::Same => (None, found),
             Self::Original => {
@@ -166,7 +166,7 @@ impl NewTarget {
                     return Ok((path.map(|path| Rewritten { path, query: None }), found));
                 };
                 let text = path.clone();
-                let found = Found { text, groups };
+                let found = RegexMatch { text, groups };
                 (Some(target.render(exchange, &found, is_decoded)), found)
             }
         })

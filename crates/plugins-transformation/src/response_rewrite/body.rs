@@ -1,7 +1,7 @@
 //! Changing bodies of responses as they pass, or whole where that is needed, within a bound.
 
 use super::Replacement;
-use crate::buffered_body::{BufferedBody, Excess};
+use crate::buffered_body::{BufferedBody, OversizePolicy};
 use crate::whole_body::{Rewrite, WholeBody, remove_validators};
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BodyFilter, Exchange, Response, system_clock};
 use weir_plugins_shared::field_edits::{FieldEdit, FieldEdits};
-use weir_plugins_shared::path_captures::{CaptureTemplate, Found};
+use weir_plugins_shared::path_captures::{CaptureTemplate, RegexMatch};
 use weir_plugins_shared::text_template::TemplateSyntax;
 
 /// What is put around a body.
-pub(super) struct Around {
+pub(super) struct BodyWrapper {
     pub(super) before: Vec<u8>,
     pub(super) after: Vec<u8>,
 }
 
-impl Around {
+impl BodyWrapper {
     /// For one body.
     pub(super) fn passing(self: &Arc<Self>) -> impl BodyFilter + use<> {
         Passing {
@@ -29,7 +29,7 @@ impl Around {
 }
 
 struct Passing {
-    around: Arc<Around>,
+    around: Arc<BodyWrapper>,
     has_begun: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Change {
     replacements: Vec<(Regex, CaptureTemplate, bool)>,
     json: FieldEdits,
     max_bytes: usize,
-    excess: Excess,
+    excess: OversizePolicy,
 }
 
 impl Change {
@@ -69,7 +69,7 @@ impl Change {
     pub(super) fn compile(
         replacements: &[Replacement],
         json: &[FieldEdit],
-        (max_bytes, excess): (usize, Excess),
+        (max_bytes, excess): (usize, OversizePolicy),
     ) -> Result<Option<Self>, Vec<Diagnostic>> {
         let root = DocPath::root();
         let mut compiled = Vec::with_capacity(replacements.len());
@@ -100,7 +100,7 @@ impl Change {
             let fill = |captures: &Captures<'_>| {
                 let text = captures.get(0).map_or(&[][..], |whole| whole.as_bytes());
                 let offset = captures.get(0).map_or(0, |whole| whole.start());
-                let found = Found {
+                let found = RegexMatch {
                     text: text.to_vec(),
                     groups: (captures.iter())
                         .map(|group| group.map(|group| group.start() - offset..group.end() - offset))
@@ -130,12 +130,12 @@ impl Change {
 }
 
 /// The changes of one response's body.
-pub(super) struct Whole {
+pub(super) struct BodyRewrite {
     change: Arc<Change>,
     is_json: bool,
 }
 
-impl Whole {
+impl BodyRewrite {
     /// Lets the response's body be changed, if it can be.
     pub(super) fn begin(change: &Arc<Change>, response: &mut Response) {
         let is_json = !change.json.is_empty() && response.headers.get(b"content-type").is_some_and(is_json);
@@ -152,7 +152,7 @@ impl Whole {
     }
 }
 
-impl Rewrite for Whole {
+impl Rewrite for BodyRewrite {
     const MAY_FAIL: bool = false;
 
     fn rewrite(&mut self, mut body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {

@@ -18,10 +18,10 @@
 
 mod body;
 
-pub use crate::buffered_body::Excess;
+pub use crate::buffered_body::OversizePolicy;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use body::{Around, Change, Whole};
+use body::{BodyRewrite, BodyWrapper, Change};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,8 +29,8 @@ use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{BuildContext, Condition, Exchange, Filter, Phases, Plugin, parse_config};
 use weir_plugins_shared::field_edits::FieldEdit;
-use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, Side};
-use weir_plugins_shared::path_captures::Found;
+use weir_plugins_shared::header_edits::{HeaderEdit, HeaderEdits, HeaderTarget};
+use weir_plugins_shared::path_captures::RegexMatch;
 
 /// Configuration of `response-rewrite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// What becomes of a larger body.
     #[serde(skip_serializing_if = "is_default")]
-    pub excess: Excess,
+    pub excess: OversizePolicy,
     /// Changes of the headers. Values may hold variables.
     pub headers: Vec<HeaderEdit>,
     /// Whether `$` in header values stands for variables rather than for itself.
@@ -86,7 +86,7 @@ impl Default for Config {
             filters: Vec::new(),
             json: Vec::new(),
             max_body_bytes: 16 << 20,
-            excess: Excess::default(),
+            excess: OversizePolicy::default(),
             headers: Vec::new(),
             variables: true,
         }
@@ -109,8 +109,8 @@ pub struct Replacement {
 /// The most that `max_body_bytes` may be.
 const MAX_BODY: usize = 64 << 20;
 
-fn is_default(excess: &Excess) -> bool {
-    *excess == Excess::default()
+fn is_default(excess: &OversizePolicy) -> bool {
+    *excess == OversizePolicy::default()
 }
 
 /// The plugin.
@@ -166,7 +166,7 @@ impl Plugin for ResponseRewrite {
             status: config.status,
             body,
             around: (config.before.is_some() || config.after.is_some()).then(|| {
-                Arc::new(Around {
+                Arc::new(BodyWrapper {
                     before: config.before.unwrap_or_default().into_bytes(),
                     after: config.after.unwrap_or_default().into_bytes(),
                 })
@@ -182,7 +182,7 @@ struct RewriteFilter {
     condition: Option<Condition>,
     status: Option<u16>,
     body: Option<Vec<u8>>,
-    around: Option<Arc<Around>>,
+    around: Option<Arc<BodyWrapper>>,
     change: Option<Arc<Change>>,
     headers: HeaderEdits,
 }
@@ -227,7 +227,7 @@ impl Filter for RewriteFilter {
             response.replaced_body = Some(body.clone());
         }
         if let Some(change) = &self.change {
-            Whole::begin(change, response);
+            BodyRewrite::begin(change, response);
         }
         if let Some(around) = &self.around {
             for name in ABOUT_THE_BODY {
@@ -238,7 +238,8 @@ impl Filter for RewriteFilter {
             }
             response.body_filters.push(around.passing());
         }
-        self.headers.apply(exchange, Side::Response, &Found::default());
+        self.headers
+            .apply(exchange, HeaderTarget::Response, &RegexMatch::default());
     }
 }
 

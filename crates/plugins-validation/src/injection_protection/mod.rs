@@ -195,7 +195,7 @@ struct InjectionFilter {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl InjectionFilter {
     /// What is found in a text, as it is written and with its escapes undone once and twice.
@@ -253,7 +253,7 @@ impl Filter for InjectionFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if !has_asked && let Some((location, name)) = self.find_in_head(exchange) {
             return self.judge(location, name);
         }
@@ -268,7 +268,7 @@ impl Filter for InjectionFilter {
             if has_asked {
                 return self.judge("body", "more than is looked at");
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.config.max_body_bytes,
             };

@@ -29,7 +29,7 @@ pub struct Media {
 
 /// What is wrong with a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BodyFault {
+pub enum BodyViolation {
     /// It must be there.
     Missing,
     /// Its type is none of those that are described.
@@ -38,7 +38,7 @@ pub enum BodyFault {
     Content(String),
 }
 
-impl BodyFault {
+impl BodyViolation {
     /// In words.
     pub fn message(&self) -> String {
         match self {
@@ -113,18 +113,18 @@ impl Body {
         body: &[u8],
         schemas: &SchemaSet,
         work: &WorkBudget,
-    ) -> Result<(), BodyFault> {
+    ) -> Result<(), BodyViolation> {
         if self.media.is_empty() {
             return Ok(());
         }
         if body.is_empty() {
             return match self.is_required {
-                true => Err(BodyFault::Missing),
+                true => Err(BodyViolation::Missing),
                 false => Ok(()),
             };
         }
         let Some(media) = self.of_type(content_type) else {
-            return Err(BodyFault::Type(essence(content_type.unwrap_or_default())));
+            return Err(BodyViolation::Type(essence(content_type.unwrap_or_default())));
         };
         let Some(schema) = media.schema else {
             return Ok(());
@@ -147,7 +147,7 @@ impl Body {
             },
             Kind::Other => Ok(()),
         };
-        checked.map_err(BodyFault::Content)
+        checked.map_err(BodyViolation::Content)
     }
 }
 

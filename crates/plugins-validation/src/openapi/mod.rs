@@ -55,7 +55,7 @@ pub enum Base {
 }
 
 /// What a document has for a call.
-pub enum Found<'a, 'p> {
+pub enum OperationMatch<'a, 'p> {
     /// An operation by its number, and the parts of the path that its parameters stand for.
     Operation(usize, Captures<'a, 'p>),
     /// The path, without the method.
@@ -128,15 +128,15 @@ impl Api {
         method: &[u8],
         path: &'p [u8],
         work: &WorkBudget,
-    ) -> Result<Found<'a, 'p>, String> {
+    ) -> Result<OperationMatch<'a, 'p>, String> {
         let found = self
             .paths
             .find(method, path, work)
             .map_err(|error| error.to_string())?;
         Ok(match found {
-            Some((Some(place), captures)) => Found::Operation(place, captures),
-            Some((None, _)) => Found::NoMethod,
-            None => Found::NoPath,
+            Some((Some(place), captures)) => OperationMatch::Operation(place, captures),
+            Some((None, _)) => OperationMatch::NoMethod,
+            None => OperationMatch::NoPath,
         })
     }
 

@@ -18,11 +18,11 @@ struct Node {
     /// Segments with parameters, and what comes behind them.
     open: Vec<(Pattern, usize)>,
     /// The operations of a template that ends here, by method, each with the names of its parameters.
-    ends: Vec<End>,
+    ends: Vec<TemplateEnd>,
 }
 
 #[derive(Debug)]
-struct End {
+struct TemplateEnd {
     method: String,
     names: Vec<String>,
     operation: usize,
@@ -78,7 +78,7 @@ impl Pattern {
 }
 
 /// What is found: the operation, unless the template has none for the method.
-type Found<'a, 'p> = (Option<usize>, Captures<'a, 'p>);
+type PathMatch<'a, 'p> = (Option<usize>, Captures<'a, 'p>);
 
 impl Paths {
     /// Adds the template of an operation.
@@ -108,7 +108,7 @@ impl Paths {
                 self.nodes.push(Node::default());
             }
         }
-        self.nodes[at].ends.push(End {
+        self.nodes[at].ends.push(TemplateEnd {
             method: method.to_owned(),
             names,
             operation,
@@ -124,7 +124,7 @@ impl Paths {
         method: &[u8],
         path: &'p [u8],
         work: &WorkBudget,
-    ) -> Result<Option<Found<'a, 'p>>, Exhausted> {
+    ) -> Result<Option<PathMatch<'a, 'p>>, Exhausted> {
         let segments: Vec<&[u8]> = segments(path).collect();
         let mut search = Search {
             paths: self,
@@ -159,7 +159,7 @@ struct Search<'a, 'p, 's> {
 }
 
 impl<'a, 'p> Search<'a, 'p, '_> {
-    fn at(&mut self, place: usize, segments: &[&'p [u8]]) -> Result<Option<Found<'a, 'p>>, Exhausted> {
+    fn at(&mut self, place: usize, segments: &[&'p [u8]]) -> Result<Option<PathMatch<'a, 'p>>, Exhausted> {
         let node = &self.paths.nodes[place];
         self.work.spend(1 + node.open.len())?;
         let Some((segment, rest)) = segments.split_first() else {
@@ -184,7 +184,7 @@ impl<'a, 'p> Search<'a, 'p, '_> {
         Ok(None)
     }
 
-    fn end(&mut self, node: &'a Node) -> Option<Found<'a, 'p>> {
+    fn end(&mut self, node: &'a Node) -> Option<PathMatch<'a, 'p>> {
         let own = node.ends.iter().find(|end| end.method.as_bytes() == self.method);
         self.other_method |= own.is_none() && !node.ends.is_empty();
         let own = own?;

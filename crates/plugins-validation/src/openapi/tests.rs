@@ -27,15 +27,15 @@ fn document() -> Value {
 fn found(api: &Api, call: &str) -> String {
     let (method, path) = call.split_once(' ').expect("METHOD PATH");
     match api.find(method.as_bytes(), path.as_bytes(), &WorkBudget::default()) {
-        Ok(Found::Operation(number, captures)) => {
+        Ok(OperationMatch::Operation(number, captures)) => {
             let captures: Vec<String> = captures
                 .iter()
                 .map(|(name, text)| format!(" {name}={}", String::from_utf8_lossy(text)))
                 .collect();
             format!("{number}{}", captures.concat())
         }
-        Ok(Found::NoMethod) => "no method".to_owned(),
-        Ok(Found::NoPath) => "no path".to_owned(),
+        Ok(OperationMatch::NoMethod) => "no method".to_owned(),
+        Ok(OperationMatch::NoPath) => "no path".to_owned(),
         Err(message) => message,
     }
 }
@@ -90,7 +90,7 @@ fn looking_for_a_path_is_bounded() {
     let path = "/a".repeat(10) + "/none";
     assert!(matches!(
         api.find(b"GET", path.as_bytes(), &work),
-        Ok(Found::NoPath)
+        Ok(OperationMatch::NoPath)
     ));
     assert!(work.done() < 10_000, "{}", work.done());
 }

@@ -12,14 +12,14 @@ const MAX_VALUES: usize = 10_000;
 
 /// An answer: a status, a media type, and one body or several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExampleResponse {
     pub status: u16,
     /// Empty: it has no body.
     pub media: String,
     pub bodies: Vec<Vec<u8>>,
 }
 
-impl Answer {
+impl ExampleResponse {
     /// Whether a client that accepts this takes it.
     pub fn fits(&self, accept: Option<&[u8]>) -> bool {
         let Some(own) = MediaType::parse(self.media.as_bytes()) else {
@@ -35,7 +35,7 @@ impl Answer {
 }
 
 /// The answers of an operation, by their statuses. `components` is what references lead into.
-pub fn answers(described: &Value, components: &Value, statuses: &[u16]) -> Vec<Answer> {
+pub fn answers(described: &Value, components: &Value, statuses: &[u16]) -> Vec<ExampleResponse> {
     let responses = described.get("responses").and_then(Value::as_object);
     let mut answers = Vec::new();
     for (code, response) in responses.into_iter().flatten() {
@@ -59,14 +59,14 @@ pub fn answers(described: &Value, components: &Value, statuses: &[u16]) -> Vec<A
             has_content = true;
             let is_json = MediaType::parse(media.as_bytes()).is_some_and(|it| it.is_json());
             let bodies = values(of_media, components);
-            answers.push(Answer {
+            answers.push(ExampleResponse {
                 status,
                 media: media.clone(),
                 bodies: bodies.into_iter().map(|value| written(&value, is_json)).collect(),
             });
         }
         if !has_content {
-            answers.push(Answer {
+            answers.push(ExampleResponse {
                 status,
                 media: String::new(),
                 bodies: vec![Vec::new()],

@@ -14,10 +14,10 @@
 
 mod example;
 
-use crate::openapi::{Api, Base, Found};
+use crate::openapi::{Api, Base, OperationMatch};
 use crate::openapi_validation::BasePath;
 use crate::refuse::refuse;
-use example::Answer;
+use example::ExampleResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -136,7 +136,7 @@ impl Plugin for OpenapiMock {
 struct MockFilter {
     api: Api,
     /// By operation, its answers in the order of their statuses.
-    answers: Vec<Vec<Answer>>,
+    answers: Vec<Vec<ExampleResponse>>,
     random_status: bool,
     random_example: bool,
     delay_ms: Option<(u64, u64)>,
@@ -144,7 +144,7 @@ struct MockFilter {
 }
 
 /// The answer has waited.
-struct Waited;
+struct DelayDone;
 
 impl MockFilter {
     fn reply(&self, exchange: &mut Exchange) -> Result<Reply, &'static str> {
@@ -154,7 +154,7 @@ impl MockFilter {
             false => &request.path,
         };
         let number = match self.api.find(&request.method, path, &request.work) {
-            Ok(Found::Operation(number, _)) => number,
+            Ok(OperationMatch::Operation(number, _)) => number,
             _ => return Err(NO_PATH),
         };
         let answers = self.answers.get(number).ok_or(NO_PATH)?;
@@ -163,13 +163,13 @@ impl MockFilter {
             (true, 2..) => (exchange.random_u64() % count as u64) as usize,
             _ => 0,
         };
-        let fitting: Vec<&Answer> = answers.iter().filter(|it| it.fits(accept.as_deref())).collect();
+        let fitting: Vec<&ExampleResponse> = answers.iter().filter(|it| it.fits(accept.as_deref())).collect();
         let mut statuses: Vec<u16> = fitting.iter().map(|it| it.status).collect();
         statuses.dedup();
         let status = *statuses
             .get(pick(statuses.len(), self.random_status))
             .ok_or(NO_EXAMPLE)?;
-        let of_status: Vec<&&Answer> = fitting.iter().filter(|it| it.status == status).collect();
+        let of_status: Vec<&&ExampleResponse> = fitting.iter().filter(|it| it.status == status).collect();
         let answer = of_status.first().ok_or(NO_EXAMPLE)?;
         let place = pick(answer.bodies.len(), self.random_example);
         let body = answer.bodies.get(place).cloned().unwrap_or_default();
@@ -188,9 +188,9 @@ impl Filter for MockFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some((least, most)) = self.delay_ms
-            && exchange.filter_state.take::<_, Waited>(self).is_none()
+            && exchange.filter_state.take::<_, DelayDone>(self).is_none()
         {
-            exchange.filter_state.put(self, Waited);
+            exchange.filter_state.put(self, DelayDone);
             let time = least + exchange.random_u64() % (most - least + 1);
             return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
 use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
-use weir_plugins_shared::http_request::{AskRules, HttpRequest, HttpServer};
+use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// What came of a fetch: a document, or what is wrong with it.
 pub type FetchedSpec = Result<Arc<Api>, Arc<str>>;
@@ -75,7 +75,7 @@ impl SpecUrl {
         Ok(Source {
             server,
             headers: self.headers.clone().into_iter().collect(),
-            rules: AskRules {
+            rules: ServerCallRules {
                 verify_tls: self.verify_tls,
                 timeout: Duration::from_millis(self.timeout_ms),
                 pool_size: 0,
@@ -95,7 +95,7 @@ impl SpecUrl {
 pub(super) struct Source {
     server: HttpServer,
     headers: Vec<(String, String)>,
-    rules: AskRules,
+    rules: ServerCallRules,
     ttl_ms: u64,
     base: Base,
     key: Vec<u8>,
@@ -103,7 +103,7 @@ pub(super) struct Source {
 }
 
 /// What a call finds.
-pub(super) enum Sought {
+pub(super) enum ApiLookup {
     /// The document.
     Api(Arc<Api>),
     /// There is none; why.
@@ -117,7 +117,7 @@ struct Ticket(Fetch<FetchedSpec>);
 
 impl Source {
     /// Finds the document, or has it fetched.
-    pub(super) fn find(&self, exchange: &mut Exchange) -> Sought {
+    pub(super) fn find(&self, exchange: &mut Exchange) -> ApiLookup {
         if let Some(Ticket(fetch)) = exchange.filter_state.take(self) {
             let answer = exchange.subrequest_response.take().flatten();
             return self.keep(fetch, answer, exchange.unix_ms());
@@ -125,9 +125,9 @@ impl Source {
         let now = exchange.unix_ms();
         let fetch = match self.fetched.lookup(&self.key, now) {
             Lookup::Hit(found) => return found.into(),
-            Lookup::Failed => return Sought::Nothing("the last fetch has failed".to_owned()),
+            Lookup::Failed => return ApiLookup::Nothing("the last fetch has failed".to_owned()),
             Lookup::Pending(pending) => {
-                return Sought::Wait(Outcome::Suspend(Suspend::event(pending, self.rules.timeout)));
+                return ApiLookup::Wait(Outcome::Suspend(Suspend::event(pending, self.rules.timeout)));
             }
             Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => fetch,
         };
@@ -142,10 +142,10 @@ impl Source {
             ..HttpRequest::GET
         };
         let question = self.server.request(request, &self.rules);
-        Sought::Wait(Outcome::Subrequest(Box::new(question)))
+        ApiLookup::Wait(Outcome::Subrequest(Box::new(question)))
     }
 
-    fn keep(&self, fetch: Fetch<FetchedSpec>, answer: Option<SubrequestResponse>, now: u64) -> Sought {
+    fn keep(&self, fetch: Fetch<FetchedSpec>, answer: Option<SubrequestResponse>, now: u64) -> ApiLookup {
         let text = match answer {
             Some(answer) if answer.status == 200 => answer.body,
             other => {
@@ -153,8 +153,10 @@ impl Source {
                 fetch.fail(RETRY_MS, now);
                 return match (before, other) {
                     (Some(before), _) => before.into(),
-                    (None, Some(answer)) => Sought::Nothing(format!("the server answered {}", answer.status)),
-                    (None, None) => Sought::Nothing("the server gave no answer".to_owned()),
+                    (None, Some(answer)) => {
+                        ApiLookup::Nothing(format!("the server answered {}", answer.status))
+                    }
+                    (None, None) => ApiLookup::Nothing("the server gave no answer".to_owned()),
                 };
             }
         };
@@ -175,7 +177,7 @@ impl Source {
     }
 }
 
-impl From<FetchedSpec> for Sought {
+impl From<FetchedSpec> for ApiLookup {
     fn from(found: FetchedSpec) -> Self {
         match found {
             Ok(api) => Self::Api(api),

@@ -1,9 +1,9 @@
 //! An instance of `openapi-validation`: checks a call beside the document, and its response before the head goes out.
 
-use super::fetch::{Sought, Source as SpecSource};
+use super::fetch::{ApiLookup, Source as SpecSource};
 use super::{Action, Config, Unknown};
-use crate::openapi::{Api, Found, Operation};
-use crate::parameters::{Place, Query, Source};
+use crate::openapi::{Api, Operation, OperationMatch};
+use crate::parameters::{ParameterLocation, Query, Source};
 use crate::refuse::refuse;
 use std::sync::Arc;
 use weir_plugin::{
@@ -22,7 +22,7 @@ pub(super) struct ValidationFilter {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 /// The document and the operation of the call, for its response.
 struct Matched(Arc<Api>, usize);
 
@@ -48,11 +48,11 @@ impl ValidationFilter {
         };
         let (number, captures) = match api.find(&request.method, &path, &request.work) {
             Err(message) => return Ok(Err(message)),
-            Ok(Found::NoPath) => return Ok(Err("no path of the description matches".to_owned())),
-            Ok(Found::NoMethod) => {
+            Ok(OperationMatch::NoPath) => return Ok(Err("no path of the description matches".to_owned())),
+            Ok(OperationMatch::NoMethod) => {
                 return Ok(Err("the description has no such method for this path".to_owned()));
             }
-            Ok(Found::Operation(number, captures)) => (number, captures),
+            Ok(OperationMatch::Operation(number, captures)) => (number, captures),
         };
         let operation = api.operation(number);
         let query = Query::read(request.query.as_deref());
@@ -62,9 +62,9 @@ impl ValidationFilter {
             path: &captures,
         };
         let checked = api.check_parameters(operation, &source, |parameter| match parameter.place {
-            Place::Path => config.check_path,
-            Place::Query => config.check_query,
-            Place::Header | Place::Cookie => config.check_headers,
+            ParameterLocation::Path => config.check_path,
+            ParameterLocation::Query => config.check_query,
+            ParameterLocation::Header | ParameterLocation::Cookie => config.check_headers,
         });
         if let Err((parameter, message)) = checked {
             let place = parameter.place.as_str();
@@ -84,10 +84,10 @@ impl ValidationFilter {
                 return Ok(Err("several headers 'Content-Type'".to_owned()));
             }
             if body.needs_content(content_type) && request.body.is_none() && request.has_body {
-                if exchange.filter_state.take::<_, Asked>(self).is_some() {
+                if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                     return Ok(Err("the body is too large".to_owned()));
                 }
-                exchange.filter_state.put(self, Asked);
+                exchange.filter_state.put(self, BodyRequested);
                 return Err(Outcome::NeedBody {
                     max_bytes: config.max_body_bytes,
                 });
@@ -112,13 +112,13 @@ impl ValidationFilter {
     }
 
     fn check_unknown(&self, operation: &Operation, source: &Source<'_, '_>) -> Result<(), String> {
-        let described = |place: Place, name: &[u8]| {
+        let described = |place: ParameterLocation, name: &[u8]| {
             let mut all = operation.parameters.iter().filter(|it| it.place == place);
             all.any(|it| it.has_name(name))
         };
         if self.config.unknown_query == Unknown::Refuse {
             for name in source.query.names() {
-                if !described(Place::Query, name) {
+                if !described(ParameterLocation::Query, name) {
                     let name = String::from_utf8_lossy(name);
                     return Err(format!("query parameter '{name}' is not described"));
                 }
@@ -127,7 +127,7 @@ impl ValidationFilter {
         if self.config.unknown_headers == Unknown::Refuse {
             for header in source.request.headers.iter() {
                 let name = header.name.to_ascii_lowercase();
-                if !self.allowed_headers.contains(&name) && !described(Place::Header, &name) {
+                if !self.allowed_headers.contains(&name) && !described(ParameterLocation::Header, &name) {
                     let name = String::from_utf8_lossy(&name).into_owned();
                     return Err(format!("header '{name}' is not described"));
                 }
@@ -157,9 +157,9 @@ impl Filter for ValidationFilter {
         let api = match (&self.api, &self.source) {
             (Some(api), _) => Arc::clone(api),
             (None, Some(source)) => match source.find(exchange) {
-                Sought::Api(api) => api,
-                Sought::Wait(outcome) => return outcome,
-                Sought::Nothing(why) => {
+                ApiLookup::Api(api) => api,
+                ApiLookup::Wait(outcome) => return outcome,
+                ApiLookup::Nothing(why) => {
                     tracing::error!(plugin = PLUGIN, "there is no document: {why}");
                     let kind = RefusalKind::Unacceptable { plugin: PLUGIN };
                     let mut refusal = Refusal::with_status(kind, 500);

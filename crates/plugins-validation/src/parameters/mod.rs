@@ -8,7 +8,7 @@ mod shape;
 mod style;
 
 pub use shape::Shape;
-pub use style::{Place, Style};
+pub use style::{ParameterLocation, Style};
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ pub struct Parameter {
     /// Its name; that of a header in lower case.
     pub name: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: ParameterLocation,
     style: Style,
     explode: bool,
     is_required: bool,
@@ -96,7 +96,7 @@ impl Parameter {
         let text = |field: &str| parameter.get(field).and_then(Value::as_str);
         let name = text("name").ok_or("expected a name")?.to_owned();
         let place = text("in")
-            .and_then(Place::named)
+            .and_then(ParameterLocation::named)
             .ok_or_else(|| format!("parameter {name}: expected path, query, header or cookie in \"in\""))?;
         let style = match text("style") {
             None => place.standard_style(),
@@ -116,7 +116,8 @@ impl Parameter {
             place,
             style,
             explode: explode.unwrap_or(style == Style::Form),
-            is_required: parameter.get("required") == Some(&Value::Bool(true)) || place == Place::Path,
+            is_required: parameter.get("required") == Some(&Value::Bool(true))
+                || place == ParameterLocation::Path,
             shape: schema.map_or(Shape::Any, |schema| Shape::of(schema, document)),
             schema: schema
                 .map(|schema| schemas.add(schema))
@@ -124,7 +125,7 @@ impl Parameter {
                 .map_err(fault)?,
             is_json: content.is_some_and(|(media, _)| media.contains("json")),
             name: match place {
-                Place::Header => name.to_ascii_lowercase(),
+                ParameterLocation::Header => name.to_ascii_lowercase(),
                 _ => name,
             },
         })
@@ -154,12 +155,12 @@ impl Parameter {
         work: &WorkBudget,
     ) -> Result<(), String> {
         match self.place {
-            Place::Path => {
+            ParameterLocation::Path => {
                 let own = source.path.iter().find(|(name, _)| *name == self.name);
                 self.check_texts(own.map(|(_, text)| *text), schemas, work)
             }
-            Place::Query => self.check_query(source.query, schemas, work),
-            Place::Header => {
+            ParameterLocation::Query => self.check_query(source.query, schemas, work),
+            ParameterLocation::Header => {
                 let mut values = source.request.headers.get_all(self.name.as_bytes());
                 match (values.next(), values.next()) {
                     (first, None) => self.check_texts(first, schemas, work),
@@ -171,7 +172,7 @@ impl Parameter {
                     }
                 }
             }
-            Place::Cookie => {
+            ParameterLocation::Cookie => {
                 let values = source.request.cookies(self.name.as_bytes());
                 let values: Vec<&[u8]> = values.take(MAX_VALUES).collect();
                 self.check_texts(values, schemas, work)

@@ -10,7 +10,7 @@ const MAX_PARTS: usize = 10_000;
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterLocation {
     /// In the path.
     Path,
     /// In the query.
@@ -21,7 +21,7 @@ pub enum Place {
     Cookie,
 }
 
-impl Place {
+impl ParameterLocation {
     /// The place of this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -87,22 +87,22 @@ impl Style {
     }
 
     /// Whether it exists for parameters in this place.
-    pub fn fits(self, place: Place) -> bool {
+    pub fn fits(self, place: ParameterLocation) -> bool {
         match place {
-            Place::Path => matches!(self, Self::Simple | Self::Label | Self::Matrix),
-            Place::Query => !matches!(self, Self::Simple | Self::Label | Self::Matrix),
-            Place::Header => self == Self::Simple,
-            Place::Cookie => self == Self::Form,
+            ParameterLocation::Path => matches!(self, Self::Simple | Self::Label | Self::Matrix),
+            ParameterLocation::Query => !matches!(self, Self::Simple | Self::Label | Self::Matrix),
+            ParameterLocation::Header => self == Self::Simple,
+            ParameterLocation::Cookie => self == Self::Form,
         }
     }
 }
 
 /// Decodes a part of a text.
-fn decode(place: Place, text: &[u8]) -> Cow<'_, [u8]> {
+fn decode(place: ParameterLocation, text: &[u8]) -> Cow<'_, [u8]> {
     match place {
-        Place::Query => decode_form(text),
-        Place::Path | Place::Cookie => unescape(text),
-        Place::Header => Cow::Borrowed(text.trim_ascii()),
+        ParameterLocation::Query => decode_form(text),
+        ParameterLocation::Path | ParameterLocation::Cookie => unescape(text),
+        ParameterLocation::Header => Cow::Borrowed(text.trim_ascii()),
     }
 }
 
@@ -113,7 +113,7 @@ fn decode(place: Place, text: &[u8]) -> Cow<'_, [u8]> {
 pub(super) fn value(
     style: Style,
     explode: bool,
-    place: Place,
+    place: ParameterLocation,
     name: &str,
     shape: &Shape,
     text: &[u8],

@@ -14,7 +14,7 @@
 //! lists, a call can carry anything besides.
 
 use crate::media_types::MediaType;
-use crate::parameters::{Parameter, Place, Query, Source, Style};
+use crate::parameters::{Parameter, ParameterLocation, Query, Source, Style};
 use crate::refuse::refuse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
 
 /// Whether a style exists for parameters in a place.
 pub fn style_fits(style: &str, place: &str) -> bool {
-    let style = Style::named(style).zip(Place::named(place));
+    let style = Style::named(style).zip(ParameterLocation::named(place));
     style.is_some_and(|(style, place)| style.fits(place))
 }
 
@@ -185,7 +185,7 @@ struct SchemaFilter {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl SchemaFilter {
     fn refuse(&self, plain: &'static str, fault: &str) -> Outcome {
@@ -250,7 +250,7 @@ impl Filter for SchemaFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.take::<_, Asked>(self).is_some();
+        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if !has_asked {
             if let Err(fault) = self.check_parameters(exchange) {
                 return self.refuse(PARAMETER, &fault);
@@ -267,7 +267,7 @@ impl Filter for SchemaFilter {
             if has_asked {
                 return self.refuse(BODY, "the body is too large");
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

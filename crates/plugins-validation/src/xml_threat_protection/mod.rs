@@ -204,7 +204,7 @@ struct XmlFilter {
 }
 
 /// The body has been asked for.
-struct Asked;
+struct BodyRequested;
 
 impl XmlFilter {
     fn refuse(&self, fault: &str) -> Outcome {
@@ -247,10 +247,10 @@ impl Filter for XmlFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || exchange.filter_state.take::<_, Asked>(self).is_some() {
+            if is_too_long || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
                 return self.refuse("the body is too large");
             }
-            exchange.filter_state.put(self, Asked);
+            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody { max_bytes };
         };
         if body.len() > max_bytes {

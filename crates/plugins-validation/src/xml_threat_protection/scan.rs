@@ -29,15 +29,15 @@ pub struct Limits {
 }
 
 /// What is wrong with a document.
-pub type Fault = &'static str;
+pub type XmlError = &'static str;
 
-const BAD: Fault = "the body is no XML";
-const OTHER_CODING: Fault = "the body is not in UTF-8";
+const BAD: XmlError = "the body is no XML";
+const OTHER_CODING: XmlError = "the body is not in UTF-8";
 /// Entities that are kept at most.
 const MAX_ENTITIES: usize = 1000;
 
 /// An open element.
-struct Open<'d> {
+struct OpenElement<'d> {
     name: &'d [u8],
     children: usize,
 }
@@ -46,7 +46,7 @@ struct Open<'d> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn scan(document: &[u8], limits: &Limits) -> Result<(), Fault> {
+pub fn scan(document: &[u8], limits: &Limits) -> Result<(), XmlError> {
     let document = document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document);
     if std::str::from_utf8(document).is_err() {
         return Err(OTHER_CODING);
@@ -81,7 +81,7 @@ struct Scanner<'d, 'l> {
     document: &'d [u8],
     at: usize,
     limits: &'l Limits,
-    open: Vec<Open<'d>>,
+    open: Vec<OpenElement<'d>>,
     /// Entities by name, with the length of what they stand for; `None`: it may be more than text.
     entities: HashMap<&'d [u8], Option<usize>>,
     /// The length of the text so far, since the last tag.
@@ -101,7 +101,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.') || byte >= 0x80
 }
 
-fn at_most(length: usize, most: usize, fault: Fault) -> Result<(), Fault> {
+fn at_most(length: usize, most: usize, fault: XmlError) -> Result<(), XmlError> {
     if length > most { Err(fault) } else { Ok(()) }
 }
 
@@ -136,7 +136,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// What stands before `end`, which is passed too. A token that is longer than the buffer is refused.
-    fn until(&mut self, end: &[u8], most: usize, fault: Fault) -> Result<&'d [u8], Fault> {
+    fn until(&mut self, end: &[u8], most: usize, fault: XmlError) -> Result<&'d [u8], XmlError> {
         let rest = self.rest();
         let found = memchr::memmem::find(rest, end).ok_or(BAD)?;
         at_most(found, most, fault)?;
@@ -144,7 +144,7 @@ impl<'d> Scanner<'d, '_> {
         Ok(&rest[..found])
     }
 
-    fn name(&mut self) -> Result<&'d [u8], Fault> {
+    fn name(&mut self) -> Result<&'d [u8], XmlError> {
         let rest = self.rest();
         let length = rest.iter().take_while(|byte| is_name(**byte)).count();
         let name = &rest[..length];
@@ -157,7 +157,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// A name of an element or an attribute, within the limits of its parts.
-    fn qualified_name(&mut self) -> Result<&'d [u8], Fault> {
+    fn qualified_name(&mut self) -> Result<&'d [u8], XmlError> {
         let name = self.name()?;
         let (prefix, local) = match memchr::memchr(b':', name) {
             Some(colon) if self.limits.namespaces_known => {
@@ -175,7 +175,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// A text in quotes, without them.
-    fn quoted(&mut self, most: usize, fault: Fault) -> Result<&'d [u8], Fault> {
+    fn quoted(&mut self, most: usize, fault: XmlError) -> Result<&'d [u8], XmlError> {
         let quote = match self.peek() {
             Some(quote @ (b'"' | b'\'')) => quote,
             _ => return Err(BAD),
@@ -186,7 +186,7 @@ impl<'d> Scanner<'d, '_> {
 
     /// `<?xml … ?>`. Other codings than UTF-8 would be read in another way by the upstream, and so might be what stands
     /// here in another order than it should.
-    fn declaration(&mut self) -> Result<(), Fault> {
+    fn declaration(&mut self) -> Result<(), XmlError> {
         if !(self.rest().starts_with(b"<?xml") && self.rest().get(5).copied().is_some_and(is_space)) {
             return Ok(());
         }
@@ -214,7 +214,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// Passes one token.
-    fn step(&mut self) -> Result<(), Fault> {
+    fn step(&mut self) -> Result<(), XmlError> {
         if self.peek() != Some(b'<') {
             return self.characters();
         }
@@ -247,12 +247,12 @@ impl<'d> Scanner<'d, '_> {
         self.start_tag()
     }
 
-    fn add_text(&mut self, length: usize) -> Result<(), Fault> {
+    fn add_text(&mut self, length: usize) -> Result<(), XmlError> {
         self.text += length;
         at_most(self.text, self.limits.text, "a text is too long")
     }
 
-    fn characters(&mut self) -> Result<(), Fault> {
+    fn characters(&mut self) -> Result<(), XmlError> {
         let rest = self.rest();
         let length = memchr::memchr(b'<', rest).unwrap_or(rest.len());
         let text = &rest[..length];
@@ -271,7 +271,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// The length of what references in a text stand for.
-    fn references(&mut self, text: &[u8]) -> Result<usize, Fault> {
+    fn references(&mut self, text: &[u8]) -> Result<usize, XmlError> {
         let mut expanded = 0usize;
         let mut rest = text;
         while let Some(start) = memchr::memchr(b'&', rest) {
@@ -290,7 +290,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// The length of what one reference stands for.
-    fn reference(&self, name: &[u8]) -> Result<usize, Fault> {
+    fn reference(&self, name: &[u8]) -> Result<usize, XmlError> {
         match name {
             b"lt" | b"gt" | b"amp" | b"apos" | b"quot" => Ok(1),
             [b'#', b'x', digits @ ..] if !digits.is_empty() && digits.len() <= 8 => {
@@ -312,7 +312,7 @@ impl<'d> Scanner<'d, '_> {
         }
     }
 
-    fn instruction(&mut self) -> Result<(), Fault> {
+    fn instruction(&mut self) -> Result<(), XmlError> {
         let target = self.name()?;
         at_most(
             target.len(),
@@ -330,7 +330,7 @@ impl<'d> Scanner<'d, '_> {
         }
     }
 
-    fn end_tag(&mut self) -> Result<(), Fault> {
+    fn end_tag(&mut self) -> Result<(), XmlError> {
         let name = self.name()?;
         self.skip_spaces();
         let open = self.open.pop().ok_or(BAD)?;
@@ -340,7 +340,7 @@ impl<'d> Scanner<'d, '_> {
         }
     }
 
-    fn start_tag(&mut self) -> Result<(), Fault> {
+    fn start_tag(&mut self) -> Result<(), XmlError> {
         let start = self.at;
         let name = self.qualified_name()?;
         match self.open.last_mut() {
@@ -359,13 +359,13 @@ impl<'d> Scanner<'d, '_> {
         let is_empty = self.attributes()?;
         at_most(self.at - start, self.limits.token, "a token is too long")?;
         if !is_empty {
-            self.open.push(Open { name, children: 0 });
+            self.open.push(OpenElement { name, children: 0 });
         }
         Ok(())
     }
 
     /// Passes the attributes and the end of a tag. Gives whether the element has no content.
-    fn attributes(&mut self) -> Result<bool, Fault> {
+    fn attributes(&mut self) -> Result<bool, XmlError> {
         let mut names: Vec<&[u8]> = Vec::new();
         let mut namespaces = 0;
         loop {
@@ -418,7 +418,7 @@ impl<'d> Scanner<'d, '_> {
         }
     }
 
-    fn document_type(&mut self) -> Result<(), Fault> {
+    fn document_type(&mut self) -> Result<(), XmlError> {
         if !self.limits.dtd {
             return Err("a document type is not allowed");
         }
@@ -447,8 +447,8 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// `SYSTEM "…"` or `PUBLIC "…" "…"`, if there is one.
-    fn external_id(&mut self) -> Result<bool, Fault> {
-        const LONG: Fault = "a property of an entity is too long";
+    fn external_id(&mut self) -> Result<bool, XmlError> {
+        const LONG: XmlError = "a property of an entity is too long";
         let texts = match (self.take(b"SYSTEM"), self.take(b"PUBLIC")) {
             (true, _) => 1,
             (_, true) => 2,
@@ -462,7 +462,7 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// The declarations of a document type.
-    fn subset(&mut self) -> Result<(), Fault> {
+    fn subset(&mut self) -> Result<(), XmlError> {
         loop {
             self.skip_spaces();
             if self.take(b"]") {
@@ -485,7 +485,7 @@ impl<'d> Scanner<'d, '_> {
         }
     }
 
-    fn entity(&mut self) -> Result<(), Fault> {
+    fn entity(&mut self) -> Result<(), XmlError> {
         if !self.skip_spaces() {
             return Err(BAD);
         }
@@ -534,8 +534,8 @@ impl<'d> Scanner<'d, '_> {
     }
 
     /// A declaration of an element, of attributes or of a notation.
-    fn other_declaration(&mut self) -> Result<(), Fault> {
-        const NOT_ALLOWED: Fault = "a document type uses what is not allowed";
+    fn other_declaration(&mut self) -> Result<(), XmlError> {
+        const NOT_ALLOWED: XmlError = "a document type uses what is not allowed";
         let start = self.at;
         let has_values = self.rest().starts_with(b"<!NOTATION");
         if !has_values && !self.rest().starts_with(b"<!ELEMENT") && !self.rest().starts_with(b"<!ATTLIST") {

@@ -1,7 +1,7 @@
 //! What somebody reads and changes of their own account.
 
 use super::account_common::{again, busy, checked_name, shown, wrong};
-use super::account_shapes::{AccountChange, Me, SessionLine, SessionList};
+use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
@@ -18,7 +18,7 @@ use weir_control::api::Problem;
 /// The calls.
 pub fn operations() -> Vec<Operation> {
     let operations = vec![
-        Operation::get("/portal/v1/me", ("getMe", "Reads who is signed in"), me).answers::<Me>(),
+        Operation::get("/portal/v1/me", ("getMe", "Reads who is signed in"), me).answers::<ProfileResponse>(),
         Operation::put(
             "/portal/v1/account",
             ("changeAccount", "Changes name or password"),
@@ -26,7 +26,7 @@ pub fn operations() -> Vec<Operation> {
         )
         .personal()
         .body::<AccountChange>()
-        .answers::<Me>(),
+        .answers::<ProfileResponse>(),
         Operation::delete(
             "/portal/v1/account",
             ("deleteAccount", "Removes the account"),
@@ -50,10 +50,13 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Account", operations)
 }
 
-async fn me(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<Me>, Problem> {
+async fn me(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+) -> Result<Json<ProfileResponse>, Problem> {
     if visit.viewer.developer.is_none() {
         let (mail, name) = (String::new(), String::new());
-        return Ok(Json(Me {
+        return Ok(Json(ProfileResponse {
             id: None,
             mail,
             name,
@@ -70,7 +73,7 @@ async fn change(
     Extension(visit): Extension<Visit>,
     headers: HeaderMap,
     Json(wanted): Json<AccountChange>,
-) -> Result<Json<Me>, Problem> {
+) -> Result<Json<ProfileResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let known = developer(&portals, &visit, now).await?;
     let name = wanted.name.as_deref().map(checked_name).transpose()?;
@@ -126,7 +129,7 @@ async fn new_password(
 async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let developer = developer(&portals, &visit, now).await?;
-    if super::asker::has_own(&portals, &developer.id) {
+    if super::authenticated_developer::has_own(&portals, &developer.id) {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "you have applications: give them to a team, or remove them first",

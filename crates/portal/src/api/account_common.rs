@@ -1,6 +1,6 @@
 //! What the calls about accounts share: words of refusals, turns, and how somebody is shown.
 
-use super::account_shapes::{Me, Said};
+use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::people::{Developer, seconds};
 use crate::state::{Portals, Visit};
 use axum::Json;
@@ -13,8 +13,8 @@ pub fn busy(error: &PasswordError) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
 }
 
-pub fn said(message: &str) -> Json<Said> {
-    Json(Said {
+pub fn said(message: &str) -> Json<MessageResponse> {
+    Json(MessageResponse {
         message: message.to_owned(),
     })
 }
@@ -45,15 +45,15 @@ pub const MOST: u32 = 10;
 
 /// Few from one address: each makes a hash and a mail.
 pub fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
-    let who = format!("mail {}", crate::turns::network(visit.address));
+    let who = format!("mail {}", crate::attempt_counter::network(visit.address));
     portals.tries.take(&who, MOST, seconds(now)).map_err(|wait| {
         let detail = format!("too many of these from your address; try again in {wait} seconds");
         Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
     })
 }
 
-pub fn shown(developer: &Developer) -> Me {
-    Me {
+pub fn shown(developer: &Developer) -> ProfileResponse {
+    ProfileResponse {
         id: Some(developer.id.clone()),
         mail: developer.mail.clone(),
         name: developer.name.clone(),

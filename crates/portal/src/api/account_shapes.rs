@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Who is signed in.
 #[derive(Serialize, JsonSchema)]
-pub struct Me {
+pub struct ProfileResponse {
     /// The developer's id; `null`: somebody who is not signed in.
     pub id: Option<String>,
     /// The mail address.
@@ -18,7 +18,7 @@ pub struct Me {
 
 /// A sentence for people.
 #[derive(Serialize, JsonSchema)]
-pub struct Said {
+pub struct MessageResponse {
     /// The sentence.
     pub message: String,
 }

@@ -72,7 +72,7 @@ pub struct SubscriptionLine {
     /// Its keys, the latest first.
     pub keys: Vec<KeyLine>,
     /// The key that was made with it, this once.
-    pub key: Option<ShownKey>,
+    pub key: Option<IssuedKey>,
 }
 
 /// A key, without its secret.
@@ -92,7 +92,7 @@ pub struct KeyLine {
 
 /// A key that was made.
 #[derive(Serialize, JsonSchema)]
-pub struct ShownKey {
+pub struct IssuedKey {
     /// Its id.
     pub id: String,
     /// The key itself.

@@ -1,8 +1,8 @@
 //! Applications. What changes is a call of Weir's own API, made for the developer from inside; whether the developer may
-//! is decided by [`Asker`].
+//! is decided by [`AuthenticatedDeveloper`].
 
 use super::app_shapes::{AppDetail, AppLine, AppList, NewApp, OwnApp};
-use super::asker::{Asker, owned_by};
+use super::authenticated_developer::{AuthenticatedDeveloper, owned_by};
 use super::keys::{subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id};
@@ -62,7 +62,7 @@ const APPS: &str = "/portal/v1/apps";
 
 const APP: &str = "/portal/v1/apps/{app}";
 
-fn line(portals: &Portals, asker: &Asker, application: &Application) -> Option<AppLine> {
+fn line(portals: &Portals, asker: &AuthenticatedDeveloper, application: &Application) -> Option<AppLine> {
     let membership = asker.membership(&application.owner);
     Some(AppLine {
         name: application.name.clone(),
@@ -84,7 +84,7 @@ pub fn title(application: &Application) -> &str {
 }
 
 /// The applications that somebody may see, with their subscriptions.
-pub fn own_apps(portals: &Portals, asker: &Asker) -> Vec<OwnApp> {
+pub fn own_apps(portals: &Portals, asker: &AuthenticatedDeveloper) -> Vec<OwnApp> {
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let seen = all.iter().filter_map(|it| line(portals, asker, it));
     let with_subscriptions = seen.map(|application| OwnApp {
@@ -98,7 +98,7 @@ pub fn own_apps(portals: &Portals, asker: &Asker) -> Vec<OwnApp> {
 }
 
 async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<AppList>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let mut items: Vec<AppLine> = all.iter().filter_map(|it| line(&portals, &asker, it)).collect();
     items.sort_by_cached_key(|it| it.title.to_lowercase());
@@ -124,7 +124,7 @@ async fn create(
     Extension(visit): Extension<Visit>,
     Json(wanted): Json<NewApp>,
 ) -> Result<(StatusCode, Json<AppLine>), Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
     let owner = asker.owner(wanted.team.as_deref())?;
     if owned_by(&portals, &owner) >= MAX_APPS {
@@ -159,7 +159,7 @@ async fn read(
     Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
 ) -> Result<Json<AppDetail>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let application = asker.app(&portals, &name, TeamRole::Viewer)?;
     let app = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     let all = subscriptions(&portals, &name);
@@ -175,7 +175,7 @@ async fn change(
     Path(name): Path<String>,
     Json(wanted): Json<NewApp>,
 ) -> Result<Json<AppLine>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
     let known = asker.app(&portals, &name, TeamRole::Member)?;
     let owner = asker.owner(wanted.team.as_deref())?;
@@ -203,7 +203,7 @@ async fn delete(
     Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     let path = format!("/api/v1/applications/{name}");
     asker.write(&portals, (Method::DELETE, &path), None).await?;

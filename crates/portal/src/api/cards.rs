@@ -1,7 +1,7 @@
 //! APIs, versions, places and plans as the catalogue shows them.
 
-use super::shapes::{Card, DeprecationNotice, PlaceLine, PlanCard, PlanLimit};
-use crate::catalogue::{Place, PublishedApi, PublishedVersion};
+use super::shapes::{Card, DeploymentLine, DeprecationNotice, PlanCard, PlanLimit};
+use crate::catalogue::{Deployment, PublishedApi, PublishedVersion};
 use crate::markdown;
 use crate::state::{Portals, Visit};
 use serde_json::Value;
@@ -75,9 +75,9 @@ pub fn card(api: &PublishedApi) -> Card {
     }
 }
 
-pub fn place_line(portals: &Arc<Portals>, place: &Place) -> PlaceLine {
+pub fn place_line(portals: &Arc<Portals>, place: &Deployment) -> DeploymentLine {
     let environment = &place.environment;
-    PlaceLine {
+    DeploymentLine {
         publication: place.publication.id(),
         environment: environment.name.clone(),
         title: match environment.display_name.as_str() {

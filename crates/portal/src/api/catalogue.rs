@@ -3,7 +3,8 @@
 use super::cards::{about, card, logo_path, word};
 use super::operation::{Operation, Shared};
 use super::shapes::{
-    ApiDetail, Card, Cards, Found, List, PageDetail, PortalInfo, ProviderLine, TitledLink, VersionLine,
+    ApiDetail, Card, Cards, List, PageDetail, PortalInfo, ProviderLine, SearchResponse, TitledLink,
+    VersionLine,
 };
 use super::versions::find_api;
 use crate::markdown;
@@ -39,8 +40,8 @@ pub fn operations() -> Vec<Operation> {
             ),
             search,
         )
-        .query::<Wanted>()
-        .answers::<Found>(),
+        .query::<CatalogueQuery>()
+        .answers::<SearchResponse>(),
         Operation::get(API, ("getApi", "Reads an API with its versions"), api).answers::<ApiDetail>(),
         Operation::get(
             "/portal/v1/pages",
@@ -82,7 +83,7 @@ pub struct Filter {
 /// What is searched for.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default)]
-pub struct Wanted {
+pub struct CatalogueQuery {
     /// Words; they may be begun or mistyped.
     q: String,
 }
@@ -184,10 +185,10 @@ pub async fn list(
 pub async fn search(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
-    Query(wanted): Query<Wanted>,
-) -> Json<Found> {
+    Query(wanted): Query<CatalogueQuery>,
+) -> Json<SearchResponse> {
     let catalogue = portals.catalogue().await;
-    Json(Found {
+    Json(SearchResponse {
         items: catalogue.search(&visit.portal, &visit.viewer, &wanted.q, MAX_HITS),
     })
 }

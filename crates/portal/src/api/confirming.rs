@@ -3,18 +3,18 @@
 //! **What it is not**: it decides nothing about who may have an account ([`super::sign_up::may_join`]).
 
 use super::account_common::gone;
-use crate::people::{Account, Developer, DeveloperState, Purpose, Vouched, greeting};
+use crate::people::{Account, Developer, DeveloperState, Purpose, UnconfirmedCredential, greeting};
 use crate::state::{Mail, Portals, Visit};
 use std::time::SystemTime;
 use weir_control::api::Problem;
-use weir_control::operational::Write;
+use weir_control::operational::OperationalWrite;
 
 /// Asks the owner of a mail address whether a developer's password, or account at a provider, is theirs.
 pub async fn send_confirm(
     portals: &Portals,
     visit: &Visit,
     developer: &Developer,
-    (of, with): (Vouched, &str),
+    (of, with): (UnconfirmedCredential, &str),
     now: SystemTime,
 ) -> Result<(), Problem> {
     let url = visit.link_url()?;
@@ -65,7 +65,7 @@ pub fn confirm_step(
     visit: &Visit,
     developer: &mut Developer,
     now: SystemTime,
-) -> Result<Vec<Write>, Problem> {
+) -> Result<Vec<OperationalWrite>, Problem> {
     if developer.state != DeveloperState::Registered {
         return Err(gone());
     }
@@ -87,27 +87,29 @@ pub fn confirm_step(
 pub async fn vouched(
     portals: &Portals,
     visit: &Visit,
-    (id, of): (&str, &Vouched),
+    (id, of): (&str, &UnconfirmedCredential),
     now: SystemTime,
 ) -> Result<Developer, Problem> {
     let (people, portal) = (&portals.people, &visit.portal.name);
-    if let Vouched::Account(mark) = of {
+    if let UnconfirmedCredential::Account(mark) = of {
         let known = people.by_account(portal, mark, now).await?;
         known.filter(|(known, _)| known.id == id).ok_or_else(gone)?;
     }
     let confirm = |it: &mut Developer| {
         match of {
-            Vouched::Password(mark) if it.password_mark().as_ref() != Some(mark) => return Err(gone()),
-            Vouched::Password(_) => {}
+            UnconfirmedCredential::Password(mark) if it.password_mark().as_ref() != Some(mark) => {
+                return Err(gone());
+            }
+            UnconfirmedCredential::Password(_) => {}
             // A password that somebody has set is none that the mail was about.
-            Vouched::Account(_) => it.password = None,
+            UnconfirmedCredential::Account(_) => it.password = None,
         }
         confirm_step(portals, visit, it, now)
     };
     let developer = people.change(portal, id, now, confirm).await?;
     portals.notify();
     people.remove_accounts(portal, id, |_| true, now).await?;
-    if let Vouched::Account(mark) = of {
+    if let UnconfirmedCredential::Account(mark) = of {
         let account = Account {
             developer: id.to_owned(),
             is_verified: true,

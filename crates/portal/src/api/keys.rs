@@ -1,8 +1,8 @@
 //! Subscriptions of applications and their keys. What changes is a call of Weir's own API, made for the developer from
 //! inside. A key is in the answer that makes it, and nowhere else.
 
-use super::app_shapes::{KeyLine, NewKey, NewState, NewSubscription, ShownKey, SubscriptionLine};
-use super::asker::Asker;
+use super::app_shapes::{IssuedKey, KeyLine, NewKey, NewState, NewSubscription, SubscriptionLine};
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::cards::{refusal, word};
 use super::operation::{Operation, Shared};
 use super::versions::find_version;
@@ -50,7 +50,7 @@ pub fn operations() -> Vec<Operation> {
         .personal()
         .body::<NewKey>()
         .status(StatusCode::CREATED)
-        .answers::<ShownKey>(),
+        .answers::<IssuedKey>(),
         Operation::delete(
             "/portal/v1/apps/{app}/subscriptions/{subscription}/keys/{key}",
             ("revokeKey", "Revokes a key at once"),
@@ -128,7 +128,7 @@ async fn subscribe(
     Path(name): Path<String>,
     Json(wanted): Json<NewSubscription>,
 ) -> Result<(StatusCode, Json<SubscriptionLine>), Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     let parts: Vec<&str> = wanted.publication.split('/').collect();
     let [api, version, environment] = parts[..] else {
@@ -165,7 +165,7 @@ async fn subscribe(
     let text = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     line.key = text("/credential/id")
         .zip(text("/credential/key"))
-        .map(|(id, key)| ShownKey { id, key });
+        .map(|(id, key)| IssuedKey { id, key });
     Ok((StatusCode::CREATED, Json(line)))
 }
 
@@ -182,7 +182,7 @@ async fn set_state(
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewState>,
 ) -> Result<Json<SubscriptionLine>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     find(&portals, &name, &id)?;
     let body = json!({ "state": wanted.state, "side": "consumer" });
@@ -196,8 +196,8 @@ async fn add_key(
     Extension(visit): Extension<Visit>,
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewKey>,
-) -> Result<(StatusCode, Json<ShownKey>), Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+) -> Result<(StatusCode, Json<IssuedKey>), Problem> {
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     let known = find(&portals, &name, &id)?;
     if wanted.overlap.is_some_and(|it| it > MAX_OVERLAP) {
@@ -220,7 +220,7 @@ async fn add_key(
     let path = format!("/api/v1/subscriptions/{id}/credentials");
     let made = asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
-    let shown = ShownKey {
+    let shown = IssuedKey {
         id: text("id"),
         key: text("key"),
     };
@@ -232,7 +232,7 @@ async fn revoke_key(
     Extension(visit): Extension<Visit>,
     Path((name, id, key)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Member)?;
     let known = find(&portals, &name, &id)?;
     if !subscription_line(&portals, &known)

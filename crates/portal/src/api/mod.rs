@@ -6,7 +6,7 @@ mod account_common;
 mod account_shapes;
 mod app_shapes;
 mod apps;
-mod asker;
+mod authenticated_developer;
 mod cards;
 mod catalogue;
 mod confirming;

@@ -2,7 +2,7 @@
 //!
 //! **What it is not**: it writes no notices; the configuration's history does ([`weir_control::outbox::feed`]).
 
-use super::asker::Asker;
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{Inbox, failed, has_read, read_until};
 use crate::state::Visit;
@@ -72,7 +72,7 @@ async fn list(
     Extension(visit): Extension<Visit>,
 ) -> Result<Json<NoticeList>, Problem> {
     let now = SystemTime::now();
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let (store, portal) = (&portals.people.store, visit.portal.name.as_str());
     let until = read_until(store, (portal, &asker.developer.id), now).await?;
     let all: Vec<Application> = portals.documents.list("apis/applications/");
@@ -98,7 +98,7 @@ async fn list(
 }
 
 async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<StatusCode, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let of = (visit.portal.name.as_str(), asker.developer.id.as_str());
     has_read(&portals.people.store, of, SystemTime::now()).await?;
     Ok(StatusCode::NO_CONTENT)

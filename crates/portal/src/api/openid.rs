@@ -8,7 +8,8 @@ use super::session::begin_session;
 use super::sign_up::may_join;
 use crate::cookie;
 use crate::people::{
-    Account, Developer, DeveloperState, MAX_NAME, Vouched, checked_name, mail_of, mark_of, random_id, seconds,
+    Account, Developer, DeveloperState, MAX_NAME, UnconfirmedCredential, checked_name, mail_of, mark_of,
+    random_id, seconds,
 };
 use crate::state::{Portals, Visit};
 use axum::Extension;
@@ -23,8 +24,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::SignInProvider;
 use weir_control::access::openid::Provider;
-use weir_control::access::openid::engine::{Begun, Callback, LoginError, is_private};
-use weir_control::access::{AuditedAs, Token};
+use weir_control::access::openid::engine::{Callback, LoginError, PendingLogin, is_private};
+use weir_control::access::{AuditIdentity, Token};
 use weir_control::api::Problem;
 
 /// The calls.
@@ -98,24 +99,24 @@ impl Refusal {
 }
 
 /// What stops a login: something to be said on the page, or an answer of its own.
-enum Stop {
+enum LoginInterruption {
     Refused(Refusal),
     Failed(Problem),
 }
 
-impl From<LoginError> for Stop {
+impl From<LoginError> for LoginInterruption {
     fn from(error: LoginError) -> Self {
         Self::Refused(Refusal::Login(error))
     }
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for LoginInterruption {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Problem> for Stop {
+impl From<Problem> for LoginInterruption {
     fn from(problem: Problem) -> Self {
         Self::Failed(problem)
     }
@@ -190,7 +191,7 @@ async fn start(
     };
     let redirect_uri = format!("{}/portal/v1/session/openid/{name}/callback", visit.url);
     let to = safe_return(start.to.as_deref());
-    let begun = Begun::new(
+    let begun = PendingLogin::new(
         &provider,
         redirect_uri,
         to,
@@ -210,18 +211,18 @@ async fn callback(
 ) -> Result<Response, Problem> {
     let (provider, named) = provider_of(&portals, &visit, &name)?;
     let begun = cookie::get_login(&headers, visit.is_secure());
-    let Some(begun) = begun.as_deref().and_then(Begun::from_cookie) else {
+    let Some(begun) = begun.as_deref().and_then(PendingLogin::from_cookie) else {
         return refused(&visit, &name, &Refusal::Login(LoginError::State));
     };
     let developer = match person(&portals, &visit, (&provider, &named), (&begun, &callback)).await {
         Ok(developer) => developer,
-        Err(Stop::Refused(refusal)) => return refused(&visit, &name, &refusal),
-        Err(Stop::Failed(problem)) => return Err(problem),
+        Err(LoginInterruption::Refused(refusal)) => return refused(&visit, &name, &refusal),
+        Err(LoginInterruption::Failed(problem)) => return Err(problem),
     };
     let session = begin_session(&portals, &visit, &developer, &headers).await?;
     let cookies = [session, cookie::clear_login(visit.is_secure())];
     let mut answer = send_to(&safe_return(Some(&begun.return_to)), &cookies)?;
-    let who = AuditedAs(format!("developer {}", developer.mail));
+    let who = AuditIdentity(format!("developer {}", developer.mail));
     answer.extensions_mut().insert(who);
     Ok(answer)
 }
@@ -231,14 +232,14 @@ async fn person(
     portals: &Portals,
     visit: &Visit,
     (provider, named): (&Provider, &SignInProvider),
-    (begun, callback): (&Begun, &Callback),
-) -> Result<Developer, Stop> {
+    (begun, callback): (&PendingLogin, &Callback),
+) -> Result<Developer, LoginInterruption> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let metadata = portals.openid.metadata(provider).await?;
     let code = begun.code(provider, &metadata, callback, now)?;
     let claims = portals.openid.claims(provider, (begun, code), now).await?;
     let subject = claims["sub"].as_str().unwrap_or_default();
-    let seen = Seen {
+    let seen = ProviderClaims {
         mark: mark_of(&format!("{}\n{subject}", provider.issuer)),
         mail: claims["email"].as_str().and_then(mail_of),
         is_verified: verified(&claims["email_verified"]),
@@ -275,7 +276,7 @@ async fn person(
 }
 
 /// What a provider says of somebody.
-struct Seen<'c> {
+struct ProviderClaims<'c> {
     /// What stands for the account.
     mark: String,
     mail: Option<String>,
@@ -297,7 +298,11 @@ fn verified(claim: &Value) -> Option<bool> {
 }
 
 /// The developer of an account that was not seen before: one whose confirmed address it is, or a new one.
-async fn join(portals: &Portals, visit: &Visit, seen: &Seen<'_>) -> Result<Developer, Stop> {
+async fn join(
+    portals: &Portals,
+    visit: &Visit,
+    seen: &ProviderClaims<'_>,
+) -> Result<Developer, LoginInterruption> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let mail = seen.mail.clone().filter(|_| seen.is_verified != Some(false));
     let mail = mail.ok_or(Refusal::NoMail)?;
@@ -313,9 +318,9 @@ async fn join(portals: &Portals, visit: &Visit, seen: &Seen<'_>) -> Result<Devel
 async fn new_developer(
     portals: &Portals,
     visit: &Visit,
-    (seen, mail): (&Seen<'_>, String),
+    (seen, mail): (&ProviderClaims<'_>, String),
     now: SystemTime,
-) -> Result<Developer, Stop> {
+) -> Result<Developer, LoginInterruption> {
     let (portal, rules) = (&visit.portal.name, &visit.portal.sign_up);
     may_join(rules, &mail, false).map_err(|_| Refusal::NotWelcome)?;
     if seen.is_verified != Some(true) {
@@ -364,8 +369,8 @@ async fn claim(
     portals: &Portals,
     visit: &Visit,
     developer: Developer,
-    seen: &Seen<'_>,
-) -> Result<Developer, Stop> {
+    seen: &ProviderClaims<'_>,
+) -> Result<Developer, LoginInterruption> {
     let (now, portal, people) = (SystemTime::now(), &visit.portal.name, &portals.people);
     if seen.is_verified != Some(true) || seen.mail.as_ref() != Some(&developer.mail) {
         let own = people.by_account(portal, &seen.mark, now).await?;
@@ -375,7 +380,10 @@ async fn claim(
         }
         portals.need_mail()?;
         take_turn(portals, visit, now)?;
-        let of = (Vouched::Account(seen.mark.clone()), seen.with.as_str());
+        let of = (
+            UnconfirmedCredential::Account(seen.mark.clone()),
+            seen.with.as_str(),
+        );
         send_confirm(portals, visit, &developer, of, now).await?;
         return Err(Refusal::NotConfirmed.into());
     }

@@ -3,10 +3,10 @@
 
 use super::account::session_lines;
 use super::account_common::shown;
-use super::account_shapes::{Me, SessionLine};
+use super::account_shapes::{ProfileResponse, SessionLine};
 use super::app_shapes::OwnApp;
 use super::apps::own_apps;
-use super::asker::Asker;
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, seconds};
 use crate::state::Visit;
@@ -37,7 +37,7 @@ pub struct OwnData {
     /// When it was read, in seconds since 1970.
     read: u64,
     /// The account.
-    account: Me,
+    account: ProfileResponse,
     /// Since when there is the account, in seconds since 1970.
     created: u64,
     /// Groups that decide what is shown.
@@ -61,7 +61,7 @@ pub struct OwnTeam {
 
 async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let teams = asker.memberships.iter().map(|it| OwnTeam {
         name: it.team.name.clone(),
         role: it.role,

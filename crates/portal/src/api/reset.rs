@@ -2,7 +2,7 @@
 //! account.
 
 use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
-use super::account_shapes::{Address, NewPassword, Said};
+use super::account_shapes::{Address, MessageResponse, NewPassword};
 use super::confirming::confirm_step;
 use super::operation::{Operation, Shared};
 use crate::people::{Developer, DeveloperState, Purpose, greeting, mail_of};
@@ -25,14 +25,14 @@ pub fn operations() -> Vec<Operation> {
         )
         .body::<Address>()
         .status(StatusCode::ACCEPTED)
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
         Operation::post(
             "/portal/v1/reset/password",
             ("resetPassword", "Sets a new password by the link of a mail"),
             reset,
         )
         .body::<NewPassword>()
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
     ];
     Operation::tagged("Account", operations)
 }
@@ -92,7 +92,7 @@ async fn reset(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Json(given): Json<NewPassword>,
-) -> Result<Json<Said>, Problem> {
+) -> Result<Json<MessageResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let found = portals.people.look(portal, &given.token, now).await?;
     let Some(Purpose::Reset { developer } | Purpose::Welcome { developer }) = found else {

@@ -1,7 +1,7 @@
 //! Signing in with a password, and signing out. Each login begins a session of its own, whatever cookie was sent.
 
 use super::account_common::{busy, shown};
-use super::account_shapes::{Credentials, Me};
+use super::account_shapes::{Credentials, ProfileResponse};
 use super::operation::{Operation, Shared};
 use crate::cookie;
 use crate::people::{Developer, DeveloperState, mail_of};
@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use std::time::SystemTime;
-use weir_control::access::AuditedAs;
+use weir_control::access::AuditIdentity;
 use weir_control::api::Problem;
 
 /// The calls.
@@ -23,7 +23,7 @@ pub fn operations() -> Vec<Operation> {
             sign_in,
         )
         .body::<Credentials>()
-        .answers::<Me>(),
+        .answers::<ProfileResponse>(),
         Operation::delete("/portal/v1/session", ("signOut", "Ends this session"), sign_out),
     ];
     Operation::tagged("Account", operations)
@@ -78,7 +78,7 @@ async fn sign_in(
     }
     let cookie = begin_session(&portals, &visit, &developer, &headers).await?;
     let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
-    let who = AuditedAs(format!("developer {}", developer.mail));
+    let who = AuditIdentity(format!("developer {}", developer.mail));
     answer.extensions_mut().insert(who);
     Ok(answer)
 }

@@ -102,7 +102,7 @@ pub struct Cards {
 
 /// What a search found.
 #[derive(Serialize, JsonSchema)]
-pub struct Found {
+pub struct SearchResponse {
     /// The hits, the best first.
     pub items: Vec<Hit>,
 }
@@ -159,7 +159,7 @@ pub struct VersionDetail {
     /// What is new in it.
     pub news: Vec<Node>,
     /// Where it is published.
-    pub places: Vec<PlaceLine>,
+    pub places: Vec<DeploymentLine>,
     /// Its plans.
     pub plans: Vec<PlanCard>,
     /// Tags in the order of the document.
@@ -170,7 +170,7 @@ pub struct VersionDetail {
 
 /// A place where a version is published.
 #[derive(Serialize, JsonSchema)]
-pub struct PlaceLine {
+pub struct DeploymentLine {
     /// `API/VERSION/ENVIRONMENT`.
     pub publication: String,
     /// The environment.

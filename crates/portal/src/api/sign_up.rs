@@ -1,10 +1,10 @@
 //! Signing up and confirming. No answer tells whether a mail address is known: the mail itself says what happened.
 
 use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, said, take_turn, wrong};
-use super::account_shapes::{NewDeveloper, Said, UsedLink};
+use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};
 use super::confirming::{send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
-use crate::people::{Developer, DeveloperState, Purpose, Vouched, mail_of, random_id, seconds};
+use crate::people::{Developer, DeveloperState, Purpose, UnconfirmedCredential, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -25,14 +25,14 @@ pub fn operations() -> Vec<Operation> {
         )
         .body::<NewDeveloper>()
         .status(StatusCode::ACCEPTED)
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
         Operation::post(
             "/portal/v1/confirm",
             ("confirm", "Confirms a mail address by the link of a mail"),
             confirm,
         )
         .body::<UsedLink>()
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
     ];
     Operation::tagged("Account", operations)
 }
@@ -103,7 +103,7 @@ async fn register(
     };
     if written.password == wanted.password {
         portals.tell(visit, "developer.registered", &written, now).await?;
-        let of = Vouched::Password(written.password_mark().unwrap_or_default());
+        let of = UnconfirmedCredential::Password(written.password_mark().unwrap_or_default());
         return send_confirm(portals, visit, &written, (of, "a password"), now).await;
     }
     if written.state == DeveloperState::Registered {
@@ -123,7 +123,7 @@ async fn confirm(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Json(link): Json<UsedLink>,
-) -> Result<Json<Said>, Problem> {
+) -> Result<Json<MessageResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let used = match portals.people.look(portal, &link.token, now).await? {
         Some(Purpose::Confirm { .. }) => portals.people.take(portal, &link.token, now).await?,

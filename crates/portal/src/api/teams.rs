@@ -1,7 +1,7 @@
 //! Teams: made, joined by invitation, left. What belongs to a team stays with it.
 
 use super::account_common::checked_name;
-use super::account_shapes::{Said, UsedLink};
+use super::account_shapes::{MessageResponse, UsedLink};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id, seconds};
@@ -41,7 +41,7 @@ pub fn operations() -> Vec<Operation> {
         .personal()
         .body::<NewInvitation>()
         .status(StatusCode::ACCEPTED)
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
         Operation::post(
             "/portal/v1/invitations",
             ("acceptInvitation", "Joins a team by the link of a mail"),
@@ -57,7 +57,7 @@ pub fn operations() -> Vec<Operation> {
         )
         .personal()
         .body::<NewRole>()
-        .answers::<Said>(),
+        .answers::<MessageResponse>(),
         Operation::delete(
             "/portal/v1/teams/{team}/members/{member}",
             ("removeMember", "Removes a member, or leaves"),
@@ -221,7 +221,7 @@ async fn invite(
     Extension(visit): Extension<Visit>,
     Path(team): Path<String>,
     Json(wanted): Json<NewInvitation>,
-) -> Result<(StatusCode, Json<Said>), Problem> {
+) -> Result<(StatusCode, Json<MessageResponse>), Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let me = developer(&portals, &visit, now).await?;
     let membership = membership(&portals, &visit, &team, &me.id, now).await?;
@@ -255,7 +255,7 @@ async fn invite(
         .send(Mail::new((portal, &mail), "You are invited into a team", text))
         .await?;
     let message = format!("The invitation to {mail} is on its way.");
-    Ok((StatusCode::ACCEPTED, Json(Said { message })))
+    Ok((StatusCode::ACCEPTED, Json(MessageResponse { message })))
 }
 
 async fn accept(
@@ -309,7 +309,7 @@ async fn change(
     Extension(visit): Extension<Visit>,
     Path((team, member)): Path<(String, String)>,
     Json(wanted): Json<NewRole>,
-) -> Result<Json<Said>, Problem> {
+) -> Result<Json<MessageResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let me = developer(&portals, &visit, now).await?;
     owners_only(&membership(&portals, &visit, &team, &me.id, now).await?)?;
@@ -323,7 +323,7 @@ async fn change(
     };
     let changed = portals.people.change_team(portal, &team, now, step).await?;
     match changed.and_then(|it| it.members.get(&member).copied()) {
-        Some(role) if role == wanted.role => Ok(Json(Said {
+        Some(role) if role == wanted.role => Ok(Json(MessageResponse {
             message: "Changed.".to_owned(),
         })),
         Some(_) => Err(Problem::new(
@@ -345,7 +345,7 @@ async fn remove(
     if member != me.id {
         owners_only(&membership)?;
     }
-    let has_apps = super::asker::team_has_apps(&portals, &team);
+    let has_apps = super::authenticated_developer::team_has_apps(&portals, &team);
     let step = |team: &mut Team| {
         // The last one may go with the team, if nothing belongs to it.
         let is_last = team.members.len() == 1 && !has_apps;

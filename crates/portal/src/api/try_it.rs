@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_control::access::Token;
 use weir_control::api::Problem;
-use weir_control::http::{Call, HttpError};
+use weir_control::http::{ClientRequest, HttpError};
 
 /// The longest body, each way, in bytes.
 const MAX_BODY: usize = 1 << 20;
@@ -64,8 +64,8 @@ pub fn operations() -> Vec<Operation> {
     let path = "/portal/v1/try/{api}/{version}/{environment}/{operation}";
     let operations = vec![
         Operation::post(path, about, try_it)
-            .body::<TriedCall>()
-            .answers::<TriedAnswer>(),
+            .body::<TryItRequest>()
+            .answers::<TryItResponse>(),
     ];
     Operation::tagged("Try", operations)
 }
@@ -73,7 +73,7 @@ pub fn operations() -> Vec<Operation> {
 /// What is to be sent. There is no address in it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TriedCall {
+pub struct TryItRequest {
     /// The operation's path with values in place of its parameters.
     path: String,
     /// The query: names and values.
@@ -111,7 +111,7 @@ pub struct FormField {
 
 /// What came back.
 #[derive(Serialize, JsonSchema)]
-pub struct TriedAnswer {
+pub struct TryItResponse {
     /// The status.
     status: u16,
     /// How long it took, in milliseconds.
@@ -156,7 +156,7 @@ fn fits(template: &str, path: &str) -> bool {
 }
 
 /// The headers that go with it.
-fn headers(call: &TriedCall) -> Result<Vec<(String, String)>, Problem> {
+fn headers(call: &TryItRequest) -> Result<Vec<(String, String)>, Problem> {
     let mut headers = Vec::new();
     for (name, value) in &call.headers {
         let known = HeaderName::try_from(name.as_str());
@@ -185,7 +185,7 @@ fn headers(call: &TriedCall) -> Result<Vec<(String, String)>, Problem> {
 }
 
 /// The body and its media type.
-fn body(call: &TriedCall) -> Result<Option<(String, Vec<u8>)>, Problem> {
+fn body(call: &TryItRequest) -> Result<Option<(String, Vec<u8>)>, Problem> {
     let Some(media) = call.media.as_deref().filter(|it| !it.is_empty()) else {
         return Ok(None);
     };
@@ -255,13 +255,13 @@ async fn try_it(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Path((api, version, environment, operation)): Path<(String, String, String, String)>,
-    Json(call): Json<TriedCall>,
-) -> Result<Json<TriedAnswer>, Problem> {
+    Json(call): Json<TryItRequest>,
+) -> Result<Json<TryItResponse>, Problem> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |it| it.as_secs());
     let who = visit.viewer.developer.clone();
-    let who = who.unwrap_or_else(|| crate::turns::network(visit.address).to_string());
+    let who = who.unwrap_or_else(|| crate::attempt_counter::network(visit.address).to_string());
     if let Err(wait) = portals.tries.take(&who, MOST, now) {
         let detail = format!("{MOST} calls a minute can be tried; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
@@ -292,11 +292,11 @@ async fn try_it(
     let query = query.join("&");
     let mark = if query.is_empty() { "" } else { "?" };
     let id = random()?;
-    let mut request = Call {
+    let mut request = ClientRequest {
         method: Method::from_bytes(described.method.as_bytes())
             .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
         timeout: LONGEST,
-        ..Call::get(format!("{base}{}{mark}{query}", call.path))
+        ..ClientRequest::get(format!("{base}{}{mark}{query}", call.path))
     };
     for (name, value) in headers(&call)? {
         request = request.header(name, value);
@@ -320,7 +320,7 @@ async fn try_it(
     Ok(Json(answered.map_err(late)??))
 }
 
-async fn answer_of(request: Call, id: String, begin: Instant) -> Result<TriedAnswer, Problem> {
+async fn answer_of(request: ClientRequest, id: String, begin: Instant) -> Result<TryItResponse, Problem> {
     let away = |error: HttpError| {
         Problem::new(
             StatusCode::BAD_GATEWAY,
@@ -367,7 +367,7 @@ async fn answer_of(request: Call, id: String, begin: Instant) -> Result<TriedAns
         }
     }
     let text = String::from_utf8(bytes);
-    Ok(TriedAnswer {
+    Ok(TryItResponse {
         status,
         ms,
         request_id: request_id.or(Some(id)),
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    fn call(value: serde_json::Value) -> TriedCall {
+    fn call(value: serde_json::Value) -> TryItRequest {
         serde_json::from_value(value).expect("a call")
     }
 
@@ -428,7 +428,8 @@ mod tests {
             let tried = call(serde_json::json!({"path": "/", "headers": [header]}));
             assert_eq!(headers(&tried).is_ok(), is_good, "{header:?}");
         }
-        let other = serde_json::from_value::<TriedCall>(serde_json::json!({"path": "/", "url": "http://x"}));
+        let other =
+            serde_json::from_value::<TryItRequest>(serde_json::json!({"path": "/", "url": "http://x"}));
         assert!(other.is_err(), "there is no address in it");
     }
 

@@ -1,7 +1,7 @@
 //! What an application has called: counts and times from analytics, what is left of each plan's limits, and the calls
 //! that were refused, with the reason in words.
 
-use super::asker::Asker;
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 use weir_analytics::StoreError;
 use weir_analytics::calls::{CallLine, Search};
-use weir_analytics::query::{Answer, Length, OneOrMany, Query as Analysis};
+use weir_analytics::query::{Length, OneOrMany, Query as Analysis, QueryResponse};
 use weir_apis::entities::{Period, Product, SubscriptionState};
 use weir_apis::quota::places;
 use weir_control::api::Problem;
@@ -38,7 +38,7 @@ pub fn operations() -> Vec<Operation> {
             usage,
         )
         .personal()
-        .query::<Span>()
+        .query::<UsageQuery>()
         .answers::<Usage>(),
         Operation::get(
             "/portal/v1/apps/{app}/calls",
@@ -58,12 +58,12 @@ pub fn operations() -> Vec<Operation> {
 /// How far back.
 #[derive(Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Span {
+pub struct UsageQuery {
     /// Days, 1 to 90.
     days: u64,
 }
 
-impl Default for Span {
+impl Default for UsageQuery {
     fn default() -> Self {
         Self { days: 1 }
     }
@@ -176,7 +176,7 @@ fn off() -> Problem {
     .of_type("analytics-off")
 }
 
-async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<Answer, Problem> {
+async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<QueryResponse, Problem> {
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let asked = analytics.with(move |kept| kept.store.query(&query, now));
     asked.await.map_err(|error| failed(&error))
@@ -190,11 +190,11 @@ fn of_consumer(app: &str, metrics: &[&str], (from, to): (u64, u64)) -> Analysis 
     }
 }
 
-fn total(answer: &Answer, metric: &str) -> Option<f64> {
+fn total(answer: &QueryResponse, metric: &str) -> Option<f64> {
     answer.frames.first()?.total.get(metric).copied().flatten()
 }
 
-fn count(answer: &Answer, metric: &str) -> u64 {
+fn count(answer: &QueryResponse, metric: &str) -> u64 {
     // Counts are whole.
     total(answer, metric).unwrap_or(0.0) as u64
 }
@@ -203,9 +203,9 @@ async fn usage(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
-    Query(span): Query<Span>,
+    Query(span): Query<UsageQuery>,
 ) -> Result<Json<Usage>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Viewer)?;
     let now = crate::people::seconds(SystemTime::now());
     let from = now.saturating_sub(span.days.clamp(1, MAX_DAYS) * DAY);
@@ -251,7 +251,7 @@ fn api_of(service: &str) -> String {
     }
 }
 
-fn by_api(answer: &Answer) -> Vec<ApiUsage> {
+fn by_api(answer: &QueryResponse) -> Vec<ApiUsage> {
     let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for frame in &answer.frames {
         let service = frame.group.get("service").map_or("", String::as_str);
@@ -338,7 +338,7 @@ async fn calls(
     Path(name): Path<String>,
     Query(filter): Query<CallFilter>,
 ) -> Result<Json<CallList>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &name, TeamRole::Viewer)?;
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let only_refused = filter.only == "refused";

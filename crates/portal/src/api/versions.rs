@@ -8,7 +8,7 @@ use super::shapes::{
     ChangeLine, ChangedOperation, OperationDetail, OperationLine, Schemas, TagLine, VersionChanges,
     VersionDetail,
 };
-use crate::catalogue::{Catalogue, Place, PublishedApi, PublishedVersion};
+use crate::catalogue::{Catalogue, Deployment, PublishedApi, PublishedVersion};
 use crate::markdown::{self, Node};
 use crate::state::{Portals, Visit};
 use crate::yaml;
@@ -65,7 +65,7 @@ pub fn operations() -> Vec<Operation> {
             ("compareVersions", "Tells what differs from another version"),
             changes,
         )
-        .query::<Since>()
+        .query::<CompareQuery>()
         .answers::<VersionChanges>(),
     ];
     Operation::tagged("Catalogue", operations)
@@ -76,7 +76,7 @@ const VERSION: &str = "/portal/v1/apis/{api}/versions/{version}";
 /// With what a version is compared.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default)]
-pub struct Since {
+pub struct CompareQuery {
     /// The other version; without it, the one before.
     from: String,
 }
@@ -100,7 +100,7 @@ pub fn find_version(
 }
 
 /// The place of a version whose document is shown.
-pub fn first_place(version: &PublishedVersion) -> Result<&Place, Problem> {
+pub fn first_place(version: &PublishedVersion) -> Result<&Deployment, Problem> {
     let first = version.places.first();
     first.ok_or_else(|| Problem::not_found("a publication of this version"))
 }
@@ -260,7 +260,7 @@ pub async fn changes(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Path((name, version)): Path<(String, String)>,
-    Query(since): Query<Since>,
+    Query(since): Query<CompareQuery>,
 ) -> Result<Json<VersionChanges>, Problem> {
     let catalogue = portals.catalogue().await;
     let (api, new) = find_version(&catalogue, &visit, (&name, &version))?;

@@ -1,7 +1,7 @@
 //! Webhooks of an application: where they go, what became of them. What changes is a call of Weir's own API, made for the
 //! developer from inside; they are delivered by the outbox.
 
-use super::asker::Asker;
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id, seconds};
 use crate::state::{Portals, Visit};
@@ -187,7 +187,7 @@ fn checked(wanted: &NewWebhook) -> Result<(), Problem> {
 
 async fn write(
     portals: &Portals,
-    asker: &Asker,
+    asker: &AuthenticatedDeveloper,
     (app, name): (&str, &str),
     wanted: &NewWebhook,
 ) -> Result<WebhookLine, Problem> {
@@ -203,7 +203,7 @@ async fn list(
     Extension(visit): Extension<Visit>,
     Path(app): Path<String>,
 ) -> Result<Json<WebhookList>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Viewer)?;
     let all: Vec<Hook> = portals.documents.list(&key(&app, ""));
     Ok(Json(WebhookList {
@@ -217,7 +217,7 @@ async fn create(
     Path(app): Path<String>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<(StatusCode, Json<WebhookLine>), Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     checked(&wanted)?;
     let name = random_id()?[..8].to_owned();
@@ -231,7 +231,7 @@ async fn change(
     Path((app, name)): Path<(String, String)>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<Json<WebhookLine>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     find(&portals, &app, &name)?;
     checked(&wanted)?;
@@ -243,7 +243,7 @@ async fn delete(
     Extension(visit): Extension<Visit>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     find(&portals, &app, &name)?;
     let path = format!("/api/v1/applications/{app}/webhooks/{name}");
@@ -254,7 +254,7 @@ async fn delete(
 /// Few in a minute: each makes a call to somewhere, or reads all that waits.
 fn take_turn(
     portals: &Portals,
-    asker: &Asker,
+    asker: &AuthenticatedDeveloper,
     (what, most): (&str, u32),
     now: SystemTime,
 ) -> Result<(), Problem> {
@@ -296,7 +296,7 @@ async fn test(
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     let hook = find(&portals, &app, &name)?;
     take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;
@@ -335,7 +335,7 @@ async fn deliveries(
     Extension(visit): Extension<Visit>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<Json<DeliveryList>, Problem> {
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Viewer)?;
     find(&portals, &app, &name)?;
     take_turn(&portals, &asker, ("deliveries", MOST_LISTS), SystemTime::now())?;
@@ -359,7 +359,7 @@ async fn retry(
     Path((app, name, id)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();
-    let asker = Asker::of(&portals, &visit).await?;
+    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     asker.app(&portals, &app, TeamRole::Member)?;
     let hook = find(&portals, &app, &name)?;
     take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;

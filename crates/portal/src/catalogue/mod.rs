@@ -21,11 +21,11 @@ use weir_apis::entities::{
 use weir_apis::openapi::{self, Description};
 
 /// Where the gateway of this process takes the calls of an environment; `None`: it takes none.
-pub type GatewayOf = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type GatewayLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A version in an environment.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Deployment {
     /// The publication.
     pub publication: Arc<Publication>,
     /// Where.
@@ -36,7 +36,7 @@ pub struct Place {
     pub description: Arc<Description>,
 }
 
-impl Place {
+impl Deployment {
     /// Whether callers can see an operation.
     pub fn shows(&self, operation: &str) -> bool {
         self.revision
@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// Where callers send calls; `None`: nothing says so.
-    pub fn base_url(&self, gateway: &GatewayOf) -> Option<String> {
+    pub fn base_url(&self, gateway: &GatewayLookup) -> Option<String> {
         let runtime = &self.publication.runtime;
         let base = runtime.base_path.trim_end_matches('/');
         let host = runtime.hosts.iter().find(|it| !it.contains('*'));
@@ -80,7 +80,7 @@ pub struct PublishedVersion {
     /// The version.
     pub version: Arc<Version>,
     /// Where it is published, what customers call first.
-    pub places: Vec<Place>,
+    pub places: Vec<Deployment>,
     /// Its plans that are offered or still serve somebody, in their order.
     pub plans: Arc<Vec<Plan>>,
 }
@@ -137,7 +137,7 @@ impl Catalogue {
             .into_iter()
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
-        let mut places: BTreeMap<(String, String), Vec<Place>> = BTreeMap::new();
+        let mut places: BTreeMap<(String, String), Vec<Deployment>> = BTreeMap::new();
         for publication in documents.list::<Publication>("apis/publications/") {
             let (api, version) = (&publication.api, &publication.version);
             if publication.state != PublicationState::Live || publication.retired {
@@ -154,7 +154,7 @@ impl Catalogue {
                 continue;
             };
             let of = (api.clone(), version.clone());
-            places.entry(of).or_default().push(Place {
+            places.entry(of).or_default().push(Deployment {
                 environment: Arc::clone(environment),
                 revision: Arc::new(revision),
                 description,
@@ -244,7 +244,7 @@ fn has(api: &PublishedApi, version: &str, operation: &str) -> bool {
 fn published(
     documents: &Documents,
     api: Api,
-    places: &mut BTreeMap<(String, String), Vec<Place>>,
+    places: &mut BTreeMap<(String, String), Vec<Deployment>>,
 ) -> PublishedApi {
     let all: Vec<Version> = documents.list(&format!("apis/versions/{}/", api.name));
     let mut versions = Vec::new();

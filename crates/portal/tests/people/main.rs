@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_control::access::{Audit, Right, Role, Scope};
-use weir_control::analytics::{Analytics, Options as AnalyticsOptions, Place};
+use weir_control::analytics::{Analytics, AnalyticsPaths, Options as AnalyticsOptions};
 use weir_control::api::{Api, ApiOptions, Delegate};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Failure, Message, Outbox, Transport};
-use weir_control::quotas::{Counted, CountedIn, Limited};
+use weir_control::quotas::{Limited, LocalUsage, WindowUsage};
 use weir_portal::{Mail, Options, Portals};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -105,7 +105,7 @@ impl Portal {
     }
 
     /// As on the first day, with analytics, and with what limits have counted.
-    async fn with(analytics: Option<Analytics>, counted: CountedIn) -> Self {
+    async fn with(analytics: Option<Analytics>, counted: LocalUsage) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let operational = OperationalStore::in_memory();
         let outbox = Outbox::new(operational.clone(), Taken);
@@ -499,11 +499,11 @@ async fn applications_subscribe_and_see_their_key_once() {
 #[tokio::test]
 async fn quotas_of_products_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::of(folder.path());
+    let place = AnalyticsPaths::of(folder.path());
     let analytics = Analytics::open(&place, AnalyticsOptions::default()).expect("analytics");
     let counted = |environment: &str, of: &Limited<'_>| {
         let is_it = of.limit == "products.bundle.plan.gold" && of.consumer.starts_with("sub.");
-        (environment == "default" && is_it).then_some(Counted {
+        (environment == "default" && is_it).then_some(WindowUsage {
             used: 30,
             reset_ms: 5_000,
         })

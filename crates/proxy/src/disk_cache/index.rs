@@ -31,7 +31,7 @@ pub struct Index {
     /// Parts that have been looked at.
     known: usize,
     /// What jobs that wait will do, by key.
-    waiting: HashMap<DiskCacheKey, Waiting>,
+    waiting: HashMap<DiskCacheKey, PendingJobs>,
     /// Removals among them.
     removals: usize,
     /// How often all was forgotten.
@@ -46,7 +46,7 @@ struct File {
 }
 
 /// Jobs that wait for one key.
-struct Waiting {
+struct PendingJobs {
     jobs: u32,
     /// The last of them removes the file: what is there is not wanted any more.
     removes: bool,
@@ -118,7 +118,7 @@ impl Index {
     /// Notes that a job to write a file begins to wait; gives the age that it is of. Until it has been done, a removal
     /// knows of it.
     pub fn will_write(&mut self, key: &DiskCacheKey) -> u64 {
-        let waiting = self.waiting.entry(*key).or_insert(Waiting {
+        let waiting = self.waiting.entry(*key).or_insert(PendingJobs {
             jobs: 0,
             removes: false,
         });
@@ -138,7 +138,7 @@ impl Index {
             return Removal::All;
         }
         self.removals += 1;
-        let waiting = self.waiting.entry(*key).or_insert(Waiting {
+        let waiting = self.waiting.entry(*key).or_insert(PendingJobs {
             jobs: 0,
             removes: true,
         });

@@ -4,12 +4,12 @@
 //! their time is up, so that a change is taken over when it is due. When that fails, the old answer serves on: an
 //! outage of the name service is not one of the upstream. However many calls wait for a name, it is asked for once.
 
-mod answer;
+mod resolved_name;
 mod system;
 
 pub use system::NameServers;
 
-use answer::Answer;
+use resolved_name::ResolvedName;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -59,7 +59,7 @@ enum Records {
 /// A name that was asked for.
 #[derive(Default)]
 struct Name {
-    answer: RefCell<Option<Answer>>,
+    answer: RefCell<Option<ResolvedName>>,
     records: Cell<Records>,
     /// A look-up is under way; those who wait for it are woken when it is over.
     looking: Cell<bool>,
@@ -70,9 +70,9 @@ struct Name {
 }
 
 /// A look-up under way, which is over when this is dropped: after a panic, too.
-struct Looking(Rc<Name>);
+struct LookupGuard(Rc<Name>);
 
-impl Drop for Looking {
+impl Drop for LookupGuard {
     fn drop(&mut self) {
         self.0.looking.set(false);
         self.0.done.notify_waiters();
@@ -202,7 +202,7 @@ impl Resolver {
         }
         name.is_wanted.set(false);
         let (resolver, name, text) = (Rc::clone(self), Rc::clone(name), text.to_owned());
-        let looking = Looking(name);
+        let looking = LookupGuard(name);
         tokio::task::spawn_local(async move {
             let name = &*looking.0;
             let found = resolver.query(name, &text, srv).await;
@@ -213,11 +213,15 @@ impl Resolver {
                     old.renew(good_until(found.ttl));
                 }
                 (Some(found), _) => {
-                    *answer = Some(Answer::new(found.endpoints, good_until(found.ttl), resolver.seed));
+                    *answer = Some(ResolvedName::new(
+                        found.endpoints,
+                        good_until(found.ttl),
+                        resolver.seed,
+                    ));
                 }
                 (None, Some(old)) => old.note_failure(good_until(FAILURE_TTL)),
                 (None, None) => {
-                    let mut none = Answer::new(Vec::new(), good_until(FAILURE_TTL), 0);
+                    let mut none = ResolvedName::new(Vec::new(), good_until(FAILURE_TTL), 0);
                     none.note_failure(good_until(FAILURE_TTL));
                     *answer = Some(none);
                 }

@@ -1,6 +1,6 @@
 //! Whose turn it is, what is remembered, and which configuration holds.
 
-use super::answer::Answer;
+use super::resolved_name::ResolvedName;
 use super::*;
 use name_server::NameServer;
 
@@ -40,7 +40,7 @@ fn addresses_are_picked_by_weight_health_and_what_was_tried() {
         (None, &[0, 1, 2], [6, 2, 0]),
     ];
     for (tried, unhealthy, expected) in cases {
-        let mut answer = Answer::new(endpoints.clone(), now, 7);
+        let mut answer = ResolvedName::new(endpoints.clone(), now, 7);
         let mut counts = [0; 3];
         for _ in 0..8 {
             let picked = answer.pick(80, tried.map(|index| all[index]), |it| {
@@ -51,7 +51,7 @@ fn addresses_are_picked_by_weight_health_and_what_was_tried() {
         }
         assert_eq!(counts, expected, "tried {tried:?}, unhealthy {unhealthy:?}");
     }
-    let mut nothing = Answer::new(Vec::new(), now, 7);
+    let mut nothing = ResolvedName::new(Vec::new(), now, 7);
     assert_eq!(nothing.pick(80, None, |_| true), None);
 }
 

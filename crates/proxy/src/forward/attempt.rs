@@ -29,7 +29,7 @@ const MAX_JOINED_BODY: u64 = 16 * 1024;
 const MAX_INTERIM: usize = 16;
 
 /// A response's head, or why there is none.
-pub(super) enum Awaited {
+pub(super) enum AttemptHead {
     Head(ResponseHead),
     Failed(Failure),
     /// The client went, or its body cannot be read on.
@@ -135,7 +135,7 @@ impl RequestContext<'_> {
         let mut interim = 0;
         loop {
             let result = match self.await_head(attempt, pump.as_mut()).await {
-                Awaited::Head(head) if is_interim(&self.exchange.response) => {
+                AttemptHead::Head(head) if is_interim(&self.exchange.response) => {
                     attempt.connection.inbox.consume(head.length);
                     interim += 1;
                     let stop = match interim > MAX_INTERIM {
@@ -145,9 +145,9 @@ impl RequestContext<'_> {
                     };
                     AttemptResult::Stopped(stop)
                 }
-                Awaited::Head(head) => return Ok(head),
-                Awaited::Failed(failure) => AttemptResult::Failed(failure),
-                Awaited::Cancelled(stop) => {
+                AttemptHead::Head(head) => return Ok(head),
+                AttemptHead::Failed(failure) => AttemptResult::Failed(failure),
+                AttemptHead::Cancelled(stop) => {
                     // What is left of the body is not worth waiting for.
                     self.head.keep_alive = false;
                     AttemptResult::Stopped(stop)
@@ -353,7 +353,7 @@ impl RequestContext<'_> {
     }
 
     /// Reads until a response's head is complete.
-    async fn await_head(&mut self, attempt: &mut Attempt, pump: Option<&mut Pump>) -> Awaited {
+    async fn await_head(&mut self, attempt: &mut Attempt, pump: Option<&mut Pump>) -> AttemptHead {
         if attempt.connection.read.stream().is_some() {
             return self.await_stream_head(attempt, pump).await;
         }
@@ -370,28 +370,28 @@ impl RequestContext<'_> {
             if !bytes.is_empty() && (looked_at == 0 || weir_http1::ends_a_head(bytes, looked_at)) {
                 let heads = &mut self.worker.response_heads.borrow_mut();
                 match response::parse_known(bytes, to_head, &mut self.exchange.response, heads, last_head) {
-                    Ok(Some(head)) => return Awaited::Head(head),
+                    Ok(Some(head)) => return AttemptHead::Head(head),
                     Ok(None) => {}
                     Err(error) => {
                         self.worker
                             .metrics
                             .protocol_error(ProtocolError::UpstreamMalformed);
                         tracing::debug!(%error, "an upstream answered what is not HTTP/1.1");
-                        return Awaited::Failed(Failure::NoResponse);
+                        return AttemptHead::Failed(Failure::NoResponse);
                     }
                 }
             }
             looked_at = inbox.bytes().len();
             if !inbox.has_room(limit) {
-                return Awaited::Failed(Failure::NoResponse);
+                return AttemptHead::Failed(Failure::NoResponse);
             }
             match attempt.fill(self.worker, &mut watch, limit).await {
-                Ok(Ok(0)) if attempt.is_reused => return Awaited::Failed(Failure::StaleConnection),
-                Ok(Ok(0)) => return Awaited::Failed(Failure::NoResponse),
+                Ok(Ok(0)) if attempt.is_reused => return AttemptHead::Failed(Failure::StaleConnection),
+                Ok(Ok(0)) => return AttemptHead::Failed(Failure::NoResponse),
                 // A connection that answers is alive, however the answer goes on.
                 Ok(Ok(_)) => attempt.is_reused = false,
-                Ok(Err(error)) => return Awaited::Failed(attempt.failure(&error)),
-                Err(stop) => return Awaited::Cancelled(stop),
+                Ok(Err(error)) => return AttemptHead::Failed(attempt.failure(&error)),
+                Err(stop) => return AttemptHead::Cancelled(stop),
             }
         }
     }

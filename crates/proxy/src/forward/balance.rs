@@ -1,7 +1,7 @@
 //! Which target a try goes to, by what is known of the targets' health; what the try makes known of it, and whether
 //! there is another one.
 
-use super::elsewhere::NOWHERE;
+use super::target_override::NOWHERE;
 use super::{Failure, ForwardPlan, RequestContext};
 use crate::dns::{DnsQuery, ResolveError};
 use crate::health::is_enough_healthy;

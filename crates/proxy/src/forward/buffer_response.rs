@@ -8,7 +8,7 @@ use crate::serve::RequestContext;
 use std::io;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
-use weir_http1::chunked::Piece;
+use weir_http1::chunked::ChunkEvent;
 use weir_http1::response::ResponseHead;
 use weir_plugin::{BufferResponse, RefusalKind};
 
@@ -54,14 +54,14 @@ impl RequestContext<'_> {
             let inbox = &mut attempt.connection.inbox;
             let piece = cursor.next(inbox.bytes());
             match piece.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
-                Piece::End => break,
-                Piece::Skip(0) => match self.fill_answer(attempt, watch).await? {
+                ChunkEvent::End => break,
+                ChunkEvent::Skip(0) => match self.fill_answer(attempt, watch).await? {
                     0 if head.framing == Framing::UntilClose => break,
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                     _ => {}
                 },
-                Piece::Skip(count) => inbox.consume(count),
-                Piece::Data(count) => {
+                ChunkEvent::Skip(count) => inbox.consume(count),
+                ChunkEvent::Data(count) => {
                     read = read.saturating_add(count);
                     let filters = &mut self.exchange.response.body_filters;
                     filters.piece(&inbox.bytes()[..count], &mut body);

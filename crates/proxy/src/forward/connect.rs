@@ -1,8 +1,8 @@
 //! Tunnels that clients ask for with `CONNECT`. They lead to targets of the route's upstream and nowhere else: a name or an
 //! address that is not written in the configuration is never looked up or connected to.
 
-use super::elsewhere::NOWHERE;
 use super::pump::Background;
+use super::target_override::NOWHERE;
 use super::{Failure, ForwardPlan, UpstreamProtocol};
 use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::PoolKey;

@@ -31,7 +31,7 @@ struct Copy<'p> {
 }
 
 /// What came first.
-enum First {
+enum FirstResult {
     /// The original was answered or has failed, or the client has gone: it goes on as if there were no copy.
     Original,
     /// The copy was answered, or is all that is left.
@@ -121,8 +121,8 @@ impl RequestContext<'_> {
         sent.ok()?;
         self.worker.metrics.upstream_hedges.increment();
         match self.first_of(attempt, &mut copy.connection).await {
-            First::Original | First::CopyFailed => None,
-            First::Copy => {
+            FirstResult::Original | FirstResult::CopyFailed => None,
+            FirstResult::Copy => {
                 self.worker.metrics.upstream_hedges_won.increment();
                 copy.connection
                     .timer
@@ -244,7 +244,7 @@ impl RequestContext<'_> {
     }
 
     /// Waits until one of the two is answered.
-    async fn first_of(&mut self, attempt: &mut Attempt, copy: &mut UpstreamConnection) -> First {
+    async fn first_of(&mut self, attempt: &mut Attempt, copy: &mut UpstreamConnection) -> FirstResult {
         let worker = self.worker;
         let limit = worker.shared.limits.max_head_bytes;
         let client = &mut *self.client;
@@ -254,19 +254,19 @@ impl RequestContext<'_> {
                 read, inbox, timer, ..
             } = &mut *attempt.connection;
             match read.poll_fill(inbox, context, buffers, limit) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Copy),
-                Poll::Ready(Ok(_)) => return Poll::Ready(First::Original),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(FirstResult::Copy),
+                Poll::Ready(Ok(_)) => return Poll::Ready(FirstResult::Original),
                 Poll::Pending => {}
             }
             match copy.read.poll_fill(&mut copy.inbox, context, buffers, limit) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::CopyFailed),
-                Poll::Ready(Ok(_)) => return Poll::Ready(First::Copy),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(FirstResult::CopyFailed),
+                Poll::Ready(Ok(_)) => return Poll::Ready(FirstResult::Copy),
                 Poll::Pending => {}
             }
             if client.reader.poll_gone(context, &worker.runtime).is_ready()
                 || timer.poll_expired(context).is_ready()
             {
-                return Poll::Ready(First::Original);
+                return Poll::Ready(FirstResult::Original);
             }
             Poll::Pending
         })

@@ -1,6 +1,6 @@
 //! One try over HTTP/2: sending the request's head on a stream, and waiting for that of the response.
 
-use super::attempt::{Attempt, Awaited};
+use super::attempt::{Attempt, AttemptHead};
 use super::pump::{Background, Pump};
 use super::{Failure, ForwardPlan};
 use crate::halves::ReadHalf;
@@ -75,7 +75,7 @@ impl RequestContext<'_> {
         &mut self,
         attempt: &mut Attempt,
         pump: Option<&mut Pump>,
-    ) -> Awaited {
+    ) -> AttemptHead {
         let mut watch = match pump {
             Some(pump) => Background::Pump(pump),
             None => Background::Client(&mut *self.client),
@@ -92,9 +92,9 @@ impl RequestContext<'_> {
                 if error.kind() == io::ErrorKind::TimedOut {
                     give_up(&attempt.connection.read);
                 }
-                return Awaited::Failed(attempt.failure(&error));
+                return AttemptHead::Failed(attempt.failure(&error));
             }
-            Err(stop) => return Awaited::Cancelled(stop),
+            Err(stop) => return AttemptHead::Cancelled(stop),
         };
         // A connection that answers is alive, however the answer goes on.
         attempt.is_reused = false;
@@ -106,13 +106,13 @@ impl RequestContext<'_> {
         let read = fields::read_response(&list, is_whole, to_head, &mut self.exchange.response);
         self.worker.runtime.lists.give(list);
         match read {
-            Ok(head) => Awaited::Head(head),
+            Ok(head) => AttemptHead::Head(head),
             Err(error) => {
                 self.worker
                     .metrics
                     .protocol_error(ProtocolError::UpstreamMalformed);
                 tracing::debug!(%error, "an upstream answered what is no response");
-                Awaited::Failed(Failure::NoResponse)
+                AttemptHead::Failed(Failure::NoResponse)
             }
         }
     }

@@ -7,7 +7,6 @@ mod body_filters;
 mod buffer_response;
 mod connect;
 mod cookie;
-mod elsewhere;
 mod error;
 mod head;
 mod hedge;
@@ -18,13 +17,14 @@ mod pump;
 mod relay;
 mod secure_target;
 mod sticky;
+mod target_override;
 
 pub use balance::{PickRequest, choose};
 pub use pump::Background;
 
 use cookie::StickyCookie;
-use elsewhere::{NOWHERE, OtherUpstream};
 use overload::OverloadSlot;
+use target_override::{NOWHERE, OtherUpstream};
 
 use crate::forwarded;
 use crate::outcome::{ConnectionFate, ShortCircuit};
@@ -151,9 +151,9 @@ impl RequestContext<'_> {
     ) -> Result<ConnectionFate, ShortCircuit> {
         let snapshot = &self.serving.published.snapshot;
         let scheme = snapshot.upstreams[forward.upstream as usize].scheme;
-        let other = match self.exchange.elsewhere.take() {
+        let other = match self.exchange.target_override.take() {
             None => OtherUpstream::At(forward.upstream),
-            Some(elsewhere) => elsewhere::find(snapshot, forward.upstream, &elsewhere),
+            Some(wanted) => target_override::find(snapshot, forward.upstream, &wanted),
         };
         let (place, upstream): (u32, &Upstream) = match &other {
             OtherUpstream::At(place) => (*place, &snapshot.upstreams[*place as usize]),

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_http1::body::BodyCursor;
-use weir_http1::chunked::{self, Piece};
+use weir_http1::chunked::{self, ChunkEvent};
 use weir_plugin::Refusal;
 
 /// What has to go on, or be looked out for, while a call waits for something else.
@@ -226,13 +226,13 @@ impl Sender {
                 .next(self.reader.inbox.bytes())
                 .map_err(invalid)?
             {
-                Piece::End => break,
-                Piece::Skip(0) => {
+                ChunkEvent::End => break,
+                ChunkEvent::Skip(0) => {
                     self.flush(out, &mut timer).await?;
                     self.fill(&mut timer).await?;
                 }
-                Piece::Skip(count) => self.reader.inbox.consume(count),
-                Piece::Data(count) => {
+                ChunkEvent::Skip(count) => self.reader.inbox.consume(count),
+                ChunkEvent::Data(count) => {
                     self.body.received += count as u64;
                     if self.body.received > self.body.limit {
                         return Err(PumpError::Client(BodyError::TooLarge));

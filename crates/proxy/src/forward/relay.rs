@@ -12,7 +12,7 @@ use crate::serve::RequestContext;
 use std::io;
 use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
-use weir_http1::chunked::{self, Piece};
+use weir_http1::chunked::{self, ChunkEvent};
 use weir_http1::fields::push_header;
 use weir_http1::response::ResponseHead;
 use weir_plugin::RefusalKind;
@@ -245,8 +245,8 @@ impl RequestContext<'_> {
                 .next(attempt.connection.inbox.bytes())
                 .map_err(|error| self.blame_upstream(io::Error::new(io::ErrorKind::InvalidData, error)))?;
             match piece {
-                Piece::End => break,
-                Piece::Skip(0) => {
+                ChunkEvent::End => break,
+                ChunkEvent::Skip(0) => {
                     // The client should have this part before more is awaited. A body of known length is no
                     // stream of events: it is on its way as a whole, and is compressed better as one.
                     if !matches!(head.framing, Framing::Length(_)) {
@@ -267,11 +267,11 @@ impl RequestContext<'_> {
                         _ => {}
                     }
                 }
-                Piece::Skip(count) => attempt.connection.inbox.consume(count),
-                Piece::Data(count) if attempt.rate.is_some() => {
+                ChunkEvent::Skip(count) => attempt.connection.inbox.consume(count),
+                ChunkEvent::Data(count) if attempt.rate.is_some() => {
                     self.send_at_rate(count, framing, attempt, out, watch).await?;
                 }
-                Piece::Data(count) => {
+                ChunkEvent::Data(count) => {
                     relayed = relayed.saturating_add(count);
                     let data = &attempt.connection.inbox.bytes()[..count];
                     if self.exchange.response.body_filters.is_empty() {

@@ -1,10 +1,10 @@
 //! As whom a target is met over TLS, and by which key its connections are kept.
 
-use super::elsewhere::NOWHERE;
+use super::target_override::NOWHERE;
 use super::{ForwardPlan, own_host};
 use crate::pool::PoolKey;
 use crate::serve::RequestContext;
-use crate::worker::{NamedPlace, NamedTarget};
+use crate::worker::{NamedTarget, TargetPosition};
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ impl RequestContext<'_> {
         if tls.name.is_none() && !is_by_target {
             return None;
         }
-        let place = NamedPlace {
+        let place = TargetPosition {
             upstream: plan.place,
             target: index,
             tls: tls.id,

@@ -8,7 +8,9 @@ use crate::buffer::{Buffers, Inbox};
 use crate::halves::{ReadHalf, WriteHalf, into_socket};
 use crate::multiplex::stream::{Stream, StreamHalves};
 use crate::object_pool::ObjectPool;
-use crate::pool::{CountedOpen, PoolKey, UpstreamConnection, UpstreamIdentity, UpstreamProtocol, dial};
+use crate::pool::{
+    OpenConnectionGuard, PoolKey, UpstreamConnection, UpstreamIdentity, UpstreamProtocol, dial,
+};
 use crate::runtime::Runtime;
 use crate::timer::{Timer, later};
 use std::cell::{Cell, RefCell};
@@ -19,7 +21,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_http2::{Role, Settings};
 use weir_model::KeepalivePool;
 
@@ -127,10 +129,10 @@ impl Http2Pool {
                     read,
                     write: Some(write),
                     inbox: Default::default(),
-                    last_head: HeadPlace::default(),
+                    last_head: HeadSlot::default(),
                     timer: Timer::new(now, Duration::ZERO),
                     calls: 0,
-                    open: Some(CountedOpen::new(&runtime.metrics)),
+                    open: Some(OpenConnectionGuard::new(&runtime.metrics)),
                     home: None,
                 }));
             }
@@ -224,7 +226,7 @@ impl Http2Pool {
                 read: ReadHalf::Stream(Rc::default()),
                 write: None,
                 inbox: Inbox::default(),
-                last_head: HeadPlace::default(),
+                last_head: HeadSlot::default(),
                 timer: Timer::new(now, Duration::ZERO),
                 calls,
                 open: None,
@@ -290,11 +292,11 @@ async fn open(
         .await
     };
     let (result, driven) = match shaken {
-        Ok(Shaken::Http1(halves)) => {
+        Ok(NegotiatedConnection::Http1(halves)) => {
             opening.http1.replace(Some(halves));
             (Ok(None), None)
         }
-        Ok(Shaken::Http2(wire)) => {
+        Ok(NegotiatedConnection::Http2(wire)) => {
             let kept = Rc::new(OpenConnection {
                 wire: Rc::clone(&wire),
                 active: Cell::new(0),
@@ -324,7 +326,7 @@ async fn open(
         return;
     };
     let metrics = &runtime.metrics;
-    let _open = CountedOpen::new(metrics);
+    let _open = OpenConnectionGuard::new(metrics);
     let _streams = connection::LoseOnPanic(Rc::clone(&wire));
     driver::drive(&wire, || kept.strong_count() > 0).await;
     if let Some(kept) = kept.upgrade() {
@@ -333,7 +335,7 @@ async fn open(
 }
 
 /// What a connection has come to.
-enum Shaken {
+enum NegotiatedConnection {
     Http1((ReadHalf, WriteHalf)),
     Http2(Rc<connection::Connection>),
 }
@@ -342,10 +344,10 @@ async fn shake(
     runtime: &Rc<Runtime>,
     key: &PoolKey,
     (met, speaks): (UpstreamIdentity, UpstreamProtocol),
-) -> io::Result<Shaken> {
+) -> io::Result<NegotiatedConnection> {
     let halves = dial(key.address, met).await?;
     if speaks == UpstreamProtocol::Either && !halves.0.speaks_http2() {
-        return Ok(Shaken::Http1(halves));
+        return Ok(NegotiatedConnection::Http1(halves));
     }
     let settings = Settings {
         stream_window: STREAM_WINDOW,
@@ -356,5 +358,5 @@ async fn shake(
     let socket = into_socket(halves).ok_or(io::ErrorKind::NotConnected)?;
     let wire = connection::Connection::new(runtime, socket, Inbox::default(), Role::Client, settings);
     driver::greet(&wire).await?;
-    Ok(Shaken::Http2(wire))
+    Ok(NegotiatedConnection::Http2(wire))
 }

@@ -2,13 +2,13 @@
 
 use super::connection::Connection;
 use super::lease::Lease;
-use crate::multiplex::event::{Piece, StreamEvent};
+use crate::multiplex::event::{BodyFrame, StreamEvent};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 use weir_http2::RequestHead;
-use weir_http2::call::{IncomingHead, IncomingPiece};
+use weir_http2::call::{BodyEvent, IncomingHead};
 use weir_http2::frame::Code;
 
 /// Both directions of a stream.
@@ -185,16 +185,16 @@ impl StreamHalves {
     }
 
     /// Waits for the next piece.
-    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Piece>> {
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<BodyFrame>> {
         let (Incoming::Body, Some(key)) = (&self.incoming, self.key) else {
-            return Poll::Ready(Ok(Piece::End(None)));
+            return Poll::Ready(Ok(BodyFrame::End(None)));
         };
         let piece = self.connection.with(|state| state.poll_piece(key, context));
         Poll::Ready(match ready!(piece) {
-            Ok(IncomingPiece::Data(data)) => Ok(Piece::Data(data)),
-            Ok(IncomingPiece::End(trailers)) => {
+            Ok(BodyEvent::Data(data)) => Ok(BodyFrame::Data(data)),
+            Ok(BodyEvent::End(trailers)) => {
                 self.incoming = Incoming::Over;
-                Ok(trailers.map_or(Piece::End(None), Piece::Trailers))
+                Ok(trailers.map_or(BodyFrame::End(None), BodyFrame::Trailers))
             }
             Err(fault) => Err(fault.error()),
         })

@@ -26,7 +26,7 @@ pub enum FrameRead {
 /// Takes frames apart, whatever the pieces in which they come.
 #[derive(Debug)]
 pub struct Frames {
-    part: Part,
+    part: FrameState,
     /// Largest `HEADERS` frame, in bytes.
     max_headers: usize,
     /// Frames that carried nothing since one that did.
@@ -34,7 +34,7 @@ pub struct Frames {
 }
 
 #[derive(Debug)]
-enum Part {
+enum FrameState {
     /// Type and length, of which this much is there.
     Prefix(Vec<u8>),
     /// So much of a `DATA` frame is to come.
@@ -49,7 +49,7 @@ impl Frames {
     /// At the start of a stream.
     pub fn new(max_headers: usize) -> Self {
         Self {
-            part: Part::Prefix(Vec::new()),
+            part: FrameState::Prefix(Vec::new()),
             max_headers,
             idle: 0,
         }
@@ -57,7 +57,7 @@ impl Frames {
 
     /// Whether the stream may end here.
     pub fn is_between(&self) -> bool {
-        matches!(&self.part, Part::Prefix(prefix) if prefix.is_empty())
+        matches!(&self.part, FrameState::Prefix(prefix) if prefix.is_empty())
     }
 
     /// Uses up bytes; `None` once there are none left.
@@ -67,7 +67,7 @@ impl Frames {
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<FrameRead>, Code> {
         while !bytes.is_empty() {
             match &mut self.part {
-                Part::Prefix(prefix) => {
+                FrameState::Prefix(prefix) => {
                     prefix.push(bytes.get_u8());
                     if let Some((kind, length)) = read_prefix(prefix) {
                         let prefix = std::mem::take(prefix);
@@ -77,23 +77,23 @@ impl Frames {
                         }
                     }
                 }
-                Part::Data(left) => {
+                FrameState::Data(left) => {
                     let count = take(left, bytes.len());
                     let data = bytes.split_to(count);
                     self.leave_if_done();
                     return Ok(Some(FrameRead::Data(data)));
                 }
-                Part::Headers(frame, left) => {
+                FrameState::Headers(frame, left) => {
                     let count = bytes.len().min(*left);
                     frame.extend_from_slice(&bytes.split_to(count));
                     *left -= count;
                     if *left == 0 {
                         let frame = std::mem::take(frame);
-                        self.part = Part::Prefix(Vec::new());
+                        self.part = FrameState::Prefix(Vec::new());
                         return Ok(Some(FrameRead::Headers(frame.into())));
                     }
                 }
-                Part::Unknown(left) => {
+                FrameState::Unknown(left) => {
                     let count = take(left, bytes.len());
                     bytes.advance(count);
                     self.leave_if_done();
@@ -103,38 +103,38 @@ impl Frames {
         Ok(None)
     }
 
-    fn enter(&mut self, kind: u64, length: u64, prefix: Vec<u8>) -> Result<Part, Code> {
+    fn enter(&mut self, kind: u64, length: u64, prefix: Vec<u8>) -> Result<FrameState, Code> {
         let carries = length > 0 && matches!(kind, DATA | HEADERS);
         self.idle = if carries { 0 } else { self.idle + 1 };
         if self.idle > MAX_IDLE {
             return Err(Code::H3_EXCESSIVE_LOAD);
         }
         match kind {
-            DATA if length == 0 => Ok(Part::Prefix(Vec::new())),
-            DATA => Ok(Part::Data(length)),
+            DATA if length == 0 => Ok(FrameState::Prefix(Vec::new())),
+            DATA => Ok(FrameState::Data(length)),
             HEADERS => match usize::try_from(length) {
-                Ok(length) if length <= self.max_headers => Ok(Part::Headers(prefix, length)),
+                Ok(length) if length <= self.max_headers => Ok(FrameState::Headers(prefix, length)),
                 _ => Err(Code::H3_EXCESSIVE_LOAD),
             },
             kind if OUT_OF_PLACE.contains(&kind) => Err(Code::H3_FRAME_UNEXPECTED),
-            _ if length == 0 => Ok(Part::Prefix(Vec::new())),
-            _ => Ok(Part::Unknown(length)),
+            _ if length == 0 => Ok(FrameState::Prefix(Vec::new())),
+            _ => Ok(FrameState::Unknown(length)),
         }
     }
 
     /// A `HEADERS` frame of no length is whole with its prefix.
     fn empty_headers(&mut self) -> Option<FrameRead> {
-        let Part::Headers(frame, 0) = &mut self.part else {
+        let FrameState::Headers(frame, 0) = &mut self.part else {
             return None;
         };
         let frame = std::mem::take(frame);
-        self.part = Part::Prefix(Vec::new());
+        self.part = FrameState::Prefix(Vec::new());
         Some(FrameRead::Headers(frame.into()))
     }
 
     fn leave_if_done(&mut self) {
-        if matches!(self.part, Part::Data(0) | Part::Unknown(0)) {
-            self.part = Part::Prefix(Vec::new());
+        if matches!(self.part, FrameState::Data(0) | FrameState::Unknown(0)) {
+            self.part = FrameState::Prefix(Vec::new());
         }
     }
 }

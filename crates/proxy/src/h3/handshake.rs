@@ -79,7 +79,7 @@ impl crypto::ServerConfig for TlsAcceptor {
     }
 
     fn start_session(self: Arc<Self>, version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Hello {
+        Box::new(PendingHandshake {
             waiting: Arc::clone(&self.base.crypto).start_session(version, parameters),
             rules: self,
             version,
@@ -91,7 +91,7 @@ impl crypto::ServerConfig for TlsAcceptor {
 }
 
 /// A handshake, before and after the client's first message.
-struct Hello {
+struct PendingHandshake {
     rules: Arc<TlsAcceptor>,
     version: u32,
     parameters: TransportParameters,
@@ -103,7 +103,7 @@ struct Hello {
     waiting: Box<dyn Session>,
 }
 
-impl Hello {
+impl PendingHandshake {
     /// Takes a part of the first message in; once it is whole, the session begins.
     fn begin(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         if self.came.len() + bytes.len() > MAX_HELLO {
@@ -178,7 +178,7 @@ fn alert(what: rustls::AlertDescription, reason: &str) -> TransportError {
     }
 }
 
-impl Session for Hello {
+impl Session for PendingHandshake {
     fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
         self.waiting.initial_keys(id, side)
     }

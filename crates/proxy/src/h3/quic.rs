@@ -35,7 +35,7 @@ fn open_uni(connection: quinn::Connection) -> Boxed<quinn::SendStream> {
 }
 
 /// A connection.
-pub struct Connection {
+pub struct QuicConnection {
     connection: quinn::Connection,
     shared: Rc<Shared>,
     accepting: Option<Boxed<Bidirectional>>,
@@ -89,7 +89,7 @@ pub struct QuicStream {
     pub head: Rc<Cell<Option<Bytes>>>,
 }
 
-impl Connection {
+impl QuicConnection {
     /// The view of this connection.
     pub fn new(connection: quinn::Connection, shared: Rc<Shared>) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Connection {
     }
 }
 
-impl quic::Connection<Bytes> for Connection {
+impl quic::Connection<Bytes> for QuicConnection {
     type RecvStream = ClientUniStream;
     type OpenStreams = UniOpener;
 
@@ -208,7 +208,7 @@ impl quic::OpenStreams<Bytes> for UniOpener {
     }
 }
 
-impl quic::OpenStreams<Bytes> for Connection {
+impl quic::OpenStreams<Bytes> for QuicConnection {
     type BidiStream = QuicStream;
     type SendStream = ControlStream;
 

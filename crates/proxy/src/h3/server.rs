@@ -32,7 +32,7 @@ use weir_telemetry::metrics::ProtocolError;
 /// What a field adds to a list beyond its name and value (RFC 9114, 4.2.2).
 const FIELD_OVERHEAD: usize = 32;
 
-type Http3 = Connection<quic::Connection, Bytes>;
+type Http3 = Connection<quic::QuicConnection, Bytes>;
 
 /// Serves a connection until it ends.
 pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local: SocketAddr) {
@@ -62,7 +62,7 @@ pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local:
     // What is more than a head may have, but not by much, is answered as other requests are.
     let most = limits.max_head_bytes * 2 + MAX_FIELDS * FIELD_OVERHEAD;
     builder.max_field_section_size(most as u64).send_grease(false);
-    let view = quic::Connection::new(connection.clone(), Rc::clone(&shared));
+    let view = quic::QuicConnection::new(connection.clone(), Rc::clone(&shared));
     let begun = tokio::time::timeout(limits.header_timeout, begin(&builder, view, &shared)).await;
     let Ok(Ok(http3)) = begun else {
         worker.metrics.protocol_error(ProtocolError::BadRequest);
@@ -83,7 +83,7 @@ pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local:
 /// Opens the connection's own streams and tells its settings.
 async fn begin(
     builder: &server::Builder,
-    view: quic::Connection,
+    view: quic::QuicConnection,
     shared: &quic::Shared,
 ) -> Result<Http3, h3::error::ConnectionError> {
     let http3 = builder.build(view).await?;
@@ -177,7 +177,7 @@ impl MuxProtocol for Streams {
 /// Serves one stream; `unconfirmed`: it came early.
 async fn call(
     live: ActiveStream,
-    resolver: RequestResolver<quic::Connection, Bytes>,
+    resolver: RequestResolver<quic::QuicConnection, Bytes>,
     lane: QuicStream,
     unconfirmed: Option<HandshakeState>,
 ) {

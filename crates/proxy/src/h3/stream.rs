@@ -3,7 +3,7 @@
 use super::frames::FrameRead;
 use super::quic::QuicStream;
 use super::stream_io::code;
-use crate::multiplex::event::Piece;
+use crate::multiplex::event::BodyFrame;
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
@@ -164,7 +164,7 @@ impl StreamHalves {
     }
 
     /// Waits for the next piece.
-    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Piece>> {
+    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<BodyFrame>> {
         if self.incoming == Incoming::Body {
             let found = ready!(self.lane.receiving.borrow_mut().poll_next(context));
             match found {
@@ -185,7 +185,7 @@ impl StreamHalves {
             }
         }
         match self.incoming {
-            Incoming::Over => return Poll::Ready(Ok(Piece::End(None))),
+            Incoming::Over => return Poll::Ready(Ok(BodyFrame::End(None))),
             Incoming::Broken => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
             Incoming::Body | Incoming::Trailers => {}
         }
@@ -201,22 +201,22 @@ impl StreamHalves {
     }
 
     /// A body is as long as was stated (RFC 9114, section 4.1.2).
-    fn note_data(&mut self, data: Bytes) -> io::Result<Piece> {
+    fn note_data(&mut self, data: Bytes) -> io::Result<BodyFrame> {
         if let Some(stated) = &mut self.stated {
             match stated.checked_sub(data.len() as u64) {
                 Some(left) => *stated = left,
                 None => return Err(self.blame_client()),
             }
         }
-        Ok(Piece::Data(data))
+        Ok(BodyFrame::Data(data))
     }
 
-    fn note_end(&mut self, trailers: Option<HeaderMap>) -> io::Result<Piece> {
+    fn note_end(&mut self, trailers: Option<HeaderMap>) -> io::Result<BodyFrame> {
         if self.stated.is_some_and(|left| left > 0) {
             return Err(self.blame_client());
         }
         self.incoming = Incoming::Over;
-        Ok(Piece::End(trailers))
+        Ok(BodyFrame::End(trailers))
     }
 
     fn blame_client(&mut self) -> io::Error {

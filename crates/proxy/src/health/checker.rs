@@ -20,7 +20,7 @@ const NAMES_EVERY: Duration = Duration::from_secs(1);
 const MAX_FIRST_WAIT_MS: u64 = 500;
 
 /// A checked upstream.
-pub(super) struct Checked {
+pub(super) struct CheckedUpstream {
     pub name: String,
     pub checks: Arc<Checks>,
     pub srv: bool,
@@ -38,7 +38,7 @@ pub(super) struct CheckedTarget {
     pub health: Arc<TargetHealth>,
 }
 
-impl Checked {
+impl CheckedUpstream {
     /// The upstream, where it is checked.
     pub(super) fn of(upstream: &Upstream) -> Option<Self> {
         let target = |target: &Target| {
@@ -94,7 +94,12 @@ impl Checked {
 }
 
 /// Checks an upstream until the task is ended.
-pub(super) async fn check(upstream: Rc<Checked>, resolver: Rc<Resolver>, shared: Arc<Shared>, seed: u64) {
+pub(super) async fn check(
+    upstream: Rc<CheckedUpstream>,
+    resolver: Rc<Resolver>,
+    shared: Arc<Shared>,
+    seed: u64,
+) {
     let names = async {
         if upstream.targets.iter().any(|target| target.is_name) {
             loop {
@@ -123,7 +128,7 @@ struct Slot {
 }
 
 struct Prober<'c> {
-    upstream: &'c Rc<Checked>,
+    upstream: &'c Rc<CheckedUpstream>,
     active: &'c ActiveChecks,
     shared: &'c Arc<Shared>,
     slots: HashMap<(usize, SocketAddr), Slot>,
@@ -132,7 +137,12 @@ struct Prober<'c> {
 }
 
 impl<'c> Prober<'c> {
-    fn new(upstream: &'c Rc<Checked>, active: &'c ActiveChecks, shared: &'c Arc<Shared>, seed: u64) -> Self {
+    fn new(
+        upstream: &'c Rc<CheckedUpstream>,
+        active: &'c ActiveChecks,
+        shared: &'c Arc<Shared>,
+        seed: u64,
+    ) -> Self {
         Self {
             upstream,
             active,

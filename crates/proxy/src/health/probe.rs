@@ -28,20 +28,25 @@ pub(super) async fn probe(checks: &Checks, address: SocketAddr, host: &[u8]) -> 
         Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut => Some(Signal::Timeout),
         Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Some(Signal::HttpFailure),
         Ok(Err(_)) => Some(Signal::TcpFailure),
-        Ok(Ok(Shown::Signal(signal))) => Some(signal),
-        Ok(Ok(Shown::Status(status))) => checks.probe_rules.read(status),
+        Ok(Ok(ProbeResult::Signal(signal))) => Some(signal),
+        Ok(Ok(ProbeResult::Status(status))) => checks.probe_rules.read(status),
     }
 }
 
 /// What a probe has shown.
-enum Shown {
+enum ProbeResult {
     /// A status, which counts as the checks say.
     Status(u16),
     /// What counts by itself.
     Signal(Signal),
 }
 
-async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: &[u8]) -> io::Result<Shown> {
+async fn ask(
+    checks: &Checks,
+    active: &ActiveChecks,
+    address: SocketAddr,
+    host: &[u8],
+) -> io::Result<ProbeResult> {
     let stream = TcpStream::connect(address).await?;
     // A handshake that fails is no answer at all.
     let failed = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
@@ -56,7 +61,7 @@ async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: 
             let stream = transport::connect(stream, Arc::clone(config), name).await;
             crate::halves::secure(stream.map_err(failed)?)
         }
-        _ => return Ok(Shown::Signal(Signal::Success)),
+        _ => return Ok(ProbeResult::Signal(Signal::Success)),
     };
     let scheme = match active.kind {
         ProbeKind::Grpc => Some("http"),
@@ -66,14 +71,14 @@ async fn ask(checks: &Checks, active: &ActiveChecks, address: SocketAddr, host: 
     if let Some(scheme) = scheme {
         return grpc::ask((read, write), active, scheme, host)
             .await
-            .map(Shown::Signal);
+            .map(ProbeResult::Signal);
     }
     write.write_all(&request(active, host)).await?;
     write.flush().await?;
     let mut answer = Vec::with_capacity(1024);
     loop {
         if let Some(status) = status_of(&answer)? {
-            return Ok(Shown::Status(status));
+            return Ok(ProbeResult::Status(status));
         }
         if answer.len() >= MAX_ANSWER {
             return Err(io::ErrorKind::InvalidData.into());

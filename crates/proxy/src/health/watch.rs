@@ -1,7 +1,7 @@
 //! The thread that looks after health: follows what is served, starts and ends checks, brings targets back whose time
 //! is up, and tells of changes.
 
-use super::checker::{Checked, check};
+use super::checker::{CheckedUpstream, check};
 use crate::dns::Resolver;
 use crate::shared::Shared;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub(crate) fn start(shared: Arc<Shared>, seed: u64) -> io::Result<JoinHandle<()>
 
 async fn run(shared: Arc<Shared>, seed: u64) {
     let mut drain = shared.drain.subscribe();
-    let mut watch = Watch {
+    let mut watch = HealthWatcher {
         resolver: Resolver::new(shared.name_servers.clone(), seed),
         upstreams: HashMap::new(),
         seed,
@@ -63,22 +63,22 @@ async fn run(shared: Arc<Shared>, seed: u64) {
 }
 
 /// All checked upstreams.
-struct Watch {
+struct HealthWatcher {
     resolver: Rc<Resolver>,
-    upstreams: HashMap<String, Watched>,
+    upstreams: HashMap<String, WatchedUpstream>,
     seed: u64,
     shared: Arc<Shared>,
 }
 
 /// An upstream whose checks are at work.
-struct Watched {
-    upstream: Rc<Checked>,
+struct WatchedUpstream {
+    upstream: Rc<CheckedUpstream>,
     /// Addresses that are out, by target, with the time at which they come back by themselves.
     out: HashMap<(usize, SocketAddr), Option<Instant>>,
     task: Option<AbortHandle>,
 }
 
-impl Drop for Watched {
+impl Drop for WatchedUpstream {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -86,7 +86,7 @@ impl Drop for Watched {
     }
 }
 
-impl Watch {
+impl HealthWatcher {
     /// Checks what this snapshot wants checked, and nothing else. What has not changed goes on.
     fn follow(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.upstreams);
@@ -97,7 +97,7 @@ impl Watch {
             let watched = match old {
                 Some(watched) if watched.upstream.is_like(upstream) => watched,
                 old => {
-                    let Some(checked) = Checked::of(upstream) else {
+                    let Some(checked) = CheckedUpstream::of(upstream) else {
                         continue;
                     };
                     self.watch(checked, old)
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    fn watch(&mut self, checked: Checked, old: Option<Watched>) -> Watched {
+    fn watch(&mut self, checked: CheckedUpstream, old: Option<WatchedUpstream>) -> WatchedUpstream {
         let upstream = Rc::new(checked);
         self.seed = self
             .seed
@@ -132,7 +132,7 @@ impl Watch {
                 out.insert((position, *address), *until);
             }
         }
-        Watched { upstream, out, task }
+        WatchedUpstream { upstream, out, task }
     }
 
     /// Tells of what has changed, and brings back what is due. Gives when the next one is.
@@ -146,7 +146,7 @@ impl Watch {
     }
 }
 
-impl Watched {
+impl WatchedUpstream {
     fn scan(&mut self, shared: &Shared, now: Instant) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         let mut is_stirred = false;
@@ -201,12 +201,12 @@ impl Watched {
     }
 }
 
-fn tell(upstream: &Checked, position: usize, address: SocketAddr, what: &str) {
+fn tell(upstream: &CheckedUpstream, position: usize, address: SocketAddr, what: &str) {
     let target = &upstream.targets[position];
     tracing::info!(upstream = upstream.name, target = target.host, port = target.port, %address, "{what}");
 }
 
-fn tell_unhealthy(upstream: &Checked, position: usize, address: SocketAddr, health: Health) {
+fn tell_unhealthy(upstream: &CheckedUpstream, position: usize, address: SocketAddr, health: Health) {
     let target = &upstream.targets[position];
     tracing::warn!(
         upstream = upstream.name,

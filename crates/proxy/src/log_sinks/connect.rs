@@ -28,6 +28,6 @@ pub fn tls(
 ) -> io::Result<(Arc<ClientConfig>, ServerName<'static>)> {
     let name = ServerName::try_from(name.to_owned()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let published = sink_context.shared.published.load();
-    let rules = published.snapshot.elsewhere.tls(verify)?;
+    let rules = published.snapshot.ad_hoc_tls.tls(verify)?;
     Ok((rules.config.clone(), name))
 }

@@ -17,13 +17,13 @@ const LIST: &str = ".weir-log-files";
 const MAX_LIST: u64 = 1 << 20;
 
 /// A file to append to.
-pub enum Opened {
+pub enum LogOutput {
     File(File),
     StandardOutput,
     StandardError,
 }
 
-impl Opened {
+impl LogOutput {
     /// Appends a message.
     pub fn append(&mut self, message: &[u8]) -> io::Result<()> {
         match self {
@@ -49,10 +49,10 @@ pub fn name(file: &LogFile) -> String {
 }
 
 /// Opens a file, and makes it if need be.
-pub fn open(file: &LogFile) -> io::Result<Opened> {
+pub fn open(file: &LogFile) -> io::Result<LogOutput> {
     match file {
-        LogFile::StandardOutput => Ok(Opened::StandardOutput),
-        LogFile::StandardError => Ok(Opened::StandardError),
+        LogFile::StandardOutput => Ok(LogOutput::StandardOutput),
+        LogFile::StandardError => Ok(LogOutput::StandardError),
         LogFile::Forbidden(_, why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, *why)),
         LogFile::In { folder, name } => {
             let root = open_folder(
@@ -60,7 +60,7 @@ pub fn open(file: &LogFile) -> io::Result<Opened> {
                 OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
                 Mode::empty(),
             )?;
-            open_in(&root, name).map(Opened::File)
+            open_in(&root, name).map(LogOutput::File)
         }
     }
 }

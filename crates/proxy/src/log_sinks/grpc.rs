@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 64 * 1024;
 pub struct Channel(SendRequest<Bytes>);
 
 /// Both directions of a connection as one.
-struct Joined(ReadHalf, WriteHalf);
+struct DuplexStream(ReadHalf, WriteHalf);
 
 /// Sends a message, over the connection that was kept if it is still good, and gives the connection back.
 ///
@@ -60,12 +60,14 @@ async fn connect(sink_context: &SinkContext, server: &LogGrpc) -> io::Result<Sen
         Some(verify) => {
             let name = ServerName::try_from(server.host.clone()).map_err(|_| io::ErrorKind::InvalidInput)?;
             let published = sink_context.shared.published.load();
-            let rules = published.snapshot.elsewhere.tls(verify)?;
+            let rules = published.snapshot.ad_hoc_tls.tls(verify)?;
             Some((Arc::clone(&rules.http2_config), name))
         }
     };
     let (read, write) = dial(address, rules).await?;
-    let (sender, connection) = h2::client::handshake(Joined(read, write)).await.map_err(failed)?;
+    let (sender, connection) = h2::client::handshake(DuplexStream(read, write))
+        .await
+        .map_err(failed)?;
     // It ends with the last sender; what goes wrong on it is told to the calls.
     tokio::task::spawn_local(async move {
         if let Err(error) = connection.await {
@@ -168,7 +170,7 @@ fn failed(error: h2::Error) -> io::Error {
     }
 }
 
-impl AsyncRead for Joined {
+impl AsyncRead for DuplexStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -178,7 +180,7 @@ impl AsyncRead for Joined {
     }
 }
 
-impl AsyncWrite for Joined {
+impl AsyncWrite for DuplexStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

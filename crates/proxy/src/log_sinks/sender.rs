@@ -2,7 +2,7 @@
 
 use super::connect::{resolve, tls};
 use super::context::SinkContext;
-use super::file::{self, Opened};
+use super::file::{self, LogOutput};
 use super::grpc::Channel;
 use super::kafka::Producer;
 use crate::buffer::Inbox;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_plugin::{LogAuthorization, LogFile, LogHttp, LogSigner, LogSink, SubrequestResponse};
 
 /// The longest that a datagram may take to be sent.
@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 1 << 20;
 /// What sends messages to one target.
 pub struct Sender {
     sink: LogSink,
-    file: Option<Opened>,
+    file: Option<LogOutput>,
     http: Option<Box<UpstreamConnection>>,
     grpc: Option<Channel>,
     kafka: Producer,
@@ -138,7 +138,7 @@ impl Sender {
                 None => file::open(&file)?,
             };
             open.append(&message)?;
-            Ok::<Opened, io::Error>(open)
+            Ok::<LogOutput, io::Error>(open)
         });
         let file = written.await.map_err(io::Error::other)??;
         self.file = (!reopen).then_some(file);
@@ -248,7 +248,7 @@ async fn post(
         read,
         write: Some(write),
         inbox: Inbox::default(),
-        last_head: HeadPlace::default(),
+        last_head: HeadSlot::default(),
         timer: Timer::new(Instant::now(), http.timeout),
         calls: 0,
         open: None,

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
-use weir_http1::HeadPlace;
+use weir_http1::HeadSlot;
 use weir_plugin::{Exchange, Refusal};
 use weir_telemetry::metrics::ProtocolError;
 
@@ -203,7 +203,7 @@ impl ActiveStream {
             write: WriteHalf::Stream(Rc::clone(&stream)),
             timer,
             forwarded_lines: session.forwarded_lines.clone(),
-            last_head: HeadPlace::default(),
+            last_head: HeadSlot::default(),
             peer: session.peer,
             local: session.local,
             tls: session.tls.clone(),

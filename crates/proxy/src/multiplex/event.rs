@@ -5,7 +5,7 @@ use http::HeaderMap;
 use weir_http2::FieldList;
 
 /// What is read of a stream.
-pub enum Piece {
+pub enum BodyFrame {
     /// Data.
     Data(Bytes),
     /// Its end, and the trailers before it.

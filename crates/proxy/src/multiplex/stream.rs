@@ -3,7 +3,7 @@
 //!
 //! One task uses a stream at a time, so both directions wake the same one.
 
-use super::event::{Piece, StreamEvent};
+use super::event::{BodyFrame, StreamEvent};
 use super::fields;
 use crate::h2::stream as http2;
 use crate::h3::stream as http3;
@@ -253,13 +253,13 @@ impl State {
             let piece = each!(
                 &mut self.ends,
                 ends => ends.poll_piece(context),
-                Poll::Ready(Ok(Piece::End(None)))
+                Poll::Ready(Ok(BodyFrame::End(None)))
             );
             match ready!(piece)? {
-                Piece::Data(data) => self.unread = data,
-                Piece::End(None) => {}
-                Piece::End(Some(trailers)) => self.trailers = trailer_lines(fields::of_map(&trailers)),
-                Piece::Trailers(lines) => self.trailers = lines,
+                BodyFrame::Data(data) => self.unread = data,
+                BodyFrame::End(None) => {}
+                BodyFrame::End(Some(trailers)) => self.trailers = trailer_lines(fields::of_map(&trailers)),
+                BodyFrame::Trailers(lines) => self.trailers = lines,
             }
         }
         Poll::Ready(Ok(true))

@@ -92,7 +92,7 @@ impl Client {
 
     /// Runs a script; its numbers and texts, if it gave some.
     pub async fn run(self: &Rc<Self>, call: RedisCall) -> Option<Values> {
-        let mut pending = Abandoned {
+        let mut pending = CompensationGuard {
             client: self,
             undo: call.undo.clone(),
         };
@@ -210,12 +210,12 @@ fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Optio
 }
 
 /// Takes back what a call did whose answer is unknown or no longer wanted.
-struct Abandoned<'c> {
+struct CompensationGuard<'c> {
     client: &'c Rc<Client>,
     undo: Option<Box<RedisCall>>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CompensationGuard<'_> {
     fn drop(&mut self) {
         if let Some(undo) = self.undo.take() {
             self.client.post(*undo);

@@ -33,9 +33,9 @@ pub struct Cluster {
 }
 
 /// A look for the slots under way, which is over when this is dropped: after a panic, too.
-struct Looking(Rc<Cluster>);
+struct LookupGuard(Rc<Cluster>);
 
-impl Drop for Looking {
+impl Drop for LookupGuard {
     fn drop(&mut self) {
         self.0.looked.set(Some(Instant::now()));
         self.0.looking.set(false);
@@ -145,7 +145,7 @@ impl Cluster {
         if is_fresh || self.looking.replace(true) {
             return;
         }
-        let looking = Looking(Rc::clone(self));
+        let looking = LookupGuard(Rc::clone(self));
         tokio::task::spawn_local(async move { looking.0.look().await });
     }
 

@@ -125,7 +125,7 @@ async fn open(
             let name = tls.server_name.as_deref().unwrap_or(host).to_owned();
             let name = ServerName::try_from(name).map_err(|_| io::ErrorKind::InvalidInput)?;
             let published = around.shared.published.load();
-            let rules = published.snapshot.elsewhere.tls(tls.verify)?;
+            let rules = published.snapshot.ad_hoc_tls.tls(tls.verify)?;
             Some((rules.config.clone(), name))
         }
     };

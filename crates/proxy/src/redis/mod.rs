@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use weir_plugin::{RedisAccumulator, RedisAnswer, RedisCall, RedisPublisher, RedisServer, system_clock};
+use weir_plugin::{RedisAccumulator, RedisCall, RedisPublisher, RedisResponse, RedisServer, system_clock};
 
 /// How long a server that no filter uses is remembered.
 const UNUSED: Duration = Duration::from_secs(300);
@@ -41,12 +41,12 @@ struct RedisContext {
 pub struct Redis {
     around: Rc<RedisContext>,
     clients: RefCell<Vec<(Arc<RedisServer>, Rc<Client>)>>,
-    settling: Rc<Settling>,
+    settling: Rc<PendingSyncs>,
 }
 
 /// Settlements that go on.
 #[derive(Default)]
-struct Settling {
+struct PendingSyncs {
     count: Cell<usize>,
     is_last: Cell<bool>,
     last: Notify,
@@ -84,11 +84,11 @@ impl Redis {
     }
 
     /// Runs a script. `None`: there is no answer.
-    pub async fn run_script(&self, call: RedisCall) -> Option<RedisAnswer> {
+    pub async fn run_script(&self, call: RedisCall) -> Option<RedisResponse> {
         let client = self.client(&call.server);
         let (numbers, texts) = client.run(call).await?;
         let outlet: Rc<dyn RedisPublisher> = client;
-        Some(RedisAnswer {
+        Some(RedisResponse {
             numbers,
             texts,
             outlet,

@@ -39,11 +39,11 @@ pub struct Node {
     /// `None`: the master, wherever it is.
     pub address: Option<RedisAddress>,
     pub stats: Arc<RedisServerStats>,
-    state: RefCell<State>,
+    state: RefCell<NodeState>,
     wake: Notify,
 }
 
-struct State {
+struct NodeState {
     phase: Phase,
     unsent: Vec<u8>,
     waiting: VecDeque<Waiter>,
@@ -71,7 +71,7 @@ struct Waiter {
 }
 
 /// How a connection has ended.
-enum End {
+enum ConnectionEnd {
     /// It was not needed.
     Idle,
     Failed(io::Error),
@@ -93,7 +93,7 @@ impl Node {
             server: Arc::clone(server),
             address,
             stats: around.shared.redis.server(&name),
-            state: RefCell::new(State {
+            state: RefCell::new(NodeState {
                 phase: Phase::Idle,
                 unsent: Vec::new(),
                 waiting: VecDeque::new(),
@@ -210,7 +210,7 @@ impl Node {
     }
 
     /// Carries commands and replies until the connection ends.
-    async fn carry(&self, line: ReadyConnection) -> End {
+    async fn carry(&self, line: ReadyConnection) -> ConnectionEnd {
         let ReadyConnection {
             mut read,
             mut write,
@@ -222,18 +222,18 @@ impl Node {
         let end = std::future::poll_fn(|context| {
             self.state.borrow_mut().waker = Some(context.waker().clone());
             if self.phase() == Phase::Closed {
-                return Poll::Ready(End::Idle);
+                return Poll::Ready(ConnectionEnd::Idle);
             }
             loop {
                 if let Err(error) = self.poll_send(&mut write, context, &mut sending, &mut sent) {
-                    return Poll::Ready(End::Failed(error));
+                    return Poll::Ready(ConnectionEnd::Failed(error));
                 }
                 match inbox.poll_fill(&mut read, context, &self.around.buffers, MAX_REPLY) {
                     Poll::Ready(Ok(0)) if self.state.borrow().waiting.is_empty() => {
-                        return Poll::Ready(End::Idle);
+                        return Poll::Ready(ConnectionEnd::Idle);
                     }
                     Poll::Ready(Ok(0)) => {
-                        return Poll::Ready(End::Failed(io::ErrorKind::UnexpectedEof.into()));
+                        return Poll::Ready(ConnectionEnd::Failed(io::ErrorKind::UnexpectedEof.into()));
                     }
                     Poll::Ready(Ok(_)) => {
                         while !inbox.is_empty() {
@@ -242,17 +242,17 @@ impl Node {
                                 Ok(Some((value, size))) => {
                                     inbox.consume(size);
                                     if let Err(error) = self.hand_over(value) {
-                                        return Poll::Ready(End::Failed(error));
+                                        return Poll::Ready(ConnectionEnd::Failed(error));
                                     }
                                 }
                                 Err(fault) => {
                                     let error = io::Error::new(io::ErrorKind::InvalidData, fault);
-                                    return Poll::Ready(End::Failed(error));
+                                    return Poll::Ready(ConnectionEnd::Failed(error));
                                 }
                             }
                         }
                     }
-                    Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+                    Poll::Ready(Err(error)) => return Poll::Ready(ConnectionEnd::Failed(error)),
                     Poll::Pending => break,
                 }
             }
@@ -311,7 +311,7 @@ impl Node {
     }
 
     /// Ready when an answer does not come, or the connection is not needed.
-    fn poll_overdue(&self, timer: &mut Timer, context: &mut Context<'_>) -> Poll<End> {
+    fn poll_overdue(&self, timer: &mut Timer, context: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let state = self.state.borrow();
         let now = Instant::now();
         let (deadline, is_awaited) = match state.waiting.front() {
@@ -320,8 +320,8 @@ impl Node {
         };
         timer.set(now, deadline.saturating_duration_since(now));
         timer.poll_expired(context).map(|()| match is_awaited {
-            true => End::Failed(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")),
-            false => End::Idle,
+            true => ConnectionEnd::Failed(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")),
+            false => ConnectionEnd::Idle,
         })
     }
 }
@@ -346,11 +346,11 @@ async fn drive(node: Rc<Node>) {
                 node.enter_up();
                 let begun = Instant::now();
                 match node.carry(line).await {
-                    End::Idle => {
+                    ConnectionEnd::Idle => {
                         node.enter_idle();
                         continue;
                     }
-                    End::Failed(error) => {
+                    ConnectionEnd::Failed(error) => {
                         // One that fails at once each time is no better than one that cannot be made.
                         if begun.elapsed() > LAST_PAUSE {
                             pause = FIRST_PAUSE;

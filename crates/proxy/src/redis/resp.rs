@@ -99,19 +99,19 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, ProtocolError> {
     };
     match parser.value(0) {
         Ok(value) => Ok(Some((value, parser.at))),
-        Err(Stop::Partial) if bytes.len() >= MAX_REPLY => Err(ProtocolError("a reply is too long")),
-        Err(Stop::Partial) => Ok(None),
-        Err(Stop::Fault(fault)) => Err(fault),
+        Err(ParseError::Partial) if bytes.len() >= MAX_REPLY => Err(ProtocolError("a reply is too long")),
+        Err(ParseError::Partial) => Ok(None),
+        Err(ParseError::Fault(fault)) => Err(fault),
     }
 }
 
-enum Stop {
+enum ParseError {
     Partial,
     Fault(ProtocolError),
 }
 
-fn fault<T>(what: &'static str) -> Result<T, Stop> {
-    Err(Stop::Fault(ProtocolError(what)))
+fn fault<T>(what: &'static str) -> Result<T, ParseError> {
+    Err(ParseError::Fault(ProtocolError(what)))
 }
 
 struct Parser<'b> {
@@ -121,7 +121,7 @@ struct Parser<'b> {
 }
 
 impl<'b> Parser<'b> {
-    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn value(&mut self, depth: usize) -> Result<Value, ParseError> {
         self.values += 1;
         if self.values > MAX_VALUES || depth > MAX_DEPTH {
             return fault("a reply has too many values");
@@ -167,7 +167,7 @@ impl<'b> Parser<'b> {
         })
     }
 
-    fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, Stop> {
+    fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, ParseError> {
         if count > MAX_VALUES {
             return fault("a reply has too many values");
         }
@@ -179,7 +179,7 @@ impl<'b> Parser<'b> {
         Ok(values)
     }
 
-    fn bulk(&mut self, size: &[u8]) -> Result<Option<&'b [u8]>, Stop> {
+    fn bulk(&mut self, size: &[u8]) -> Result<Option<&'b [u8]>, ParseError> {
         let Some(size) = length(size)? else {
             return Ok(None);
         };
@@ -188,11 +188,11 @@ impl<'b> Parser<'b> {
         }
         let rest = &self.bytes[self.at..];
         let Some((text, after)) = rest.split_at_checked(size) else {
-            return Err(Stop::Partial);
+            return Err(ParseError::Partial);
         };
         match after {
             [b'\r', b'\n', ..] => {}
-            [] | [b'\r'] => return Err(Stop::Partial),
+            [] | [b'\r'] => return Err(ParseError::Partial),
             _ => return fault("a text is longer than it says"),
         }
         self.at += size + 2;
@@ -200,10 +200,10 @@ impl<'b> Parser<'b> {
     }
 
     /// The next line, without its end.
-    fn line(&mut self) -> Result<&'b [u8], Stop> {
+    fn line(&mut self) -> Result<&'b [u8], ParseError> {
         let rest = &self.bytes[self.at..];
         let Some(end) = memchr::memchr(b'\n', rest) else {
-            return Err(Stop::Partial);
+            return Err(ParseError::Partial);
         };
         self.at += end + 1;
         match rest[..end].strip_suffix(b"\r") {
@@ -213,7 +213,7 @@ impl<'b> Parser<'b> {
     }
 }
 
-fn number(digits: &[u8]) -> Result<i64, Stop> {
+fn number(digits: &[u8]) -> Result<i64, ParseError> {
     let text = std::str::from_utf8(digits).ok();
     match text.and_then(|text| text.parse().ok()) {
         Some(number) => Ok(number),
@@ -222,7 +222,7 @@ fn number(digits: &[u8]) -> Result<i64, Stop> {
 }
 
 /// A length; `None`: there is nothing.
-fn length(digits: &[u8]) -> Result<Option<usize>, Stop> {
+fn length(digits: &[u8]) -> Result<Option<usize>, ParseError> {
     match number(digits)? {
         -1 => Ok(None),
         length => match usize::try_from(length) {
@@ -233,7 +233,7 @@ fn length(digits: &[u8]) -> Result<Option<usize>, Stop> {
 }
 
 /// Twice a length.
-fn pairs(digits: &[u8]) -> Result<usize, Stop> {
+fn pairs(digits: &[u8]) -> Result<usize, ParseError> {
     Ok(length(digits)?.unwrap_or(0).saturating_mul(2))
 }
 

@@ -12,7 +12,7 @@ pub struct SessionState(
 );
 
 /// That a plugin has refused the session.
-pub struct Refused;
+pub struct SessionRefused;
 
 /// Asks the plugins of a route in order; `Ok(None)`: there is none.
 pub async fn ask(
@@ -21,7 +21,7 @@ pub async fn ask(
     addresses: Addresses,
     server_name: Option<&str>,
     is_tls: bool,
-) -> Result<Option<SessionState>, Refused> {
+) -> Result<Option<SessionState>, SessionRefused> {
     if !route.chain.has_request_work {
         return Ok(None);
     }
@@ -58,7 +58,7 @@ pub async fn ask(
                         worker.redis.settle(ledger);
                         match refusal {
                             None => break,
-                            Some(_) => return Err(Refused),
+                            Some(_) => return Err(SessionRefused),
                         }
                     }
                 },
@@ -68,7 +68,7 @@ pub async fn ask(
                 | Outcome::Subrequest(_)
                 | Outcome::Converse(_)
                 | Outcome::NeedBody { .. } => {
-                    return Err(Refused);
+                    return Err(SessionRefused);
                 }
             }
         }

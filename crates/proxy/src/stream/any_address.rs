@@ -20,7 +20,7 @@ pub struct AnyAddress {
 }
 
 /// A datagram that came.
-pub struct Came {
+pub struct ReceivedDatagram {
     pub length: usize,
     pub client: SocketAddr,
     /// What it was sent to.
@@ -48,7 +48,7 @@ impl AnyAddress {
     ///
     /// # Errors
     /// `WouldBlock`: there is none.
-    pub fn try_receive(&self, socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
+    pub fn try_receive(&self, socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
         let space = &mut *self.space.borrow_mut();
         socket.try_io(Interest::READABLE, || {
             let mut parts = [IoSliceMut::new(buffer)];
@@ -71,7 +71,7 @@ impl AnyAddress {
             });
             let (client, local) = client.zip(local).ok_or(io::ErrorKind::InvalidData)?;
             let length = came.bytes;
-            Ok(Came {
+            Ok(ReceivedDatagram {
                 length,
                 client,
                 local,

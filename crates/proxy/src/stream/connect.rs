@@ -4,7 +4,7 @@ use super::report::SessionRecord;
 use crate::dns::DnsQuery;
 use crate::forward::{PickRequest, choose};
 use crate::halves::{ReadHalf, WriteHalf};
-use crate::pool::CountedOpen;
+use crate::pool::OpenConnectionGuard;
 use crate::timer::later;
 use crate::transport;
 use crate::worker::{Worker, WorkerSnapshot};
@@ -22,9 +22,9 @@ use weir_snapshot::{Forward, Target, TargetState, Upstream};
 use weir_telemetry::metrics::StreamResult;
 
 /// Counts a session among those that its target is busy with, for balancers that ask.
-pub struct Busy(Option<Arc<TargetState>>);
+pub struct SessionGuard(Option<Arc<TargetState>>);
 
-impl Busy {
+impl SessionGuard {
     fn new(upstream: &Upstream, target: &Target) -> Self {
         let counted = upstream.balancer.needs_load().then(|| Arc::clone(&target.state));
         if let Some(state) = &counted {
@@ -41,7 +41,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         if let Some(state) = &self.0 {
             state.inflight.fetch_sub(1, Relaxed);
@@ -60,17 +60,17 @@ pub struct TargetRequest<'a> {
 }
 
 /// A connection to a target.
-pub struct Connection {
+pub struct TargetConnection {
     pub read: ReadHalf,
     pub write: WriteHalf,
-    pub busy: Busy,
-    pub open: CountedOpen,
+    pub busy: SessionGuard,
+    pub open: OpenConnectionGuard,
 }
 
 /// A socket that sends to a target.
 pub struct Socket {
     pub socket: UdpSocket,
-    pub busy: Busy,
+    pub busy: SessionGuard,
     /// The target's health, where it is checked.
     pub health: Option<HealthHandle>,
 }
@@ -108,7 +108,7 @@ impl TargetRequest<'_> {
         &self,
         greeting: &[u8],
         report: &mut SessionRecord,
-    ) -> Result<Connection, StreamResult> {
+    ) -> Result<TargetConnection, StreamResult> {
         let upstream = self.upstream();
         let (read, write, busy) = self
             .try_targets(report, async |index, address| {
@@ -117,17 +117,17 @@ impl TargetRequest<'_> {
                 let timeout = Duration::from_millis(self.forward.timeouts.connect_ms);
                 let until = later(Instant::now(), timeout);
                 match tokio::time::timeout_at(until.into(), connected).await {
-                    Ok(Ok((read, write))) => Ok((read, write, Busy::new(upstream, target))),
+                    Ok(Ok((read, write))) => Ok((read, write, SessionGuard::new(upstream, target))),
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(io::ErrorKind::TimedOut.into()),
                 }
             })
             .await?;
-        Ok(Connection {
+        Ok(TargetConnection {
             read,
             write,
             busy,
-            open: CountedOpen::new(&self.worker.metrics),
+            open: OpenConnectionGuard::new(&self.worker.metrics),
         })
     }
 
@@ -148,7 +148,7 @@ impl TargetRequest<'_> {
             socket.writable().await?;
             Ok(Socket {
                 socket,
-                busy: Busy::new(upstream, &upstream.targets[index]),
+                busy: SessionGuard::new(upstream, &upstream.targets[index]),
                 health: upstream.checks.is_some().then(|| HealthHandle {
                     upstream: Arc::clone(upstream),
                     target: index,
@@ -291,13 +291,13 @@ trait HasBusy {
     /// Whether it shows that somebody is there.
     const IS_PROOF: bool;
 
-    fn busy(&self) -> &Busy;
+    fn busy(&self) -> &SessionGuard;
 }
 
-impl HasBusy for (ReadHalf, WriteHalf, Busy) {
+impl HasBusy for (ReadHalf, WriteHalf, SessionGuard) {
     const IS_PROOF: bool = true;
 
-    fn busy(&self) -> &Busy {
+    fn busy(&self) -> &SessionGuard {
         &self.2
     }
 }
@@ -305,7 +305,7 @@ impl HasBusy for (ReadHalf, WriteHalf, Busy) {
 impl HasBusy for Socket {
     const IS_PROOF: bool = false;
 
-    fn busy(&self) -> &Busy {
+    fn busy(&self) -> &SessionGuard {
         &self.busy
     }
 }

@@ -6,7 +6,7 @@
 //! ([`super::splice`]).
 
 use super::report::SessionRecord;
-use super::splice::{Moved, Pipe};
+use super::splice::{Pipe, SpliceProgress};
 use crate::halves::{ReadHalf, WriteHalf};
 use crate::timer::Timer;
 use crate::worker::Worker;
@@ -107,16 +107,16 @@ impl Direction {
             }
             let is_at_end = match &mut self.pipe {
                 Some(pipe) => match ready!(pipe.poll_move(from, to, context))? {
-                    Moved::Bytes(count) => {
+                    SpliceProgress::Bytes(count) => {
                         self.carried += count as u64;
                         false
                     }
-                    Moved::Trickle(count) => {
+                    SpliceProgress::Trickle(count) => {
                         self.carried += count as u64;
                         (self.pipe, self.full_pieces) = (None, 0);
                         false
                     }
-                    Moved::End => true,
+                    SpliceProgress::End => true,
                 },
                 None => ready!(self.poll_piece(from, to, context, worker))?,
             };

@@ -7,7 +7,7 @@ use super::relay::{self, RelaySide};
 use super::report::SessionRecord;
 use crate::client::Addresses;
 use crate::proxy_protocol;
-use crate::transport::{self, Hello};
+use crate::transport::{self, ClientHello};
 use crate::worker::{ConnectionGuard, Worker, WorkerSnapshot};
 use rustls::ServerConfig;
 use std::io;
@@ -39,9 +39,9 @@ struct Session<'s> {
 }
 
 /// What a client's connection is once a route has taken it.
-enum Arrived {
+enum ClientStream {
     Plain(TcpStream),
-    Tls(TcpStream, Box<Hello>),
+    Tls(TcpStream, Box<ClientHello>),
 }
 
 impl Session<'_> {
@@ -53,13 +53,13 @@ impl Session<'_> {
         report: &mut SessionRecord,
     ) -> Result<StreamResult, StreamResult> {
         let arrived = match is_tls {
-            false => Arrived::Plain(tcp),
+            false => ClientStream::Plain(tcp),
             true => {
                 let timeout = self.worker.shared.limits.header_timeout;
                 let hello = tokio::time::timeout(timeout, transport::read_hello(&mut tcp)).await;
                 let hello = self.shaken(hello.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))?;
                 report.server_name = hello.server_name();
-                Arrived::Tls(tcp, Box::new(hello))
+                ClientStream::Tls(tcp, Box::new(hello))
             }
         };
         // Held until the target is reached, and no longer.
@@ -115,13 +115,13 @@ impl Session<'_> {
     /// The client's side, and what it has said that is for the target.
     async fn client_side(
         &self,
-        arrived: Arrived,
+        arrived: ClientStream,
         protocol: StreamProtocol,
         serving: &WorkerSnapshot,
     ) -> Result<(RelaySide, Vec<u8>), StreamResult> {
         let (tcp, hello) = match arrived {
-            Arrived::Plain(tcp) => return Ok((plain(tcp), Vec::new())),
-            Arrived::Tls(tcp, hello) => (tcp, hello),
+            ClientStream::Plain(tcp) => return Ok((plain(tcp), Vec::new())),
+            ClientStream::Tls(tcp, hello) => (tcp, hello),
         };
         if protocol == StreamProtocol::TlsPassthrough {
             return Ok((plain(tcp), hello.bytes));

@@ -32,7 +32,7 @@ pub struct Pipe {
 }
 
 /// What one step of moving has come to.
-pub enum Moved {
+pub enum SpliceProgress {
     /// So many bytes have reached the other side.
     Bytes(usize),
     /// So many have, and there are too few at a time. The pipe is empty.
@@ -68,7 +68,7 @@ impl Pipe {
         from: &ReadHalf,
         to: &WriteHalf,
         context: &mut Context<'_>,
-    ) -> Poll<io::Result<Moved>> {
+    ) -> Poll<io::Result<SpliceProgress>> {
         let (ReadHalf::Tcp(from), WriteHalf::Tcp(to)) = (from, to) else {
             return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
         };
@@ -78,7 +78,7 @@ impl Pipe {
                 splice(from, None, &self.into, None, PIPE_BYTES, flags()).map_err(io::Error::from)
             }))?;
             if count == 0 {
-                return Poll::Ready(Ok(Moved::End));
+                return Poll::Ready(Ok(SpliceProgress::End));
             }
             self.filled = count;
             self.trickles = match count < TRICKLE_BYTES {
@@ -96,8 +96,8 @@ impl Pipe {
         }
         self.filled -= count;
         Poll::Ready(Ok(match self.filled == 0 && self.trickles >= TRICKLES {
-            true => Moved::Trickle(count),
-            false => Moved::Bytes(count),
+            true => SpliceProgress::Trickle(count),
+            false => SpliceProgress::Bytes(count),
         }))
     }
 }

@@ -15,13 +15,13 @@ use tokio::net::TcpStream;
 const MAX_BYTES: usize = 64 * 1024;
 
 /// A client's first message.
-pub struct Hello {
+pub struct ClientHello {
     accepted: Accepted,
     /// All that was read of the connection.
     pub bytes: Vec<u8>,
 }
 
-impl Hello {
+impl ClientHello {
     /// The server name that the client asks for, in lower case.
     pub fn server_name(&self) -> Option<Arc<str>> {
         let hello = self.accepted.client_hello();
@@ -39,12 +39,12 @@ impl Hello {
 }
 
 /// Keeps what is read.
-struct Keeping<'k, R> {
+struct RecordingReader<'k, R> {
     from: R,
     kept: &'k mut Vec<u8>,
 }
 
-impl<R: Read> Read for Keeping<'_, R> {
+impl<R: Read> Read for RecordingReader<'_, R> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let count = self.from.read(space)?;
         self.kept.extend_from_slice(&space[..count]);
@@ -56,13 +56,13 @@ impl<R: Read> Read for Keeping<'_, R> {
 ///
 /// # Errors
 /// The connection is lost, or the client speaks no TLS.
-pub async fn read_hello(tcp: &mut TcpStream) -> io::Result<Hello> {
+pub async fn read_hello(tcp: &mut TcpStream) -> io::Result<ClientHello> {
     let mut acceptor = Acceptor::default();
     let mut bytes = Vec::new();
     let accepted = std::future::poll_fn(|context| {
         loop {
             let mut wire = Wire { tcp, context };
-            let keeping = &mut Keeping {
+            let keeping = &mut RecordingReader {
                 from: &mut wire,
                 kept: &mut bytes,
             };
@@ -84,5 +84,5 @@ pub async fn read_hello(tcp: &mut TcpStream) -> io::Result<Hello> {
         }
     })
     .await?;
-    Ok(Hello { accepted, bytes })
+    Ok(ClientHello { accepted, bytes })
 }

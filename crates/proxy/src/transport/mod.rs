@@ -9,7 +9,7 @@ mod tcp;
 mod tls;
 
 pub use handshake::{accept, connect};
-pub use hello::{Hello, read_hello};
+pub use hello::{ClientHello, read_hello};
 pub use tcp::{TcpRead, TcpWrite};
 pub use tls::TlsStream;
 

@@ -34,14 +34,14 @@ struct Bytes {
     frames: Option<Frames>,
     /// Bytes of a write that is not complete: it must be tried again with the same ones.
     writing: usize,
-    leaving: Leaving,
+    leaving: CloseState,
     /// What is to be said when the gateway drains.
     good_bye: Vec<u8>,
 }
 
 /// How far the good-bye has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaving {
+enum CloseState {
     Not,
     /// So much of it is written.
     Saying(usize),
@@ -90,7 +90,7 @@ impl Direction for Bytes {
     /// The last frame has passed, or was said in its sender's place.
     fn is_at_its_end(&self) -> bool {
         let has_closed = |frames: &Frames| frames.has_closed() && frames.is_between();
-        self.leaving == Leaving::Said || self.frames.as_ref().is_some_and(has_closed)
+        self.leaving == CloseState::Said || self.frames.as_ref().is_some_and(has_closed)
     }
 
     fn poll(
@@ -112,7 +112,7 @@ impl Direction for Bytes {
                     ready!(Pin::new(&mut *to).poll_shutdown(context))?;
                     self.is_over = true;
                 }
-            } else if self.leaving == Leaving::Said {
+            } else if self.leaving == CloseState::Said {
                 self.take_last(from);
             } else {
                 ready!(self.poll_pass(from, to, context, worker.is_draining()))?;
@@ -145,7 +145,7 @@ impl Bytes {
             is_over: false,
             frames,
             writing: 0,
-            leaving: Leaving::Not,
+            leaving: CloseState::Not,
             good_bye,
         }
     }
@@ -187,18 +187,18 @@ impl Bytes {
         let Some(frames) = &self.frames else {
             return Poll::Ready(Ok(()));
         };
-        if self.leaving == Leaving::Not
+        if self.leaving == CloseState::Not
             && frames.is_between()
             && !frames.has_closed()
             && frames.whole(from.inbox.bytes()) == 0
         {
-            self.leaving = Leaving::Saying(0);
+            self.leaving = CloseState::Saying(0);
         }
-        while let Leaving::Saying(written) = self.leaving {
+        while let CloseState::Saying(written) = self.leaving {
             let count = ready!(poll_some(to, context, &self.good_bye[written..]))?;
             self.leaving = match written + count < self.good_bye.len() {
-                true => Leaving::Saying(written + count),
-                false => Leaving::Said,
+                true => CloseState::Saying(written + count),
+                false => CloseState::Said,
             };
         }
         Poll::Ready(Ok(()))

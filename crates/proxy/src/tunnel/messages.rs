@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::AsyncWrite;
-use weir_plugin::{MessageFault, MessageFilter, WebSocketSide};
+use weir_plugin::{MessageFilter, MessageViolation, WebSocketSide};
 
 /// What a side is told whose messages were good.
-const OVER: MessageFault = MessageFault {
+const OVER: MessageViolation = MessageViolation {
     code: 1001,
     reason: Cow::Borrowed(""),
 };
@@ -35,7 +35,7 @@ struct Messages {
     written: usize,
     carried: u64,
     is_over: bool,
-    fault: Option<MessageFault>,
+    fault: Option<MessageViolation>,
 }
 
 /// Carries messages until both directions have ended, one fails, a filter objects, the gateway drains, or nothing moves for the

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_plugin::{MESSAGE_TOO_LARGE, MessageFault, MessageFilter, MessageKind, WebSocketSide};
+use weir_plugin::{MESSAGE_TOO_LARGE, MessageFilter, MessageKind, MessageViolation, WebSocketSide};
 
 /// The most bytes of a message that no filter bounds.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -52,8 +52,8 @@ struct FrameHead {
     length: usize,
 }
 
-fn protocol_fault(reason: &'static str) -> MessageFault {
-    MessageFault {
+fn protocol_fault(reason: &'static str) -> MessageViolation {
+    MessageViolation {
         code: 1002,
         reason: Cow::Borrowed(reason),
     }
@@ -77,7 +77,7 @@ impl Inspector {
     ///
     /// # Errors
     /// Why the WebSocket is to be closed. What is in `out` may still pass.
-    pub fn take(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<(), MessageFault> {
+    pub fn take(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<(), MessageViolation> {
         while !bytes.is_empty() && !self.has_closed {
             let head = match self.head()? {
                 Some(head) => head,
@@ -103,7 +103,7 @@ impl Inspector {
     }
 
     /// The head of the frame at hand, if it is complete.
-    fn head(&self) -> Result<Option<FrameHead>, MessageFault> {
+    fn head(&self) -> Result<Option<FrameHead>, MessageViolation> {
         let &[first, second, ..] = self.frame.as_slice() else {
             return Ok(None);
         };
@@ -139,7 +139,7 @@ impl Inspector {
     }
 
     /// Whether a frame may stand here. Called for each piece of it.
-    fn check_head(&self, head: &FrameHead) -> Result<(), MessageFault> {
+    fn check_head(&self, head: &FrameHead) -> Result<(), MessageViolation> {
         if head.mask.is_some() != (self.side == WebSocketSide::Client) {
             return Err(protocol_fault("masked by the wrong side"));
         }
@@ -162,7 +162,7 @@ impl Inspector {
     }
 
     /// Takes the frame at hand, which is complete.
-    fn take_frame(&mut self, head: &FrameHead, out: &mut Vec<u8>) -> Result<(), MessageFault> {
+    fn take_frame(&mut self, head: &FrameHead, out: &mut Vec<u8>) -> Result<(), MessageViolation> {
         let frame = std::mem::take(&mut self.frame);
         if head.kind >= CLOSE {
             self.has_closed = head.kind == CLOSE;
@@ -211,7 +211,7 @@ impl Inspector {
 }
 
 /// A frame that closes a WebSocket; `mask`: for a server (RFC 6455, 5.3).
-pub fn closing(fault: &MessageFault, mask: Option<[u8; 4]>) -> Vec<u8> {
+pub fn closing(fault: &MessageViolation, mask: Option<[u8; 4]>) -> Vec<u8> {
     let mut payload = fault.code.to_be_bytes().to_vec();
     let mut length = fault.reason.len().min(123);
     while !fault.reason.is_char_boundary(length) {
@@ -240,9 +240,9 @@ mod tests {
     use super::*;
 
     /// Refuses messages with `bad` in them, and those of more than 8 bytes.
-    struct NoBad;
+    struct BadMessageFilter;
 
-    impl MessageFilter for NoBad {
+    impl MessageFilter for BadMessageFilter {
         fn max_bytes(&self, _: WebSocketSide) -> Option<usize> {
             Some(8)
         }
@@ -251,9 +251,9 @@ mod tests {
             kind == MessageKind::Text
         }
 
-        fn check(&self, _: WebSocketSide, _: MessageKind, message: &[u8]) -> Result<(), MessageFault> {
+        fn check(&self, _: WebSocketSide, _: MessageKind, message: &[u8]) -> Result<(), MessageViolation> {
             match message.windows(3).any(|part| part == b"bad") {
-                true => Err(MessageFault {
+                true => Err(MessageViolation {
                     code: 1007,
                     reason: "bad".into(),
                 }),
@@ -285,7 +285,7 @@ mod tests {
 
     /// Feeds bytes in pieces of `size`. Gives what passed, and the code of the fault.
     fn passed(side: WebSocketSide, bytes: &[u8], size: usize) -> (Vec<u8>, u16) {
-        let filters: Arc<[Arc<dyn MessageFilter>]> = Arc::new([Arc::new(NoBad)]);
+        let filters: Arc<[Arc<dyn MessageFilter>]> = Arc::new([Arc::new(BadMessageFilter)]);
         let mut inspector = Inspector::new(side, &filters);
         let mut out = Vec::new();
         for piece in bytes.chunks(size) {
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn closing_frames_tell_why() {
-        let fault = MessageFault {
+        let fault = MessageViolation {
             code: 1007,
             reason: "\u{e4}".repeat(100).into(),
         };

@@ -15,11 +15,11 @@ mod frames;
 mod grpc;
 mod heads;
 mod health;
-mod held;
 mod negotiation;
+mod non_reading_peers;
 mod peer;
 mod tables;
-mod unread;
+mod trailer_filters;
 mod upstreams;
 mod websocket;
 

@@ -8,9 +8,9 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, Dialogue, Elsewhere, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget,
-    MessageFault, MessageFilter, MessageKind, Outcome, Phases, Plugin, Received, RefusalKind, Reply, Step,
-    Subrequest, Suspend, WebSocketSide,
+    ConversationTls, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, MessageFilter,
+    MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind, Reply, Step, Subrequest,
+    Suspend, TargetOverride, WebSocketSide,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -40,7 +40,7 @@ struct PuppetFilter {
     lets_go: bool,
     wait_ms: Option<u64>,
     to: Option<u32>,
-    elsewhere: Option<Box<Elsewhere>>,
+    elsewhere: Option<Box<TargetOverride>>,
     max_message: Option<usize>,
     copy_to: Option<u16>,
     ask: Option<u16>,
@@ -64,10 +64,10 @@ impl MessageFilter for MaxMessage {
         kind == MessageKind::Text
     }
 
-    fn check(&self, _: WebSocketSide, _: MessageKind, message: &[u8]) -> Result<(), MessageFault> {
+    fn check(&self, _: WebSocketSide, _: MessageKind, message: &[u8]) -> Result<(), MessageViolation> {
         match message.contains(&b'!') {
             false => Ok(()),
-            true => Err(MessageFault {
+            true => Err(MessageViolation {
                 code: 1007,
                 reason: "!".into(),
             }),
@@ -160,7 +160,7 @@ impl Plugin for Puppet {
             to: text("to").map(|service| context.destination(&service, &UpstreamHost::Client)),
             elsewhere: config["elsewhere"].is_object().then(|| {
                 let place = &config["elsewhere"];
-                Box::new(Elsewhere {
+                Box::new(TargetOverride {
                     upstream: place["upstream"].as_str().map(str::to_owned),
                     host: place["host"].as_str().map(str::to_owned),
                     port: place["port"].as_u64().map(|port| port as u16),
@@ -344,7 +344,7 @@ impl Filter for PuppetFilter {
             exchange.upstream_host_yields = self.host_yields;
         }
         exchange.destination = self.to;
-        exchange.elsewhere = self.elsewhere.clone();
+        exchange.target_override = self.elsewhere.clone();
         let bound = self
             .max_message
             .map(|bytes| Arc::new(MaxMessage(bytes)) as Arc<dyn MessageFilter>);

@@ -7,10 +7,10 @@ const OVER_TLS: bool = false;
 
 mod balancing;
 mod bounds;
-mod elsewhere;
 mod hedging;
 mod overload;
 mod sticky;
+mod target_override;
 mod tries;
 
 #[allow(dead_code, reason = "other tests use the rest")]

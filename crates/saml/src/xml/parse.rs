@@ -1,7 +1,7 @@
 //! Reading XML: the grammar of XML 1.0 and of its namespaces, as far as SAML uses it.
 
 use super::{Child, Document, Element, ElementId, Limits, XmlAttribute};
-use crate::fault::{Fault, ensure};
+use crate::error::{SamlError, ensure};
 use crate::names::XML;
 use std::borrow::Cow;
 
@@ -24,10 +24,10 @@ struct Tag {
     is_empty: bool,
 }
 
-const NOT_WELL_FORMED: Fault = Fault("the XML is not well-formed");
+const NOT_WELL_FORMED: SamlError = SamlError("the XML is not well-formed");
 
 impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str, limits: Limits) -> Result<Self, Fault> {
+    pub(super) fn new(text: &'t str, limits: Limits) -> Result<Self, SamlError> {
         ensure(text.len() <= limits.bytes, "the XML is too long")?;
         ensure(
             text.chars().all(is_char),
@@ -41,7 +41,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    pub(super) fn document(mut self) -> Result<Document, Fault> {
+    pub(super) fn document(mut self) -> Result<Document, SamlError> {
         self.declaration()?;
         loop {
             let before = self.rest.find('<').unwrap_or(self.rest.len());
@@ -63,7 +63,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `<?xml … ?>`, which may only say that it is UTF-8.
-    fn declaration(&mut self) -> Result<(), Fault> {
+    fn declaration(&mut self) -> Result<(), SamlError> {
         let Some(rest) = self.rest.strip_prefix("<?xml") else {
             return Ok(());
         };
@@ -82,7 +82,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn markup(&mut self) -> Result<(), Fault> {
+    fn markup(&mut self) -> Result<(), SamlError> {
         if let Some(rest) = self.rest.strip_prefix("<!--") {
             let (comment, rest) = rest.split_once("--").ok_or(NOT_WELL_FORMED)?;
             let _left_out = comment;
@@ -108,7 +108,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn close(&mut self, rest: &'t str) -> Result<(), Fault> {
+    fn close(&mut self, rest: &'t str) -> Result<(), SamlError> {
         let (name, rest) = rest.split_once('>').ok_or(NOT_WELL_FORMED)?;
         let id = self.open.pop().ok_or(NOT_WELL_FORMED)?;
         let element = &self.elements[id.0];
@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn element(&mut self) -> Result<(), Fault> {
+    fn element(&mut self) -> Result<(), SamlError> {
         ensure(
             self.elements.len() < self.limits.elements,
             "the XML has too many elements",
@@ -174,7 +174,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn resolve(&self, id: ElementId, prefix: &str) -> Result<String, Fault> {
+    fn resolve(&self, id: ElementId, prefix: &str) -> Result<String, SamlError> {
         let mut at = Some(id);
         while let Some(id) = at {
             let element = &self.elements[id.0];
@@ -186,12 +186,12 @@ impl<'t> Parser<'t> {
         match prefix {
             "" => Ok(String::new()),
             "xml" => Ok(XML.to_owned()),
-            _ => Err(Fault("the XML uses a prefix that is not declared")),
+            _ => Err(SamlError("the XML uses a prefix that is not declared")),
         }
     }
 
     /// What stands between an element's name and its end: namespaces, attributes, and whether it is empty.
-    fn attributes(&mut self) -> Result<Tag, Fault> {
+    fn attributes(&mut self) -> Result<Tag, SamlError> {
         let mut tag = Tag::default();
         loop {
             let trimmed = self.rest.trim_start_matches(is_space);
@@ -227,7 +227,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn name(&mut self) -> Result<&'t str, Fault> {
+    fn name(&mut self) -> Result<&'t str, SamlError> {
         let is_name =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':');
         let end = self
@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `="…"`.
-    fn value(&mut self) -> Result<String, Fault> {
+    fn value(&mut self) -> Result<String, SamlError> {
         let rest = self.rest.trim_start_matches(is_space);
         let rest = rest.strip_prefix('=').ok_or(NOT_WELL_FORMED)?;
         let rest = rest.trim_start_matches(is_space);
@@ -254,7 +254,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Text between two tags.
-    fn text(&mut self, raw: &str) -> Result<(), Fault> {
+    fn text(&mut self, raw: &str) -> Result<(), SamlError> {
         if raw.is_empty() {
             return Ok(());
         }
@@ -267,7 +267,7 @@ impl<'t> Parser<'t> {
         self.append(&text)
     }
 
-    fn append(&mut self, text: &str) -> Result<(), Fault> {
+    fn append(&mut self, text: &str) -> Result<(), SamlError> {
         let id = self.open.last().ok_or(NOT_WELL_FORMED)?;
         let children = &mut self.elements[id.0].children;
         match children.last_mut() {
@@ -278,7 +278,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Result<(), Fault> {
+fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Result<(), SamlError> {
     let is_known = bindings.iter().any(|(known, _)| known == prefix);
     let is_absolute = uri.contains(':') && !uri.contains(|letter: char| letter.is_whitespace());
     let is_absolute = is_absolute || (uri.is_empty() && prefix.is_empty());
@@ -294,7 +294,7 @@ fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Resu
 }
 
 /// Prefix and local name.
-fn qualified(name: &str) -> Result<(&str, &str), Fault> {
+fn qualified(name: &str) -> Result<(&str, &str), SamlError> {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     let is_name = |part: &str| {
         part.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') && !part.contains(':')
@@ -313,7 +313,7 @@ fn line_ends(text: &str) -> Cow<'_, str> {
 }
 
 /// Replaces references to characters; there are no other entities than XML's own five.
-fn references(text: &str) -> Result<Cow<'_, str>, Fault> {
+fn references(text: &str) -> Result<Cow<'_, str>, SamlError> {
     if !text.contains('&') {
         return Ok(Cow::Borrowed(text));
     }
@@ -336,8 +336,10 @@ fn references(text: &str) -> Result<Cow<'_, str>, Fault> {
     Ok(Cow::Owned(out))
 }
 
-fn character(name: &str) -> Result<char, Fault> {
-    let number = name.strip_prefix('#').ok_or(Fault("the XML uses an entity"))?;
+fn character(name: &str) -> Result<char, SamlError> {
+    let number = name
+        .strip_prefix('#')
+        .ok_or(SamlError("the XML uses an entity"))?;
     let code = match number.strip_prefix('x') {
         Some(digits) if digits.bytes().all(|it| it.is_ascii_hexdigit()) => u32::from_str_radix(digits, 16),
         None if number.bytes().all(|it| it.is_ascii_digit()) => number.parse(),

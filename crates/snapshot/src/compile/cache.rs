@@ -49,14 +49,14 @@ struct Shared {
     consumers: Vec<Consumer>,
     plugins: Vec<PluginInstance>,
     consumer_tables: Vec<model::ConsumerTable>,
-    known: Known,
+    known: SharedParts,
     /// How many destinations there were when nothing was used again.
     least_destinations: usize,
 }
 
 /// What is known of shared parts of chains.
 #[derive(Default, Clone)]
-pub(super) struct Known {
+pub(super) struct SharedParts {
     /// By the place in the model and dialect.
     pub instances: HashMap<(usize, DialectName), Arc<Instance>>,
     pub tables: HashMap<(usize, DialectName), Arc<ConsumerTable>>,
@@ -85,7 +85,7 @@ impl CompileCache {
             shared.consumer_tables.clone_from(&model.consumer_tables);
         }
         if has_other_callers || self.has_wrong_destinations(model) {
-            self.shared.known = Known::default();
+            self.shared.known = SharedParts::default();
             self.routes.retain(|_, piece| piece.model.plugins.is_empty());
         } else if has_other_plugins {
             self.shared.known.instances.clear();
@@ -109,12 +109,12 @@ impl CompileCache {
     }
 
     /// What is known of shared parts of chains.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> SharedParts {
         self.shared.known.clone()
     }
 
     /// Takes back what is known of shared parts of chains, with what is new.
-    pub(super) fn learn(&mut self, known: Known) {
+    pub(super) fn learn(&mut self, known: SharedParts) {
         if self.shared.known.destinations.is_empty() {
             self.shared.least_destinations = known.destinations.len();
         }

@@ -1,6 +1,6 @@
 //! Chains: builds plugin instances, each shared one once for each dialect that uses it, and strings them together.
 
-use super::cache::Known;
+use super::cache::SharedParts;
 use super::url::check_host_header;
 use crate::chain::{Chain, ConsumerTable, Instance, RefusalBody, Step};
 use std::cell::{OnceCell, RefCell};
@@ -44,10 +44,10 @@ impl<'m> Chains<'m> {
     pub(super) fn new(
         model: &'m Model,
         registry: &'m Registry,
-        known: Known,
+        known: SharedParts,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
-        let Known {
+        let SharedParts {
             instances,
             tables,
             destinations,
@@ -202,7 +202,7 @@ impl<'m> Chains<'m> {
 
     /// Checks what no chain uses, and gives all that was found, and what is known for the next compile: where filters
     /// may send calls, among others.
-    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Known) {
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, SharedParts) {
         let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
         for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
             self.shared(index, self.model.dialect);
@@ -220,7 +220,7 @@ impl<'m> Chains<'m> {
         self.diagnostics
             .retain(|it| told.insert((it.path.clone(), it.message.clone())));
         let instances = self.shared.into_iter();
-        let known = Known {
+        let known = SharedParts {
             instances: instances.filter_map(|(place, it)| Some((place, it?))).collect(),
             tables: self.tables,
             destinations: self.destinations.into_inner(),

@@ -10,9 +10,9 @@ use weir_model::{self as model, Scheme, Service};
 const REMEMBERED: usize = 8;
 
 /// What is remembered of what becomes of forwarding headers.
-pub(super) type Forwardings = Recent<model::ForwardedHeaders, Arc<ForwardedHeaderPolicy>>;
+pub(super) type Forwardings = RecentValues<model::ForwardedHeaders, Arc<ForwardedHeaderPolicy>>;
 /// What is remembered of what becomes of added headers.
-pub(super) type Stampings = Recent<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
+pub(super) type Stampings = RecentValues<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
 
 /// A route, and how its service was reached when it was compiled.
 pub(super) struct CompiledRoute {
@@ -38,15 +38,15 @@ pub(super) struct CompiledService {
 }
 
 /// The last few values that were compiled.
-pub(super) struct Recent<K, V>(VecDeque<(K, V)>);
+pub(super) struct RecentValues<K, V>(VecDeque<(K, V)>);
 
-impl<K, V> Default for Recent<K, V> {
+impl<K, V> Default for RecentValues<K, V> {
     fn default() -> Self {
         Self(VecDeque::with_capacity(REMEMBERED))
     }
 }
 
-impl<K: PartialEq, V: Clone> Recent<K, V> {
+impl<K: PartialEq, V: Clone> RecentValues<K, V> {
     pub(super) fn get(&self, key: &K) -> Option<V> {
         let known = self.0.iter().find(|(it, _)| it == key);
         known.map(|(_, value)| value.clone())
@@ -61,7 +61,7 @@ impl<K: PartialEq, V: Clone> Recent<K, V> {
     }
 }
 
-impl<T: PartialEq + Clone> Recent<T, Arc<T>> {
+impl<T: PartialEq + Clone> RecentValues<T, Arc<T>> {
     /// The value, shared with an equal one if that is remembered.
     pub(super) fn share(&mut self, value: T) -> Arc<T> {
         match self.get(&value) {

@@ -14,7 +14,7 @@ mod url;
 
 use crate::persistent_state::PersistentState;
 use crate::table::RouteTable;
-use crate::tls::{AdHocClientTls, AskedNames, ServerTls, check_acme};
+use crate::tls::{AdHocClientTls, CertificateRequestNames, ServerTls, check_acme};
 use crate::{Route, Snapshot};
 pub use cache::CompileCache;
 
@@ -73,7 +73,11 @@ pub fn recompile(
     let asking = (model.routes.iter().zip(&routes))
         .filter(|(_, made)| made.chain.asks_client_certificate)
         .map(|(route, _)| route);
-    tls.ask(AskedNames::of(asking), &model.certificates, carry.server_tls());
+    tls.ask(
+        CertificateRequestNames::of(asking),
+        &model.certificates,
+        carry.server_tls(),
+    );
     tls.add_challenges(&model.tls_challenges);
     check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
@@ -93,7 +97,7 @@ pub fn recompile(
         destinations,
         settings,
         tls,
-        elsewhere: AdHocClientTls::new(carry.roots()),
+        ad_hoc_tls: AdHocClientTls::new(carry.roots()),
         hash,
         names: OnceLock::new(),
     };

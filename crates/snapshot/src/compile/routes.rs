@@ -2,7 +2,7 @@
 
 use super::cache::{CachedItem, CompileCache};
 use super::chains::Chains;
-use super::compiled::{CompiledRoute, CompiledService, Recent};
+use super::compiled::{CompiledRoute, CompiledService, RecentValues};
 use super::services::Services;
 use super::traffic;
 use super::url::{check_host_header, check_path};
@@ -20,7 +20,7 @@ pub(super) struct RouteCompiler<'c, 'm> {
     pieces: &'c mut CompileCache,
     no_service: Arc<str>,
     /// Not kept for the next compile: rules hold clients of TLS.
-    rules: Recent<RouteRules, Arc<RouteRules>>,
+    rules: RecentValues<RouteRules, Arc<RouteRules>>,
 }
 
 impl<'c, 'm> RouteCompiler<'c, 'm> {
@@ -34,7 +34,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             diagnostics,
             pieces,
             no_service: Arc::default(),
-            rules: Recent::default(),
+            rules: RecentValues::default(),
         }
     }
 

@@ -36,7 +36,7 @@ struct Probe<'s> {
 }
 
 impl Probe<'_> {
-    fn is_undecided(&self, candidate: &Candidate, position: usize) -> bool {
+    fn is_indeterminate(&self, candidate: &Candidate, position: usize) -> bool {
         let search = &self.search;
         candidate.conditions != NONE
             && search.may_take(candidate, position)
@@ -52,7 +52,7 @@ impl Visitor for Probe<'_> {
     fn visit(&mut self, candidates: &[Candidate], position: usize) {
         let bound = self.bound();
         for candidate in candidates.iter().take_while(|candidate| candidate.rank < bound) {
-            if self.is_undecided(candidate, position) {
+            if self.is_indeterminate(candidate, position) {
                 self.undecided = candidate.rank;
                 return;
             }

@@ -38,7 +38,7 @@ impl RouteTable {
 }
 
 /// An entry of the index that has no rank yet.
-struct Unranked<'m> {
+struct UnrankedEntry<'m> {
     precedence: u64,
     match_index: u32,
     entry: Entry<'m>,
@@ -49,7 +49,7 @@ struct Builder<'b, 'm> {
     diagnostics: &'b mut Vec<Diagnostic>,
     hosts: Hosts,
     compiler: PatternCompiler,
-    entries: Vec<Unranked<'m>>,
+    entries: Vec<UnrankedEntry<'m>>,
     conditions: Vec<Conditions>,
     patterns: Vec<Arc<RoutePattern>>,
 }
@@ -96,7 +96,7 @@ impl<'m> Builder<'_, 'm> {
                 is_regex,
             };
             let default = || route_match.default_precedence(host);
-            self.entries.push(Unranked {
+            self.entries.push(UnrankedEntry {
                 precedence: route_match.precedence.unwrap_or_else(default),
                 match_index: match_index as u32,
                 entry: Entry {

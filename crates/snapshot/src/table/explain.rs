@@ -110,7 +110,7 @@ impl RouteTable {
         explained.collect()
     }
 
-    fn judge(&self, near: &Near, exchange: &Exchange, mismatches: &mut Vec<Mismatch>) {
+    fn judge(&self, near: &NearMiss, exchange: &Exchange, mismatches: &mut Vec<Mismatch>) {
         let candidate = &near.candidate;
         let path = &exchange.request.path;
         let path_holds = near.is_on_path
@@ -132,14 +132,14 @@ impl RouteTable {
 }
 
 /// A candidate whose key was reached.
-struct Near {
+struct NearMiss {
     candidate: Candidate,
     position: usize,
     /// Reached by the path itself, not by one like it.
     is_on_path: bool,
 }
 
-fn near_candidates(trie: &Trie, root: u32, path: &[u8]) -> Vec<Near> {
+fn near_candidates(trie: &Trie, root: u32, path: &[u8]) -> Vec<NearMiss> {
     let mut collect = Collect {
         found: Vec::new(),
         seen: HashSet::new(),
@@ -159,7 +159,7 @@ fn near_candidates(trie: &Trie, root: u32, path: &[u8]) -> Vec<Near> {
 }
 
 struct Collect {
-    found: Vec<Near>,
+    found: Vec<NearMiss>,
     seen: HashSet<u32>,
     is_on_path: bool,
 }
@@ -172,7 +172,7 @@ impl Visitor for Collect {
     fn visit(&mut self, candidates: &[Candidate], position: usize) {
         for candidate in candidates {
             if self.seen.insert(candidate.rank) {
-                self.found.push(Near {
+                self.found.push(NearMiss {
                     candidate: *candidate,
                     position,
                     is_on_path: self.is_on_path,

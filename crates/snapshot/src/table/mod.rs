@@ -14,7 +14,7 @@ mod regex_key;
 mod trie;
 
 pub use explain::{MatchExplanation, Mismatch, Verdict};
-pub(crate) use pattern::KnownPatterns;
+pub(crate) use pattern::PatternCache;
 use pattern::RoutePattern;
 
 use conditions::{Conditions, method_bit};

@@ -21,18 +21,18 @@ pub(super) struct PathKey<'m> {
 }
 
 /// Regular expressions that are in use, by their texts.
-pub(crate) type KnownPatterns = WeakMap<String, RoutePattern>;
+pub(crate) type PatternCache = WeakMap<String, RoutePattern>;
 
 /// The part of a path pattern that is more than its key.
 pub(crate) enum RoutePattern {
     /// Names of what parameters take.
-    Template(Box<[Part]>),
+    Template(Box<[TemplateSegment]>),
     /// An expression that decides, and names its groups.
     Regex(RegexPattern),
 }
 
 /// A part of a template whose text the index has compared already.
-pub(crate) enum Part {
+pub(crate) enum TemplateSegment {
     /// So many bytes.
     Literal(usize),
     /// One segment.
@@ -74,12 +74,12 @@ impl RoutePattern {
                 let mut position = 0;
                 for part in parts {
                     let (name, end) = match part {
-                        Part::Literal(length) => {
+                        TemplateSegment::Literal(length) => {
                             position += length;
                             continue;
                         }
-                        Part::Parameter(name) => (name, segment_end(path, position)),
-                        Part::Rest(name) => (name, path.len()),
+                        TemplateSegment::Parameter(name) => (name, segment_end(path, position)),
+                        TemplateSegment::Rest(name) => (name, path.len()),
                     };
                     captures.push((Arc::clone(name), path[position..end].to_vec()));
                     position = end;
@@ -122,7 +122,7 @@ impl PatternCompiler {
     pub(super) fn compile<'m>(
         &mut self,
         pattern: &'m PathPattern,
-        known: &KnownPatterns,
+        known: &PatternCache,
     ) -> Result<PathKey<'m>, String> {
         let (text, tail) = match pattern {
             PathPattern::Any => ("", Tail::Open),
@@ -149,18 +149,18 @@ impl PatternCompiler {
                 TemplatePart::Literal(text) => {
                     check_literal(text)?;
                     key.extend_from_slice(text.as_bytes());
-                    Part::Literal(text.len())
+                    TemplateSegment::Literal(text.len())
                 }
                 TemplatePart::Parameter(name) => {
                     key.push(PARAMETER);
-                    Part::Parameter(self.name(name))
+                    TemplateSegment::Parameter(self.name(name))
                 }
                 TemplatePart::Rest(name) => {
                     if position + 1 != parts.len() {
                         return Err(format!("expected '{{{name}*}}' to end the path"));
                     }
                     tail = Tail::Open;
-                    Part::Rest(self.name(name))
+                    TemplateSegment::Rest(self.name(name))
                 }
             });
         }
@@ -177,7 +177,7 @@ impl PatternCompiler {
         })
     }
 
-    fn regex<'m>(&mut self, text: &str, known: &KnownPatterns) -> Result<PathKey<'m>, String> {
+    fn regex<'m>(&mut self, text: &str, known: &PatternCache) -> Result<PathKey<'m>, String> {
         if text.len() > MAX_PATTERN {
             return Err(too_long());
         }

@@ -53,7 +53,7 @@ impl ClientTls {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Unverified(provider()))),
             (Some(pem), true) => {
-                let pinned = Pinned::new(pem).map_err(|it| refuse("authorities", it))?;
+                let pinned = PinnedVerifier::new(pem).map_err(|it| refuse("authorities", it))?;
                 builder
                     .dangerous()
                     .with_custom_certificate_verifier(Arc::new(pinned))
@@ -68,7 +68,7 @@ impl ClientTls {
                         refuse("certificate", message)
                     }
                 })?;
-                builder.with_client_cert_resolver(Arc::new(Shown(Arc::new(key))))
+                builder.with_client_cert_resolver(Arc::new(PresentedCertificate(Arc::new(key))))
             }
         };
         config.resumption = Resumption::in_memory_sessions(256);
@@ -148,9 +148,9 @@ impl AdHocClientTls {
 
 /// The certificate that a server is shown when it asks for one.
 #[derive(Debug)]
-struct Shown(Arc<CertifiedKey>);
+struct PresentedCertificate(Arc<CertifiedKey>);
 
-impl ResolvesClientCert for Shown {
+impl ResolvesClientCert for PresentedCertificate {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         let is_understood = self.0.key.choose_scheme(schemes).is_some();
         is_understood.then(|| Arc::clone(&self.0))
@@ -164,12 +164,12 @@ impl ResolvesClientCert for Shown {
 /// Checks certificates against the authorities of a configuration. A server may also show one of these itself, which
 /// is what "self-signed" usually means: such a certificate is often marked as that of an authority.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     usual: Arc<WebPkiServerVerifier>,
     authorities: Vec<CertificateDer<'static>>,
 }
 
-impl Pinned {
+impl PinnedVerifier {
     fn new(pem: &str) -> Result<Self, String> {
         let usual = WebPkiServerVerifier::builder_with_provider(authorities(pem)?, provider());
         Ok(Self {
@@ -179,7 +179,7 @@ impl Pinned {
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,

@@ -3,12 +3,12 @@
 //! Everything is read, checked and made ready here; a handshake only looks up a name.
 
 mod any_authority;
-mod asked_names;
+mod certificate_request_names;
 mod client;
 mod server;
 mod validity;
 
-pub(crate) use asked_names::AskedNames;
+pub(crate) use certificate_request_names::CertificateRequestNames;
 pub use client::{AdHocClientTls, ClientTls};
 pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls, ServerTlsState};
 pub use validity::{Validity, validity};

@@ -1,7 +1,7 @@
 //! What clients are shown, and what is asked of them.
 
 use super::any_authority::AnyAuthority;
-use super::asked_names::AskedNames;
+use super::certificate_request_names::CertificateRequestNames;
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
@@ -60,7 +60,7 @@ pub struct ServerTls {
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
     /// What clients are shown whom a plugin asks for a certificate.
-    asking: Asking,
+    asking: CertificateRequests,
 }
 
 /// How long a certificate is good.
@@ -119,8 +119,8 @@ impl ServerIdentity {
 
 /// What clients of the asked names are shown in place of what they would be shown else.
 #[derive(Debug, Default)]
-struct Asking {
-    names: AskedNames,
+struct CertificateRequests {
+    names: CertificateRequestNames,
     /// By the address of what is shown else, which the same configuration keeps alive.
     variants: HashMap<usize, Arc<ServerIdentity>>,
 }
@@ -129,7 +129,7 @@ fn address(shown: &Arc<ServerIdentity>) -> usize {
     Arc::as_ptr(shown).addr()
 }
 
-impl Asking {
+impl CertificateRequests {
     /// What a client of this name is shown if it is asked. What demands certificates by itself has no such variant.
     fn variant(&self, shown: &Arc<ServerIdentity>, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
         let variant = self.variants.get(&address(shown))?;
@@ -220,7 +220,12 @@ impl ServerTls {
     }
 
     /// Has clients of these names asked for a certificate.
-    pub(crate) fn ask(&mut self, names: AskedNames, certificates: &[Certificate], state: &ServerTlsState) {
+    pub(crate) fn ask(
+        &mut self,
+        names: CertificateRequestNames,
+        certificates: &[Certificate],
+        state: &ServerTlsState,
+    ) {
         if names.is_empty() {
             return;
         }
@@ -235,7 +240,7 @@ impl ServerTls {
                 variants.insert(address(&shown), made);
             }
         }
-        self.asking = Asking { names, variants };
+        self.asking = CertificateRequests { names, variants };
         self.asks_clients = true;
     }
 

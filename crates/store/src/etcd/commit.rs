@@ -3,7 +3,7 @@
 use super::Shared;
 use super::client::ClientError;
 use super::layout::{compare, delete, get, name_of, put};
-use super::record::{Record, Written};
+use super::record::{ChangeRecord, Record};
 use super::state::{LargeCommits, Pending, number_of, revision_of};
 use super::wire::{
     Compare, CompareResult, LeaseGrantRequest, LeaseGrantResponse, LeaseRevokeRequest, Operation, RequestOp,
@@ -25,7 +25,7 @@ const LARGEST_DOCUMENT: usize = 1_400_000;
 const ATTEMPTS: usize = 8;
 
 /// What is there of the documents that a transaction changes.
-struct Found {
+struct CommitState {
     documents: HashMap<Key, Document>,
     /// The revision of each in etcd; 0 for one that is not there.
     revisions: HashMap<Key, i64>,
@@ -36,7 +36,7 @@ struct Found {
     now: Revision,
 }
 
-impl Found {
+impl CommitState {
     /// The last that was changed by a commit, or of the documents by whomever.
     fn newest(&self) -> Revision {
         let modified = self.documents.values().map(|document| document.modified);
@@ -45,7 +45,7 @@ impl Found {
 }
 
 /// What came of a transaction that makes a commit.
-enum Made {
+enum TransactionResult {
     At(Revision),
     /// Another commit was made.
     Conflict(Revision),
@@ -88,9 +88,9 @@ impl Shared {
                 .make(&record, &format!("{name}-{attempt}"), expected, &found)
                 .await?
             {
-                Made::At(revision) => return Ok(revision),
-                Made::Conflict(current) => return Err(CommitError::Conflict { current }),
-                Made::Again => {}
+                TransactionResult::At(revision) => return Ok(revision),
+                TransactionResult::Conflict(current) => return Err(CommitError::Conflict { current }),
+                TransactionResult::Again => {}
             }
         }
         let text = "another program keeps changing the same documents";
@@ -102,9 +102,9 @@ impl Shared {
         record: &Record,
         name: &str,
         expected: Revision,
-        found: &Found,
-    ) -> Result<Made, CommitError> {
-        let written: usize = record.changes.iter().map(Written::length).sum();
+        found: &CommitState,
+    ) -> Result<TransactionResult, CommitError> {
+        let written: usize = record.changes.iter().map(ChangeRecord::length).sum();
         let bytes = record.encode_to_vec();
         if record.changes.len() <= DOCUMENTS_AT_ONCE && bytes.len() + written <= BYTES_AT_ONCE {
             self.make_small(record, bytes, name, expected, found).await
@@ -120,8 +120,8 @@ impl Shared {
         bytes: Vec<u8>,
         name: &str,
         expected: Revision,
-        found: &Found,
-    ) -> Result<Made, CommitError> {
+        found: &CommitState,
+    ) -> Result<TransactionResult, CommitError> {
         let mut leases = Leases::default();
         let mut compares = Vec::new();
         let mut changes = Vec::new();
@@ -137,7 +137,7 @@ impl Shared {
         }
         changes.push(put(self.layout.record(name), bytes, 0));
         let made = self.move_head(name, expected, compares, changes).await;
-        if !matches!(made, Ok(Made::At(_)) | Err(CommitError::Unknown(_))) {
+        if !matches!(made, Ok(TransactionResult::At(_)) | Err(CommitError::Unknown(_))) {
             leases.revoke(self).await;
         }
         made
@@ -150,7 +150,7 @@ impl Shared {
         bytes: &[u8],
         name: &str,
         expected: Revision,
-    ) -> Result<Made, CommitError> {
+    ) -> Result<TransactionResult, CommitError> {
         if let Some(large) = record.changes.iter().find(|it| it.length() > LARGEST_DOCUMENT) {
             let (key, length) = (&large.key, large.length());
             let text = format!("{key} has {length} bytes, and etcd takes {LARGEST_DOCUMENT} at most");
@@ -177,7 +177,7 @@ impl Shared {
         ];
         let made = self.move_head(name, expected, Vec::new(), changes).await;
         match &made {
-            Ok(Made::At(revision)) => {
+            Ok(TransactionResult::At(revision)) => {
                 let pending = Pending {
                     commit: name.to_owned(),
                     revision: number_of(*revision),
@@ -212,7 +212,7 @@ impl Shared {
         expected: Revision,
         mut compares: Vec<Compare>,
         mut changes: Vec<RequestOp>,
-    ) -> Result<Made, CommitError> {
+    ) -> Result<TransactionResult, CommitError> {
         let next = number_of(expected).saturating_add(1);
         compares.push(compare(self.layout.last(), CompareResult::Less, next));
         compares.push(compare(self.layout.pending(), CompareResult::Equal, 0));
@@ -228,22 +228,22 @@ impl Shared {
             Err(fault) => return Err(fault.into()),
         };
         if answer.succeeded {
-            return Ok(Made::At(revision_of(answer.revision())));
+            return Ok(TransactionResult::At(revision_of(answer.revision())));
         }
         let mut ranges = answer
             .ranges()
             .map(|range| range.kvs.first().map(|kv| kv.mod_revision));
         let (head, record) = (ranges.next().flatten(), ranges.next().flatten());
         Ok(match (record, head) {
-            (Some(revision), _) => Made::At(revision_of(revision)),
-            (None, Some(head)) if head >= next => Made::Conflict(revision_of(head)),
-            _ => Made::Again,
+            (Some(revision), _) => TransactionResult::At(revision_of(revision)),
+            (None, Some(head)) if head >= next => TransactionResult::Conflict(revision_of(head)),
+            _ => TransactionResult::Again,
         })
     }
 
     /// Reads the documents that are changed, the head, and what is pending.
-    async fn find(&self, changes: &[Change]) -> Result<Found, CommitError> {
-        let mut found = Found {
+    async fn find(&self, changes: &[Change]) -> Result<CommitState, CommitError> {
+        let mut found = CommitState {
             documents: HashMap::new(),
             revisions: HashMap::new(),
             head: 0,
@@ -335,7 +335,7 @@ impl Leases {
     async fn revoke(self, shared: &Shared) {
         for id in self.0.into_values() {
             let path = "/etcdserverpb.Lease/LeaseRevoke";
-            let revoked: Result<super::wire::Done, ClientError> =
+            let revoked: Result<super::wire::EmptyResponse, ClientError> =
                 shared.client.call(path, LeaseRevokeRequest { id }).await;
             if let Err(fault) = revoked {
                 tracing::debug!(error = %fault.into_error(), "a lease ends later than it could");

@@ -4,7 +4,7 @@ use super::Shared;
 use super::client::ClientError;
 use super::commit::{BYTES_AT_ONCE, DOCUMENTS_AT_ONCE, Leases};
 use super::layout::{compare, delete, get, put};
-use super::record::{Record, Written};
+use super::record::{ChangeRecord, Record};
 use super::state::Pending;
 use super::wire::{CompareResult, Operation, RangeRequest, TxnRequest};
 use std::collections::HashSet;
@@ -38,8 +38,13 @@ impl Shared {
     }
 
     /// Writes a part and its mark, unless that is done. `false`: the whole commit is finished.
-    async fn fold_part(&self, pending: &Pending, mark: &str, part: &[Written]) -> Result<bool, ClientError> {
-        let mut left: Vec<&Written> = part.iter().collect();
+    async fn fold_part(
+        &self,
+        pending: &Pending,
+        mark: &str,
+        part: &[ChangeRecord],
+    ) -> Result<bool, ClientError> {
+        let mut left: Vec<&ChangeRecord> = part.iter().collect();
         let mut leases = Leases::default();
         loop {
             let mut compares = vec![
@@ -96,7 +101,7 @@ impl Shared {
 }
 
 /// The changes in the parts in which they are written; the same for every process.
-fn parts(changes: &[Written]) -> Vec<&[Written]> {
+fn parts(changes: &[ChangeRecord]) -> Vec<&[ChangeRecord]> {
     let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (at, written) in changes.iter().enumerate() {
         bytes += written.length();
@@ -123,10 +128,10 @@ mod tests {
             (2, BYTES_AT_ONCE * 2, &[1, 1]),
         ];
         for (count, length, expected) in cases {
-            let written = Written {
+            let written = ChangeRecord {
                 key: "k".into(),
                 after: Some(vec![0; length]),
-                ..Written::default()
+                ..ChangeRecord::default()
             };
             let changes = vec![written; count];
             let lengths: Vec<usize> = parts(&changes).iter().map(|part| part.len()).collect();

@@ -5,7 +5,7 @@ use super::client::ClientError;
 use super::layout::{KeyRange, delete, get, time_of};
 use super::record::Record;
 use super::state::{Pending, number_of, revision_of};
-use super::wire::{CompactionRequest, Done, RangeRequest, RangeResponse, TxnRequest};
+use super::wire::{CompactionRequest, EmptyResponse, RangeRequest, RangeResponse, TxnRequest};
 use crate::document::{HistoryEntry, Revision};
 use crate::store::StoreError;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ const PAGE: i64 = 64;
 const NAMES_PAGE: i64 = 10_000;
 
 /// Where a record is.
-struct Place {
+struct RecordLocation {
     commit: String,
     revision: i64,
 }
@@ -89,7 +89,8 @@ impl Shared {
         let compaction = CompactionRequest {
             revision: latest.revision,
         };
-        let done: Result<Done, ClientError> = self.client.call("/etcdserverpb.KV/Compact", compaction).await;
+        let done: Result<EmptyResponse, ClientError> =
+            self.client.call("/etcdserverpb.KV/Compact", compaction).await;
         match done {
             // Somebody else has already forgotten more.
             Ok(_) | Err(ClientError::Compacted) => Ok(()),
@@ -111,7 +112,7 @@ impl Shared {
     }
 
     /// The latest record that is, with all that are older, from before a time.
-    async fn latest_before(&self, before: SystemTime) -> Result<Option<Place>, ClientError> {
+    async fn latest_before(&self, before: SystemTime) -> Result<Option<RecordLocation>, ClientError> {
         let (mut rest, mut latest) = (self.layout.records(None), None);
         loop {
             let page = self.next_names(&mut rest).await?;
@@ -122,7 +123,7 @@ impl Shared {
                 if time_of(&commit).is_none_or(|time| time >= before) {
                     latest = None;
                 } else if latest.is_none() {
-                    latest = Some(Place {
+                    latest = Some(RecordLocation {
                         commit,
                         revision: kv.mod_revision,
                     });

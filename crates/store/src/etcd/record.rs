@@ -21,7 +21,7 @@ pub struct Record {
     pub time: u64,
     /// In the order of their keys.
     #[prost(message, repeated, tag = "4")]
-    pub changes: Vec<Written>,
+    pub changes: Vec<ChangeRecord>,
     /// How many chunks hold the rest. 0: it is all here.
     #[prost(uint64, tag = "5")]
     pub chunks: u64,
@@ -29,7 +29,7 @@ pub struct Record {
 
 /// A change.
 #[derive(Clone, PartialEq, Message)]
-pub struct Written {
+pub struct ChangeRecord {
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(bytes = "vec", optional, tag = "2")]
@@ -51,10 +51,10 @@ fn damaged(what: impl std::fmt::Display) -> StoreError {
 impl Record {
     /// The record of a transaction that finds these documents.
     pub fn new(transaction: &Transaction, found: &HashMap<Key, Document>) -> Self {
-        let mut changes: Vec<Written> = transaction
+        let mut changes: Vec<ChangeRecord> = transaction
             .changes
             .iter()
-            .filter_map(|change| Written::new(change, found.get(change.key())))
+            .filter_map(|change| ChangeRecord::new(change, found.get(change.key())))
             .collect();
         changes.sort_by(|one, other| one.key.cmp(&other.key));
         Self {
@@ -112,7 +112,7 @@ impl Record {
     }
 }
 
-impl Written {
+impl ChangeRecord {
     /// `None`: it removes what is not there.
     fn new(change: &Change, found: Option<&Document>) -> Option<Self> {
         let (after, time_to_live) = match change {

@@ -70,7 +70,7 @@ pub struct DeleteRangeRequest {
 
 /// An answer of which only the arrival counts.
 #[derive(Clone, Copy, PartialEq, Message)]
-pub struct Done {
+pub struct EmptyResponse {
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
 }
@@ -104,9 +104,9 @@ pub enum Outcome {
     #[prost(message, tag = "1")]
     Range(RangeResponse),
     #[prost(message, tag = "2")]
-    Put(Done),
+    Put(EmptyResponse),
     #[prost(message, tag = "3")]
-    Delete(Done),
+    Delete(EmptyResponse),
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -16,7 +16,7 @@ mod thread;
 mod write;
 
 use crate::document::{Document, HistoryEntry, Revision, Transaction};
-use crate::feed::{Feed, Next};
+use crate::feed::{Feed, NextChange};
 use crate::store::{Changes, CommitError, Store, StoreError, Watch, WatchError};
 use async_trait::async_trait;
 use flush::Flusher;
@@ -196,15 +196,15 @@ impl Watch for SqliteWatch {
         loop {
             self.newer.mark_unchanged();
             let next = match self.late.pop_front() {
-                Some(changes) => Next::Commit(changes),
+                Some(changes) => NextChange::Commit(changes),
                 None => self.feed.after(self.after, &self.prefix),
             };
             match next {
-                Next::Commit(changes) => {
+                NextChange::Commit(changes) => {
                     self.after = changes.revision;
                     return Ok(changes);
                 }
-                Next::Gone => {
+                NextChange::Gone => {
                     let (after, prefix) = (self.after, self.prefix.clone());
                     let ask = self
                         .thread
@@ -214,7 +214,7 @@ impl Watch for SqliteWatch {
                         continue;
                     }
                 }
-                Next::Nothing => {}
+                NextChange::Nothing => {}
             }
             let newer = self.newer.changed().await;
             newer.map_err(|_| StoreError::Unreachable("it was closed".into()))?;

@@ -10,9 +10,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Keeps what is written.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Kept {
+impl SharedBuffer {
     fn lines(&self) -> Vec<serde_json::Value> {
         let bytes = self.0.lock().unwrap();
         bytes
@@ -22,7 +22,7 @@ impl Kept {
     }
 }
 
-impl Write for Kept {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -34,13 +34,13 @@ impl Write for Kept {
 }
 
 /// Announces that a write has come, then lets it through only once the gate is opened (its sender dropped).
-struct Gated {
+struct GatedWriter {
     arrived: Sender<()>,
     gate: Receiver<()>,
-    kept: Kept,
+    kept: SharedBuffer,
 }
 
-impl Write for Gated {
+impl Write for GatedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _nobody_asks_any_more = self.arrived.send(());
         let _opened = self.gate.recv();
@@ -52,9 +52,9 @@ impl Write for Gated {
     }
 }
 
-struct Broken;
+struct FailingWriter;
 
-impl Write for Broken {
+impl Write for FailingWriter {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::StorageFull.into())
     }
@@ -75,7 +75,7 @@ fn entry(path: &str) -> AccessEntry<'_> {
 
 #[test]
 fn lines_of_several_workers_arrive_whole() {
-    let kept = Kept::default();
+    let kept = SharedBuffer::default();
     let log = AccessLog::to_writer(kept.clone()).unwrap();
     let stats = log.stats();
     let workers: Vec<_> = ["/a", "/b", "/c"]
@@ -98,8 +98,8 @@ fn lines_of_several_workers_arrive_whole() {
 fn a_writer_that_is_stuck_costs_lines_but_never_blocks() {
     let (arrived, first_write) = mpsc::channel();
     let (gate_keeper, gate) = mpsc::channel();
-    let kept = Kept::default();
-    let log = AccessLog::to_writer(Gated {
+    let kept = SharedBuffer::default();
+    let log = AccessLog::to_writer(GatedWriter {
         arrived,
         gate,
         kept: kept.clone(),
@@ -141,10 +141,10 @@ fn a_writer_that_is_stuck_costs_lines_but_never_blocks() {
 fn closing_does_not_wait_for_ever() {
     let (arrived, _first_write) = mpsc::channel();
     let (_gate_keeper, gate) = mpsc::channel();
-    let log = AccessLog::to_writer(Gated {
+    let log = AccessLog::to_writer(GatedWriter {
         arrived,
         gate,
-        kept: Kept::default(),
+        kept: SharedBuffer::default(),
     })
     .unwrap();
     log.handle().log(&entry("/"));
@@ -179,7 +179,7 @@ fn a_batch_leaves_when_it_is_full_or_old() {
 
 #[test]
 fn lines_that_cannot_be_written_count_as_dropped() {
-    let log = AccessLog::to_writer(Broken).unwrap();
+    let log = AccessLog::to_writer(FailingWriter).unwrap();
     let stats = log.stats();
     let mut handle = log.handle();
     (0..3).for_each(|_| handle.log(&entry("/")));

@@ -108,8 +108,8 @@ pub(super) fn render<W: fmt::Write>(totals: &StreamTotals, out: &mut Exposition<
             out.sample(Metric::StreamSessions, &labels, totals.ended(result))?;
         }
     }
-    type Read = fn(&KindTotals) -> u64;
-    let families: [(Metric, Read); 3] = [
+    type ReadTotal = fn(&KindTotals) -> u64;
+    let families: [(Metric, ReadTotal); 3] = [
         (Metric::StreamSessionsActive, |it| it.active),
         (Metric::StreamBytesIn, |it| it.bytes_in),
         (Metric::StreamBytesOut, |it| it.bytes_out),

@@ -71,9 +71,9 @@ mod tests {
     use crate::metrics::{Registry, RegistryOptions};
     use std::sync::Arc;
 
-    struct Many(u16);
+    struct ManyTargets(u16);
 
-    impl TargetSource for Many {
+    impl TargetSource for ManyTargets {
         fn visit(&self, visit: &mut dyn FnMut(TargetSample<'_>)) {
             for port in 1..=self.0 {
                 visit(TargetSample {
@@ -94,7 +94,7 @@ mod tests {
     fn targets_are_told_up_to_a_bound() {
         for (count, samples) in [(0, 0), (2, 2), (1_500, MAX_TARGETS)] {
             let registry = Registry::new(RegistryOptions::default());
-            registry.observe_targets(Arc::new(Many(count)));
+            registry.observe_targets(Arc::new(ManyTargets(count)));
             let mut text = String::new();
             registry.render(&mut text).expect("a string takes all");
             let lines = text

@@ -14,6 +14,7 @@ mod repository;
 mod retired;
 mod secrets;
 mod source;
+mod type_names;
 mod words;
 
 /// Fails with one line for each breach, and says what the rule is for.

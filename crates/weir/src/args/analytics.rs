@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_analytics::privacy::{self, Addresses, Hidden, MAX_HEADERS, Privacy};
+use weir_analytics::privacy::{self, Addresses, HiddenFields, MAX_HEADERS, Privacy};
 use weir_control::analytics::clickhouse::ClickhouseServer;
 
 /// Whether calls are counted, and where.
@@ -16,7 +16,7 @@ pub struct AnalyticsArgs {
     /// Where counts of calls and the request log are kept: a folder, or a file FILE.db; `off`: nowhere [default:
     /// DIR/analytics of --data DIR; with --control, the control plane; else off].
     #[arg(long, value_name = "off|FOLDER|FILE", env = "WEIR_ANALYTICS")]
-    pub analytics: Option<AnalyticsPlace>,
+    pub analytics: Option<AnalyticsLocation>,
     /// Another store of the counts than a file: `clickhouse://[USER@]HOST[:PORT]/DATABASE`, with `?tls=required` for TLS.
     #[arg(
         long,
@@ -70,7 +70,7 @@ pub struct AnalyticsArgs {
         value_delimiter = ',',
         value_parser = privacy::hidden
     )]
-    pub analytics_without: Vec<(String, Hidden)>,
+    pub analytics_without: Vec<(String, HiddenFields)>,
 }
 
 impl AnalyticsArgs {
@@ -97,14 +97,14 @@ fn store(url: &str) -> Result<StoreUrl, Infallible> {
 
 /// A place, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnalyticsPlace {
+pub enum AnalyticsLocation {
     /// Calls are not counted.
     Off,
     /// A folder or a file.
     At(PathBuf),
 }
 
-impl FromStr for AnalyticsPlace {
+impl FromStr for AnalyticsLocation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

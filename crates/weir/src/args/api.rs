@@ -48,7 +48,7 @@ pub enum ApiCommand {
     Diff {
         /// The API and its version.
         #[command(flatten)]
-        of: VersionOf,
+        of: VersionArgs,
         /// The older revision [default: the newest].
         #[arg(long, value_name = "N")]
         from: Option<u32>,
@@ -66,7 +66,7 @@ pub enum ApiCommand {
     Test {
         /// The publication.
         #[command(flatten)]
-        of: PublicationOf,
+        of: PublicationArgs,
         /// A revision [default: the draft].
         #[arg(long, value_name = "N", conflicts_with = "published")]
         revision: Option<u32>,
@@ -90,7 +90,7 @@ pub enum ApiCommand {
     Publish {
         /// The publication.
         #[command(flatten)]
-        of: PublicationOf,
+        of: PublicationArgs,
         /// The revision [default: one of the draft].
         #[arg(long, value_name = "N")]
         revision: Option<u32>,
@@ -111,7 +111,7 @@ pub enum ApiCommand {
     Promote {
         /// The publication.
         #[command(flatten)]
-        of: PublicationOf,
+        of: PublicationArgs,
         /// The environment that it goes to.
         #[arg(long, value_name = "ENVIRONMENT")]
         to: String,
@@ -129,7 +129,7 @@ pub enum ApiCommand {
     Rollback {
         /// The publication.
         #[command(flatten)]
-        of: PublicationOf,
+        of: PublicationArgs,
         /// The revision [default: the one before].
         #[arg(long, value_name = "N")]
         revision: Option<u32>,
@@ -144,7 +144,7 @@ pub enum ApiCommand {
     Deprecate {
         /// The publication.
         #[command(flatten)]
-        of: PublicationOf,
+        of: PublicationArgs,
         /// Since when: a date such as 2026-12-01, or seconds since 1970.
         #[arg(long, value_name = "DATE")]
         since: String,
@@ -174,7 +174,7 @@ pub enum ApiCommand {
 
 /// A version.
 #[derive(Debug, Args)]
-pub struct VersionOf {
+pub struct VersionArgs {
     /// The API.
     pub api: String,
     /// The version.
@@ -184,7 +184,7 @@ pub struct VersionOf {
 
 /// A publication.
 #[derive(Debug, Args)]
-pub struct PublicationOf {
+pub struct PublicationArgs {
     /// The API.
     pub api: String,
     /// The version.

@@ -5,10 +5,10 @@ use weir_apisix::Settings;
 
 /// A `config.yaml` that was read. It is read once, and lives as long as the process.
 #[derive(Debug, Clone, Copy)]
-pub struct ApisixConfig(&'static Read);
+pub struct ApisixConfig(&'static ParsedSettings);
 
 #[derive(Debug)]
-struct Read {
+struct ParsedSettings {
     settings: Settings,
     warnings: Vec<String>,
 }
@@ -24,7 +24,7 @@ impl ApisixConfig {
         let (settings, found) =
             weir_apisix::read_settings(&text, &environment).map_err(|wrong| wrong.render(file, &text))?;
         let warnings = found.iter().map(|it| it.render(file, &text)).collect();
-        let read = Read { settings, warnings };
+        let read = ParsedSettings { settings, warnings };
         Ok(Self(Box::leak(Box::new(read))))
     }
 

@@ -1,22 +1,22 @@
 //! `weir explain`: what would happen to a call, by files, a store or a Weir that runs. What is said is found by
 //! [`weir_control::explain`].
 
-mod stored;
+mod config_source;
 mod text;
 
 use crate::args::ExplainArgs;
 use crate::check::unread;
 use crate::load::load;
 use crate::outcome::CommandOutput;
-use stored::Place;
-use weir_control::explain::{Call, Explainer};
+use config_source::ConfigSource;
+use weir_control::explain::{ExplainedCall, Explainer};
 use weir_control::secrets::Policy;
 use weir_snapshot::PersistentState;
 
 /// Explains a call.
 pub fn explain(args: &ExplainArgs) -> CommandOutput {
-    let call = match Call::parse(&args.call, &args.headers, args.client) {
-        Ok(call) => Call {
+    let call = match ExplainedCall::parse(&args.call, &args.headers, args.client) {
+        Ok(call) => ExplainedCall {
             sni: args.sni.clone(),
             consumer: args.consumer.clone(),
             ..call
@@ -24,7 +24,7 @@ pub fn explain(args: &ExplainArgs) -> CommandOutput {
         Err(message) => return CommandOutput::failed(2, format!("weir explain: {message}\n")),
     };
     let registry = weir_plugins::registry();
-    let loaded = match Place::of(&args.stored) {
+    let loaded = match ConfigSource::of(&args.stored) {
         Some(place) => match place.load(args.routers, args.environment.clone()) {
             Ok(loaded) => loaded,
             Err(error) => return CommandOutput::failed(2, format!("weir explain: {error:#}\n")),

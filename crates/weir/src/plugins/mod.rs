@@ -17,7 +17,7 @@ use weir_dialect::DialectSet;
 
 /// A plugin as it is listed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Listed {
+struct PluginListing {
     name: String,
     does: String,
     kong: Vec<String>,
@@ -83,7 +83,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
     let stdout = match (args.json, args.page) {
         (true, _) => format!("{:#}\n", serde_json::json!(listed)),
         (_, true) => pages(&listed),
-        _ => listed.iter().map(Listed::text).collect(),
+        _ => listed.iter().map(PluginListing::text).collect(),
     };
     CommandOutput {
         stdout,
@@ -92,18 +92,18 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
 }
 
 /// What stands on the pages of these plugins below what is written by hand.
-fn pages(listed: &[Listed]) -> String {
+fn pages(listed: &[PluginListing]) -> String {
     let registry = weir_plugins::registry();
     let plugins = listed.iter().filter_map(|it| registry.get(&it.name));
     plugins.map(page::tables).collect()
 }
 
-fn listed() -> Vec<Listed> {
+fn listed() -> Vec<PluginListing> {
     let dialects = DialectSet::new(vec![
         Arc::new(weir_kong::KongDialect::default()),
         Arc::new(weir_apisix::ApisixDialect::default()),
     ]);
-    let one = |mut plugin: CataloguePlugin| Listed {
+    let one = |mut plugin: CataloguePlugin| PluginListing {
         kong: plugin.names.remove("kong").unwrap_or_default(),
         apisix: plugin.names.remove("apisix").unwrap_or_default(),
         name: plugin.name,
@@ -130,7 +130,7 @@ fn apisix_names(plugin: &str) -> Vec<&'static str> {
         .collect()
 }
 
-impl Listed {
+impl PluginListing {
     fn has_name(&self, name: &str) -> bool {
         let is_name = |it: &String| it == name;
         self.name == name || self.kong.iter().any(is_name) || self.apisix.iter().any(is_name)

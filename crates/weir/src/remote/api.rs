@@ -2,7 +2,7 @@
 
 use super::{address, encoded, make};
 use crate::args::{
-    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationOf, RemoteArgs,
+    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, RemoteArgs,
     StepArgs,
 };
 use crate::outcome::CommandOutput;
@@ -11,7 +11,7 @@ use std::path::Path;
 use weir_apis::call_tests::TestReport;
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::{Finding, Level, openapi};
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 
 /// Runs a command.
 pub fn api(args: &ApiArgs) -> CommandOutput {
@@ -102,14 +102,14 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
     done.unwrap_or_else(|failed| failed)
 }
 
-type Outcome = Result<CommandOutput, CommandOutput>;
+type CommandResult = Result<CommandOutput, CommandOutput>;
 
 fn read(file: &Path) -> Result<String, CommandOutput> {
     std::fs::read_to_string(file)
         .map_err(|error| CommandOutput::failed(2, format!("{}: cannot be read: {error}\n", file.display())))
 }
 
-fn path_of(of: &PublicationOf, step: &str) -> String {
+fn path_of(of: &PublicationArgs, step: &str) -> String {
     format!(
         "/api/v1/publications/{}/{}/{}{step}",
         encoded(&of.api),
@@ -118,13 +118,19 @@ fn path_of(of: &PublicationOf, step: &str) -> String {
     )
 }
 
-fn call(remote: &RemoteArgs, method: Method, path: &str, body: Option<&Value>, dry_run: bool) -> Call {
+fn call(
+    remote: &RemoteArgs,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+    dry_run: bool,
+) -> ClientRequest {
     let url = address(remote, path);
     let call = match body {
-        Some(body) => Call::json(method, url, body),
-        None => Call {
+        Some(body) => ClientRequest::json(method, url, body),
+        None => ClientRequest {
             method,
-            ..Call::get(url)
+            ..ClientRequest::get(url)
         },
     };
     match dry_run {
@@ -142,7 +148,7 @@ fn printed(on: &OnServer, body: &[u8], text: impl Fn(&Value) -> String) -> Strin
 }
 
 /// Makes an API and a version, or changes the draft of a version that exists.
-fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> Outcome {
+fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandResult {
     let text = read(file)?;
     let remote = &on.remote;
     let known = make(
@@ -173,7 +179,7 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> Outcome 
         true => (Method::PUT, one),
         false => (Method::POST, format!("{versions}?version={}", encoded(version))),
     };
-    let upload = Call {
+    let upload = ClientRequest {
         body: text.into_bytes(),
         ..call(remote, method, &path, None, false)
     }
@@ -190,7 +196,7 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> Outcome 
     })))
 }
 
-fn lint(args: &LintArgs) -> Outcome {
+fn lint(args: &LintArgs) -> CommandResult {
     let text = read(&args.file)?;
     let ruleset = match &args.rules {
         Some(file) => Ruleset::parse(&read(file)?).map_err(|found| unreadable(file, &found))?,
@@ -235,11 +241,11 @@ fn diff(
     (from, to): (Option<u32>, Option<u32>),
     file: Option<&Path>,
     on: &OnServer,
-) -> Outcome {
+) -> CommandResult {
     let remote = &on.remote;
     let (body, pointer) = match file {
         Some(file) => {
-            let upload = Call {
+            let upload = ClientRequest {
                 body: read(file)?.into_bytes(),
                 ..call(remote, Method::PUT, version, None, true)
             };
@@ -313,12 +319,12 @@ fn json_of(file: &Path) -> Result<Value, CommandOutput> {
 
 /// Runs the tests of a version.
 fn run_tests(
-    of: &PublicationOf,
+    of: &PublicationArgs,
     mut body: Value,
     runtime: Option<&Path>,
     output: LintOutput,
     remote: &RemoteArgs,
-) -> Outcome {
+) -> CommandResult {
     if let Some(file) = runtime {
         body["runtime"] = json_of(file)?;
     }
@@ -360,12 +366,12 @@ fn test_lines(report: &TestReport) -> String {
 }
 
 fn publish(
-    of: &PublicationOf,
+    of: &PublicationArgs,
     step: &str,
     body: Map<String, Value>,
     dry_run: bool,
     on: &OnServer,
-) -> Outcome {
+) -> CommandResult {
     let path = path_of(of, step);
     let body = make(
         &on.remote,
@@ -387,7 +393,7 @@ fn time(flag: &str, text: &str) -> Result<u64, CommandOutput> {
     if let Ok(seconds) = text.parse() {
         return Ok(seconds);
     }
-    let when = weir_analytics::query::When::Text(format!("{text}T00:00:00Z"));
+    let when = weir_analytics::query::TimePoint::Text(format!("{text}T00:00:00Z"));
     weir_analytics::query::time::read(flag, &when, 0).map_err(|_| {
         let message = format!("expected a date such as 2026-12-01 in --{flag}, found '{text}'");
         CommandOutput::failed(2, format!("weir api: {message}\n"))
@@ -403,7 +409,7 @@ fn deprecation(since: &str, sunset: Option<&str>) -> Result<Map<String, Value>, 
     Ok(body)
 }
 
-fn deprecate(of: &PublicationOf, body: Map<String, Value>, dry_run: bool, on: &OnServer) -> Outcome {
+fn deprecate(of: &PublicationArgs, body: Map<String, Value>, dry_run: bool, on: &OnServer) -> CommandResult {
     let path = path_of(of, "/deprecation");
     let body = make(
         &on.remote,

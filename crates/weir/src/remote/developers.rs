@@ -4,7 +4,7 @@ use super::{address, encoded, make, told};
 use crate::args::{DeveloperArgs, DeveloperCommand, RemoteArgs};
 use crate::outcome::CommandOutput;
 use serde_json::Value;
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 
 /// Looks after developers.
 pub fn developer(args: &DeveloperArgs) -> CommandOutput {
@@ -22,9 +22,9 @@ pub fn developer(args: &DeveloperArgs) -> CommandOutput {
             Err(refused) => return refused,
         },
     };
-    let mut call = Call {
+    let mut call = ClientRequest {
         method: Method::POST,
-        ..Call::get(address(remote, &format!("{all}/{}/erase", encoded(&id))))
+        ..ClientRequest::get(address(remote, &format!("{all}/{}/erase", encoded(&id))))
     };
     if *dry_run {
         call = call.header("weir-dry-run", "true");
@@ -38,7 +38,7 @@ fn id_of(remote: &RemoteArgs, all: &str, mail: &str) -> Result<String, CommandOu
     let mail = mail.to_lowercase();
     let found = make(
         remote,
-        Call::get(address(remote, &format!("{all}?q={}", encoded(&mail)))),
+        ClientRequest::get(address(remote, &format!("{all}?q={}", encoded(&mail)))),
     )?;
     let found: Value = serde_json::from_slice(&found).unwrap_or_default();
     let mut items = found["items"].as_array().into_iter().flatten();

@@ -17,7 +17,7 @@ use crate::outcome::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 
 /// Validating and committing a large configuration takes its time.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ pub fn history(args: &HistoryArgs) -> CommandOutput {
     }
     told(
         &args.remote,
-        Call::get(address(&args.remote, &path)),
+        ClientRequest::get(address(&args.remote, &path)),
         text::history,
     )
 }
@@ -41,15 +41,17 @@ pub fn diff(args: &DiffArgs) -> CommandOutput {
     if let Some(to) = args.to {
         path.push_str(&format!("&to={to}"));
     }
-    told(&args.remote, Call::get(address(&args.remote, &path)), |answer| {
-        text::changes(&answer["items"])
-    })
+    told(
+        &args.remote,
+        ClientRequest::get(address(&args.remote, &path)),
+        |answer| text::changes(&answer["items"]),
+    )
 }
 
 /// Makes the configuration what it was.
 pub fn rollback(args: &RollbackArgs) -> CommandOutput {
     let body = json!({ "revision": args.revision });
-    let mut call = Call::json(Method::POST, address(&args.remote, "/api/v1/rollback"), &body);
+    let mut call = ClientRequest::json(Method::POST, address(&args.remote, "/api/v1/rollback"), &body);
     if args.dry_run {
         call = call.header("weir-dry-run", "true");
     }
@@ -68,10 +70,10 @@ pub fn import(args: &ImportArgs) -> CommandOutput {
     query.extend(args.name.iter().map(|it| format!("name={}", encoded(it))));
     query.extend(args.upstream.iter().map(|it| format!("url={}", encoded(it))));
     let path = format!("/api/v1/import/openapi?{}", query.join("&"));
-    let mut call = Call {
+    let mut call = ClientRequest {
         method: Method::POST,
         body,
-        ..Call::get(address(&args.remote, &path))
+        ..ClientRequest::get(address(&args.remote, &path))
     };
     if args.dry_run {
         call = call.header("weir-dry-run", "true");
@@ -88,7 +90,7 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
 }
 
 /// Makes a call and tells what came of it.
-fn told(remote: &RemoteArgs, call: Call, tell: impl Fn(&Value) -> String) -> CommandOutput {
+fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> String) -> CommandOutput {
     match make(remote, call) {
         Ok(body) => CommandOutput::succeeded(tell(&serde_json::from_slice(&body).unwrap_or_default())),
         Err(failed) => failed,
@@ -96,7 +98,7 @@ fn told(remote: &RemoteArgs, call: Call, tell: impl Fn(&Value) -> String) -> Com
 }
 
 /// Makes a call. Gives the body of a good answer.
-fn make(remote: &RemoteArgs, mut call: Call) -> Result<Vec<u8>, CommandOutput> {
+fn make(remote: &RemoteArgs, mut call: ClientRequest) -> Result<Vec<u8>, CommandOutput> {
     call.timeout = TIMEOUT;
     let token = remote.read_token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use weir_apis::logo;
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 use weir_model::document;
 use weir_portal::yaml;
 
@@ -19,7 +19,7 @@ const LOGOS: [&str; 2] = ["logo.svg", "logo.png"];
 /// What stands before and behind what is said of a page.
 const FENCE: &str = "---\n";
 
-type Outcome<T> = Result<T, CommandOutput>;
+type CommandResult<T> = Result<T, CommandOutput>;
 
 /// Runs a command.
 pub fn portal(args: &PortalArgs) -> CommandOutput {
@@ -46,9 +46,9 @@ fn path_of(remote: &RemoteArgs, name: &str) -> String {
     address(remote, &format!("/api/v1/portals/{}/files", encoded(name)))
 }
 
-fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> Outcome<String> {
+fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> CommandResult<String> {
     may_export(folder)?;
-    let body = make(remote, Call::get(path_of(remote, name)))?;
+    let body = make(remote, ClientRequest::get(path_of(remote, name)))?;
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     let files = files_of(&answer).map_err(|what| wrong(folder, what))?;
     let pages = folder.join(PAGES);
@@ -70,7 +70,7 @@ fn export(name: &str, folder: &Path, remote: &RemoteArgs) -> Outcome<String> {
 }
 
 /// The pages and the logos in a folder.
-fn known_files(folder: &Path) -> Outcome<Vec<String>> {
+fn known_files(folder: &Path) -> CommandResult<Vec<String>> {
     let pages = page_files(&folder.join(PAGES))?
         .into_iter()
         .map(|page| format!("{PAGES}/{page}.md"));
@@ -82,7 +82,7 @@ fn known_files(folder: &Path) -> Outcome<Vec<String>> {
 }
 
 /// Files are replaced and removed in the folder of a portal only.
-fn may_export(folder: &Path) -> Outcome<()> {
+fn may_export(folder: &Path) -> CommandResult<()> {
     if folder.join(PORTAL).exists() {
         return Ok(());
     }
@@ -121,9 +121,9 @@ fn files_of(answer: &Value) -> Result<BTreeMap<String, Vec<u8>>, String> {
     Ok(files)
 }
 
-fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> Outcome<String> {
+fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> CommandResult<String> {
     let body = read(folder)?;
-    let mut call = Call::json(Method::PUT, path_of(remote, name), &body);
+    let mut call = ClientRequest::json(Method::PUT, path_of(remote, name), &body);
     if dry_run {
         call = call.header("weir-dry-run", "true");
     }
@@ -153,7 +153,7 @@ fn told(name: &str, answer: &Value, dry_run: bool) -> String {
 }
 
 /// The names of the pages in a folder; none if it is not there.
-fn page_files(folder: &Path) -> Outcome<Vec<String>> {
+fn page_files(folder: &Path) -> CommandResult<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());
     }
@@ -168,12 +168,12 @@ fn page_files(folder: &Path) -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-fn text_of(file: &Path) -> Outcome<String> {
+fn text_of(file: &Path) -> CommandResult<String> {
     fs::read_to_string(file).map_err(|error| wrong(file, error))
 }
 
 /// A folder as the body of a call.
-fn read(folder: &Path) -> Outcome<Value> {
+fn read(folder: &Path) -> CommandResult<Value> {
     let file = folder.join(PORTAL);
     let mut portal = document::parse(&text_of(&file)?).map_err(|error| wrong(&file, error.message))?;
     let fields = portal.as_object_mut();

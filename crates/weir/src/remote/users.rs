@@ -6,7 +6,7 @@ use crate::outcome::CommandOutput;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 
 /// Manages users.
 pub fn user(args: &UserArgs) -> CommandOutput {
@@ -26,19 +26,24 @@ pub fn user(args: &UserArgs) -> CommandOutput {
             if let Some(password) = password {
                 body["password"] = password.into();
             }
-            let call = Call::json(Method::POST, address(remote, &path_of(name)), &body);
+            let call = ClientRequest::json(Method::POST, address(remote, &path_of(name)), &body);
             told(remote, call, |answer| match answer["token"].as_str() {
                 Some(token) => format!("{token}\n"),
                 None => String::new(),
             })
         }
-        UserCommand::List { remote } => {
-            told(remote, Call::get(address(remote, "/api/v1/users")), text::users)
-        }
+        UserCommand::List { remote } => told(
+            remote,
+            ClientRequest::get(address(remote, "/api/v1/users")),
+            text::users,
+        ),
         UserCommand::Rights { name, rights, remote } => {
             let path = format!("{}/rights", path_of(name));
             let body = json!({ "rights": rights.rights() });
-            silent(remote, Call::json(Method::PUT, address(remote, &path), &body))
+            silent(
+                remote,
+                ClientRequest::json(Method::PUT, address(remote, &path), &body),
+            )
         }
         UserCommand::Password { name, file, remote } => {
             let password = match password(file) {
@@ -47,7 +52,10 @@ pub fn user(args: &UserArgs) -> CommandOutput {
             };
             let path = format!("{}/password", path_of(name));
             let body = json!({ "password": password });
-            silent(remote, Call::json(Method::PUT, address(remote, &path), &body))
+            silent(
+                remote,
+                ClientRequest::json(Method::PUT, address(remote, &path), &body),
+            )
         }
         UserCommand::Logout { name, remote } => delete(remote, &format!("{}/sessions", path_of(name))),
         UserCommand::Remove { name, remote } => delete(remote, &path_of(name)),
@@ -59,14 +67,14 @@ fn path_of(name: &str) -> String {
 }
 
 fn delete(remote: &RemoteArgs, path: &str) -> CommandOutput {
-    let call = Call {
+    let call = ClientRequest {
         method: Method::DELETE,
-        ..Call::get(address(remote, path))
+        ..ClientRequest::get(address(remote, path))
     };
     silent(remote, call)
 }
 
-fn silent(remote: &RemoteArgs, call: Call) -> CommandOutput {
+fn silent(remote: &RemoteArgs, call: ClientRequest) -> CommandOutput {
     told(remote, call, |_| String::new())
 }
 

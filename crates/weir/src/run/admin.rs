@@ -22,12 +22,12 @@ use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, Ticker};
-use weir_control::follow::Followed;
+use weir_control::follow::StateHandle;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{self, Outbox};
-use weir_control::quotas::watch::Watch;
-use weir_control::quotas::{CountedIn, Meter};
+use weir_control::quotas::watch::QuotaWatcher;
+use weir_control::quotas::{LocalUsage, Meter};
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
 use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
@@ -38,17 +38,17 @@ use weir_telemetry::metrics;
 const AUDIT_BESIDE_FILES: Duration = Duration::from_secs(60);
 
 /// A dialect, once it is open.
-pub type Late = Arc<OnceLock<Router>>;
+pub type LazyRouter = Arc<OnceLock<Router>>;
 
 /// An Admin API's listener.
-struct Bound {
+struct AdminListener {
     dialect: DialectName,
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
 }
 
 /// The listeners, bound.
-pub struct Listeners(Vec<Bound>);
+pub struct Listeners(Vec<AdminListener>);
 
 impl Listeners {
     /// Binds those that are wanted.
@@ -64,7 +64,7 @@ impl Listeners {
             if listen.is_tls && shown.is_none() {
                 shown = Some(Arc::new(admin_tls(management)?));
             }
-            bound.push(Bound {
+            bound.push(AdminListener {
                 dialect,
                 listener: bind(flag, listen.address)?,
                 tls: shown.clone().filter(|_| listen.is_tls),
@@ -75,7 +75,7 @@ impl Listeners {
 
     /// What is served where, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
-        let named = |bound: &Bound| {
+        let named = |bound: &AdminListener| {
             let name = match bound.dialect {
                 weir_kong::NAME => "Kong's Admin API",
                 weir_apisix::NAME => "APISIX's Admin API",
@@ -95,7 +95,7 @@ impl Listeners {
 
     /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
     pub fn serve(self, control: &mut Control) -> std::io::Result<AdminApis> {
-        let mut dialects: Vec<(DialectName, Late)> = Vec::new();
+        let mut dialects: Vec<(DialectName, LazyRouter)> = Vec::new();
         for bound in self.0 {
             // However many listeners a dialect has, it is opened once.
             let known = dialects.iter().find(|(dialect, _)| *dialect == bound.dialect);
@@ -142,7 +142,7 @@ pub async fn open_beside_files(
     };
     let shared = Shared {
         dialects,
-        followed: Followed::default(),
+        followed: StateHandle::default(),
         gateways: Gateways::default(),
         history: Duration::ZERO,
         audit: AUDIT_BESIDE_FILES,
@@ -188,7 +188,7 @@ fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
     }
 }
 
-pub async fn pass_on(State(router): State<Late>, request: Request) -> Response {
+pub async fn pass_on(State(router): State<LazyRouter>, request: Request) -> Response {
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
         None => (
@@ -202,7 +202,7 @@ pub async fn pass_on(State(router): State<Late>, request: Request) -> Response {
 /// What the Admin APIs share with the rest of the process.
 pub struct Shared {
     pub dialects: DialectSet,
-    pub followed: Followed,
+    pub followed: StateHandle,
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
     pub history: Duration,
@@ -234,13 +234,13 @@ pub struct Shared {
     /// What sends mails and webhooks.
     pub outbox: Outbox,
     /// What the limits of this process have counted.
-    pub counted: CountedIn,
+    pub counted: LocalUsage,
 }
 
 /// Tells clients of Admin APIs what is counted.
-struct Counted(Arc<metrics::Registry>);
+struct MetricsRecorder(Arc<metrics::Registry>);
 
-impl Statistics for Counted {
+impl Statistics for MetricsRecorder {
     fn counts(&self) -> Counts {
         let totals = self.0.totals();
         Counts {
@@ -268,7 +268,7 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
         listeners.extend(args.listen_tls().iter().map(|address| listener(address, true)));
     }
     Node {
-        statistics: Some(Arc::new(Counted(Arc::clone(&starter.metrics)))),
+        statistics: Some(Arc::new(MetricsRecorder(Arc::clone(&starter.metrics)))),
         plugin_metrics: Arc::clone(&starter.plugin_metrics),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
@@ -287,7 +287,7 @@ pub fn listeners(management: &Management) -> Vec<(DialectName, Vec<Listener>)> {
 }
 
 /// The dialects that are waited for.
-pub struct AdminApis(Vec<(DialectName, Late)>);
+pub struct AdminApis(Vec<(DialectName, LazyRouter)>);
 
 impl AdminApis {
     /// Whether none is wanted.
@@ -367,7 +367,7 @@ impl Shared {
                 tokio::spawn(ticker.run(crate::clock::unix_seconds));
                 tokio::spawn(outbox::feed::run(Arc::clone(store), shared.outbox.clone()));
                 let meter = Meter::new(Arc::clone(&shared.counted), shared.analytics.clone());
-                let watch = Watch::new(Arc::clone(store), shared.outbox.clone(), meter);
+                let watch = QuotaWatcher::new(Arc::clone(store), shared.outbox.clone(), meter);
                 tokio::spawn(watch.run());
                 Ok(api)
             }

@@ -12,11 +12,11 @@ const LOOK: Duration = Duration::from_secs(10);
 const DAILY: i64 = 86_400;
 
 /// A certificate that was logged: its first name and its end.
-type Told = (String, i64);
+type LoggedCertificate = (String, i64);
 
 /// Looks until the process ends.
 pub async fn watch(status: Arc<Status>) {
-    let mut told: HashMap<Told, i64> = HashMap::new();
+    let mut told: HashMap<LoggedCertificate, i64> = HashMap::new();
     loop {
         if let Some(gateway) = status.gateway() {
             for text in to_tell(gateway.published().snapshot.tls.ends(), &mut told, now()) {
@@ -28,7 +28,11 @@ pub async fn watch(status: Arc<Status>) {
 }
 
 /// What is to be told now. What is not there any more is forgotten.
-fn to_tell(ends: &[weir_snapshot::Expiry], told: &mut HashMap<Told, i64>, now: i64) -> Vec<String> {
+fn to_tell(
+    ends: &[weir_snapshot::Expiry],
+    told: &mut HashMap<LoggedCertificate, i64>,
+    now: i64,
+) -> Vec<String> {
     let before = std::mem::take(told);
     let mut texts = Vec::new();
     for end in ends {

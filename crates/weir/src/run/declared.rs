@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc::Receiver;
 use weir_dialect::{DialectName, DialectSet};
-use weir_store::{Declared, Replacement};
+use weir_store::{DeclaredConfig, Replacement};
 
 /// A file that has an Admin API.
 struct Declaration {
     dialect: DialectName,
     /// `None`: there is none of this dialect any more.
     file: Option<PathBuf>,
-    declared: Arc<Declared>,
+    declared: Arc<DeclaredConfig>,
     replacements: Receiver<Replacement>,
 }
 
@@ -23,11 +23,11 @@ pub struct Declarations(Vec<Declaration>);
 
 /// The configurations behind the Admin APIs of dialects whose documents stand in files.
 #[derive(Clone, Default)]
-pub struct Declareds(Vec<(DialectName, Arc<Declared>)>);
+pub struct Declareds(Vec<(DialectName, Arc<DeclaredConfig>)>);
 
 impl Declareds {
     /// That of a dialect.
-    pub fn get(&self, dialect: DialectName) -> Option<&Arc<Declared>> {
+    pub fn get(&self, dialect: DialectName) -> Option<&Arc<DeclaredConfig>> {
         let found = self.0.iter().find(|(name, _)| *name == dialect);
         found.map(|(_, declared)| declared)
     }
@@ -49,7 +49,7 @@ impl Declarations {
         let has_admin = |name| dialects.get(name).is_some_and(|it| it.file_form().has_admin);
         let with_admin = texts.iter().filter(|text| has_admin(text.dialect));
         for text in with_admin.filter(|text| wanted(text.dialect)) {
-            let (declared, replacements) = Declared::new(Arc::clone(&text.text));
+            let (declared, replacements) = DeclaredConfig::new(Arc::clone(&text.text));
             shared.push((text.dialect, Arc::clone(&declared)));
             all.push(Declaration {
                 dialect: text.dialect,
@@ -80,7 +80,7 @@ impl Declarations {
     }
 
     /// What is to be done once these texts are served.
-    pub fn after(&mut self, texts: &[Text]) -> After {
+    pub fn after(&mut self, texts: &[Text]) -> PendingReplacement {
         let mut served = Vec::new();
         for it in &mut self.0 {
             let found = texts.iter().find(|text| text.dialect == it.dialect);
@@ -90,7 +90,7 @@ impl Declarations {
                 served.push((Arc::clone(&it.declared), Arc::clone(&text.text)));
             }
         }
-        After {
+        PendingReplacement {
             served,
             replacement: None,
         }
@@ -99,12 +99,12 @@ impl Declarations {
 
 /// What is to be done once a configuration is served.
 #[derive(Default)]
-pub struct After {
-    served: Vec<(Arc<Declared>, Arc<str>)>,
+pub struct PendingReplacement {
+    served: Vec<(Arc<DeclaredConfig>, Arc<str>)>,
     replacement: Option<Replacement>,
 }
 
-impl After {
+impl PendingReplacement {
     /// The one that brings a text is to be told, too.
     pub fn answering(self, replacement: Replacement) -> Self {
         Self {

@@ -20,7 +20,7 @@ pub fn path(dialect: &dyn Dialect) -> String {
 }
 
 /// The Admin API of a dialect that is opened when it is called.
-struct Late {
+struct LazyAdminApi {
     dialect: Arc<dyn Dialect>,
     context: AdminContext,
     router: OnceCell<Router>,
@@ -28,7 +28,7 @@ struct Late {
 
 /// The Admin API of a dialect, opened with its first call.
 pub fn late(dialect: &Arc<dyn Dialect>, context: AdminContext) -> Router {
-    let late = Arc::new(Late {
+    let late = Arc::new(LazyAdminApi {
         dialect: Arc::clone(dialect),
         context,
         router: OnceCell::new(),
@@ -52,7 +52,7 @@ async fn refuse_changes(request: Request, next: Next) -> Response {
     }
 }
 
-impl Late {
+impl LazyAdminApi {
     async fn open(&self) -> Result<Router, StoreError> {
         match self.dialect.open_admin(self.context.clone()) {
             Some(opening) => Ok(opening.await?.router),
@@ -61,7 +61,7 @@ impl Late {
     }
 }
 
-async fn pass_on(State(late): State<Arc<Late>>, request: Request) -> Response {
+async fn pass_on(State(late): State<Arc<LazyAdminApi>>, request: Request) -> Response {
     match late.router.get_or_try_init(|| late.open()).await {
         Ok(router) => router.clone().oneshot(request).await.into_response(),
         Err(error) => {

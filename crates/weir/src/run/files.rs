@@ -1,6 +1,6 @@
 //! The configuration as it stands in files: loading it, and taking over files that change.
 
-use super::declared::{After, Declarations};
+use super::declared::{Declarations, PendingReplacement};
 use super::file_watch::FileWatch;
 use crate::args::RouterArgs;
 use crate::load::{self, Loaded, Replaced};
@@ -46,7 +46,7 @@ pub struct LoadedConfig {
     /// The files with the dialects that they came through and the texts that were read.
     pub texts: Vec<Text>,
     /// What is to be done once it is served.
-    pub after: After,
+    pub after: PendingReplacement,
 }
 
 /// A file as it was read.
@@ -134,7 +134,7 @@ impl Loader {
                         text: source.text.into(),
                     })
                     .collect(),
-                after: After::default(),
+                after: PendingReplacement::default(),
                 notes: (report.lines().map(str::to_owned))
                     .chain(replaced.iter().map(Replaced::note))
                     .collect(),
@@ -145,7 +145,7 @@ impl Loader {
 }
 
 /// Files that are watched, and what Admin APIs put in their place.
-pub struct Watched {
+pub struct WatchedFiles {
     loader: Arc<Loader>,
     stamps: Vec<Option<FileFingerprint>>,
     watch: FileWatch,
@@ -164,7 +164,7 @@ enum Cause {
     Replaced(DialectName, weir_store::Replacement),
 }
 
-impl Watched {
+impl WatchedFiles {
     /// Files that looked like that when they were loaded.
     pub fn new(loader: Loader, stamps: Vec<Option<FileFingerprint>>, declarations: Declarations) -> Self {
         let watch = FileWatch::new(&loader.files);

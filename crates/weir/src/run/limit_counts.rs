@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_flow::hash_bytes;
 use weir_flow::rate_limit::{secret, use_secret};
-use weir_plugin::{ConsumerCount, Counted, KeptCounts, Registry, system_clock};
+use weir_plugin::{ConsumerCount, PersistentCounters, Registry, WindowUsage, system_clock};
 
 /// What the file begins with: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"weircnt1";
@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 const LIMITS: &str = "rate-limit";
 
 /// What the limits of a process have counted of a consumer.
-pub type CountedOf = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<Counted> + Send + Sync>;
+pub type CountLookup = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<WindowUsage> + Send + Sync>;
 
 /// Counts of a plugin, as they are in the file.
 type Section = (String, Vec<u8>);
@@ -41,7 +41,7 @@ pub struct LimitCounts {
     found: Mutex<Vec<Section>>,
     writer: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
     /// The counts of `rate-limit`, once this process serves calls.
-    limits: Arc<OnceLock<Arc<dyn KeptCounts>>>,
+    limits: Arc<OnceLock<Arc<dyn PersistentCounters>>>,
 }
 
 impl LimitCounts {
@@ -64,14 +64,14 @@ impl LimitCounts {
     }
 
     /// What asks the limits of this process for what they have counted of a consumer.
-    pub fn asked(&self) -> CountedOf {
+    pub fn asked(&self) -> CountLookup {
         let limits = Arc::clone(&self.limits);
         Arc::new(move |of| limits.get()?.counted(of, system_clock()))
     }
 
     /// Goes on with the counts of these plugins, and keeps them from now on.
     pub fn keep(&self, registry: &Registry) {
-        let kept: Vec<(&'static str, Arc<dyn KeptCounts>)> = registry.kept_counts().collect();
+        let kept: Vec<(&'static str, Arc<dyn PersistentCounters>)> = registry.persistent_counters().collect();
         if let Some((_, limits)) = kept.iter().find(|(name, _)| *name == LIMITS) {
             // The registry of a process is made once.
             let _is_first = self.limits.set(Arc::clone(limits));
@@ -196,7 +196,7 @@ fn encode(secret: [u64; 2], sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// Writes the file beside its place and moves it there, so that it is always whole. Other users may not read it.
-fn write(file: &Path, kept: &[(&'static str, Arc<dyn KeptCounts>)]) -> std::io::Result<()> {
+fn write(file: &Path, kept: &[(&'static str, Arc<dyn PersistentCounters>)]) -> std::io::Result<()> {
     let now_ms = system_clock();
     let sections = kept.iter().map(|(name, counts)| (*name, counts.export(now_ms)));
     let sections: Vec<_> = sections.filter(|(_, bytes)| !bytes.is_empty()).collect();

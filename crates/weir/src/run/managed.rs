@@ -2,13 +2,13 @@
 
 use super::admin::{self, AdminApis, Listeners, Shared};
 use super::declared::Declareds;
-use super::files::{Watched, tell_refused};
+use super::files::{WatchedFiles, tell_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
 use super::portal::{self, OpenPortal};
 use super::proxy::{Starter, first_address};
 use super::quotas::counted_in;
-use super::{Control, End};
+use super::{Control, ServeEnd};
 use crate::args::RoleArg;
 use crate::status::Status;
 use anyhow::Context;
@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use weir_control::access::recording;
-use weir_control::acme::{Issuer, Wanted};
+use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
 use weir_control::follow::{
-    self, ControlSource, Engine, EngineEvent, Followed, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore,
-    Source, StoreSource,
+    self, ControlSource, Engine, EngineEvent, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore, Source,
+    StateHandle, StoreSource,
 };
 use weir_control::operational::{self, OperationalStore};
 use weir_control::outbox::Outbox;
@@ -92,7 +92,7 @@ impl Serving {
 
 /// The files that are served beside the store.
 pub struct Files {
-    pub watched: Watched,
+    pub watched: WatchedFiles,
     pub model: Model,
     /// The dialects of the files.
     pub in_files: Vec<DialectName>,
@@ -103,7 +103,7 @@ pub struct Files {
 }
 
 /// What is opened before anything runs, so that what cannot be opened ends the start.
-struct Opened {
+struct ManagedResources {
     keys: Option<SealingKeys>,
     listeners: Listeners,
     portal: portal::Listeners,
@@ -114,7 +114,7 @@ struct Opened {
     kept: Option<LastKnownGoodFile>,
 }
 
-impl Opened {
+impl ManagedResources {
     async fn of(management: &Management) -> anyhow::Result<Self> {
         let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
         let keys = keys.transpose().context("--store-key")?;
@@ -142,14 +142,14 @@ pub async fn serve(
     starter: &Starter<'_>,
     management: &Management,
     (dialects, files): (DialectSet, Option<Files>),
-) -> anyhow::Result<End> {
+) -> anyhow::Result<ServeEnd> {
     let environments = starter.args.management.environment.clone();
     let dialects = with_files(dialects, management, files.as_ref()).in_environments(environments);
-    let opened = Opened::of(management).await?;
+    let opened = ManagedResources::of(management).await?;
     let mut addresses = opened.listeners.addresses()?;
     addresses.extend(opened.portal.addresses()?);
     let store = opened.store;
-    let followed = Followed::default();
+    let followed = StateHandle::default();
     control.status.set_followed(followed.clone());
     let is_gateway = management.role != RoleArg::Control;
     let serving = Arc::new(Serving {
@@ -157,7 +157,7 @@ pub async fn serve(
         waiting: Mutex::default(),
         came: Notify::new(),
     });
-    let (wanted, gateways, caches) = (Wanted::default(), Gateways::default(), Caches::default());
+    let (wanted, gateways, caches) = (AcmeConfigs::default(), Gateways::default(), Caches::default());
     if let Origin::Store(_) = &management.origin {
         issue(control, &store, &wanted, &followed, &gateways);
     }
@@ -215,7 +215,7 @@ pub async fn serve(
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
         let Some(speaker) = start_workers(control, starter, &serving).await? else {
-            return Ok(End::Drained);
+            return Ok(ServeEnd::Drained);
         };
         settle(&speaker, limit_target(management, &gateways, &speaker), counts);
         let sink = sink(management, &store, gateways);
@@ -223,7 +223,7 @@ pub async fn serve(
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
     if !is_known && !settled(control, opening, &followed).await? {
-        return Ok(End::Drained);
+        return Ok(ServeEnd::Drained);
     }
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
@@ -235,7 +235,7 @@ pub async fn serve(
 async fn settled(
     control: &mut Control,
     opening: tokio::task::JoinHandle<anyhow::Result<()>>,
-    followed: &Followed,
+    followed: &StateHandle,
 ) -> anyhow::Result<bool> {
     tokio::select! {
         opened = opening => opened??,
@@ -291,7 +291,13 @@ async fn start_workers(
 }
 
 /// Orders certificates where the engine says that some are wanted, and keeps them in the store.
-fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Followed, gateways: &Gateways) {
+fn issue(
+    control: &Control,
+    store: &OpenStore,
+    wanted: &AcmeConfigs,
+    followed: &StateHandle,
+    gateways: &Gateways,
+) {
     let issuer = Issuer {
         store: store.clone(),
         wanted: wanted.subscribe(),
@@ -307,8 +313,8 @@ fn issue(control: &Control, store: &OpenStore, wanted: &Wanted, followed: &Follo
 fn engine(
     serving: Option<Arc<Serving>>,
     (registry, carry, secrets): (Registry, PersistentState, Secrets),
-    followed: Followed,
-    acme: Wanted,
+    followed: StateHandle,
+    acme: AcmeConfigs,
     caches: Caches,
 ) -> Engine {
     Engine {
@@ -446,7 +452,12 @@ fn limit_target(management: &Management, gateways: &Gateways, speaker: &Reporter
 }
 
 /// What goes on until it is told to stop.
-async fn attend(control: &mut Control, mut watched: Option<Watched>, inputs: &Inputs, texts: &FileTexts) {
+async fn attend(
+    control: &mut Control,
+    mut watched: Option<WatchedFiles>,
+    inputs: &Inputs,
+    texts: &FileTexts,
+) {
     let status = Arc::clone(&control.status);
     loop {
         // Nothing but the end may interrupt a load: what has changed is not seen a second time.

@@ -25,7 +25,7 @@ use crate::args::RunArgs;
 use crate::dialects::{self, AdminSettings};
 use crate::status::{self, Status};
 use declared::Declarations;
-use files::{LoadedConfig, Loader, Watched};
+use files::{LoadedConfig, Loader, WatchedFiles};
 use limit_counts::LimitCounts;
 use plan::RunMode;
 pub use plan::UsageError;
@@ -123,7 +123,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
                 texts.set(files::for_lists(&good.texts));
                 let files = (!args.config.is_empty()).then(|| managed::Files {
                     texts,
-                    watched: Watched::new(loader, stamps, declarations),
+                    watched: WatchedFiles::new(loader, stamps, declarations),
                     model: good.model,
                     in_files: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,
@@ -140,8 +140,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         log.close(LOG_TIMEOUT);
     }
     match end {
-        End::Drained => Ok(()),
-        End::CutShort => Err(anyhow::anyhow!(
+        ServeEnd::Drained => Ok(()),
+        ServeEnd::CutShort => Err(anyhow::anyhow!(
             "told to stop a second time: calls in progress are cut off"
         )),
     }
@@ -159,19 +159,19 @@ fn log_to_stderr() {
 }
 
 /// How serving came to its end.
-enum End {
+enum ServeEnd {
     Drained,
     CutShort,
 }
 
 /// The signals that tell the gateway to stop.
-struct Stop {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
 }
 
-impl Stop {
+impl StopSignals {
     fn new() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -198,7 +198,7 @@ struct Control {
     dialects: tokio::task::JoinSet<()>,
     /// Tells those that no more calls are taken.
     draining: tokio::sync::watch::Sender<bool>,
-    stop: Stop,
+    stop: StopSignals,
     hangup: Signal,
 }
 
@@ -214,7 +214,7 @@ impl Control {
             draining: tokio::sync::watch::Sender::new(false),
             server: tokio::spawn(status::serve(listener, Arc::clone(&status), apisix_metrics)),
             status,
-            stop: Stop::new()?,
+            stop: StopSignals::new()?,
             hangup: signal(SignalKind::hangup())?,
         })
     }
@@ -233,7 +233,7 @@ impl Control {
     }
 
     /// Lets calls in progress end.
-    async fn drain(&mut self) -> anyhow::Result<End> {
+    async fn drain(&mut self) -> anyhow::Result<ServeEnd> {
         tracing::info!("draining");
         self.status.drain();
         self.draining.send_replace(true);
@@ -251,8 +251,8 @@ impl Control {
             drained
         };
         let end = tokio::select! {
-            drained = all_drained => drained.map(|()| End::Drained)?,
-            () = self.stop.asked() => End::CutShort,
+            drained = all_drained => drained.map(|()| ServeEnd::Drained)?,
+            () = self.stop.asked() => ServeEnd::CutShort,
         };
         self.server.abort();
         Ok(end)
@@ -276,7 +276,7 @@ async fn from_files(
     (loader, stamps): (Loader, Vec<Option<files::FileFingerprint>>),
     good: LoadedConfig,
     caches: Caches,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<ServeEnd> {
     let dialects = dialects::all(
         starter.args.routers,
         AdminSettings::of(&starter.args.management, true),
@@ -288,7 +288,7 @@ async fn from_files(
     starter.analytics.start(&starter.gateway_name(&gateway))?;
     control.status.set_gateway(gateway);
     control.status.served(good.notes);
-    let mut files = Watched::new(loader, stamps, declarations);
+    let mut files = WatchedFiles::new(loader, stamps, declarations);
     let addresses = if declared.is_empty() {
         Vec::new()
     } else {

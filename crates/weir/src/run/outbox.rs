@@ -3,7 +3,7 @@
 use crate::args::OutboxArgs;
 use anyhow::Context;
 use weir_control::operational::OperationalStore;
-use weir_control::outbox::{Network, Outbox, Reach, Smtp};
+use weir_control::outbox::{Network, Outbox, Smtp, WebhookAddressPolicy};
 
 /// An outbox in a store, as the flags say. It delivers from now on. To be called inside of a tokio runtime.
 pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox> {
@@ -13,10 +13,10 @@ pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox
         .map(|url| Smtp::new(url, args.mail_from.as_deref().unwrap_or_default()))
         .transpose()
         .context("--smtp, --mail-from")?;
-    let reach = Reach {
+    let reach = WebhookAddressPolicy {
         allowed: args.webhook_allow.clone(),
     };
-    let of_developers = Reach {
+    let of_developers = WebhookAddressPolicy {
         allowed: args.portal_webhook_allow.clone(),
     };
     let network = Network::new(mail, reach).with_developers(of_developers);

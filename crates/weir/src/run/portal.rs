@@ -2,7 +2,7 @@
 //! share nothing else with them.
 
 use super::Control;
-use super::admin::{Late, Shared, assets, pass_on};
+use super::admin::{LazyRouter, Shared, assets, pass_on};
 use super::plan::Management;
 use super::proxy::bind;
 use super::trust;
@@ -17,7 +17,7 @@ use weir_control::access::{Right, Role, Scope, Users};
 use weir_control::api::Delegate;
 use weir_control::listen::{self, Tls, TlsFiles};
 use weir_control::outbox;
-use weir_portal::{GatewayOf, Listening, Mail, Options, Portals, Post};
+use weir_portal::{GatewayLookup, Listening, Mail, Options, Portals, Post};
 use weir_store::{Store, StoreError};
 
 /// The listeners, bound.
@@ -57,8 +57,8 @@ impl Listeners {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let [clear, encrypted] = [Late::default(), Late::default()];
-        let mut routers: Vec<(Late, bool)> = Vec::new();
+        let [clear, encrypted] = [LazyRouter::default(), LazyRouter::default()];
+        let mut routers: Vec<(LazyRouter, bool)> = Vec::new();
         for (listener, tls) in self.0 {
             let late = if tls.is_some() { &encrypted } else { &clear };
             if !routers.iter().any(|(_, is_tls)| *is_tls == tls.is_some()) {
@@ -101,7 +101,7 @@ fn tls(management: &Management) -> anyhow::Result<Tls> {
 /// The portal, once it is opened.
 pub struct OpenPortal {
     /// What answers over cleartext, and over TLS.
-    routers: Vec<(Late, bool)>,
+    routers: Vec<(LazyRouter, bool)>,
     /// The environments that the gateway of this process serves.
     environments: Vec<String>,
     status: Arc<Status>,
@@ -145,7 +145,7 @@ impl OpenPortal {
     }
 
     /// Where this process takes calls of an environment.
-    fn gateway(&self) -> GatewayOf {
+    fn gateway(&self) -> GatewayLookup {
         let (status, environments) = (Arc::clone(&self.status), self.environments.clone());
         Arc::new(move |environment: &str| {
             let gateway = environments

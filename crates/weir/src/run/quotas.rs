@@ -1,13 +1,13 @@
 //! What the limits of this process have counted of subscribers, for those who show and watch quotas.
 
-use super::limit_counts::CountedOf;
+use super::limit_counts::CountLookup;
 use std::sync::Arc;
 use weir_apis::entities::Period;
-use weir_control::quotas::{Counted, CountedIn};
+use weir_control::quotas::{LocalUsage, WindowUsage};
 use weir_plugin::{ConsumerCount, CountWindow};
 
 /// What has been counted in the environments that this process serves.
-pub fn counted_in(environments: Vec<String>, counted: CountedOf) -> CountedIn {
+pub fn counted_in(environments: Vec<String>, counted: CountLookup) -> LocalUsage {
     Arc::new(move |environment, of| {
         let is_served = environments.iter().any(|it| it == environment);
         let of = ConsumerCount {
@@ -16,7 +16,7 @@ pub fn counted_in(environments: Vec<String>, counted: CountedOf) -> CountedIn {
             window: window(of.per),
         };
         let found = is_served.then(|| counted(&of))??;
-        Some(Counted {
+        Some(WindowUsage {
             used: found.used,
             reset_ms: found.reset_ms,
         })

@@ -2,7 +2,7 @@
 
 /// What decides whether a process is ready.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Facts {
+pub struct ReadinessFacts {
     pub is_draining: bool,
     pub is_control_plane: bool,
     pub has_gateway: bool,
@@ -12,7 +12,7 @@ pub struct Facts {
     pub awaits_admin: bool,
 }
 
-impl Facts {
+impl ReadinessFacts {
     /// Ready are those that serve or manage. The Admin APIs' first read of the store is waited for, unless it is away and
     /// the last known good configuration is served.
     pub fn state(self) -> &'static str {
@@ -33,13 +33,13 @@ mod tests {
 
     #[test]
     fn a_process_is_ready_once_the_store_was_read() {
-        let none = Facts::default();
-        let gateway = Facts {
+        let none = ReadinessFacts::default();
+        let gateway = ReadinessFacts {
             has_gateway: true,
             is_served: true,
             ..none
         };
-        let control = Facts {
+        let control = ReadinessFacts {
             is_control_plane: true,
             is_served: true,
             ..none
@@ -49,21 +49,21 @@ mod tests {
             (gateway, "serving"),
             (control, "managing"),
             (
-                Facts {
+                ReadinessFacts {
                     is_served: false,
                     ..control
                 },
                 "starting",
             ),
             (
-                Facts {
+                ReadinessFacts {
                     awaits_admin: true,
                     ..gateway
                 },
                 "starting",
             ),
             (
-                Facts {
+                ReadinessFacts {
                     awaits_admin: true,
                     ..control
                 },
@@ -71,7 +71,7 @@ mod tests {
             ),
             // The store is away.
             (
-                Facts {
+                ReadinessFacts {
                     awaits_admin: true,
                     is_last_known_good: true,
                     ..gateway
@@ -79,7 +79,7 @@ mod tests {
                 "serving",
             ),
             (
-                Facts {
+                ReadinessFacts {
                     is_draining: true,
                     ..gateway
                 },

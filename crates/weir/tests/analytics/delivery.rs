@@ -64,10 +64,10 @@ fn a_batch_that_is_delivered_twice_counts_once() {
     let batch = aggregator.take_batch(now(), false).encode();
     let deliver = |gateway: &str, bytes: &[u8]| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let call = weir_control::http::Call {
+        let call = weir_control::http::ClientRequest {
             method: weir_control::http::Method::POST,
             body: bytes.to_vec(),
-            ..weir_control::http::Call::get(format!(
+            ..weir_control::http::ClientRequest::get(format!(
                 "http://{}/api/v1/gateways/{gateway}/analytics",
                 weir.console()
             ))

@@ -10,12 +10,12 @@ mod events;
 mod explaining;
 mod lifecycle;
 mod multi_cluster;
+mod notifications;
 mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]
 mod support;
-mod telling;
 mod testing;
 mod tokens;
 #[path = "../support/tools.rs"]

@@ -4,12 +4,12 @@
 mod apisix;
 mod away;
 mod caches;
+mod concurrency;
 mod dialects;
-mod places;
 #[path = "../support/ports.rs"]
 mod ports;
-mod settled;
 mod support;
+mod synced_counts;
 #[path = "../support/tools.rs"]
 mod tools;
 mod topologies;

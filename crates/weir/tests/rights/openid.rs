@@ -4,7 +4,7 @@ use crate::login::{Browser, Plane};
 use crate::provider;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use weir_control::http::{Call, Method};
+use weir_control::http::{ClientRequest, Method};
 use weir_control::operational::OperationalStore;
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -40,7 +40,7 @@ impl Provider {
 
     pub async fn set_groups(&self, who: &str, groups: &[&str]) {
         let url = format!("{}/groups/{who}", self.issuer);
-        let (status, _) = Call::json(Method::PUT, url, &json!(groups))
+        let (status, _) = ClientRequest::json(Method::PUT, url, &json!(groups))
             .make()
             .await
             .expect("set");
@@ -54,7 +54,7 @@ impl Provider {
             if url.starts_with(self.callback) {
                 return url;
             }
-            let call = Call::get(&url).header("cookie", cookies.join("; "));
+            let call = ClientRequest::get(&url).header("cookie", cookies.join("; "));
             let answer = call.open().await.expect("an answer of the provider");
             let headers = answer.headers();
             for set in headers.get_all("set-cookie") {

@@ -1,14 +1,14 @@
 //! Tests of plans.
 
 use super::*;
-use crate::query::{OneOrMany, When};
+use crate::query::{OneOrMany, TimePoint};
 
 const NOW: u64 = 1_700_000_000;
 
 fn query(metrics: &[&str], group_by: &[&str], from: &str, step: Option<&str>) -> Query {
     Query {
         metrics: metrics.iter().map(|it| (*it).to_owned()).collect(),
-        from: When::Text(from.to_owned()),
+        from: TimePoint::Text(from.to_owned()),
         step: step.map(|it| Length::Text(it.to_owned())),
         group_by: group_by.iter().map(|it| (*it).to_owned()).collect(),
         ..Query::of("calls", 0, 0)

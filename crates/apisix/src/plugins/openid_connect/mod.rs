@@ -3,7 +3,7 @@
 mod checks;
 mod options;
 
-use super::captured::Captured;
+use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use options::Options;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// The plugin.
 pub struct OpenidConnect;
 
-static SCHEMAS: Captured = Captured::new(include_str!("../schemas/openid-connect.json"));
+static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("../schemas/openid-connect.json"));
 
 impl PluginAdapter for OpenidConnect {
     fn name(&self) -> &'static str {

@@ -9,7 +9,7 @@ use weir_plugins::http_rules::HttpRules;
 use weir_plugins::jwt::Algorithm;
 use weir_plugins::openid_connect::{
     ClientAssertion, ClientAuth, Config, Logout, Method, Pkce, PushedRequests, RequiredClaims, TokenHeader,
-    TokenPlace, TokenValue, Unauthenticated,
+    TokenSource, TokenValue, Unauthenticated,
 };
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -273,7 +273,7 @@ impl Options {
                 redirect_uri: self.post_logout_redirect_uri,
                 ..Logout::default()
             },
-            bearer_places: vec![TokenPlace::Bearer, TokenPlace::Header("X-Access-Token".into())],
+            bearer_places: vec![TokenSource::Bearer, TokenSource::Header("X-Access-Token".into())],
             public_key: self.public_key,
             introspection_endpoint: self.introspection_endpoint,
             introspection_headers: self.introspection_addon_headers,

@@ -21,10 +21,10 @@ fn what_tells_how_a_gateway_is_doing_wants_a_key_from_elsewhere() {
     let guard = |keys: &[&str]| guard(keys, false);
     for (keys, peer, key, expected) in [
         (&[][..], "127.0.0.1:1", None, Ok(())),
-        (&[], "192.0.2.1:1", None, Err(Refused::FromElsewhere)),
+        (&[], "192.0.2.1:1", None, Err(AccessError::FromElsewhere)),
         (&["k"], "127.0.0.1:1", None, Ok(())),
-        (&["k"], "192.0.2.1:1", None, Err(Refused::NoToken)),
-        (&["k"], "192.0.2.1:1", Some("x"), Err(Refused::WrongToken)),
+        (&["k"], "192.0.2.1:1", None, Err(AccessError::NoToken)),
+        (&["k"], "192.0.2.1:1", Some("x"), Err(AccessError::WrongToken)),
         (&["k"], "192.0.2.1:1", Some("k"), Ok(())),
     ] {
         let mut request = Request::builder().uri("/state/health");
@@ -43,16 +43,16 @@ fn keys_of_a_dialect_are_as_its_configuration_says() {
     for (keys, is_open, peer, key, expected) in [
         (&[][..], true, "127.0.0.1:1", None, Ok(())),
         (&["k"], true, "127.0.0.1:1", None, Ok(())),
-        (&[], true, "192.0.2.1:1", None, Err(Refused::FromElsewhere)),
-        (&["k"], true, "192.0.2.1:1", None, Err(Refused::NoToken)),
+        (&[], true, "192.0.2.1:1", None, Err(AccessError::FromElsewhere)),
+        (&["k"], true, "192.0.2.1:1", None, Err(AccessError::NoToken)),
         (&["k"], true, "192.0.2.1:1", Some("k"), Ok(())),
-        (&["k"], false, "127.0.0.1:1", None, Err(Refused::NoToken)),
+        (&["k"], false, "127.0.0.1:1", None, Err(AccessError::NoToken)),
         (
             &["k"],
             false,
             "127.0.0.1:1",
             Some(STOCK),
-            Err(Refused::WrongToken),
+            Err(AccessError::WrongToken),
         ),
         (&["k"], false, "127.0.0.1:1", Some("k"), Ok(())),
         (&[STOCK], false, "127.0.0.1:1", Some(STOCK), Ok(())),
@@ -61,7 +61,7 @@ fn keys_of_a_dialect_are_as_its_configuration_says() {
             false,
             "192.0.2.1:1",
             Some(STOCK),
-            Err(Refused::FromElsewhere),
+            Err(AccessError::FromElsewhere),
         ),
     ] {
         let guard = guard(keys, is_open);

@@ -1,10 +1,10 @@
 //! Asking identity providers: what they are, which keys they have, and for tokens. What is asked seldom changes, so
 //! answers are kept for a while. A key that is not known makes Weir ask for the keys again, at most every minute.
 
-use super::engine::{Begun, LoginError, Metadata, Tokens, discovery_url, with_userinfo};
+use super::engine::{LoginError, Metadata, PendingLogin, Tokens, discovery_url, with_userinfo};
 use super::jose::{KeySet, TokenError};
 use super::provider::Provider;
-use crate::http::{Call, Method};
+use crate::http::{ClientRequest, Method};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -20,10 +20,10 @@ const MAX_ANSWER: usize = 1 << 20;
 
 /// What is known of providers. Cheap to share.
 #[derive(Debug, Clone, Default)]
-pub struct Client(Arc<Mutex<HashMap<String, Known>>>);
+pub struct Client(Arc<Mutex<HashMap<String, CachedProvider>>>);
 
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedProvider {
     provider: Provider,
     metadata: Arc<Metadata>,
     metadata_at: Instant,
@@ -34,8 +34,8 @@ fn failed(why: impl std::fmt::Display) -> LoginError {
     LoginError::Provider(why.to_string())
 }
 
-async fn ask<T: DeserializeOwned>(call: Call) -> Result<T, LoginError> {
-    let call = Call {
+async fn ask<T: DeserializeOwned>(call: ClientRequest) -> Result<T, LoginError> {
+    let call = ClientRequest {
         max_body: MAX_ANSWER,
         ..call.header("accept", "application/json")
     };
@@ -50,13 +50,13 @@ async fn ask<T: DeserializeOwned>(call: Call) -> Result<T, LoginError> {
 }
 
 impl Client {
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, CachedProvider>> {
         // Every change leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was found out about a provider, if it is the same by now.
-    fn of(&self, provider: &Provider) -> Option<Known> {
+    fn of(&self, provider: &Provider) -> Option<CachedProvider> {
         let known = self.known().get(&provider.name).cloned();
         known.filter(|it| it.provider == *provider)
     }
@@ -74,9 +74,9 @@ impl Client {
         if let Some(known) = self.of(provider).filter(|it| it.metadata_at.elapsed() < KEPT) {
             return Ok(known.metadata);
         }
-        let document: Value = ask(Call::get(discovery_url(&provider.issuer))).await?;
+        let document: Value = ask(ClientRequest::get(discovery_url(&provider.issuer))).await?;
         let metadata = Arc::new(Metadata::read(provider, document.to_string().as_bytes())?);
-        let known = Known {
+        let known = CachedProvider {
             provider: provider.clone(),
             metadata: Arc::clone(&metadata),
             metadata_at: Instant::now(),
@@ -97,7 +97,7 @@ impl Client {
         if let Some((keys, _)) = known.filter(|(_, at)| at.elapsed() < max_age) {
             return Ok(keys);
         }
-        let keys: Arc<KeySet> = Arc::new(ask(Call::get(&metadata.jwks_uri)).await?);
+        let keys: Arc<KeySet> = Arc::new(ask(ClientRequest::get(&metadata.jwks_uri)).await?);
         if let Some(known) = self.known().get_mut(&provider.name) {
             known.keys = Some((Arc::clone(&keys), Instant::now()));
         }
@@ -111,15 +111,15 @@ impl Client {
     pub async fn claims(
         &self,
         provider: &Provider,
-        (begun, code): (&Begun, &str),
+        (begun, code): (&PendingLogin, &str),
         now: SystemTime,
     ) -> Result<Value, LoginError> {
         let metadata = self.metadata(provider).await?;
         let (body, authorization) = begun.token_request(provider, &metadata, code);
-        let mut call = Call {
+        let mut call = ClientRequest {
             method: Method::POST,
             body: body.into_bytes(),
-            ..Call::get(&metadata.token_endpoint)
+            ..ClientRequest::get(&metadata.token_endpoint)
         };
         call = call.header("content-type", "application/x-www-form-urlencoded");
         if let Some(authorization) = authorization {
@@ -134,7 +134,7 @@ impl Client {
         let is_complete = claims.get(&provider.groups_claim).is_some();
         match (&metadata.userinfo_endpoint, &tokens.access_token) {
             (Some(url), Some(token)) if !is_complete => {
-                let more = ask(Call::get(url).token(Some(token))).await?;
+                let more = ask(ClientRequest::get(url).token(Some(token))).await?;
                 Ok(with_userinfo(claims, &more)?)
             }
             _ => Ok(claims),

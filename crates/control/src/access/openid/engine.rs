@@ -134,7 +134,7 @@ impl Metadata {
 /// A login that has begun. The browser keeps it in a cookie until it comes back. What stands there is no secret from
 /// the browser: it only has to be the same browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct PendingLogin {
     /// The provider.
     provider: String,
     state: String,
@@ -178,7 +178,7 @@ pub fn safe_return(wanted: Option<&str>) -> String {
     wanted.filter(is_safe).unwrap_or("/ui/").to_owned()
 }
 
-impl Begun {
+impl PendingLogin {
     /// Begins a login. Each of the three texts is random, with at least 256 bits.
     pub fn new(
         provider: &Provider,

@@ -1,7 +1,7 @@
 //! Tests of sending reports: the clock is an argument, and the outbox has a transport that keeps what it is given.
 
 use super::*;
-use crate::analytics::{Options, Place};
+use crate::analytics::{AnalyticsPaths, Options};
 use crate::operational::OperationalStore;
 use crate::outbox::{Failure, Transport};
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ const DAY: u64 = 86_400;
 
 /// Keeps what is sent.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(String, Mail)>>>);
+struct MailRecorder(Arc<Mutex<Vec<(String, Mail)>>>);
 
 #[async_trait::async_trait]
-impl Transport for Kept {
+impl Transport for MailRecorder {
     async fn send(&self, id: &str, message: &Message, _now: SystemTime) -> Result<(), Failure> {
         if let Message::Mail(mail) = message {
             self.0
@@ -57,15 +57,16 @@ async fn put(analytics: &Analytics, report: &Report) {
 struct Plane {
     analytics: Analytics,
     outbox: Outbox,
-    mails: Kept,
+    mails: MailRecorder,
     _folder: tempfile::TempDir,
 }
 
 impl Plane {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let analytics = Analytics::open(&Place::of(folder.path()), Options::default()).expect("opened");
-        let mails = Kept::default();
+        let analytics =
+            Analytics::open(&AnalyticsPaths::of(folder.path()), Options::default()).expect("opened");
+        let mails = MailRecorder::default();
         Self {
             analytics,
             outbox: Outbox::new(OperationalStore::in_memory(), mails.clone()),

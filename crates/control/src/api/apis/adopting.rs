@@ -2,14 +2,14 @@
 //!
 //! Adopting writes the version and nothing else: its routes stay as they are, whichever dialect or file they are in.
 
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::conflicts::Conflict;
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
-use crate::api::prepared::model_of;
-use crate::api::view::Shown;
+use crate::api::compiled_config::model_of;
+use crate::api::view::IndexedRow;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -28,7 +28,7 @@ use weir_model::overview::{List, Row};
 /// The routes that are to be adopted.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Adoption {
+pub struct AdoptRequest {
     /// The dialect that they are written in, such as `native`.
     dialect: String,
     /// The service that they lead to.
@@ -44,7 +44,7 @@ pub async fn adopt(
     headers: HeaderMap,
     body: String,
 ) -> Result<Response, Problem> {
-    let wanted: Adoption = parse(&body_of(&body)?)?;
+    let wanted: AdoptRequest = parse(&body_of(&body)?)?;
     // It shows what others have written.
     if !caller.can(Action::ConfigurationRead, &Scope::Everything) {
         return Err(Problem::forbidden(
@@ -89,7 +89,7 @@ pub async fn adopt(
             library.put(&key, &entity)?;
             let (dialect, service) = (&source.dialect, &source.service);
             let note = format!("adopt {service} of {dialect} as {name} {}", wanted.version);
-            Ok(Done::quiet(note, entity))
+            Ok(WriteEffects::quiet(note, entity))
         })
         .await?;
     let mut answer = versions::shown(&written.answer, &text, &description);
@@ -100,7 +100,7 @@ pub async fn adopt(
 }
 
 /// Finds the routes of a service, what a version of them is, and where they stand.
-async fn found(api: &Arc<Api>, wanted: &Adoption) -> Result<(Adopted, Source), Problem> {
+async fn found(api: &Arc<Api>, wanted: &AdoptRequest) -> Result<(Adopted, Source), Problem> {
     let refuse = |place: &str, message: String| Problem::step("read", vec![(place.to_owned(), message)]);
     let unknown = || refuse("dialect", format!("there is no dialect '{}'", wanted.dialect));
     let dialect = DialectName::read(&wanted.dialect).ok_or_else(unknown)?;
@@ -110,15 +110,15 @@ async fn found(api: &Arc<Api>, wanted: &Adoption) -> Result<(Adopted, Source), P
     let work = move || {
         let adopted = adopt::adopt(&model_of(&working, &documents), dialect, &service, &version)?;
         let [routes, plugins] = [List::Routes, List::Plugins].map(|list| working.index.rows(list));
-        let of_dialect = |it: &&Arc<Shown>| it.row.dialect == dialect;
-        let is_of_it = |it: &&Arc<Shown>| {
+        let of_dialect = |it: &&Arc<IndexedRow>| it.row.dialect == dialect;
+        let is_of_it = |it: &&Arc<IndexedRow>| {
             let is_known = |name: &String| adopted.routes.contains(name);
             it.row.service.as_ref() == Some(&service) || is_known(&it.row.name) || is_known(&it.own_id)
         };
-        let routes: Vec<&Arc<Shown>> = routes.iter().filter(of_dialect).filter(is_of_it).collect();
+        let routes: Vec<&Arc<IndexedRow>> = routes.iter().filter(of_dialect).filter(is_of_it).collect();
         let names = routes.iter().flat_map(|it| [&it.row.name, &it.own_id]);
         let applied: BTreeSet<String> = names.map(|it| format!("route {it}")).collect();
-        let is_for_them = |it: &&Arc<Shown>| {
+        let is_for_them = |it: &&Arc<IndexedRow>| {
             let mut applies_to = it.row.applies_to.iter().flat_map(|it| it.split(", "));
             applies_to.any(|it| applied.contains(it))
         };

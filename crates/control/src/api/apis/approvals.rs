@@ -1,6 +1,6 @@
 //! Approvals: the agreement of a second person to one exact revision.
 
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::{publish, versions};
@@ -129,7 +129,7 @@ pub async fn ask(
                 ..Approval::default()
             };
             library.put(&library::approval_key(&approval.id), &approval)?;
-            Ok(Done::quiet(
+            Ok(WriteEffects::quiet(
                 format!("ask for approval of {}", wanted.publication),
                 approval,
             ))
@@ -166,7 +166,7 @@ pub async fn decide(
             approval.decided_by = caller.name();
             approval.decision.clone_from(&decision.reason);
             library.put(&library::approval_key(&id), &approval)?;
-            Ok(Done::quiet(
+            Ok(WriteEffects::quiet(
                 format!("approval {id}: {}", decision.state),
                 approval,
             ))
@@ -226,7 +226,7 @@ pub async fn withdraw(
         approval.state = states::approval(from, to, &approval.requested_by, &caller.name())?;
         approval.decided_by = caller.name();
         library.put(&library::approval_key(&id), &approval)?;
-        Ok(Done::quiet(format!("approval {id}: withdrawn"), ()))
+        Ok(WriteEffects::quiet(format!("approval {id}: withdrawn"), ()))
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)

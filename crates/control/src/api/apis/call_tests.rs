@@ -1,7 +1,7 @@
 //! Tests of a version: kept beside it, run on demand against its draft, a revision or what is published, and run by
 //! every publish. A test explains its call; nothing is sent.
 
-use super::commit::{Done, now, rendered};
+use super::commit::{WriteEffects, now, rendered};
 use super::entities::{answered, body_of, check_name, parse, shown};
 use super::library::{self, Library};
 use super::trial::{Trial, call_of, tests_of};
@@ -25,7 +25,7 @@ use weir_apis::hash;
 const LENGTH_OF_KEYS: RangeInclusive<usize> = 8..=512;
 
 /// The path of a test: API, version, name.
-type PathOfTest = Path<(String, String, String)>;
+type TestPath = Path<(String, String, String)>;
 
 pub async fn list(
     State(api): State<Arc<Api>>,
@@ -38,7 +38,7 @@ pub async fn list(
 
 pub async fn read(
     State(api): State<Arc<Api>>,
-    Path((name, version, test)): PathOfTest,
+    Path((name, version, test)): TestPath,
 ) -> Result<Response, Problem> {
     shown(&api, &library::test_key(&name, &version, &test)).await
 }
@@ -46,7 +46,7 @@ pub async fn read(
 pub async fn put(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Path((name, version, test)): PathOfTest,
+    Path((name, version, test)): TestPath,
     headers: HeaderMap,
     body: String,
 ) -> Result<Response, Problem> {
@@ -82,7 +82,10 @@ pub async fn put(
                 return Err(Problem::step("read", wrong));
             }
             library.put(&key, &entity)?;
-            Ok(Done::quiet(format!("test {test} of {name} {version}"), is_new))
+            Ok(WriteEffects::quiet(
+                format!("test {test} of {name} {version}"),
+                is_new,
+            ))
         })
         .await?;
     Ok(answered(written.answer, &entity))
@@ -122,14 +125,14 @@ fn keys_in(library: &Library, request: &TestRequest) -> Result<Vec<(String, Stri
 pub async fn delete(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Path((name, version, test)): PathOfTest,
+    Path((name, version, test)): TestPath,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = library::test_key(&name, &version, &test);
     api.manage(&caller, &headers, |library| {
         let _there: CallTest = library.get(&key)?;
         library.remove(&key);
-        Ok(Done::quiet(
+        Ok(WriteEffects::quiet(
             format!("test {test} of {name} {version} removed"),
             (),
         ))

@@ -177,7 +177,7 @@ fn of_versions() -> Vec<Operation> {
             "APIs",
             "Compares two revisions: what changed, and what breaks callers",
         )
-        .query::<versions::Between>()
+        .query::<versions::RevisionDiffQuery>()
         .answers::<Resource>(),
         Operation::get(
             "/api/v1/apis/{api}/versions/{version}/openapi",
@@ -245,7 +245,7 @@ fn of_adoption() -> Vec<Operation> {
                 "Their service is named as it is in explanations. A publish with `take_over` removes them.",
             )
             .headers(DRY_RUN)
-            .body::<adopting::Adoption>()
+            .body::<adopting::AdoptRequest>()
             .status(StatusCode::CREATED)
             .answers::<Resource>(),
     ]
@@ -491,7 +491,7 @@ fn of_hooks() -> Vec<Operation> {
                 "Lists mails and webhooks with their attempts, the newest first",
             )
             .query::<hooks::DeliveryQuery>()
-            .answers::<List<hooks::ShownDelivery>>(),
+            .answers::<List<hooks::DeliveryResponse>>(),
         Operation::post(
             "/api/v1/deliveries/{id}/retry",
             "retryDelivery",

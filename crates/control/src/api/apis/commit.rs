@@ -24,14 +24,14 @@ use weir_store::{Change, CommitError, Key, Transaction};
 const MAX_ATTEMPTS: usize = 10;
 
 /// What a write gives: the note for the history, the publications that are to be rendered, and the answer.
-pub struct Done<A> {
+pub struct WriteEffects<A> {
     pub note: String,
     /// As `API/VERSION/ENVIRONMENT`, and products as `products/NAME`.
     pub publications: BTreeSet<String>,
     pub answer: A,
 }
 
-impl<A> Done<A> {
+impl<A> WriteEffects<A> {
     /// A write that gateways do not notice.
     pub fn quiet(note: impl Into<String>, answer: A) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl<A> Done<A> {
 }
 
 /// What was committed, or would be.
-pub struct Written<A> {
+pub struct CommitResult<A> {
     pub answer: A,
     /// Changes of gateways' documents.
     pub documents: Vec<Value>,
@@ -73,8 +73,8 @@ impl Api {
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
-        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
-    ) -> Result<Written<A>, Problem> {
+        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+    ) -> Result<CommitResult<A>, Problem> {
         self.manage_as((&caller.name(), is_dry_run(headers)), now(), work)
             .await
     }
@@ -84,12 +84,12 @@ impl Api {
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
-        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         (trial, judge): (
             impl Fn(&A) -> Option<Trial> + Send,
             impl Fn(&TestReport) -> Result<(), Problem> + Send,
         ),
-    ) -> Result<Written<A>, Problem> {
+    ) -> Result<CommitResult<A>, Problem> {
         let whose = (&*caller.name(), is_dry_run(headers));
         self.manage_with(whose, now(), work, (trial, judge)).await
     }
@@ -99,8 +99,8 @@ impl Api {
         self: &Arc<Self>,
         whose: (&str, bool),
         now: u64,
-        work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
-    ) -> Result<Written<A>, Problem> {
+        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+    ) -> Result<CommitResult<A>, Problem> {
         self.manage_with(whose, now, work, (|_: &A| None, |_: &TestReport| Ok(())))
             .await
     }
@@ -109,12 +109,12 @@ impl Api {
         self: &Arc<Self>,
         (author, is_dry): (&str, bool),
         now: u64,
-        mut work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
+        mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         (trial, judge): (
             impl Fn(&A) -> Option<Trial> + Send,
             impl Fn(&TestReport) -> Result<(), Problem> + Send,
         ),
-    ) -> Result<Written<A>, Problem> {
+    ) -> Result<CommitResult<A>, Problem> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
@@ -134,7 +134,7 @@ impl Api {
             };
             report.as_ref().map_or(Ok(()), &judge)?;
             let documents = told(&library, &rendered);
-            let written = |revision: u64, answer| Written {
+            let written = |revision: u64, answer| CommitResult {
                 answer,
                 documents,
                 report,

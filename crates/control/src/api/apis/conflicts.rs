@@ -18,12 +18,12 @@ pub struct Conflict {
 }
 
 /// What a route takes: hosts (none: all), the path without the names of parameters, and a method.
-type Taken = (String, String);
+type RouteClaim = (String, String);
 
 struct Route {
     name: String,
     hosts: Vec<String>,
-    taken: Vec<Taken>,
+    taken: Vec<RouteClaim>,
 }
 
 fn texts(value: &Value) -> Vec<String> {
@@ -76,7 +76,7 @@ fn share_a_host(one: &Route, other: &Route) -> bool {
 /// Conflicts between the documents of a publication and all others that gateways of its environment serve.
 pub fn find(library: &Library, environment: &str, owner: &str, own: &[Value]) -> Vec<Conflict> {
     let own: Vec<Route> = own.iter().flat_map(routes).collect();
-    let mut index: HashMap<&Taken, Vec<&Route>> = HashMap::new();
+    let mut index: HashMap<&RouteClaim, Vec<&Route>> = HashMap::new();
     for route in &own {
         for taken in &route.taken {
             index.entry(taken).or_default().push(route);

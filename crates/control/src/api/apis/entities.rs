@@ -1,6 +1,6 @@
 //! Environments, APIs, plans, applications and products as documents: read, written, removed.
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::library;
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
@@ -129,7 +129,7 @@ macro_rules! documents {
                         let is_new = library.bytes(&key).is_none();
                         library.put(&key, &entity)?;
                         let check: fn(&Library, &$entity) -> Result<BTreeSet<String>, Problem> = $check;
-                        Ok(Done {
+                        Ok(WriteEffects {
                             note: format!("PUT {} {name}", $kind),
                             publications: check(library, &entity)?,
                             answer: is_new,
@@ -157,7 +157,7 @@ macro_rules! documents {
                     for below in library.keys(&$below(&name)) {
                         library.remove(below.as_str());
                     }
-                    Ok(Done::quiet(format!("DELETE {} {name}", $kind), ()))
+                    Ok(WriteEffects::quiet(format!("DELETE {} {name}", $kind), ()))
                 })
                 .await?;
                 Ok(StatusCode::NO_CONTENT)
@@ -274,7 +274,7 @@ pub mod plans {
                     ));
                 }
                 library.put(&key, &entity)?;
-                Ok(Done {
+                Ok(WriteEffects {
                     note: format!("PUT plan {plan} of {name} {version}"),
                     publications: library.publications(|it| it.api == name && it.version == version)?,
                     answer: (before.is_none(), entity),
@@ -302,7 +302,7 @@ pub mod plans {
                 if to == PlanState::Closed {
                     resettle(library, &publications, &plan, wanted.move_to.as_deref())?;
                 }
-                Ok(Done {
+                Ok(WriteEffects {
                     note: format!("plan {plan} of {name} {version}: {}", wanted.state),
                     publications,
                     answer: entity,

@@ -8,9 +8,9 @@
 //! **What it is not**: former revisions of the configuration and the audit log stay as they are, with who wrote them.
 
 use super::access::affected;
-use super::commit::Done;
-use super::erasing_messages::MessagesOf;
-use super::erasing_names::{Renamed, note_names};
+use super::commit::WriteEffects;
+use super::erasing_messages::DeveloperMessages;
+use super::erasing_names::{RenameTable, note_names};
 use super::library::{Library, PREFIX, webhooks_of};
 
 use crate::api::analytics::failed;
@@ -35,7 +35,7 @@ use weir_apis::entities::{Application, Credential, Hook, Portal, Subscription};
 
 /// What was erased, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Erased {
+pub struct ErasureSummary {
     /// The applications that are gone.
     applications: Vec<String>,
     /// Their subscriptions.
@@ -53,13 +53,13 @@ pub struct Erased {
 }
 
 /// What belongs to a developer, and to no one else.
-struct Owned {
+struct DeveloperData {
     applications: Vec<String>,
     subscriptions: Vec<Subscription>,
     credentials: Vec<String>,
 }
 
-impl Owned {
+impl DeveloperData {
     fn of(library: &Library, owners: &BTreeSet<String>) -> Result<Self, Problem> {
         let all: Vec<Application> = library.list(&format!("{PREFIX}applications/"))?;
         let own = all.into_iter().filter(|it| owners.contains(&it.owner));
@@ -102,14 +102,14 @@ impl Owned {
 }
 
 /// Who goes.
-struct Leaver {
+struct DepartingDeveloper {
     developer: Developer,
     memberships: Vec<Membership>,
     /// In whose names applications go, too.
     owners: BTreeSet<String>,
 }
 
-impl Leaver {
+impl DepartingDeveloper {
     async fn of(api: &Api, (portal, id): (&str, &str), now: SystemTime) -> Result<Self, Problem> {
         let people = &api.developers;
         let developer = people.developer(portal, id, now).await?;
@@ -138,9 +138,9 @@ impl Leaver {
     }
 
     /// What the answer says.
-    fn erased(&self, owned: &Owned) -> Erased {
+    fn erased(&self, owned: &DeveloperData) -> ErasureSummary {
         let teams = self.memberships.iter().map(|it| it.team.name.clone());
-        Erased {
+        ErasureSummary {
             applications: owned.applications.clone(),
             subscriptions: owned.subscriptions.len(),
             credentials: owned.credentials.len(),
@@ -153,7 +153,7 @@ impl Leaver {
 }
 
 /// Whether the caller may remove what belongs to a developer.
-fn check(caller: &Caller, portal: &str, owned: &Owned) -> Result<(), Problem> {
+fn check(caller: &Caller, portal: &str, owned: &DeveloperData) -> Result<(), Problem> {
     let scopes = [Scope::Portal(portal.to_owned()), Scope::Everything];
     let may_remove = scopes.iter().any(|it| caller.can(Action::SubscriptionsWrite, it));
     if owned.applications.is_empty() || may_remove {
@@ -174,20 +174,21 @@ pub async fn erase(
     let now = SystemTime::now();
     let (people, outbox) = (&api.developers, &api.options.outbox);
     let who = (portal.as_str(), id.as_str());
-    let leaver = Leaver::of(&api, who, now).await?;
-    let owned = Owned::of(&api.library().await?, &leaver.owners)?;
+    let leaver = DepartingDeveloper::of(&api, who, now).await?;
+    let owned = DeveloperData::of(&api.library().await?, &leaver.owners)?;
     check(&caller, &portal, &owned)?;
     if is_dry_run(&headers) {
-        let about = MessagesOf::of(&api, (&portal, &leaver.developer), &owned.applications, now).await?;
+        let about =
+            DeveloperMessages::of(&api, (&portal, &leaver.developer), &owned.applications, now).await?;
         let messages = outbox.list(now).await?;
-        return Ok(tried(Json(Erased {
+        return Ok(tried(Json(ErasureSummary {
             links: people.links_of(&portal, &leaver.developer, now).await?.len(),
             messages: messages.iter().filter(|it| about.has(it)).count(),
             ..leaver.erased(&owned)
         })));
     }
-    Leaver::lock_out(&api, who, now).await?;
-    let leaver = Leaver::of(&api, who, now).await?;
+    DepartingDeveloper::lock_out(&api, who, now).await?;
+    let leaver = DepartingDeveloper::of(&api, who, now).await?;
     let (owned, renamed) = remove_owned(&api, (&caller, &headers), who, &leaver.owners, now).await?;
     // An earlier attempt may have removed more than this one.
     let applications: Vec<String> = renamed.applications().map(|(name, _)| name.clone()).collect();
@@ -204,7 +205,7 @@ pub async fn erase(
     let links = people.links_of(&portal, &leaver.developer, now).await?;
     erased.links = links.len();
     people.store.remove(links, now).await?;
-    let about = MessagesOf::of(&api, (&portal, &leaver.developer), &applications, now).await?;
+    let about = DeveloperMessages::of(&api, (&portal, &leaver.developer), &applications, now).await?;
     erased.messages = outbox.forget(|it| about.has(it), now).await?;
     Inbox::forget(&people.store, &applications, now).await?;
     tell(&api, &portal, &leaver.developer, &caller, now).await?;
@@ -221,14 +222,14 @@ async fn remove_owned(
     who: (&str, &str),
     owners: &BTreeSet<String>,
     now: SystemTime,
-) -> Result<(Owned, Renamed), Problem> {
-    let owned = Owned::of(&api.library().await?, owners)?;
+) -> Result<(DeveloperData, RenameTable), Problem> {
+    let owned = DeveloperData::of(&api.library().await?, owners)?;
     note_names(api, who, (&owned.applications, &owned.subscriptions), now).await?;
     let removed = api.manage(caller, headers, |library| {
         // A request that was under way may have made more.
-        let owned = Owned::of(library, owners)?;
+        let owned = DeveloperData::of(library, owners)?;
         check(caller, who.0, &owned)?;
-        Ok(Done {
+        Ok(WriteEffects {
             note: "erase the applications of a developer".to_owned(),
             publications: owned.remove(library)?,
             answer: owned,

@@ -11,7 +11,7 @@ use weir_apis::entities::Application;
 
 /// Which messages go to a developer or say something of one. Somebody may have the same address in another portal, and
 /// people of the provider may have it: what is not in the name of this portal or of its applications stays.
-pub struct MessagesOf<'d> {
+pub struct DeveloperMessages<'d> {
     portal: &'d str,
     developer: &'d Developer,
     /// The applications that are gone.
@@ -24,7 +24,7 @@ pub struct MessagesOf<'d> {
     book: AddressBook,
 }
 
-impl<'d> MessagesOf<'d> {
+impl<'d> DeveloperMessages<'d> {
     /// Of a developer of a portal, with the applications that are gone.
     pub async fn of(
         api: &Api,
@@ -161,7 +161,7 @@ mod tests {
             decided: None,
         };
         let applications = ["till".to_owned()];
-        let about = MessagesOf {
+        let about = DeveloperMessages {
             portal: "main",
             developer: &developer,
             applications: &applications,

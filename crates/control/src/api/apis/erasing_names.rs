@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_analytics::NewNames;
+use weir_analytics::Renames;
 use weir_apis::entities::{Publication, Subscription};
 use weir_apis::naming;
 use weir_apis::render::consumer_of;
@@ -18,9 +18,9 @@ const CONSUMERS: &str = "sub.";
 
 /// Names that analytics are to forget, each with the one that takes its place. It is kept until all is done.
 #[derive(Default, Serialize, Deserialize)]
-pub struct Renamed(BTreeMap<String, String>);
+pub struct RenameTable(BTreeMap<String, String>);
 
-impl Renamed {
+impl RenameTable {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -33,7 +33,7 @@ impl Renamed {
 
     /// What analytics are told. A consumer of a subscription is counted under the name of its application. Others may have that
     /// name, too: then it is forgotten in the calls of APIs alone, where only subscribers call.
-    pub async fn new_names(&self, api: &Arc<Api>) -> Result<NewNames, Problem> {
+    pub async fn new_names(&self, api: &Arc<Api>) -> Result<Renames, Problem> {
         let working = Arc::clone(api);
         let named = tokio::task::spawn_blocking(move || {
             let rows = working.index.rows(List::Consumers);
@@ -52,7 +52,7 @@ impl Renamed {
         let services = publications
             .iter()
             .map(|it| format!("{}.", naming::publication(&it.environment, &it.api, &it.version)));
-        Ok(NewNames {
+        Ok(Renames {
             consumers: of_subscriptions.chain(own).collect(),
             consumers_of_services: shared,
             services: services.collect(),
@@ -67,9 +67,9 @@ pub async fn note_names(
     (portal, id): (&str, &str),
     (applications, subscriptions): (&[String], &[Subscription]),
     now: SystemTime,
-) -> Result<Renamed, Problem> {
+) -> Result<RenameTable, Problem> {
     let (store, key) = (&api.developers.store, key(portal, &format!("erasing/{id}"))?);
-    let known = store.read::<Renamed>(&key, now).await?;
+    let known = store.read::<RenameTable>(&key, now).await?;
     let mut renamed = known.map(|it| it.value).unwrap_or_default();
     let consumers = subscriptions.iter().map(consumer_of);
     for name in applications.iter().cloned().chain(consumers) {

@@ -7,14 +7,14 @@ use super::entities::parse;
 use super::library::{self, Library, PREFIX};
 use super::versions;
 use crate::api::Problem;
-use crate::api::explain::DraftOf;
+use crate::api::explain::DraftRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_apis::diagnosis::{self, Input};
 use weir_apis::entities::{Publication, PublicationState, Runtime, Subscription};
 use weir_store::Document;
 
-pub use weir_apis::diagnosis::{CallerOf, PlanDiagnosis};
+pub use weir_apis::diagnosis::{CallerInfo, PlanDiagnosis};
 
 /// What documents become, by their keys; `None`: they are removed.
 pub type ChangedDocuments = BTreeMap<String, Option<Arc<[u8]>>>;
@@ -22,7 +22,7 @@ pub type ChangedDocuments = BTreeMap<String, Option<Arc<[u8]>>>;
 /// What would become of gateways' documents if a draft were published to an environment.
 pub fn documents_of_draft(
     documents: Vec<Document>,
-    draft: &DraftOf,
+    draft: &DraftRef,
     environment: &str,
 ) -> Result<ChangedDocuments, Problem> {
     let mut library = Library::new(documents);
@@ -54,7 +54,7 @@ pub fn documents_of_draft(
 pub fn diagnose_plans(
     documents: Vec<Document>,
     publication: &str,
-    caller: &CallerOf,
+    caller: &CallerInfo,
 ) -> Result<Vec<PlanDiagnosis>, Problem> {
     let library = Library::new(documents);
     let access = Access::of_publication(&library, publication)?;

@@ -63,14 +63,14 @@ pub fn rules(
 
 /// A guard that a candidate is beyond.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beyond {
+pub struct GuardViolation {
     /// The guard.
     pub guard: Guard,
     /// The value.
     pub value: f64,
 }
 
-impl Beyond {
+impl GuardViolation {
     /// Why a canary is taken back.
     pub fn reason(&self) -> String {
         let Guard {
@@ -91,7 +91,7 @@ pub async fn beyond(
     analytics: &Analytics,
     rules: Vec<(String, Rule)>,
     now: u64,
-) -> Result<BTreeMap<String, Beyond>, weir_analytics::StoreError> {
+) -> Result<BTreeMap<String, GuardViolation>, weir_analytics::StoreError> {
     analytics
         .with(move |kept| {
             let mut found = BTreeMap::new();
@@ -114,7 +114,9 @@ pub async fn beyond(
                     period,
                     min_calls: rule.min_calls,
                 };
-                found.entry(publication).or_insert(Beyond { guard, value });
+                found
+                    .entry(publication)
+                    .or_insert(GuardViolation { guard, value });
             }
             Ok(found)
         })

@@ -1,6 +1,6 @@
 //! Hooks, which get events, and deliveries: what became of mails and webhooks.
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
@@ -62,7 +62,7 @@ pub async fn put(
     let stored = api
         .manage_document(&caller, &headers, &key, |library| {
             let answer = keep(library, &key, &wanted, &secret)?;
-            Ok(Done::quiet(format!("PUT hooks {name}"), answer))
+            Ok(WriteEffects::quiet(format!("PUT hooks {name}"), answer))
         })
         .await?;
     Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
@@ -78,7 +78,7 @@ pub async fn delete(
     api.manage_document(&caller, &headers, &key, |library| {
         let _there: Hook = library.get(&key)?;
         library.remove(&key);
-        Ok(Done::quiet(format!("DELETE hooks {name}"), ()))
+        Ok(WriteEffects::quiet(format!("DELETE hooks {name}"), ()))
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)
@@ -135,7 +135,7 @@ pub struct DeliveryQuery {
 
 /// A mail or a webhook, and what became of it. What it says is not shown.
 #[derive(Serialize, JsonSchema)]
-pub struct ShownDelivery {
+pub struct DeliveryResponse {
     /// Its id.
     id: String,
     /// What it is about, such as `subscription.accepted`.
@@ -161,7 +161,7 @@ pub struct ShownDelivery {
     attempts: Vec<Attempt>,
 }
 
-impl From<Delivery> for ShownDelivery {
+impl From<Delivery> for DeliveryResponse {
     fn from(delivery: Delivery) -> Self {
         Self {
             channel: delivery.message.channel(),
@@ -181,13 +181,13 @@ impl From<Delivery> for ShownDelivery {
 pub async fn deliveries(
     State(api): State<Arc<Api>>,
     Query(wanted): Query<DeliveryQuery>,
-) -> Result<Json<List<ShownDelivery>>, Problem> {
+) -> Result<Json<List<DeliveryResponse>>, Problem> {
     let all = api.options.outbox.list(SystemTime::now()).await?;
     let items = all
         .into_iter()
         .filter(|it| wanted.state.is_none_or(|state| it.state == state))
         .take(wanted.limit.unwrap_or(PAGE))
-        .map(ShownDelivery::from);
+        .map(DeliveryResponse::from);
     Ok(Json(List {
         items: items.collect(),
     }))

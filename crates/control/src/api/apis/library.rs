@@ -15,7 +15,7 @@ pub const PREFIX: &str = "apis/";
 pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
 
 /// A document as it is.
-struct Known {
+struct CachedDocument {
     value: Arc<[u8]>,
     /// The commit that changed it last.
     modified: Revision,
@@ -23,7 +23,7 @@ struct Known {
 
 /// Documents at a revision, and the changes that a write wants to make.
 pub struct Library {
-    documents: BTreeMap<Key, Known>,
+    documents: BTreeMap<Key, CachedDocument>,
     changes: BTreeMap<Key, Option<Arc<[u8]>>>,
 }
 
@@ -32,7 +32,7 @@ impl Library {
     pub fn new(documents: Vec<Document>) -> Self {
         let known = |it: Document| {
             let (value, modified) = (it.value, it.modified);
-            (it.key, Known { value, modified })
+            (it.key, CachedDocument { value, modified })
         };
         Self {
             documents: documents.into_iter().map(known).collect(),

@@ -1,6 +1,6 @@
 //! What happens to a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::library;
 use super::step::Step;
 use crate::api::Problem;
@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use weir_apis::entities::{Canary, Deprecation, LineState, Publication, PublicationState};
 use weir_apis::states;
 
-type Answer = Result<Json<Value>, Problem>;
+type JsonResult = Result<Json<Value>, Problem>;
 
-pub async fn deprecate(mut step: Step) -> Answer {
+pub async fn deprecate(mut step: Step) -> JsonResult {
     let note = step.take_note();
     let deprecation: Deprecation = step.parse()?;
     if deprecation
@@ -33,7 +33,7 @@ pub async fn deprecate(mut step: Step) -> Answer {
 }
 
 /// Takes a deprecation back: people err.
-pub async fn undeprecate(step: Step) -> Answer {
+pub async fn undeprecate(step: Step) -> JsonResult {
     step.change("undeprecate", |publication, version| {
         version.line = states::line(version.line, LineState::Published)?;
         publication.deprecation = None;
@@ -42,7 +42,7 @@ pub async fn undeprecate(step: Step) -> Answer {
     .await
 }
 
-pub async fn retire(step: Step) -> Answer {
+pub async fn retire(step: Step) -> JsonResult {
     step.change("retire", |publication, version| {
         // Other environments of the version may be retired already.
         if version.line != LineState::Retired {
@@ -55,7 +55,7 @@ pub async fn retire(step: Step) -> Answer {
     .await
 }
 
-pub async fn canary(mut step: Step) -> Answer {
+pub async fn canary(mut step: Step) -> JsonResult {
     let note = step.take_note();
     let canary: Canary = step.parse()?;
     check_canary(&canary)?;
@@ -98,7 +98,7 @@ fn check_canary(canary: &Canary) -> Result<(), Problem> {
     }
 }
 
-pub async fn abort_canary(step: Step) -> Answer {
+pub async fn abort_canary(step: Step) -> JsonResult {
     step.change("abort canary", |publication, _| {
         publication.canary = None;
         Ok(())
@@ -106,7 +106,7 @@ pub async fn abort_canary(step: Step) -> Answer {
     .await
 }
 
-pub async fn disable(step: Step) -> Answer {
+pub async fn disable(step: Step) -> JsonResult {
     step.change("disable", |publication, _| {
         publication.state = PublicationState::Disabled;
         Ok(())
@@ -114,7 +114,7 @@ pub async fn disable(step: Step) -> Answer {
     .await
 }
 
-pub async fn enable(step: Step) -> Answer {
+pub async fn enable(step: Step) -> JsonResult {
     step.change("enable", |publication, _| {
         publication.state = PublicationState::Live;
         Ok(())
@@ -129,7 +129,7 @@ pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
             step.permit(library, "remove")?;
             let _there = library.publication(&id)?;
             library.remove(&library::publication_key(&id));
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!("remove {} {} from {}", step.name, step.version, step.environment),
                 publications: BTreeSet::from([id.clone()]),
                 answer: (),

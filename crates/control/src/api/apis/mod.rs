@@ -37,8 +37,8 @@ mod versions;
 mod webhooks;
 
 pub use calls::operations;
-pub use erasing::{Erased, erase};
-pub use explaining::{CallerOf, PlanDiagnosis, diagnose_plans, documents_of_draft};
+pub use erasing::{ErasureSummary, erase};
+pub use explaining::{CallerInfo, PlanDiagnosis, diagnose_plans, documents_of_draft};
 pub use guards::alerts as alerts_of_canaries;
 pub use library::{Library, PREFIX};
 pub use owned::refuse_owned;
@@ -46,7 +46,7 @@ pub use ticker::Ticker;
 
 use super::Problem;
 use axum::http::StatusCode;
-use weir_apis::render::Fault;
+use weir_apis::render::RenderError;
 use weir_apis::states::Refusal;
 
 /// A change of state that is not possible, or not this caller's.
@@ -61,7 +61,7 @@ impl From<Refusal> for Problem {
 }
 
 /// What cannot be rendered.
-fn unrendered(faults: &[Fault]) -> Problem {
+fn unrendered(faults: &[RenderError]) -> Problem {
     let errors = faults
         .iter()
         .map(|it| (it.place.clone(), it.message.clone()))

@@ -1,6 +1,6 @@
 //! A portal with all of its pages as one document: read in one place and applied in another, as one commit.
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::library::PREFIX;
 use super::portals::{check, has_first_developers, page_key, portal_key, refused};
@@ -38,13 +38,13 @@ pub fn operations() -> Vec<Operation> {
             .description("Pages that are not named are removed. Nothing is written if something is wrong.")
             .headers(&["Weir-Dry-Run"])
             .body::<Value>()
-            .answers::<Applied>(),
+            .answers::<ApplyResponse>(),
     ]
 }
 
 /// What an application of files has changed.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Applied {
+pub struct ApplyResponse {
     /// `made`, `changed` or `unchanged`.
     portal: &'static str,
     /// Pages that were made.
@@ -115,7 +115,7 @@ async fn apply(
     Path(name): Path<String>,
     headers: HeaderMap,
     body: String,
-) -> Result<Json<Applied>, Problem> {
+) -> Result<Json<ApplyResponse>, Problem> {
     if !naming::is_name(&name) {
         let detail = format!("'{name}' is no name: expected {}", naming::EXPECTED_NAME);
         return Err(Problem::bad(detail));
@@ -125,7 +125,7 @@ async fn apply(
     let written = api
         .manage(&caller, &headers, |library| {
             check(&api, library, &portal, has_first)?;
-            let mut applied = Applied::default();
+            let mut applied = ApplyResponse::default();
             let known: Option<Portal> = library.find(&portal_key(&name))?;
             applied.portal = match &known {
                 None => "made",
@@ -154,7 +154,7 @@ async fn apply(
                     library.remove(key.as_str());
                 }
             }
-            Ok(Done::quiet(format!("PUT portals {name} files"), applied))
+            Ok(WriteEffects::quiet(format!("PUT portals {name} files"), applied))
         })
         .await?;
     Ok(Json(written.answer))

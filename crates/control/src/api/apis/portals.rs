@@ -1,7 +1,7 @@
 //! Developer portals and their pages as documents: read, written, removed. What comes of them is shown by the portal
 //! itself (`weir-portal`).
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::entities::{answered, body_of, listed, parse, shown};
 use super::library::{Library, PREFIX};
 use crate::access::{Action, Caller};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::{Api as ApiEntity, Environment, Page, Portal};
 use weir_apis::naming;
-use weir_apis::portal::{Fault, page_faults, portal_faults};
+use weir_apis::portal::{FieldError, page_faults, portal_faults};
 
 const ALL: &str = "/api/v1/portals";
 const ONE: &str = "/api/v1/portals/{portal}";
@@ -63,7 +63,7 @@ pub fn page_key(portal: &str, page: &str) -> String {
     format!("{PREFIX}pages/{portal}/{page}")
 }
 
-pub fn refused(faults: Vec<Fault>) -> Result<(), Problem> {
+pub fn refused(faults: Vec<FieldError>) -> Result<(), Problem> {
     match faults.is_empty() {
         true => Ok(()),
         false => Err(Problem::step("check", faults)),
@@ -79,7 +79,7 @@ async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<R
 }
 
 /// What a portal names and is not there.
-fn missing(library: &Library, portal: &Portal) -> Vec<Fault> {
+fn missing(library: &Library, portal: &Portal) -> Vec<FieldError> {
     let mut faults = Vec::new();
     for (index, name) in portal.environments.iter().enumerate() {
         if !matches!(library.environment(name), Ok(Environment { .. })) {
@@ -99,7 +99,7 @@ fn missing(library: &Library, portal: &Portal) -> Vec<Fault> {
 }
 
 /// Identity providers that a portal names and that are not there.
-fn unknown_providers(api: &Api, portal: &Portal) -> Vec<Fault> {
+fn unknown_providers(api: &Api, portal: &Portal) -> Vec<FieldError> {
     let known = api.options.users.providers();
     let unknown = portal.providers.iter().enumerate();
     let unknown = unknown.filter(|(_, it)| known.get(&it.name).is_none());
@@ -161,7 +161,7 @@ async fn put(
             check(&api, library, &portal, has_first)?;
             let is_new = library.bytes(&key).is_none();
             library.put(&key, &portal)?;
-            Ok(Done::quiet(format!("PUT portals {name}"), is_new))
+            Ok(WriteEffects::quiet(format!("PUT portals {name}"), is_new))
         })
         .await?;
     Ok(stored.tagged(answered(stored.answer, &portal)))
@@ -180,7 +180,7 @@ async fn delete(
         for page in library.keys(&format!("{PREFIX}pages/{name}/")) {
             library.remove(page.as_str());
         }
-        Ok(Done::quiet(format!("DELETE portals {name}"), ()))
+        Ok(WriteEffects::quiet(format!("DELETE portals {name}"), ()))
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)
@@ -218,7 +218,7 @@ async fn put_page(
             }
             let is_new = library.bytes(&key).is_none();
             library.put(&key, &page)?;
-            Ok(Done::quiet(format!("PUT pages {portal} {name}"), is_new))
+            Ok(WriteEffects::quiet(format!("PUT pages {portal} {name}"), is_new))
         })
         .await?;
     Ok(stored.tagged(answered(stored.answer, &page)))
@@ -234,7 +234,7 @@ async fn delete_page(
     api.manage_document(&caller, &headers, &key, |library| {
         let _there: Page = library.get(&key)?;
         library.remove(&key);
-        Ok(Done::quiet(format!("DELETE pages {portal} {name}"), ()))
+        Ok(WriteEffects::quiet(format!("DELETE pages {portal} {name}"), ()))
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,7 +1,7 @@
 //! Products and their plans, as calls: chosen operations of several publications, offered together.
 
 use super::access::affected;
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, listed, parse, shown};
 use super::library::{self, Library, PREFIX};
 use super::specs;
@@ -77,7 +77,7 @@ pub async fn put(
                 changed.extend(targets(before));
             }
             library.put(&key, &product)?;
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!("PUT products {name}"),
                 publications: changed,
                 answer: before.is_none(),
@@ -107,7 +107,7 @@ pub async fn delete(
             library.remove(plan.as_str());
         }
         library.remove(&key);
-        Ok(Done {
+        Ok(WriteEffects {
             note: format!("DELETE products {name}"),
             publications: targets(&product),
             answer: (),
@@ -155,7 +155,7 @@ pub async fn put_plan(
             if entity.state == PlanState::Closed {
                 close(library, &name, &plan)?;
             }
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!("PUT plan {plan} of the product {name}"),
                 publications: affected(library, &product.id())?,
                 answer: (before.is_none(), entity),

@@ -2,7 +2,7 @@
 //! Rolling back and promoting are publishes of revisions that exist.
 
 use super::adopting;
-use super::commit::{Done, Written, memmem, now};
+use super::commit::{CommitResult, WriteEffects, memmem, now};
 use super::conflicts::{self, Conflict};
 use super::library::{self, Library};
 use super::step::Step;
@@ -69,7 +69,7 @@ pub struct PromoteRequest {
 }
 
 /// What is asked for, whichever call asks.
-struct Wanted<'w> {
+struct PublicationChange<'w> {
     action: &'static str,
     api: &'w str,
     version: &'w str,
@@ -80,7 +80,7 @@ struct Wanted<'w> {
 }
 
 /// What came of the steps, for the answer.
-struct Outcome {
+struct PublishResult {
     publication: Publication,
     diff: Diff,
     conflicts: Vec<Conflict>,
@@ -182,7 +182,7 @@ async fn run(
     environment: &str,
     request: &PublishRequest,
 ) -> Result<Response, Problem> {
-    let wanted = Wanted {
+    let wanted = PublicationChange {
         action,
         api: &step.name,
         version: &step.version,
@@ -204,7 +204,7 @@ async fn run(
     }
     // Tests that came after an older revision do not keep anybody from going back to it.
     let may_fail = request.override_tests.is_some() || action == "rollback";
-    let trial = |outcome: &Outcome| {
+    let trial = |outcome: &PublishResult| {
         Some(Trial {
             publication: outcome.publication.clone(),
             names: Vec::new(),
@@ -243,8 +243,8 @@ fn failing(report: &TestReport) -> Problem {
     Problem::listing(StatusCode::CONFLICT, detail, failures).of_type("tests")
 }
 
-fn answer(written: Written<Outcome>) -> Result<Response, Problem> {
-    let Outcome {
+fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
+    let PublishResult {
         publication,
         diff,
         conflicts,
@@ -300,7 +300,11 @@ fn text_of(publication: &Publication, diff: &Diff, conflicts: &[Conflict], docum
     text
 }
 
-fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<Done<Outcome>, Problem> {
+fn steps(
+    library: &mut Library,
+    caller: &Caller,
+    wanted: &PublicationChange<'_>,
+) -> Result<WriteEffects<PublishResult>, Problem> {
     let (name, version) = (wanted.api, wanted.version);
     let id = format!("{name}/{version}/{}", wanted.environment);
     let environment = library.environment(wanted.environment)?;
@@ -376,13 +380,13 @@ fn steps(library: &mut Library, caller: &Caller, wanted: &Wanted<'_>) -> Result<
         entity.line = states::line(entity.line, LineState::Published)?;
     }
     library.put(&library::version_key(name, version), &entity)?;
-    Ok(Done {
+    Ok(WriteEffects {
         note: format!(
             "{} {name} {version} r{} to {}",
             wanted.action, revision.number, wanted.environment
         ),
         publications: BTreeSet::from([id]),
-        answer: Outcome {
+        answer: PublishResult {
             publication,
             diff,
             conflicts,

@@ -1,6 +1,6 @@
 //! A call that changes a publication: which one, in whose name, and its body.
 
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use crate::access::{Action, Caller, Scope};
@@ -117,7 +117,7 @@ impl Step {
                 });
                 library.put(&library::publication_key(&id), &publication)?;
                 library.put(&library::version_key(name, version), &entity)?;
-                Ok(Done {
+                Ok(WriteEffects {
                     note: format!("{action} {name} {version} in {}", self.environment),
                     publications: BTreeSet::from([id.clone()]),
                     answer: publication,

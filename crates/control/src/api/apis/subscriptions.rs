@@ -1,7 +1,7 @@
 //! Subscriptions and their keys. A key is shown once, in the answer that made it; the store holds its hash.
 
 use super::access::affected;
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
 use crate::access::Caller;
@@ -20,7 +20,7 @@ use weir_apis::entities::{
     SubscriptionState, TokenKey, Validation,
 };
 use weir_apis::hash;
-use weir_apis::states::{self, Side};
+use weir_apis::states::{self, SubscriptionParty};
 
 /// How long the old key stays good after a rotation, in seconds, where a plan says nothing.
 const OVERLAP: u64 = 2 * 3600;
@@ -174,7 +174,7 @@ pub async fn create(
             if !answer.is_null() {
                 whole["credential"] = answer;
             }
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!(
                     "{} subscribes to {} of {}",
                     wanted.application,
@@ -215,8 +215,8 @@ pub async fn state(
 ) -> Result<Json<Value>, Problem> {
     let to: SubscriptionState = parse(&Value::from(wanted.state.as_str()))?;
     let side = match wanted.side.as_deref() {
-        None | Some("provider") => Side::Provider,
-        Some("consumer") => Side::Consumer,
+        None | Some("provider") => SubscriptionParty::Provider,
+        Some("consumer") => SubscriptionParty::Consumer,
         Some(other) => {
             return Err(Problem::bad(format!(
                 "expected 'provider' or 'consumer' in 'side', found '{other}'"
@@ -234,7 +234,7 @@ pub async fn state(
                 subscription.noticed = None;
             }
             library.put(&library::subscription_key(&id), &subscription)?;
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!("subscription {id}: {}", wanted.state),
                 publications: affected(library, &subscription.target())?,
                 answer: subscription,
@@ -357,7 +357,7 @@ pub async fn add(
             if let Some(key) = key {
                 answer["key"] = key.into();
             }
-            Ok(Done {
+            Ok(WriteEffects {
                 note: format!("a key of subscription {id}"),
                 publications: affected(library, &subscription.target())?,
                 answer,
@@ -383,7 +383,7 @@ pub async fn revoke(
         }
         known.revoked.get_or_insert(now());
         library.put(&library::credential_key(&credential), &known)?;
-        Ok(Done {
+        Ok(WriteEffects {
             note: format!("revoke a key of subscription {id}"),
             publications: affected(library, &subscription.target())?,
             answer: (),

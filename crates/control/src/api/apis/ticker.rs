@@ -5,17 +5,17 @@
 //! checks it again at the revision that it is made on: so nothing is done twice, not even while a lease changes hands.
 
 use super::access::affected;
-use super::commit::Done;
-use super::guards::{self, Beyond};
+use super::commit::WriteEffects;
+use super::guards::{self, GuardViolation};
 use super::library::{self, Library, PREFIX};
 use crate::api::{Api, Problem};
 use crate::lease;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-use weir_apis::due::{self, Due};
+use weir_apis::due::{self, DueAction};
 use weir_apis::entities::{
-    Canary, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState, TakenBack,
+    Canary, CanaryRollback, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,
 };
 use weir_store::StoreError;
 
@@ -173,7 +173,7 @@ impl Ticker {
                     .remove(id)
                     .unwrap_or_default();
                 let notes = apply(library, id, &due, now)?;
-                Ok(Done {
+                Ok(WriteEffects {
                     note: format!("by time: {}", notes.join("; ")),
                     publications: affected(library, id)?,
                     answer: (),
@@ -214,7 +214,7 @@ impl Ticker {
         &self,
         id: &str,
         started: Option<u64>,
-        beyond: &Beyond,
+        beyond: &GuardViolation,
         now: u64,
     ) -> Result<(), Problem> {
         let reason = &beyond.reason();
@@ -224,9 +224,9 @@ impl Ticker {
                 let mut publication = library.publication(id)?;
                 let is_it = |it: &Canary| Some(it.started) == started;
                 if !publication.canary.as_ref().is_some_and(is_it) {
-                    return Ok(Done::quiet("", false));
+                    return Ok(WriteEffects::quiet("", false));
                 }
-                publication.taken_back = publication.canary.take().map(|canary| TakenBack {
+                publication.taken_back = publication.canary.take().map(|canary| CanaryRollback {
                     revision: canary.revision,
                     guard: beyond.guard.clone(),
                     value: beyond.value,
@@ -234,7 +234,7 @@ impl Ticker {
                 });
                 note(&mut publication, "canary taken back", reason, now);
                 library.put(&library::publication_key(id), &publication)?;
-                Ok(Done {
+                Ok(WriteEffects {
                     note: format!("the canary of {id} is taken back: {reason}"),
                     publications: BTreeSet::from([id.to_owned()]),
                     answer: true,
@@ -261,11 +261,16 @@ fn note(publication: &mut Publication, action: &str, note: &str, now: u64) {
 }
 
 /// Changes what is due. Gives what was done, in words.
-fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Result<Vec<String>, Problem> {
+fn apply(
+    library: &mut Library,
+    id: &str,
+    due: &BTreeSet<DueAction>,
+    now: u64,
+) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     for due in due {
         match due {
-            Due::Ended(name) => {
+            DueAction::Ended(name) => {
                 let key = library::subscription_key(name);
                 let mut subscription: Subscription = library.get(&key)?;
                 subscription.state = SubscriptionState::Expired;
@@ -276,7 +281,7 @@ fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Resu
                     subscription.application
                 ));
             }
-            Due::Notice(name, days) => {
+            DueAction::Notice(name, days) => {
                 let key = library::subscription_key(name);
                 let mut subscription: Subscription = library.get(&key)?;
                 subscription.noticed = Some(*days);
@@ -286,7 +291,7 @@ fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Resu
                     subscription.application
                 ));
             }
-            Due::Sunset => {
+            DueAction::Sunset => {
                 let mut publication = library.publication(id)?;
                 publication.retired = true;
                 publication.canary = None;
@@ -294,7 +299,7 @@ fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Resu
                 library.put(&library::publication_key(id), &publication)?;
                 notes.push(format!("{id} answers 410 from now on"));
             }
-            Due::Share(share) => {
+            DueAction::Share(share) => {
                 let mut publication = library.publication(id)?;
                 if let Some(canary) = &mut publication.canary {
                     canary.share = *share;
@@ -307,7 +312,7 @@ fn apply(library: &mut Library, id: &str, due: &BTreeSet<Due>, now: u64) -> Resu
                     share % 100
                 ));
             }
-            Due::Render => notes.push(format!("keys or subscriptions of {id} begin or end")),
+            DueAction::Render => notes.push(format!("keys or subscriptions of {id} begin or end")),
         }
     }
     Ok(notes)

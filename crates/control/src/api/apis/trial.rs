@@ -3,9 +3,9 @@
 
 use super::access::Access;
 use super::library::{self, Changes, Library};
-use crate::api::prepared::Prepared;
+use crate::api::compiled_config::CompiledConfig;
 use crate::api::{Api, Problem};
-use crate::explain::{Call, EndKind, Explanation};
+use crate::explain::{EndKind, ExplainedCall, Explanation};
 use axum::http::StatusCode;
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
@@ -69,7 +69,7 @@ impl Trial {
             let fresh = changes
                 .iter()
                 .map(|(key, value)| (key.as_str(), value.as_deref()));
-            let prepared = Prepared::new(api, &dialects, known.chain(fresh))?;
+            let prepared = CompiledConfig::new(api, &dialects, known.chain(fresh))?;
             let access = Access::of_publication(library, &publication.id())?;
             results.extend(tests.iter().map(|test| self.result(test, &access, &prepared)));
         }
@@ -82,7 +82,7 @@ impl Trial {
 }
 
 impl Trial {
-    fn result(&self, test: &CallTest, access: &Access, prepared: &Prepared) -> TestResult {
+    fn result(&self, test: &CallTest, access: &Access, prepared: &CompiledConfig) -> TestResult {
         let publication = &self.publication;
         let mut result = TestResult {
             name: test.name.clone(),
@@ -142,7 +142,11 @@ fn method_of(request: &TestRequest) -> &str {
 }
 
 /// The call of a test where it is published.
-pub fn call_of(request: &TestRequest, runtime: &Runtime, consumer: Option<String>) -> Result<Call, String> {
+pub fn call_of(
+    request: &TestRequest,
+    runtime: &Runtime,
+    consumer: Option<String>,
+) -> Result<ExplainedCall, String> {
     let host = match (request.host.as_str(), runtime.hosts.first()) {
         ("", Some(first)) => first
             .strip_prefix("*.")
@@ -158,10 +162,10 @@ pub fn call_of(request: &TestRequest, runtime: &Runtime, consumer: Option<String
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     let client = request.client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    Ok(Call {
+    Ok(ExplainedCall {
         body: request.body.clone(),
         consumer,
-        ..Call::parse(&text, &headers, client)?
+        ..ExplainedCall::parse(&text, &headers, client)?
     })
 }
 

@@ -1,7 +1,7 @@
 //! Writes of one document, which a call may bind to the version that it has read. What is written, and what comes of it
 //! for gateways, is the work of `commit`.
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::library::Library;
 use crate::access::Caller;
 use crate::api::precondition::{Precondition, tagged};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use weir_store::{Key, Revision};
 
 /// A document that was written, or would be.
-pub struct Stored<A> {
+pub struct VersionedResponse<A> {
     pub answer: A,
     /// The version that it has now; `None`: it was only tried.
     version: Option<Revision>,
 }
 
-impl<A> Stored<A> {
+impl<A> VersionedResponse<A> {
     /// The answer with the version that the document has from now on.
     pub fn tagged(&self, answer: Response) -> Response {
         tagged(answer, self.version)
@@ -34,8 +34,8 @@ impl Api {
         caller: &Caller,
         headers: &HeaderMap,
         key: &str,
-        mut work: impl FnMut(&mut Library) -> Result<Done<A>, Problem> + Send,
-    ) -> Result<Stored<A>, Problem> {
+        mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+    ) -> Result<VersionedResponse<A>, Problem> {
         let key = Key::new(key).map_err(|error| Problem::bad(error.to_string()))?;
         let precondition = Precondition::of(headers);
         let (mut before, mut is_stale, mut is_changed) = (None, false, false);
@@ -49,7 +49,7 @@ impl Api {
                 let done = work(library)?;
                 is_changed = library.changes().contains_key(&key);
                 let note = note_or(headers, &done.note);
-                Ok(Done { note, ..done })
+                Ok(WriteEffects { note, ..done })
             })
             .await;
         match written {
@@ -59,7 +59,7 @@ impl Api {
                     true => Some(Revision(written.revision)),
                     false => before,
                 };
-                Ok(Stored {
+                Ok(VersionedResponse {
                     answer: written.answer,
                     version: version.filter(|_| !written.is_dry),
                 })

@@ -1,6 +1,6 @@
 //! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
 
-use super::commit::{Done, now};
+use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
 use super::{library, specs};
@@ -143,7 +143,10 @@ pub async fn create(
             apply(&mut entity, &edit);
             check(&entity, &description)?;
             library.put(&key, &entity)?;
-            Ok(Done::quiet(format!("new version {version} of {name}"), entity))
+            Ok(WriteEffects::quiet(
+                format!("new version {version} of {name}"),
+                entity,
+            ))
         })
         .await?;
     let answer = shown(&written.answer, &spec, &description);
@@ -264,7 +267,7 @@ pub async fn put(
                 specs::description(library, &entity.draft.spec)?,
                 entity.draft.hash(),
             );
-            let mut merged = import::Merged::default();
+            let mut merged = import::MergeResult::default();
             if let (Some(text), Some(fresh)) = (&spec, &fresh) {
                 merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
                 entity.draft.operations.clone_from(&merged.operations);
@@ -281,7 +284,7 @@ pub async fn put(
             library.put(&library::version_key(&name, &version), &entity)?;
             let difference = diff::diff(&before, &description);
             let text = specs::text(library, &entity.draft.spec)?;
-            Ok(Done::quiet(
+            Ok(WriteEffects::quiet(
                 format!("draft of {name} {version}"),
                 (entity, text, description, difference, merged),
             ))
@@ -299,7 +302,7 @@ fn rename_in_plans(
     library: &mut Library,
     name: &str,
     version: &str,
-    merged: &import::Merged,
+    merged: &import::MergeResult,
 ) -> Result<(), Problem> {
     for mut plan in library.plans(name, version)? {
         let before = plan.operations.clone();
@@ -424,7 +427,7 @@ pub async fn revise(
     let written = api
         .manage(&caller, &headers, |library| {
             let revision = freeze(library, (&name, &version), &caller.name(), &wanted.note, now())?;
-            Ok(Done::quiet(
+            Ok(WriteEffects::quiet(
                 format!("revision {} of {name} {version}", revision.number),
                 revision,
             ))
@@ -435,7 +438,7 @@ pub async fn revise(
 
 /// Two revisions; 0 is the draft.
 #[derive(Deserialize, schemars::JsonSchema)]
-pub struct Between {
+pub struct RevisionDiffQuery {
     from: u32,
     #[serde(default)]
     to: u32,
@@ -444,7 +447,7 @@ pub struct Between {
 pub async fn compare(
     State(api): State<Arc<Api>>,
     Path((name, version)): Path<(String, String)>,
-    Query(between): Query<Between>,
+    Query(between): Query<RevisionDiffQuery>,
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let of = |number: u32| -> Result<Arc<Description>, Problem> {

@@ -3,7 +3,7 @@
 //!
 //! **What it is not**: hooks of operators are in [`super::hooks`].
 
-use super::commit::Done;
+use super::commit::WriteEffects;
 use super::entities::{answered, check_name};
 use super::hooks::{keep, secret, shown, wanted};
 use super::library::{PREFIX, webhooks_of};
@@ -73,7 +73,10 @@ async fn put(
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
             let answer = keep(library, &key, &wanted, &secret)?;
-            Ok(Done::quiet(format!("PUT webhooks {application} {name}"), answer))
+            Ok(WriteEffects::quiet(
+                format!("PUT webhooks {application} {name}"),
+                answer,
+            ))
         })
         .await?;
     Ok(answered(written.answer.0, &written.answer.1))
@@ -89,7 +92,10 @@ async fn delete(
     api.manage(&caller, &headers, |library| {
         let _there: Hook = library.get(&key)?;
         library.remove(&key);
-        Ok(Done::quiet(format!("DELETE webhooks {application} {name}"), ()))
+        Ok(WriteEffects::quiet(
+            format!("DELETE webhooks {application} {name}"),
+            (),
+        ))
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)

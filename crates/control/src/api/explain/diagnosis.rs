@@ -1,8 +1,8 @@
 //! Which plan takes a call of a publication, and why the others do not.
 
 use crate::api::Problem;
-use crate::api::apis::{self, CallerOf, PlanDiagnosis};
-use crate::explain::{Call, Explanation};
+use crate::api::apis::{self, CallerInfo, PlanDiagnosis};
+use crate::explain::{ExplainedCall, Explanation};
 use weir_apis::hash;
 use weir_plugin::{AuthFailure, Request, uri};
 use weir_store::Document;
@@ -13,7 +13,7 @@ const MAX_CANDIDATES: usize = 100;
 /// The publication that a call's route belongs to, and how its plans stand to the call.
 pub fn of(
     explanation: &Explanation,
-    call: &Call,
+    call: &ExplainedCall,
     documents: Vec<Document>,
 ) -> Result<(Option<String>, Vec<PlanDiagnosis>), Problem> {
     let label = |name: &str| explanation.labels.get(name).map(String::as_str);
@@ -27,7 +27,7 @@ pub fn of(
         Some(failure) => *failure != AuthFailure::Missing,
         None => explanation.consumer.is_some(),
     };
-    let caller = CallerOf {
+    let caller = CallerInfo {
         has_key,
         hashes: candidates(call),
         consumer: call.consumer.clone(),
@@ -38,7 +38,7 @@ pub fn of(
 }
 
 /// The hashes of all texts of a call that may be keys. A key is found by its hash; the place does not matter here.
-fn candidates(call: &Call) -> Vec<String> {
+fn candidates(call: &ExplainedCall) -> Vec<String> {
     let mut request = Request::default();
     call.fill(&mut request);
     let query = request.query.clone().unwrap_or_default();

@@ -4,12 +4,12 @@
 mod diagnosis;
 
 use super::apis::{self, PlanDiagnosis};
+use super::compiled_config::{CompiledConfig, UnservedDocument, files};
 use super::health::UpstreamHealth;
 use super::history::served_difference;
-use super::prepared::{LeftOut, Prepared, files};
 use super::{Api, Problem};
 use crate::access::NoAudit;
-use crate::explain::{Call, Explanation};
+use crate::explain::{ExplainedCall, Explanation};
 use crate::follow::DialectModels;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -57,7 +57,7 @@ pub struct ExplainRequest {
     revision: Option<u64>,
     /// A draft, as if it were published to `environment`.
     #[serde(default)]
-    draft: Option<DraftOf>,
+    draft: Option<DraftRef>,
     /// Documents by their keys, such as `native/routes/shop`, that are taken for stored; `null`: as if it were gone.
     #[serde(default)]
     documents: BTreeMap<String, Value>,
@@ -69,7 +69,7 @@ pub struct ExplainRequest {
 /// A draft that is not published.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DraftOf {
+pub struct DraftRef {
     /// The API.
     pub api: String,
     /// The version.
@@ -81,7 +81,7 @@ pub struct DraftOf {
 
 /// What would happen to a call.
 #[derive(Serialize, JsonSchema)]
-pub struct Explained {
+pub struct ExplainResponse {
     #[serde(flatten)]
     explanation: Explanation,
     /// The store's revision that was looked at.
@@ -98,7 +98,7 @@ pub struct Explained {
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<UpstreamHealth>,
     /// Documents that would not be served, and why.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<UnservedDocument>,
 }
 
 /// Answers `POST /api/v1/explain`.
@@ -126,7 +126,7 @@ pub async fn explain(
     let revision = wanted.revision.unwrap_or(head.0);
     let working = Arc::clone(&api);
     let explained = tokio::task::spawn_blocking(move || {
-        let asked = Asked {
+        let asked = ExplainJob {
             api: &working,
             wanted: &wanted,
             dialects,
@@ -141,7 +141,7 @@ pub async fn explain(
     Ok((Extension(NoAudit), Json(explained)).into_response())
 }
 
-fn call_of(wanted: &ExplainRequest) -> Result<Call, Problem> {
+fn call_of(wanted: &ExplainRequest) -> Result<ExplainedCall, Problem> {
     let refuse = |message: String| Problem::step("read", vec![("url".to_owned(), message)]);
     let headers: Vec<String> = wanted
         .headers
@@ -150,29 +150,29 @@ fn call_of(wanted: &ExplainRequest) -> Result<Call, Problem> {
         .collect();
     let text = format!("{} {}", wanted.method.as_deref().unwrap_or("GET"), wanted.url);
     let client = wanted.client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    Ok(Call {
+    Ok(ExplainedCall {
         sni: wanted.sni.clone(),
         body: wanted.body.clone(),
         consumer: wanted.consumer.clone(),
-        ..Call::parse(&text, &headers, client).map_err(refuse)?
+        ..ExplainedCall::parse(&text, &headers, client).map_err(refuse)?
     })
 }
 
 /// An explanation that is being worked on.
-struct Asked<'a> {
+struct ExplainJob<'a> {
     api: &'a Api,
     wanted: &'a ExplainRequest,
     dialects: DialectSet,
     documents: Vec<Document>,
 }
 
-impl Asked<'_> {
+impl ExplainJob<'_> {
     fn explain(
         self,
-        call: &Call,
+        call: &ExplainedCall,
         revision: u64,
         mut changes: BTreeMap<String, Option<Arc<[u8]>>>,
-    ) -> Result<Explained, Problem> {
+    ) -> Result<ExplainResponse, Problem> {
         let mut models = DialectModels::new(&self.dialects);
         let mut left_out = Vec::new();
         if let Some(text) = &self.wanted.configuration {
@@ -189,7 +189,7 @@ impl Asked<'_> {
                 models.apply(key, value.as_deref());
             }
         }
-        let prepared = Prepared::of_models(self.api, &self.dialects, &mut models)?;
+        let prepared = CompiledConfig::of_models(self.api, &self.dialects, &mut models)?;
         let explanation = prepared.explain(call);
         left_out.extend(prepared.left_out);
         let source = self.api.options.health.as_deref().filter(|_| self.is_of_now());
@@ -202,7 +202,7 @@ impl Asked<'_> {
             let label = explanation.labels.get("operation");
             label.cloned().unwrap_or_default()
         });
-        Ok(Explained {
+        Ok(ExplainResponse {
             explanation,
             operation,
             revision,

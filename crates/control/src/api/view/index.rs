@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_dialect::{DialectName, DialectSet};
 use weir_model::document;
-use weir_model::overview::{Attachment, List, Overview, Part, Reference, Row};
+use weir_model::overview::{Attachment, List, Overview, OverviewItem, Reference, Row};
 use weir_store::follow::Subscription;
 use weir_store::{Key, Store, StoreError};
 
@@ -41,7 +41,7 @@ impl FileTexts {
 
 /// A row as it is searched.
 #[derive(Debug)]
-pub struct Shown {
+pub struct IndexedRow {
     /// The row.
     pub row: Row,
     /// All that is shown of it, in small letters.
@@ -53,13 +53,13 @@ pub struct Shown {
 }
 
 /// The rows of every list.
-type Lists = HashMap<List, Arc<Vec<Arc<Shown>>>>;
+type Lists = HashMap<List, Arc<Vec<Arc<IndexedRow>>>>;
 
 /// All rows. Cheap to share.
 #[derive(Clone)]
-pub struct Index(Arc<Mutex<Known>>);
+pub struct Index(Arc<Mutex<CachedIndex>>);
 
-struct Known {
+struct CachedIndex {
     dialects: DialectSet,
     documents: BTreeMap<Key, Arc<Overview>>,
     files: FileTexts,
@@ -88,7 +88,7 @@ impl Index {
     }
 
     fn new(files: FileTexts, dialects: DialectSet) -> Self {
-        Self(Arc::new(Mutex::new(Known {
+        Self(Arc::new(Mutex::new(CachedIndex {
             dialects,
             documents: BTreeMap::new(),
             files,
@@ -107,13 +107,13 @@ impl Index {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CachedIndex> {
         // Every change leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rows of a list. To be called on a thread that may take its time.
-    pub fn rows(&self, list: List) -> Arc<Vec<Arc<Shown>>> {
+    pub fn rows(&self, list: List) -> Arc<Vec<Arc<IndexedRow>>> {
         let (dialects, documents, files, stamp) = {
             let known = self.known();
             let (file_changes, files) = known.files.get();
@@ -136,7 +136,7 @@ impl Index {
     }
 }
 
-impl Known {
+impl CachedIndex {
     fn apply(&mut self, key: &Key, value: Option<&[u8]>) {
         let Some((dialect, short)) = self.dialects.of_key(key.as_str()) else {
             return;
@@ -202,14 +202,14 @@ fn join(dialects: &DialectSet, documents: &BTreeMap<Key, Arc<Overview>>, files: 
 }
 
 fn take(
-    part: &Part,
+    part: &OverviewItem,
     place: Row,
     space: &Space,
     rows: &mut Vec<(List, String, Row)>,
     attached: &mut Attached,
 ) {
     match part {
-        Part::Row { list, own_id, row } => {
+        OverviewItem::Row { list, own_id, row } => {
             let row = Row {
                 id: place.id,
                 document: place.document,
@@ -221,7 +221,7 @@ fn take(
             };
             rows.push((*list, own_id.clone(), row));
         }
-        Part::Attached { to, what } => {
+        OverviewItem::Attached { to, what } => {
             let whose = (space.clone(), to.clone());
             attached.entry(whose).or_default().push(what.clone());
         }
@@ -239,7 +239,7 @@ fn finish(dialects: &DialectSet, rows: Vec<(List, String, Row)>, attached: &Atta
             names.insert((space_of(row), reference), row.name.clone());
         }
     }
-    let mut lists: HashMap<List, Vec<Arc<Shown>>> = HashMap::new();
+    let mut lists: HashMap<List, Vec<Arc<IndexedRow>>> = HashMap::new();
     for (list, own_id, mut row) in rows {
         let space = space_of(&row);
         let name_of = |list, id: &String| {
@@ -272,7 +272,7 @@ fn finish(dialects: &DialectSet, rows: Vec<(List, String, Row)>, attached: &Atta
             .as_deref()
             .or(own)
             .map_or(Scope::Everything, Scope::workspace);
-        let shown = Shown {
+        let shown = IndexedRow {
             row,
             text,
             own_id,

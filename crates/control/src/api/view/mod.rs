@@ -4,7 +4,7 @@ mod index;
 mod query;
 pub mod workspaces;
 
-pub use index::{FileText, FileTexts, Index, Shown};
+pub use index::{FileText, FileTexts, Index, IndexedRow};
 
 use super::Api;
 use super::problem::Problem;
@@ -93,9 +93,9 @@ pub async fn list(
 }
 
 /// The rows of a page, what the next one begins behind, and how many there are on all.
-type Page = (Vec<Arc<Shown>>, Option<String>, usize);
+type Page = (Vec<Arc<IndexedRow>>, Option<String>, usize);
 
-fn page(rows: &[Arc<Shown>], wanted: &ViewQuery, caller: &Caller) -> Result<Page, Problem> {
+fn page(rows: &[Arc<IndexedRow>], wanted: &ViewQuery, caller: &Caller) -> Result<Page, Problem> {
     let search = Search::parse(wanted.q.as_deref().unwrap_or_default());
     let order = Order::parse(wanted.sort.as_deref().unwrap_or("name"))?;
     let behind = wanted.cursor.as_deref().map(query::read_cursor).transpose()?;
@@ -104,7 +104,7 @@ fn page(rows: &[Arc<Shown>], wanted: &ViewQuery, caller: &Caller) -> Result<Page
     let found = rows
         .iter()
         .filter(|it| is_visible(it, &scopes) && search.takes(it));
-    let mut found: Vec<(String, &Arc<Shown>)> = found.map(|it| (order.key(&it.row), it)).collect();
+    let mut found: Vec<(String, &Arc<IndexedRow>)> = found.map(|it| (order.key(&it.row), it)).collect();
     let total = found.len();
     found.sort_unstable_by(|(one, this), (other, that)| {
         order.compare((one, &this.row.id), (other, &that.row.id))
@@ -126,6 +126,6 @@ fn page(rows: &[Arc<Shown>], wanted: &ViewQuery, caller: &Caller) -> Result<Page
     ))
 }
 
-fn is_visible(shown: &Shown, scopes: &[Scope]) -> bool {
+fn is_visible(shown: &IndexedRow, scopes: &[Scope]) -> bool {
     scopes.iter().any(|it| it.contains(&shown.scope))
 }

@@ -1,6 +1,6 @@
 //! What a list is searched for and sorted by, and where a page begins.
 
-use super::index::Shown;
+use super::index::IndexedRow;
 use crate::api::problem::Problem;
 use data_encoding::BASE64URL_NOPAD;
 use std::cmp::Ordering;
@@ -72,7 +72,7 @@ impl Search {
     }
 
     /// Whether a row holds all of it.
-    pub fn takes(&self, shown: &Shown) -> bool {
+    pub fn takes(&self, shown: &IndexedRow) -> bool {
         self.words.iter().all(|word| shown.text.contains(word.as_str()))
             && (self.fields.iter()).all(|(field, wanted)| field.has(&shown.row, wanted))
     }

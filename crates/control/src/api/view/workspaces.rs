@@ -1,7 +1,7 @@
 //! Workspaces: what is in each, over all dialects. Which there are is told by what lies in them; an empty one is known to
 //! the Admin API of its dialect only.
 
-use super::index::Shown;
+use super::index::IndexedRow;
 use super::is_visible;
 use crate::access::{Action, Caller, Scope};
 use crate::api::problem::Problem;
@@ -47,7 +47,7 @@ pub async fn list(
 }
 
 /// The workspaces of rows that may be seen in these parts, by name.
-fn counted<'a>(rows: impl Iterator<Item = (List, &'a Shown)>, scopes: &[Scope]) -> Vec<Workspace> {
+fn counted<'a>(rows: impl Iterator<Item = (List, &'a IndexedRow)>, scopes: &[Scope]) -> Vec<Workspace> {
     let mut found: BTreeMap<&str, Workspace> = BTreeMap::new();
     for (list, shown) in rows.filter(|(_, it)| is_visible(it, scopes)) {
         let Scope::Workspace(name) = &shown.scope else {
@@ -70,10 +70,10 @@ mod tests {
     use weir_model::overview::Row;
 
     /// A name, its dialects, and its resources.
-    type Counted = (String, Vec<String>, Vec<(String, usize)>);
+    type WorkspaceCounts = (String, Vec<String>, Vec<(String, usize)>);
 
-    fn shown(dialect: &'static str, scope: &str) -> Shown {
-        Shown {
+    fn shown(dialect: &'static str, scope: &str) -> IndexedRow {
+        IndexedRow {
             row: Row {
                 dialect: DialectName::new(dialect),
                 ..Row::default()
@@ -93,7 +93,7 @@ mod tests {
             (List::Services, shown("one", "workspace:bank")),
             (List::Plugins, shown("one", "everything")),
         ];
-        let of = |scopes: &[&str]| -> Vec<Counted> {
+        let of = |scopes: &[&str]| -> Vec<WorkspaceCounts> {
             let scopes: Vec<Scope> = scopes
                 .iter()
                 .map(|it| Scope::parse(it).expect("a scope"))

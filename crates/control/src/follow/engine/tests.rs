@@ -29,12 +29,12 @@ fn rather_the_last_known_good_than_nothing() {
     }
     let served = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&served);
-    let followed = Followed::default();
+    let followed = StateHandle::default();
     let engine = Engine {
         registry: weir_plugins::registry(),
         carry: PersistentState::default(),
         rest: 1,
-        acme: Wanted::default(),
+        acme: AcmeConfigs::default(),
         secrets: Secrets::new(&crate::sample::native(), Cache::default()),
         followed: followed.clone(),
         serve: Box::new(move |_| {

@@ -4,7 +4,7 @@ use super::*;
 use crate::developers::Inbox;
 use crate::operational::OperationalStore;
 use crate::outbox::{Delivery, Failure, Message, Origin, Transport};
-use crate::quotas::{Counted, Limited};
+use crate::quotas::{Limited, WindowUsage};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -15,10 +15,10 @@ use weir_store::{Change, Transaction};
 const DAY: u64 = 20_000 * 86_400;
 
 /// A mail server that takes everything.
-struct Taken;
+struct AcceptingMailServer;
 
 #[async_trait]
-impl Transport for Taken {
+impl Transport for AcceptingMailServer {
     async fn send(&self, _: &str, _: &Message, _: SystemTime) -> Result<(), Failure> {
         Ok(())
     }
@@ -36,7 +36,7 @@ fn at(seconds: u64) -> SystemTime {
 type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
 
 struct Plane {
-    watch: Watch,
+    watch: QuotaWatcher,
     outbox: Outbox,
     counts: Counts,
 }
@@ -93,21 +93,21 @@ impl Plane {
             changes: documents.iter().map(put).collect(),
         };
         store.append(transaction).await.expect("written");
-        let outbox = Outbox::new(OperationalStore::in_memory(), Taken);
+        let outbox = Outbox::new(OperationalStore::in_memory(), AcceptingMailServer);
         let counts = Counts::default();
         let asked = Arc::clone(&counts);
         let counted = move |environment: &str, of: &Limited<'_>| {
             let known = asked.lock().expect("whole");
             let used = known.get(&format!("{environment} {} {}", of.limit, of.consumer));
             let end = quota::window(of.per, DAY).1;
-            Some(Counted {
+            Some(WindowUsage {
                 used: used.copied().unwrap_or_default(),
                 reset_ms: (end - DAY) * 1_000,
             })
         };
         let meter = Meter::new(Arc::new(counted), None);
         Self {
-            watch: Watch::new(Arc::new(store), outbox.clone(), meter),
+            watch: QuotaWatcher::new(Arc::new(store), outbox.clone(), meter),
             outbox,
             counts,
         }
@@ -241,16 +241,16 @@ async fn what_was_told_without_its_limit_is_not_told_again() {
 
 impl Plane {
     /// The quotas as this control plane has found them, and what it tells with, at a time.
-    async fn found(&self, time: u64) -> (Vec<(Quota, Reached)>, Telling) {
+    async fn found(&self, time: u64) -> (Vec<(Quota, QuotaLevel)>, NotifyContext) {
         let (documents, _) = self.watch.store.read("apis/").await.expect("read");
         let found = quotas(&documents).into_iter();
         let found = found.filter(|it| it.subscription.id == "s");
-        let reached = Reached {
+        let reached = QuotaLevel {
             level: 80,
             used: 8,
             resets: DAY + 86_400,
         };
-        let telling = Telling {
+        let telling = NotifyContext {
             receivers: Receivers::of(&documents),
             waiting: self.outbox.waiting(at(time)).await.expect("read"),
             now: at(time),
@@ -277,7 +277,7 @@ async fn what_another_one_has_told_meanwhile_is_not_told() {
 #[tokio::test]
 async fn who_has_lost_the_lease_tells_nothing() {
     let plane = Plane::start().await;
-    let other = Outbox::new(plane.outbox.store().clone(), Taken);
+    let other = Outbox::new(plane.outbox.store().clone(), AcceptingMailServer);
     assert!(plane.outbox.is_still_alone(at(DAY)).await.expect("a store"));
     for (time, is_other, expected) in [(DAY + 61, true, 0), (DAY + 3_600, false, 1)] {
         if is_other {
@@ -293,9 +293,9 @@ async fn who_has_lost_the_lease_tells_nothing() {
 #[tokio::test]
 async fn two_control_planes_tell_once() {
     let plane = Plane::start().await;
-    let other = Watch {
+    let other = QuotaWatcher {
         store: Arc::clone(&plane.watch.store),
-        outbox: Outbox::new(plane.outbox.store().clone(), Taken),
+        outbox: Outbox::new(plane.outbox.store().clone(), AcceptingMailServer),
         meter: plane.watch.meter.clone(),
     };
     plane.count(OF_PETS, 8);

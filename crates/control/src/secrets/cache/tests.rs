@@ -14,15 +14,15 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// A secret of the vault behind an address.
-fn place(address: std::net::SocketAddr, name: &str) -> Place {
-    Place::Http {
+fn place(address: std::net::SocketAddr, name: &str) -> SecretLocation {
+    SecretLocation::Http {
         url: format!("http://{address}/v1/kv/{name}"),
         token: "t".to_owned(),
         namespace: None,
     }
 }
 
-fn lead(place: &Place) -> SecretTarget {
+fn lead(place: &SecretLocation) -> SecretTarget {
     SecretTarget {
         place: place.clone(),
         field: None,
@@ -46,7 +46,7 @@ fn answer(mut stream: TcpStream, status: u16, body: &str) {
 }
 
 /// A vault that answers so many calls, each with its own body, and is gone then.
-fn vault(bodies: Vec<(u16, String)>) -> Place {
+fn vault(bodies: Vec<(u16, String)>) -> SecretLocation {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {

@@ -37,15 +37,15 @@ const PRUNE_MS: u64 = 1_000;
 /// What gateways have counted.
 pub struct CountExchange {
     id: u64,
-    known: Mutex<Known>,
+    known: Mutex<ExchangeState>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ExchangeState {
     windows: HashMap<WindowName, Shared>,
     /// By their numbers.
     gateways: HashMap<u64, Gateway>,
-    held: Held,
+    held: EntryCounts,
     pruned_ms: u64,
 }
 
@@ -53,11 +53,11 @@ struct Known {
 struct Shared {
     until_ms: u64,
     sum: u64,
-    parts: Vec<Part>,
+    parts: Vec<RunCount>,
 }
 
 /// What one run of a gateway has counted in a window.
-struct Part {
+struct RunCount {
     gateway: u64,
     name: u64,
     count: u64,
@@ -65,14 +65,14 @@ struct Part {
 
 /// How many parts of windows there are.
 #[derive(Default)]
-struct Held {
+struct EntryCounts {
     all: usize,
     /// Those of each name.
     by_name: HashMap<u64, usize>,
 }
 
 /// Why a count is not taken in.
-enum Refused {
+enum RejectReason {
     NotCredible,
     Full,
 }
@@ -139,8 +139,8 @@ impl CountExchange {
         for count in counts {
             match known.take(number, count, now_ms) {
                 Ok((is_new, has_grown)) => known.tell(number, count.window, is_new || all, has_grown),
-                Err(Refused::NotCredible) => settlement.not_credible += 1,
-                Err(Refused::Full) => settlement.without_room += 1,
+                Err(RejectReason::NotCredible) => settlement.not_credible += 1,
+                Err(RejectReason::Full) => settlement.without_room += 1,
             }
         }
         known.answer(number, &mut settlement);
@@ -162,7 +162,7 @@ impl CountExchange {
     }
 }
 
-impl Known {
+impl ExchangeState {
     fn prune(&mut self, now_ms: u64) {
         if now_ms.saturating_sub(self.pruned_ms) < PRUNE_MS && self.pruned_ms <= now_ms {
             return;
@@ -205,13 +205,13 @@ impl Known {
     }
 
     /// Takes in one count. Says whether the gateway is new in that window, and whether its count has grown.
-    fn take(&mut self, gateway: u64, count: &Count, now_ms: u64) -> Result<(bool, bool), Refused> {
+    fn take(&mut self, gateway: u64, count: &Count, now_ms: u64) -> Result<(bool, bool), RejectReason> {
         let latest_ms = now_ms.saturating_add(LONGEST_MS + SKEW_MS);
         if count.window.1 > latest_ms || count.until_ms > latest_ms || count.count > MAX_COUNT {
-            return Err(Refused::NotCredible);
+            return Err(RejectReason::NotCredible);
         }
         let place = self.place(gateway, count)?;
-        let shared = self.windows.get_mut(&count.window).ok_or(Refused::Full)?;
+        let shared = self.windows.get_mut(&count.window).ok_or(RejectReason::Full)?;
         let own = &mut shared.parts[place].count;
         let is_new = *own == 0;
         let more = count.count.saturating_sub(*own);
@@ -221,7 +221,7 @@ impl Known {
     }
 
     /// Where a gateway's part of a window is. It is made where there is none.
-    fn place(&mut self, gateway: u64, count: &Count) -> Result<usize, Refused> {
+    fn place(&mut self, gateway: u64, count: &Count) -> Result<usize, RejectReason> {
         let is_full = self.windows.len() >= MAX_WINDOWS;
         let known = self.windows.get(&count.window);
         let parts = known.map_or(&[][..], |it| it.parts.as_slice());
@@ -233,11 +233,12 @@ impl Known {
         let of_name = || parts.iter().filter(|it| it.name == name);
         let is_crowded = is_many || self.held.is_full(name) || of_name().count() >= MAX_RUNS;
         // Then the part of one that is over gives way.
-        let is_over = |it: &&Part| (is_many || it.name == name) && !self.gateways.contains_key(&it.gateway);
+        let is_over =
+            |it: &&RunCount| (is_many || it.name == name) && !self.gateways.contains_key(&it.gateway);
         let over = parts.iter().find(is_over).filter(|_| is_crowded);
         let over = over.map(|it| (it.gateway, it.name));
         if (is_crowded && over.is_none()) || (is_full && known.is_none()) {
-            return Err(Refused::Full);
+            return Err(RejectReason::Full);
         }
         let shared = self.windows.entry(count.window).or_insert_with(|| Shared {
             until_ms: count.until_ms,
@@ -250,7 +251,7 @@ impl Known {
             self.held.release(name);
         }
         self.held.take(name);
-        shared.parts.push(Part {
+        shared.parts.push(RunCount {
             gateway,
             name,
             count: 0,
@@ -290,7 +291,7 @@ impl Known {
     }
 }
 
-impl Held {
+impl EntryCounts {
     fn is_full(&self, name: u64) -> bool {
         let of_name = self.by_name.get(&name).copied().unwrap_or(0);
         self.all >= MAX_HELD || of_name >= MAX_OF_ONE

@@ -4,7 +4,7 @@ mod flatten;
 mod load;
 mod yaml;
 use super::Admin;
-use super::call::{Call, Given};
+use super::call::{Call, RequestBody};
 use super::commit::writer_of;
 use super::failure::{self, Failure};
 use super::plan::{Plan, WorkspaceView};
@@ -29,7 +29,7 @@ pub struct AppliedConfig {
 }
 
 /// What a call brings.
-struct Brought {
+struct ConfigRequest {
     document: Document,
     flatten_errors: bool,
     check_hash: bool,
@@ -195,7 +195,7 @@ fn is_true(value: &Value) -> bool {
     }
 }
 
-fn read(call: &Call) -> Result<Brought, Failure> {
+fn read(call: &Call) -> Result<ConfigRequest, Failure> {
     let mut fields: Map<String, Value> = call
         .query
         .iter()
@@ -204,7 +204,7 @@ fn read(call: &Call) -> Result<Brought, Failure> {
     let is_flag = |name: &str| matches!(name, "flatten_errors" | "check_hash");
     let mut document = None;
     match &call.body {
-        Given::Json(Value::Object(given)) | Given::Form(given) => {
+        RequestBody::Json(Value::Object(given)) | RequestBody::Form(given) => {
             fields.extend(given.iter().filter(|(name, _)| is_flag(name)).map(own));
             if given.contains_key("_format_version") {
                 let whole = given.iter().filter(|(name, _)| !is_flag(name)).map(own);
@@ -213,19 +213,19 @@ fn read(call: &Call) -> Result<Brought, Failure> {
                 document = given.get("config").and_then(given_document);
             }
             // A JSON body without any of this is taken for a configuration.
-            if document.is_none() && matches!(&call.body, Given::Json(_)) && !given.is_empty() {
+            if document.is_none() && matches!(&call.body, RequestBody::Json(_)) && !given.is_empty() {
                 document = Some(Document::Value(Value::Object(given.clone())));
             }
         }
-        Given::Json(other) => document = Some(Document::Value(other.clone())),
-        Given::Text(text) if !text.is_empty() => {
+        RequestBody::Json(other) => document = Some(Document::Value(other.clone())),
+        RequestBody::Text(text) if !text.is_empty() => {
             document = Some(Document::Text(String::from_utf8_lossy(text).into_owned()));
         }
         _ => {}
     }
     let document = document
         .ok_or_else(|| Failure::message(StatusCode::BAD_REQUEST, "expected a declarative configuration"))?;
-    Ok(Brought {
+    Ok(ConfigRequest {
         document,
         flatten_errors: fields.get("flatten_errors").is_some_and(is_true),
         check_hash: fields

@@ -1,7 +1,7 @@
 //! The routes of a workspace: each is made again when something changes that it depends on, and is the same shared
 //! value until then.
 
-use super::{Changed, Route, Workspace, left_out};
+use super::{Invalidation, Route, Workspace, left_out};
 use crate::RouterFlavor;
 use crate::document::{self, Upstream};
 use crate::incremental::match_order::{MatchOrder, SortKey};
@@ -30,7 +30,12 @@ impl Workspace {
         Some(&self.store.document.routes[position].value)
     }
 
-    pub(super) fn make_routes(&mut self, changed: &Changed, router: RouterFlavor, numbers: &mut MatchOrder) {
+    pub(super) fn make_routes(
+        &mut self,
+        changed: &Invalidation,
+        router: RouterFlavor,
+        numbers: &mut MatchOrder,
+    ) {
         let document = &self.store.document;
         if changed.routes.is_empty() && !changed.all_routes {
             return;

@@ -4,7 +4,7 @@ use super::{SkippedDocument, Workspace, left_out, name_in};
 use crate::document::Upstream;
 use crate::incremental::workspace_scope::tell_steps_apart;
 use crate::translate::service::ServiceInfo;
-use crate::translate::stream::{self, Single};
+use crate::translate::stream::{self, UnorderedStreamRoute};
 use std::collections::HashMap;
 use uuid::Uuid;
 use weir_model::StreamRoute;
@@ -38,7 +38,7 @@ impl Workspace {
         let mut places: Vec<usize> = places.collect();
         let age = |at: &usize| document.routes[*at].value.created_at.unwrap_or_default();
         places.sort_by(|one, other| age(one).total_cmp(&age(other)));
-        let mut made: Vec<Single> = Vec::with_capacity(places.len());
+        let mut made: Vec<UnorderedStreamRoute> = Vec::with_capacity(places.len());
         for (position, at) in places.into_iter().enumerate() {
             let entity = &document.routes[at];
             let (id, service) = (entity.value.id, entity.value.service);

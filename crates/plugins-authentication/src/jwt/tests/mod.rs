@@ -1,6 +1,6 @@
 //! `jwt` as its users see it.
 
-mod places;
+mod locations;
 mod short_keys;
 mod verify;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::oauth2_server::OAuth2Server;
-use crate::oauth2_server::records::{Bounds, Granted, Owner, Token};
+use crate::oauth2_server::records::{Bounds, GrantedAccess, RecordOwner, Token};
 use std::collections::HashMap;
 use weir_plugin::{Exchange, Filter, Plugin};
 use weir_plugins_testkit::{build_with, exchange, prepare, word};
@@ -10,7 +10,7 @@ use weir_plugins_testkit::{build_with, exchange, prepare, word};
 const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
 /// What a commit has changed.
-type Told = Vec<(String, Option<SharedRecord>)>;
+type CommittedChanges = Vec<(String, Option<SharedRecord>)>;
 
 /// A store, and the gateways that follow it.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct FakeState {
     is_away: bool,
     revision: u64,
     records: HashMap<String, SharedRecord>,
-    commits: Vec<(u64, Told)>,
+    commits: Vec<(u64, CommittedChanges)>,
     reads: usize,
     /// Commits are answered when the test says so.
     is_slow: bool,
@@ -101,11 +101,11 @@ fn gateway(store: &Arc<FakeStore>, bounds: Bounds) -> SharedTokens {
 
 fn token(text: &str, made_ms: u64) -> Put {
     let record = Record::Token(Token {
-        owner: Owner {
+        owner: RecordOwner {
             area: "test".into(),
             client: "c".into(),
         },
-        grant: Granted::default(),
+        grant: GrantedAccess::default(),
         refresh: Some(hash(&format!("refresh {text}"))),
         code: None,
         created_ms: made_ms,
@@ -128,8 +128,8 @@ fn put(text: &str, made_ms: u64) -> Change {
 
 fn settled(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreAway>> {
     match gateway.0.settle(change, 0) {
-        Settled::Now(done) => Some(Ok(done)),
-        Settled::Later(result) => result.take(),
+        ChangeResult::Now(done) => Some(Ok(done)),
+        ChangeResult::Later(result) => result.take(),
     }
 }
 
@@ -374,7 +374,7 @@ fn refreshed_tokens_are_not_judged_before_the_store_has_told() {
     assert_eq!(word(&filter.on_request(&mut access)), "continue");
     assert_eq!(word(&filter.on_request(&mut unknown)), "reply 400");
     assert_eq!(word(&filter.on_request(&mut call("Bearer written"))), "continue");
-    let owner = Owner {
+    let owner = RecordOwner {
         area: "native".into(),
         client: "c".into(),
     };

@@ -1,36 +1,36 @@
 //! Callers that wait for another one's fetch, leave before its end, or are too many.
 
 use super::*;
-use crate::proxy_cache::flight::{MAX_WAITING, Seat};
+use crate::proxy_cache::flight::{FlightRole, MAX_WAITING};
 use std::sync::Weak;
 use std::task::Wake;
 
-struct Nothing;
+struct NoopWaker;
 
-impl Wake for Nothing {
+impl Wake for NoopWaker {
     fn wake(self: Arc<Self>) {}
 }
 
 /// A zone, and the way to a place in it. What is asked for at `at_ms` waits for 100 ms.
-fn seats() -> (Arc<Zone>, impl Fn(u64) -> Seat) {
+fn seats() -> (Arc<Zone>, impl Fn(u64) -> FlightRole) {
     let zone = Arc::new(Zone::new(1 << 20, None));
     let flying = Arc::clone(&zone);
     (zone, move |at_ms| flying.lead([7; 32], at_ms, 100))
 }
 
-fn waits(seat: Seat) -> flight::FetchCompleted {
+fn waits(seat: FlightRole) -> flight::FetchCompleted {
     match seat {
-        Seat::Wait(landing) => landing,
-        Seat::FetchLeader(_) => panic!("it leads"),
-        Seat::Full => panic!("there is no room"),
+        FlightRole::Wait(landing) => landing,
+        FlightRole::FetchLeader(_) => panic!("it leads"),
+        FlightRole::Full => panic!("there is no room"),
     }
 }
 
-fn leads(seat: Seat) -> flight::FetchLeader {
+fn leads(seat: FlightRole) -> flight::FetchLeader {
     match seat {
-        Seat::FetchLeader(lead) => lead,
-        Seat::Wait(_) => panic!("it waits"),
-        Seat::Full => panic!("there is no room"),
+        FlightRole::FetchLeader(lead) => lead,
+        FlightRole::Wait(_) => panic!("it waits"),
+        FlightRole::Full => panic!("there is no room"),
     }
 }
 
@@ -39,9 +39,9 @@ fn leads(seat: Seat) -> flight::FetchLeader {
 fn a_caller_that_leaves_takes_its_waker_along() {
     let (zone, seat) = seats();
     let lead = leads(seat(0));
-    let held: Vec<Weak<Nothing>> = (0..10)
+    let held: Vec<Weak<NoopWaker>> = (0..10)
         .map(|_| {
-            let waker = Arc::new(Nothing);
+            let waker = Arc::new(NoopWaker);
             let held = Arc::downgrade(&waker);
             let waker = Waker::from(waker);
             let mut landing = waits(seat(0));
@@ -60,7 +60,7 @@ fn callers_beyond_the_bound_do_not_wait() {
     let (zone, seat) = seats();
     let lead = leads(seat(0));
     let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| waits(seat(0))).collect();
-    assert!(matches!(seat(0), Seat::Full));
+    assert!(matches!(seat(0), FlightRole::Full));
     assert_eq!(zone.waiters(), MAX_WAITING);
     // One that leaves makes room.
     drop(waiting.pop());

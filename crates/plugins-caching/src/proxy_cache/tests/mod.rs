@@ -284,9 +284,15 @@ fn memory_is_bounded() {
         zone.store(&key, &[], &request, entry(3000));
         assert!(zone.bytes() <= 1 << 20);
         let found = zone.look(&key, &request, NOW_MS);
-        assert!(matches!(found, zone::Look::Found(_, entry::Freshness::Fresh, _)));
+        assert!(matches!(
+            found,
+            zone::ZoneLookup::Found(_, entry::Freshness::Fresh, _)
+        ));
         let later = zone.look(&key, &request, NOW_MS + 1000);
-        assert!(matches!(later, zone::Look::Found(_, entry::Freshness::Over, _)));
+        assert!(matches!(
+            later,
+            zone::ZoneLookup::Found(_, entry::Freshness::Over, _)
+        ));
     }
     assert!(zone.bytes() > 1 << 19);
 }

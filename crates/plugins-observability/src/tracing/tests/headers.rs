@@ -18,7 +18,7 @@ pub fn ids(exchange: &Exchange) -> (String, String, String) {
 }
 
 /// What a client may send, the form in which it is read, and its ids and decision; an empty trace: nothing is told.
-type Reading = (
+type HeaderCase = (
     &'static str,
     Vec<(&'static str, String)>,
     &'static str,
@@ -26,7 +26,7 @@ type Reading = (
     Option<bool>,
 );
 
-fn w3c_readings() -> Vec<Reading> {
+fn w3c_readings() -> Vec<HeaderCase> {
     let w3c = |flags: &str| vec![("traceparent", format!("00-{T}-{S}-{flags}"))];
     let bad = |text: String| ("w3c", vec![("traceparent", text)], "", "", None);
     vec![
@@ -52,7 +52,7 @@ fn w3c_readings() -> Vec<Reading> {
     ]
 }
 
-fn b3_readings() -> Vec<Reading> {
+fn b3_readings() -> Vec<HeaderCase> {
     vec![
         (
             "b3",
@@ -105,7 +105,7 @@ fn b3_readings() -> Vec<Reading> {
     ]
 }
 
-fn other_readings() -> Vec<Reading> {
+fn other_readings() -> Vec<HeaderCase> {
     vec![
         (
             "jaeger",

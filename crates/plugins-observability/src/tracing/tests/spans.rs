@@ -2,7 +2,7 @@
 
 use super::*;
 use prost::Message;
-use weir_plugin::{FailedTry, LogSink, RouteInfo};
+use weir_plugin::{FailedAttempt, LogSink, RouteInfo};
 use weir_plugins_testkit::identity;
 
 /// The parts of OTLP that are told, as its `.proto` files number them.
@@ -83,11 +83,11 @@ mod proto {
     }
     #[derive(Clone, PartialEq, Message)]
     pub struct AnyValue {
-        #[prost(oneof = "Held", tags = "1, 2, 3, 4")]
-        pub held: Option<Held>,
+        #[prost(oneof = "AttributeValue", tags = "1, 2, 3, 4")]
+        pub held: Option<AttributeValue>,
     }
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub enum Held {
+    pub enum AttributeValue {
         #[prost(string, tag = "1")]
         Text(String),
         #[prost(bool, tag = "2")]
@@ -115,10 +115,10 @@ fn call(headers: &[(&str, &str)]) -> Exchange {
 /// The attributes as `key=value` lines, in order.
 fn attributes(list: &[proto::KeyValue]) -> Vec<String> {
     let text = |it: &proto::KeyValue| match it.value.clone().and_then(|value| value.held) {
-        Some(proto::Held::Text(text)) => format!("{}={text}", it.key),
-        Some(proto::Held::Flag(flag)) => format!("{}={flag}", it.key),
-        Some(proto::Held::Whole(whole)) => format!("{}={whole} (int)", it.key),
-        Some(proto::Held::Fraction(fraction)) => format!("{}={fraction} (double)", it.key),
+        Some(proto::AttributeValue::Text(text)) => format!("{}={text}", it.key),
+        Some(proto::AttributeValue::Flag(flag)) => format!("{}={flag}", it.key),
+        Some(proto::AttributeValue::Whole(whole)) => format!("{}={whole} (int)", it.key),
+        Some(proto::AttributeValue::Fraction(fraction)) => format!("{}={fraction} (double)", it.key),
         None => it.key.clone(),
     };
     let mut lines: Vec<String> = list.iter().map(text).collect();
@@ -242,12 +242,12 @@ fn what_stands_around_the_spans_makes_them_a_request() {
 #[test]
 fn tries_and_failures_are_told() {
     let failures = [
-        FailedTry {
+        FailedAttempt {
             address: Some("10.0.0.8:80".parse().expect("an address")),
             ended_us: 3_000,
             status: 502,
         },
-        FailedTry {
+        FailedAttempt {
             address: None,
             ended_us: 5_000,
             status: 503,

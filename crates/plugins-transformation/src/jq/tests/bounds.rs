@@ -142,7 +142,7 @@ fn memory_is_held_before_texts_are_made() {
     let budget = Budget::new(1_000_000, 5_000);
     assert!(matches!(
         arithmetic(&budget, '*', &text, &count),
-        Err(Stop::Exhausted)
+        Err(Interrupt::Exhausted)
     ));
 }
 

@@ -3,7 +3,7 @@
 mod bodies;
 mod bounds;
 
-use super::budget::{Budget, Stop};
+use super::budget::{Budget, Interrupt};
 use super::builtin::arithmetic;
 use super::value::Value;
 use super::{Failure, Jq, Output, Program, check, definitions, fault};

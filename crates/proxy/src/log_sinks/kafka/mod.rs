@@ -32,19 +32,19 @@ const MAX_CONNECTIONS: usize = 32;
 #[derive(Default)]
 pub struct Producer {
     topology: Option<(Topology, Instant)>,
-    connections: HashMap<(String, u16), Connection>,
+    connections: HashMap<(String, u16), BrokerConnection>,
     /// Records without a key go to one partition after another.
     turn: usize,
 }
 
-struct Connection {
+struct BrokerConnection {
     read: ReadHalf,
     write: WriteHalf,
     correlation: i32,
 }
 
 /// Why a message was not taken.
-enum Failed {
+enum SendError {
     /// With fresh knowledge it may be.
     Stale(io::Error),
     For(io::Error),
@@ -75,14 +75,14 @@ impl Producer {
         let now_ms = now.map_or(0, |since| since.as_millis() as u64);
         let batch = batch::batch(&values, topic.key.as_deref(), now_ms)?;
         match self.try_once(sink_context, topic, &batch).await {
-            Err(Failed::Stale(_)) => {
+            Err(SendError::Stale(_)) => {
                 self.topology = None;
                 match self.try_once(sink_context, topic, &batch).await {
                     Ok(()) => Ok(()),
-                    Err(Failed::Stale(error) | Failed::For(error)) => Err(self.give_up(error)),
+                    Err(SendError::Stale(error) | SendError::For(error)) => Err(self.give_up(error)),
                 }
             }
-            Err(Failed::For(error)) => Err(self.give_up(error)),
+            Err(SendError::For(error)) => Err(self.give_up(error)),
             Ok(()) => Ok(()),
         }
     }
@@ -99,14 +99,14 @@ impl Producer {
         sink_context: &SinkContext,
         topic: &LogKafka,
         batch: &[u8],
-    ) -> Result<(), Failed> {
-        self.learn(sink_context, topic).await.map_err(Failed::For)?;
-        let (partition, leader) = self.choose(topic).map_err(Failed::Stale)?;
+    ) -> Result<(), SendError> {
+        self.learn(sink_context, topic).await.map_err(SendError::For)?;
+        let (partition, leader) = self.choose(topic).map_err(SendError::Stale)?;
         let is_kept = self.connections.contains_key(&leader);
         let mut connection = self
             .take(sink_context, topic, &leader)
             .await
-            .map_err(Failed::Stale)?;
+            .map_err(SendError::Stale)?;
         let timeout_ms = i32::try_from(topic.timeout.as_millis()).unwrap_or(i32::MAX);
         let correlation = connection.next();
         let request = wire::ask_produce(
@@ -117,24 +117,24 @@ impl Producer {
             batch,
             correlation,
         )
-        .map_err(Failed::For)?;
+        .map_err(SendError::For)?;
         // An idle connection may have been closed meanwhile.
         let failed = |error| {
             if is_kept {
-                Failed::Stale(error)
+                SendError::Stale(error)
             } else {
-                Failed::For(error)
+                SendError::For(error)
             }
         };
         connection.write(&request).await.map_err(failed)?;
         if topic.acks != 0 {
             let answer = connection.answer(correlation).await.map_err(failed)?;
-            match wire::read_produce(&answer).map_err(Failed::For)? {
+            match wire::read_produce(&answer).map_err(SendError::For)? {
                 0 => {}
-                code @ (3 | 5 | 6) => return Err(Failed::Stale(wire::refused("a message", code))),
+                code @ (3 | 5 | 6) => return Err(SendError::Stale(wire::refused("a message", code))),
                 code => {
                     self.keep(leader, connection);
-                    return Err(Failed::For(wire::refused("a message", code)));
+                    return Err(SendError::For(wire::refused("a message", code)));
                 }
             }
         }
@@ -206,7 +206,7 @@ impl Producer {
         sink_context: &SinkContext,
         topic: &LogKafka,
         broker: &(String, u16),
-    ) -> io::Result<Connection> {
+    ) -> io::Result<BrokerConnection> {
         if let Some(connection) = self.connections.remove(broker)
             && !connection.read.is_dead()
         {
@@ -216,7 +216,7 @@ impl Producer {
         let address = resolve(sink_context, host, *port).await?;
         let rules = topic.tls.map(|verify| tls(sink_context, host, verify));
         let (read, write) = dial(address, rules.transpose()?).await?;
-        let mut connection = Connection {
+        let mut connection = BrokerConnection {
             read,
             write,
             correlation: 0,
@@ -227,7 +227,7 @@ impl Producer {
         Ok(connection)
     }
 
-    fn keep(&mut self, broker: (String, u16), connection: Connection) {
+    fn keep(&mut self, broker: (String, u16), connection: BrokerConnection) {
         if self.connections.len() >= MAX_CONNECTIONS {
             self.connections.clear();
         }
@@ -235,7 +235,7 @@ impl Producer {
     }
 }
 
-impl Connection {
+impl BrokerConnection {
     fn next(&mut self) -> i32 {
         self.correlation = self.correlation.wrapping_add(1);
         self.correlation

@@ -9,7 +9,7 @@ use weir_dialect::PluginName;
 
 /// A name as it is listed.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct OriginalListing {
     name: &'static str,
     /// `Kong` or `APISIX`.
     of: &'static str,
@@ -39,9 +39,9 @@ pub fn print(args: &PluginsArgs) -> CommandOutput {
         );
     }
     let is_asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
-    let listed: Vec<Listed> = all()
+    let listed: Vec<OriginalListing> = all()
         .filter(|(_, row)| is_asked(row.name))
-        .map(|(of, row)| Listed {
+        .map(|(of, row)| OriginalListing {
             name: row.name,
             of,
             is_paid: row.is_paid,
@@ -51,7 +51,7 @@ pub fn print(args: &PluginsArgs) -> CommandOutput {
         .collect();
     let stdout = match args.json {
         true => format!("{:#}\n", serde_json::json!(listed)),
-        false => listed.iter().map(Listed::text).collect(),
+        false => listed.iter().map(OriginalListing::text).collect(),
     };
     CommandOutput {
         stdout,
@@ -59,7 +59,7 @@ pub fn print(args: &PluginsArgs) -> CommandOutput {
     }
 }
 
-impl Listed {
+impl OriginalListing {
     fn text(&self) -> String {
         let paid = if self.is_paid { ", paid" } else { "" };
         let mut text = format!("{} ({}{paid}): {}\n", self.name, self.of, self.support);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use weir_analytics::aggregate::{Aggregator, CallerNames, CountedCall, NameId, SampledCall};
+use weir_analytics::aggregate::{Aggregator, CallerNames, GroupedCall, NameId, SampledCall};
 use weir_analytics::calls::CallLine;
 use weir_analytics::clients::AgentFamilies;
-use weir_analytics::privacy::{AddressWriter, Hidden, Privacy};
+use weir_analytics::privacy::{AddressWriter, HiddenFields, Privacy};
 use weir_control::analytics::{Analytics, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};
@@ -36,15 +36,15 @@ pub struct Collector {
     minute: u64,
     dropped: u64,
     sampler: Sampler,
-    hiding: Hiding,
+    hiding: PrivacyFilter,
     clients: Clients,
 }
 
 /// What of calls is not kept.
-struct Hiding {
+struct PrivacyFilter {
     privacy: Privacy,
     /// By environment.
-    known: HashMap<NameId, Hidden>,
+    known: HashMap<NameId, HiddenFields>,
 }
 
 /// How what is known of clients is written.
@@ -53,7 +53,7 @@ struct Clients {
     agents: AgentFamilies,
 }
 
-impl Hiding {
+impl PrivacyFilter {
     fn new(privacy: Privacy) -> Self {
         Self {
             known: HashMap::new(),
@@ -63,14 +63,14 @@ impl Hiding {
 
     /// Takes away what is not kept of a call, and says what else is not.
     #[inline]
-    fn apply(&mut self, groups: &mut CallGroups, aggregator: &mut Aggregator) -> Hidden {
+    fn apply(&mut self, groups: &mut CallGroups, aggregator: &mut Aggregator) -> HiddenFields {
         match self.privacy.hidden.is_empty() {
-            true => Hidden::default(),
+            true => HiddenFields::default(),
             false => self.hide(groups, aggregator),
         }
     }
 
-    fn hide(&mut self, groups: &mut CallGroups, aggregator: &mut Aggregator) -> Hidden {
+    fn hide(&mut self, groups: &mut CallGroups, aggregator: &mut Aggregator) -> HiddenFields {
         let environment = match aggregator.route_names(groups.route).environment {
             0 => aggregator.environment(),
             named => named,
@@ -116,7 +116,7 @@ impl Collector {
                 addresses: AddressWriter::new(privacy.addresses),
                 agents: AgentFamilies::default(),
             },
-            hiding: Hiding::new(privacy),
+            hiding: PrivacyFilter::new(privacy),
         }
     }
 
@@ -200,8 +200,8 @@ fn unix() -> Duration {
 /// Microseconds of a minute.
 const MINUTE_US: u64 = 60_000_000;
 
-fn counted(record: &CallRecord, groups: CallGroups, started_us: u64) -> CountedCall {
-    CountedCall {
+fn counted(record: &CallRecord, groups: CallGroups, started_us: u64) -> GroupedCall {
+    GroupedCall {
         minute: ((started_us + record.ended_us) / MINUTE_US) as u32,
         route: groups.route,
         caller: groups.caller,
@@ -225,7 +225,7 @@ impl Clients {
         &mut self,
         aggregator: &mut Aggregator,
         (sampled, groups): (&SampledRecord, CallGroups),
-        hidden: Hidden,
+        hidden: HiddenFields,
         ended_us: u64,
     ) -> CallLine {
         let record = &sampled.record;

@@ -5,7 +5,7 @@ mod names;
 mod sampler;
 
 use super::plan::{Origin, RunMode, UsageError};
-use crate::args::{AnalyticsPlace, RoleArg, RunArgs};
+use crate::args::{AnalyticsLocation, RoleArg, RunArgs};
 use crate::clock::unix_seconds;
 use anyhow::Context;
 use collector::Collector;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use weir_analytics::aggregate::Aggregator;
 use weir_analytics::privacy::{MAX_HEADERS, Privacy};
 use weir_control::analytics::clickhouse::ClickhouseServer;
-use weir_control::analytics::{Analytics, Backlog, Delivery, Options, Place};
+use weir_control::analytics::{Analytics, AnalyticsPaths, Backlog, Delivery, Options};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::metrics;
@@ -36,7 +36,7 @@ pub struct Setup {
     /// To whom counts are delivered.
     control: Option<(String, Option<String>)>,
     /// Where they wait for that.
-    backlog: Option<Place>,
+    backlog: Option<AnalyticsPaths>,
     interval: Duration,
     /// The environment of calls whose routes name none; empty: there are several, or none.
     environment: String,
@@ -65,9 +65,9 @@ impl Setup {
         };
         let data = args.management.data.as_deref();
         let place = match (&args.analytics.analytics, data) {
-            (Some(AnalyticsPlace::Off), _) => return Ok(Self::default()),
-            (Some(AnalyticsPlace::At(path)), _) => Some(Place::of(path)),
-            (None, Some(folder)) => Some(Place::of(&folder.join("analytics"))),
+            (Some(AnalyticsLocation::Off), _) => return Ok(Self::default()),
+            (Some(AnalyticsLocation::At(path)), _) => Some(AnalyticsPaths::of(path)),
+            (None, Some(folder)) => Some(AnalyticsPaths::of(&folder.join("analytics"))),
             (None, None) if control.is_some() => None,
             (None, None) => return Ok(Self::default()),
         };
@@ -212,7 +212,7 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
     }
     let is_off = match &args.analytics.analytics {
         None => args.management.data.is_none(),
-        Some(place) => *place == AnalyticsPlace::Off,
+        Some(place) => *place == AnalyticsLocation::Off,
     };
     if has_store && is_off {
         return Err(UsageError::new(
@@ -220,7 +220,7 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
         ));
     }
     match &args.analytics.analytics {
-        Some(AnalyticsPlace::At(path))
+        Some(AnalyticsLocation::At(path))
             if follows_control && path.extension().is_some_and(|it| it == "db") =>
         {
             Err(UsageError::new(

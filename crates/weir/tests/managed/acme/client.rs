@@ -17,7 +17,7 @@ pub fn shown(port: u16, name: &str) -> Option<Vec<u8>> {
         &PersistentState::default(),
     );
     let (snapshot, _) = compiled.expect("an empty model");
-    let config = Arc::clone(&snapshot.elsewhere.tls(false).expect("TLS").config);
+    let config = Arc::clone(&snapshot.ad_hoc_tls.tls(false).expect("TLS").config);
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     let mut tls = ClientConnection::new(config, name).expect("a client");
     let mut tcp = TcpStream::connect(("127.0.0.1", port)).ok()?;

@@ -26,9 +26,9 @@ fn metadata() -> Metadata {
     Metadata::read(&sample(), document().to_string().as_bytes()).expect("metadata")
 }
 
-fn begun() -> Begun {
+fn begun() -> PendingLogin {
     let random = ["state", "nonce", "verifier"].map(str::to_owned);
-    Begun::new(&sample(), REDIRECT.to_owned(), "/ui/".to_owned(), random, at(0))
+    PendingLogin::new(&sample(), REDIRECT.to_owned(), "/ui/".to_owned(), random, at(0))
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn the_request_asks_for_a_code_with_pkce_state_and_nonce() {
             "https://id.test/auth?tenant=1&response_type=code&client_id=weir&redirect_uri=https%3A%2F%2Fweir.test%2Fapi%2Fv1%2Fsession%2Fopenid%2Fcorp%2Fcallback&scope=openid%20groups&state=state&nonce=nonce&code_challenge={challenge}&code_challenge_method=S256&login_hint=ada"
         )
     );
-    assert_eq!(Begun::from_cookie(&begun().to_cookie()), Some(begun()));
-    assert_eq!(Begun::from_cookie("x"), None);
+    assert_eq!(PendingLogin::from_cookie(&begun().to_cookie()), Some(begun()));
+    assert_eq!(PendingLogin::from_cookie("x"), None);
 }
 
 #[test]

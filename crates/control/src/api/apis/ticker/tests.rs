@@ -1,9 +1,9 @@
 //! What acts by time, on a store in memory: the time is an argument.
 
 use super::*;
-use crate::analytics::{Analytics, Options, Place};
+use crate::analytics::{Analytics, AnalyticsPaths, Options};
 use crate::api::ApiOptions;
-use crate::api::apis::commit::Written;
+use crate::api::apis::commit::CommitResult;
 use crate::api::apis::{specs, versions};
 use serde_json::{Value, json};
 use weir_analytics::aggregate::{Aggregator, Call};
@@ -82,10 +82,10 @@ impl Plane {
         &self,
         now: u64,
         work: impl Fn(&mut Library) -> Result<(), Problem> + Send + Sync,
-    ) -> Written<()> {
+    ) -> CommitResult<()> {
         let done = self.api.manage_as(("ann", false), now, |library| {
             work(library)?;
-            Ok(Done {
+            Ok(WriteEffects {
                 note: "a test".to_owned(),
                 publications: BTreeSet::from([ID.to_owned()]),
                 answer: (),
@@ -273,7 +273,7 @@ async fn canaries_get_their_later_shares() {
 #[tokio::test]
 async fn a_failing_candidate_goes_back_by_itself() {
     let folder = tempfile::tempdir().expect("a folder");
-    let analytics = Analytics::open(&Place::of(folder.path()), Options::default()).expect("opened");
+    let analytics = Analytics::open(&AnalyticsPaths::of(folder.path()), Options::default()).expect("opened");
     let plane = Plane::new(Some(analytics.clone())).await;
     let guard = Guard {
         metric: "share_5xx".into(),

@@ -15,13 +15,19 @@ info: {title: Pets, version: 1.0.0}
 paths: {/pets: {get: {operationId: listPets, responses: {'200': {description: Pets}}}}}
 ";
 
-struct Answer {
+struct TestResponse {
     status: u16,
     tag: Option<String>,
     body: Value,
 }
 
-async fn ask(api: &Arc<Api>, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+async fn ask(
+    api: &Arc<Api>,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> TestResponse {
     let mut request = Request::builder()
         .method(method)
         .uri(format!("/api/v1/{path}"))
@@ -38,7 +44,7 @@ async fn ask(api: &Arc<Api>, method: &str, path: &str, headers: &[(&str, &str)],
         tag.map(|it| it.to_str().expect("a tag").to_owned()),
     );
     let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
-    Answer {
+    TestResponse {
         status,
         tag,
         body: serde_json::from_slice(&body).unwrap_or_default(),

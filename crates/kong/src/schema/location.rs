@@ -7,8 +7,8 @@ use weir_model::{Diagnostic, DocPath};
 
 /// A place in a document, as a chain of steps that lead back to its root.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'p> {
-    parent: Option<&'p Place<'p>>,
+pub struct Location<'p> {
+    parent: Option<&'p Location<'p>>,
     step: Step<'p>,
 }
 
@@ -19,24 +19,24 @@ enum Step<'p> {
     Index(usize),
 }
 
-impl<'p> Place<'p> {
+impl<'p> Location<'p> {
     /// The document's root.
-    pub const ROOT: Place<'static> = Place {
+    pub const ROOT: Location<'static> = Location {
         parent: None,
         step: Step::Root,
     };
 
     /// The place of field `name` under this one.
-    pub fn field<'c>(&'c self, name: &'c str) -> Place<'c> {
-        Place {
+    pub fn field<'c>(&'c self, name: &'c str) -> Location<'c> {
+        Location {
             parent: Some(self),
             step: Step::Field(name),
         }
     }
 
     /// The place of list item `index` under this one.
-    pub fn index(&self, index: usize) -> Place<'_> {
-        Place {
+    pub fn index(&self, index: usize) -> Location<'_> {
+        Location {
             parent: Some(self),
             step: Step::Index(index),
         }
@@ -61,14 +61,14 @@ impl<'p> Place<'p> {
 
 /// The place of an item of a list, to be kept. It shares the way to the list with the list's other items.
 #[derive(Debug, Clone)]
-pub struct ItemPlace {
+pub struct ItemLocation {
     /// The list.
     pub list: Arc<DocPath>,
     /// The item's position in it.
     pub index: usize,
 }
 
-impl ItemPlace {
+impl ItemLocation {
     /// The same place as a path of its own.
     pub fn to_path(&self) -> DocPath {
         self.list.index(self.index)
@@ -81,7 +81,7 @@ pub struct Problems(pub Vec<Diagnostic>);
 
 impl Problems {
     /// Reports what refuses the document.
-    pub fn error(&mut self, place: &Place<'_>, message: impl Into<String>) {
+    pub fn error(&mut self, place: &Location<'_>, message: impl Into<String>) {
         self.0.push(Diagnostic::error(place.to_path(), message));
     }
 

@@ -11,7 +11,7 @@ use weir_plugins_shared::json_schema::Schema;
 
 /// What the tokens of a call say.
 #[derive(Debug, Default)]
-pub(super) struct Recognised {
+pub(super) struct CallTokens {
     /// By a session, not by a token of the call.
     pub(super) by_session: bool,
     pub(super) access_token: Option<String>,
@@ -28,14 +28,14 @@ pub(super) struct Recognised {
 
 /// Why a token does not suffice.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Insufficient {
+pub(super) enum InsufficientToken {
     /// It lacks a right; the words for that.
     Forbidden(String),
     /// Its claims do not fit the schema.
     Schema(String),
 }
 
-impl Recognised {
+impl CallTokens {
     /// A claim, of the first token that has it.
     pub(super) fn claim(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
@@ -79,8 +79,8 @@ impl Recognised {
         required: &RequiredClaims,
         schema: Option<&Schema>,
         exchange: &Exchange,
-    ) -> Result<(), Insufficient> {
-        let forbid = |words: String| Err(Insufficient::Forbidden(words));
+    ) -> Result<(), InsufficientToken> {
+        let forbid = |words: String| Err(InsufficientToken::Forbidden(words));
         if !required.scopes.is_empty() {
             let claimed = self.claim(&required.scopes_claim).map(words);
             let own = || {
@@ -136,7 +136,7 @@ impl Recognised {
             Some(schema) => {
                 let mut claims = self.for_schema();
                 let checked = schema.check(&mut claims, &exchange.request.work);
-                checked.map_err(Insufficient::Schema)
+                checked.map_err(InsufficientToken::Schema)
             }
             None => Ok(()),
         }

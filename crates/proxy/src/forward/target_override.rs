@@ -1,7 +1,7 @@
 //! Calls that filters send to another upstream, host or port than their service's.
 
 use crate::health::is_enough_healthy;
-use weir_plugin::Elsewhere;
+use weir_plugin::TargetOverride;
 use weir_snapshot::{Snapshot, Upstream};
 
 /// The place of an upstream that is not in the snapshot.
@@ -15,7 +15,7 @@ pub(super) enum OtherUpstream {
 
 /// Where `elsewhere` leads for calls whose service's upstream stands at `place`.
 #[cold]
-pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &Elsewhere) -> OtherUpstream {
+pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) -> OtherUpstream {
     let own = &snapshot.upstreams[place as usize];
     let named = elsewhere.upstream.as_deref();
     if let Some(named) = named.and_then(|name| snapshot.upstream_named(name)) {

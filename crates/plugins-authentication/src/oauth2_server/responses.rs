@@ -8,7 +8,7 @@ const JSON: &str = "application/json; charset=utf-8";
 
 /// Why a client gets nothing (RFC 6749, 5.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct OauthError {
     /// The kind of error.
     pub(super) error: &'static str,
     /// What it means for people.
@@ -17,7 +17,7 @@ pub(super) struct Fault {
     pub(super) in_header: bool,
 }
 
-impl Fault {
+impl OauthError {
     pub(super) fn new(error: &'static str, description: impl Into<String>) -> Self {
         Self {
             error,

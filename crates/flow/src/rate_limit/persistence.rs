@@ -3,7 +3,7 @@
 //! Keys of counters are hashes with a secret of the process. Counters are of use only to a process with the same
 //! [`secret`](super::secret).
 
-use super::shard::Stored;
+use super::shard::PackedCounter;
 use super::{Counters, Limiter};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Limiter {
             let count_at = out.len();
             push_number(&mut out, 0);
             let mut count = 0;
-            partition.each(|shard, place, stored: Stored| {
+            partition.each(|shard, place, stored: PackedCounter| {
                 let (end_ms, used) = stored.parts();
                 if end_ms >= now_ms.saturating_add(least_ms) {
                     out.push(shard as u8);
@@ -64,7 +64,10 @@ impl Limiter {
                 if end_ms > now_ms {
                     let mut shard = counters.0.shard_at(shard).ok_or(NotCounters)?;
                     shard.make_room(1, now_ms);
-                    shard.set(u128::from_le_bytes(place), Stored::from_parts(end_ms, used));
+                    shard.set(
+                        u128::from_le_bytes(place),
+                        PackedCounter::from_parts(end_ms, used),
+                    );
                 }
             }
             restored.push(Counters(Arc::clone(&counters.0)));

@@ -11,7 +11,7 @@ use weir_plugin::Exchange;
 const MAX_CHAIN: usize = 16;
 
 /// What a call shows.
-pub(super) enum Shown {
+pub(super) enum PresentedCertificates {
     /// Certificates in DER, the caller's own first.
     Chain(Vec<Vec<u8>>),
     /// None.
@@ -21,27 +21,29 @@ pub(super) enum Shown {
 }
 
 /// What a call shows. A header of a peer that is not believed is removed.
-pub(super) fn of(source: &Source, exchange: &mut Exchange) -> Shown {
+pub(super) fn of(source: &Source, exchange: &mut Exchange) -> PresentedCertificates {
     let Source::Header(source) = source else {
         return match &exchange.request.client_certificates {
-            Some(shown) if shown.chain.len() <= MAX_CHAIN => Shown::Chain(shown.chain.clone()),
-            Some(_) => Shown::Unreadable,
-            None => Shown::Nothing,
+            Some(shown) if shown.chain.len() <= MAX_CHAIN => {
+                PresentedCertificates::Chain(shown.chain.clone())
+            }
+            Some(_) => PresentedCertificates::Unreadable,
+            None => PresentedCertificates::Nothing,
         };
     };
     let peer = exchange.request.peer.ip().to_canonical();
     if !source.trusted.iter().any(|net| net.contains(&peer)) {
         exchange.request.headers.remove_owned(source.name.as_bytes());
-        return Shown::Nothing;
+        return PresentedCertificates::Nothing;
     }
     let mut values = exchange.request.headers.get_all(source.name.as_bytes());
     match (values.next(), values.next()) {
-        (None, _) => Shown::Nothing,
+        (None, _) => PresentedCertificates::Nothing,
         (Some(value), None) => match read(value, source) {
-            Some(chain) if (1..=MAX_CHAIN).contains(&chain.len()) => Shown::Chain(chain),
-            _ => Shown::Unreadable,
+            Some(chain) if (1..=MAX_CHAIN).contains(&chain.len()) => PresentedCertificates::Chain(chain),
+            _ => PresentedCertificates::Unreadable,
         },
-        (Some(_), Some(_)) => Shown::Unreadable,
+        (Some(_), Some(_)) => PresentedCertificates::Unreadable,
     }
 }
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 /// How long a client may yet keep a call waiting for its body. Bytes that come earn more of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct BodyTimeBudget {
     left: Duration,
     most: Duration,
     /// Bytes for each second; 0: each wait is bounded for itself only.
     min_rate: u32,
 }
 
-impl Pace {
+impl BodyTimeBudget {
     /// For a body that is about to begin.
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -67,7 +67,7 @@ mod tests {
             min_body_rate: min_rate,
             ..Limits::default()
         };
-        let mut pace = Pace::new(&limits);
+        let mut pace = BodyTimeBudget::new(&limits);
         let every = Duration::from_millis(every_ms);
         let mut time = Duration::ZERO;
         while time.as_secs() < 3600 {
@@ -97,6 +97,6 @@ mod tests {
             assert_eq!(found, wanted, "{min_rate} {bytes} {every_ms}");
         }
         let limits = Limits::default();
-        assert_eq!(Pace::new(&limits).without_rate().min_rate, 0);
+        assert_eq!(BodyTimeBudget::new(&limits).without_rate().min_rate, 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::message::{Attempt, Delivery, DeliveryState, Message, NOT_SENT};
 use super::{DONE, KEPT, Outbox, WAITING, key, seconds};
-use crate::operational::{Entry, OperationalError, Write};
+use crate::operational::{OperationalEntry, OperationalError, OperationalWrite};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -45,7 +45,10 @@ impl Queue {
 
     /// What of all that is due is tried in this round, and what is left for the next one. Of applications, each gets its
     /// first message before one gets its second.
-    pub fn round(self, mut due: Vec<Entry<Delivery>>) -> (Vec<Entry<Delivery>>, Vec<Entry<Delivery>>) {
+    pub fn round(
+        self,
+        mut due: Vec<OperationalEntry<Delivery>>,
+    ) -> (Vec<OperationalEntry<Delivery>>, Vec<OperationalEntry<Delivery>>) {
         if self == Self::Own {
             return (due, Vec::new());
         }
@@ -67,10 +70,10 @@ impl Queue {
 
 /// How many messages wait, by application.
 #[derive(Debug, Default)]
-pub struct Waiting(BTreeMap<String, usize>);
+pub struct PendingByApplication(BTreeMap<String, usize>);
 
-impl Waiting {
-    pub(super) fn of(waiting: &[Entry<Delivery>]) -> Self {
+impl PendingByApplication {
+    pub(super) fn of(waiting: &[OperationalEntry<Delivery>]) -> Self {
         let mut counted = Self::default();
         for it in waiting {
             let _counted = counted.take(&it.value.message);
@@ -99,10 +102,10 @@ pub(super) enum HookState {
 
 /// What is written so that messages of webhooks that are disabled or gone are not sent.
 pub(super) fn stopped(
-    waiting: &[Entry<Delivery>],
+    waiting: &[OperationalEntry<Delivery>],
     state_of: impl Fn(&str, &str) -> HookState,
     now: SystemTime,
-) -> Result<Vec<Write>, OperationalError> {
+) -> Result<Vec<OperationalWrite>, OperationalError> {
     let mut writes = Vec::new();
     for it in waiting {
         let Some((application, name)) = it.value.message.of_application() else {
@@ -112,7 +115,7 @@ pub(super) fn stopped(
         if state == HookState::InUse {
             continue;
         }
-        writes.push(Write::Remove(it.key.clone()));
+        writes.push(OperationalWrite::Remove(it.key.clone()));
         if state == HookState::Disabled {
             let mut failed = it.value.clone();
             failed.state = DeliveryState::Failed;
@@ -121,7 +124,11 @@ pub(super) fn stopped(
                 is_delivered: false,
                 outcome: NOT_SENT.to_owned(),
             });
-            writes.push(Write::put(key(DONE, &failed.id)?, &failed, Some(now + KEPT))?);
+            writes.push(OperationalWrite::put(
+                key(DONE, &failed.id)?,
+                &failed,
+                Some(now + KEPT),
+            )?);
         }
     }
     Ok(writes)
@@ -132,9 +139,9 @@ impl Outbox {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn waiting(&self, now: SystemTime) -> Result<Waiting, OperationalError> {
-        let waiting: Vec<Entry<Delivery>> = self.0.store.list(WAITING, now).await?;
-        Ok(Waiting::of(&waiting))
+    pub async fn waiting(&self, now: SystemTime) -> Result<PendingByApplication, OperationalError> {
+        let waiting: Vec<OperationalEntry<Delivery>> = self.0.store.list(WAITING, now).await?;
+        Ok(PendingByApplication::of(&waiting))
     }
 
     /// Whether as many messages wait for an application as may.

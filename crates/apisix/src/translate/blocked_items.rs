@@ -8,7 +8,7 @@ use weir_model::{Diagnostic, DocPath};
 
 /// The items whose calls are refused for a plugin that Weir lacks, by their ids.
 #[derive(Debug, Default)]
-pub struct Lacking {
+pub struct BlockedItems {
     routes: HashSet<String>,
     services: HashSet<String>,
     plugin_configs: HashSet<String>,
@@ -16,7 +16,7 @@ pub struct Lacking {
     all: bool,
 }
 
-impl Lacking {
+impl BlockedItems {
     /// Looks through all items, and tells of each plugin. Consumers, credentials and groups that lack a plugin are taken
     /// out: they identify no consumer.
     pub fn find(documents: &mut Documents, diagnostics: &mut Vec<Diagnostic>) -> Self {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use weir_flow::balancer::{Balancer, BalancerState, BalancingAlgorithm, Load, TargetSpec};
 
 /// What a name was resolved to.
-pub(super) struct Answer {
+pub(super) struct ResolvedName {
     endpoints: Vec<Endpoint>,
     balancer: Balancer,
     state: BalancerState,
@@ -23,7 +23,7 @@ pub(super) struct RecordState {
     pub has_addresses: bool,
 }
 
-impl Answer {
+impl ResolvedName {
     pub(super) fn new(endpoints: Vec<Endpoint>, good_until: Instant, seed: u64) -> Self {
         let specs: Vec<_> = endpoints
             .iter()

@@ -1,7 +1,7 @@
 //! Documents compiled once, for as many calls as are to be explained by them.
 
 use super::{Api, Problem};
-use crate::explain::{Call, Explainer, Explanation};
+use crate::explain::{ExplainedCall, Explainer, Explanation};
 use crate::follow::{DialectModels, compile_reduced};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,22 +13,22 @@ use weir_store::Document;
 
 /// A document that would not be served.
 #[derive(Serialize, JsonSchema)]
-pub struct LeftOut {
+pub struct UnservedDocument {
     document: String,
     because: String,
 }
 
 /// What calls are explained by.
-pub struct Prepared {
+pub struct CompiledConfig {
     dialects: DialectSet,
     registry: Registry,
     model: Model,
     snapshot: Snapshot,
     /// Documents that would not be served, and why.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UnservedDocument>,
 }
 
-impl Prepared {
+impl CompiledConfig {
     /// Compiles documents, the later ones in place of the earlier ones with the same key, with the files beside them.
     pub fn new<'d>(
         api: &Api,
@@ -49,10 +49,10 @@ impl Prepared {
     pub fn of_models(api: &Api, dialects: &DialectSet, models: &mut DialectModels) -> Result<Self, Problem> {
         let registry = (api.options.registry)();
         let (model, skipped) = models.model(|_, _| Vec::new());
-        let mut left_out: Vec<LeftOut> = skipped.into_iter().map(LeftOut::of).collect();
+        let mut left_out: Vec<UnservedDocument> = skipped.into_iter().map(UnservedDocument::of).collect();
         let (model, snapshot, more) = compile_reduced(&model, &registry, &PersistentState::default())
             .map_err(|found| Problem::invalid(&found))?;
-        left_out.extend(more.into_iter().map(|it| LeftOut {
+        left_out.extend(more.into_iter().map(|it| UnservedDocument {
             document: it.name,
             because: it.reason,
         }));
@@ -66,7 +66,7 @@ impl Prepared {
     }
 
     /// What would happen to a call.
-    pub fn explain(&self, call: &Call) -> Explanation {
+    pub fn explain(&self, call: &ExplainedCall) -> Explanation {
         Explainer {
             model: &self.model,
             snapshot: &self.snapshot,
@@ -79,7 +79,7 @@ impl Prepared {
 }
 
 /// The files that are served beside the store.
-pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<LeftOut>) -> Option<Model> {
+pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<UnservedDocument>) -> Option<Model> {
     let mut whole: Option<Model> = None;
     for file in api.options.files.get().1.iter() {
         let read = document::parse(&file.text).ok();
@@ -87,7 +87,7 @@ pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<LeftOut>) -> O
         match (model, &mut whole) {
             (Some((model, _)), Some(whole)) => whole.merge(model),
             (Some((model, _)), None) => whole = Some(model),
-            (None, _) => left_out.push(LeftOut {
+            (None, _) => left_out.push(UnservedDocument {
                 document: file.file.clone(),
                 because: "the file cannot be read on its own".to_owned(),
             }),
@@ -109,7 +109,7 @@ pub fn model_of(api: &Api, documents: &[Document]) -> Model {
     models.model(|_, _| Vec::new()).0.into_owned()
 }
 
-impl LeftOut {
+impl UnservedDocument {
     fn of(skipped: SkippedDocument) -> Self {
         Self {
             document: skipped.document,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_dialect::{DialectSet, Replica, ReplicaState, Turn};
+use weir_dialect::{DialectSet, Replica, ReplicaState, WriteGuard};
 use weir_model::Diagnostic;
 pub use weir_native::PREFIX;
 use weir_native::incremental;
@@ -20,7 +20,7 @@ use weir_store::{Document, Key, Revision, Store, StoreError};
 pub struct NativeDocuments {
     all: BTreeMap<Key, Document>,
     /// Changes that the checker did not get yet. Locked for moments only.
-    untold: Mutex<Untold>,
+    untold: Mutex<PendingUpdates>,
 }
 
 /// Documents may hold secrets.
@@ -34,11 +34,11 @@ impl std::fmt::Debug for NativeDocuments {
 }
 
 /// What has become of a document; its key is without the prefix.
-type Told = (String, Option<Arc<[u8]>>);
+type DocumentUpdate = (String, Option<Arc<[u8]>>);
 
 /// Changes that a checker did not get yet.
 #[derive(Default)]
-enum Untold {
+enum PendingUpdates {
     /// Anything.
     #[default]
     Everything,
@@ -53,21 +53,21 @@ impl NativeDocuments {
     }
 
     /// What a checker gets: what has changed since this was last asked, or everything.
-    fn take_untold(&self) -> (bool, Vec<Told>) {
-        let untold = std::mem::replace(&mut *lock(&self.untold), Untold::Some(BTreeSet::new()));
+    fn take_untold(&self) -> (bool, Vec<DocumentUpdate>) {
+        let untold = std::mem::replace(&mut *lock(&self.untold), PendingUpdates::Some(BTreeSet::new()));
         let told = |key: &Key| {
             let value = self.all.get(key).map(|it| Arc::clone(&it.value));
             (short(key).to_owned(), value)
         };
         match untold {
-            Untold::Everything => (true, self.all.keys().map(told).collect()),
-            Untold::Some(keys) => (false, keys.iter().map(told).collect()),
+            PendingUpdates::Everything => (true, self.all.keys().map(told).collect()),
+            PendingUpdates::Some(keys) => (false, keys.iter().map(told).collect()),
         }
     }
 
     /// A checker that was told has lost what it knew.
     fn forget_told(&self) {
-        *lock(&self.untold) = Untold::Everything;
+        *lock(&self.untold) = PendingUpdates::Everything;
     }
 }
 
@@ -81,7 +81,7 @@ impl ReplicaState for NativeDocuments {
             Some(document) => self.all.insert(key.clone(), document.clone()),
             None => self.all.remove(key),
         };
-        if let Untold::Some(keys) = &mut *lock(&self.untold) {
+        if let PendingUpdates::Some(keys) = &mut *lock(&self.untold) {
             keys.insert(key.clone());
         }
     }
@@ -121,7 +121,7 @@ impl Resources {
     }
 
     /// The turn of a writer: each sees what the one before wrote.
-    pub async fn turn(&self) -> Turn<'_, NativeDocuments> {
+    pub async fn turn(&self) -> WriteGuard<'_, NativeDocuments> {
         self.replica.turn().await
     }
 

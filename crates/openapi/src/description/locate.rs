@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 130;
 /// The positions at which the values at `paths` begin: of a field its key, of an item of a list the item. A place that
 /// does not exist has that of its nearest parent.
 pub fn positions(text: &str, paths: &[&DocPath]) -> Vec<Position> {
-    let mut wanted = Wanted::new(paths);
+    let mut wanted = NodeTargets::new(paths);
     if !paths.is_empty() {
         match text.trim_start().starts_with(['{', '['])
             && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
@@ -34,7 +34,7 @@ pub fn positions(text: &str, paths: &[&DocPath]) -> Vec<Position> {
 }
 
 /// The places that are looked for, as a tree.
-struct Wanted {
+struct NodeTargets {
     nodes: Vec<Node>,
 }
 
@@ -45,7 +45,7 @@ struct Node {
     position: Option<Position>,
 }
 
-impl Wanted {
+impl NodeTargets {
     fn new(paths: &[&DocPath]) -> Self {
         let mut wanted = Self {
             nodes: vec![Node::default()],
@@ -98,7 +98,7 @@ impl Wanted {
 }
 
 /// The text is JSON no deeper than its parser allows.
-fn walk_json(scanner: &mut Scanner<'_>, wanted: &mut Wanted, node: Option<usize>) {
+fn walk_json(scanner: &mut Scanner<'_>, wanted: &mut NodeTargets, node: Option<usize>) {
     scanner.skip_spaces();
     match scanner.peek() {
         Some(b'{') => {
@@ -144,7 +144,7 @@ fn walk_json(scanner: &mut Scanner<'_>, wanted: &mut Wanted, node: Option<usize>
 
 struct YamlWalk<'t, 'w> {
     parser: Parser<'t, StrInput<'t>>,
-    wanted: &'w mut Wanted,
+    wanted: &'w mut NodeTargets,
     depth: usize,
 }
 

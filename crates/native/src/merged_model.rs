@@ -11,12 +11,12 @@ const LISTS: usize = 10;
 const MAX_SPLICED: usize = 16;
 
 /// What a part says, or why it says nothing.
-pub type Part = Result<Model, String>;
+pub type PartialModel = Result<Model, String>;
 
 /// How much a part adds to each list.
 type Lengths = [usize; LISTS];
 
-fn lengths(part: Option<&Part>) -> Lengths {
+fn lengths(part: Option<&PartialModel>) -> Lengths {
     let Some(Ok(part)) = part else {
         return Lengths::default();
     };
@@ -35,8 +35,8 @@ fn lengths(part: Option<&Part>) -> Lengths {
 }
 
 /// Parts by their keys, and what they say together.
-pub struct Whole {
-    parts: BTreeMap<String, Part>,
+pub struct MergedModel {
+    parts: BTreeMap<String, PartialModel>,
     /// What the parts said together when it was last asked for.
     model: Model,
     /// The parts that have changed since, with what they added to each list then.
@@ -45,7 +45,7 @@ pub struct Whole {
     must_merge: bool,
 }
 
-impl Whole {
+impl MergedModel {
     /// No parts, in this version of the text form.
     pub fn new(version: u32) -> Self {
         Self {
@@ -57,14 +57,14 @@ impl Whole {
     }
 
     /// The parts.
-    pub fn parts(&self) -> &BTreeMap<String, Part> {
+    pub fn parts(&self) -> &BTreeMap<String, PartialModel> {
         &self.parts
     }
 
     /// Puts a part in the place of the one with its key, which is returned; `None`: it is gone.
-    pub fn replace(&mut self, key: &str, part: Option<Part>) -> Option<Part> {
+    pub fn replace(&mut self, key: &str, part: Option<PartialModel>) -> Option<PartialModel> {
         // Of the settings of a dialect, the first count: their places say nothing.
-        let has_more = |part: &Option<Part>| {
+        let has_more = |part: &Option<PartialModel>| {
             let part = part.as_ref().and_then(|it| it.as_ref().ok());
             part.is_some_and(|it| !it.dialect_settings.is_empty() || !it.unmatched.is_empty())
         };
@@ -128,7 +128,7 @@ fn nothing(version: u32) -> Model {
 }
 
 /// What the good ones say together, put into an empty model.
-fn merged<'p>(mut whole: Model, parts: impl Iterator<Item = &'p Part>) -> Model {
+fn merged<'p>(mut whole: Model, parts: impl Iterator<Item = &'p PartialModel>) -> Model {
     for part in parts.flatten() {
         whole.merge(part.clone());
     }
@@ -141,7 +141,7 @@ mod tests {
     use crate::incremental::resource;
     use serde_json::json;
 
-    fn part(key: &str, version: usize) -> Part {
+    fn part(key: &str, version: usize) -> PartialModel {
         let (kind, name) = key.split_once('/').expect("a key");
         let value = match kind {
             "services" => {
@@ -173,7 +173,7 @@ mod tests {
             "services/b",
             "services/c",
         ];
-        let mut whole = Whole::new(1);
+        let mut whole = MergedModel::new(1);
         let mut seed = 7_usize;
         for step in 0..2_000 {
             seed = seed

@@ -6,7 +6,7 @@
 use super::analytics::{failed, wrong};
 use super::problem::Problem;
 use super::writing::tried;
-use crate::analytics::{Analytics, Kept};
+use crate::analytics::{Analytics, AnalyticsStorage};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
-use weir_analytics::sqlite::Placed;
+use weir_analytics::sqlite::InsertResult;
 
 /// The largest document, in bytes.
 const MAX_BYTES: usize = 256 << 10;
@@ -35,7 +35,7 @@ pub struct Kind {
 }
 
 /// A document that is to be written.
-pub struct Written<T> {
+pub struct DocumentWrite<T> {
     /// The document.
     pub document: T,
     /// Its id.
@@ -70,14 +70,14 @@ impl Kind {
     pub async fn write<T: Serialize + Send + 'static, S: Serialize + Send + 'static>(
         &'static self,
         analytics: &Analytics,
-        written: Written<T>,
-        check: impl FnOnce(&Kept, &T) -> Result<(), StoreError> + Send + 'static,
-        shown: impl FnOnce(&Kept, T) -> S + Send + 'static,
+        written: DocumentWrite<T>,
+        check: impl FnOnce(&AnalyticsStorage, &T) -> Result<(), StoreError> + Send + 'static,
+        shown: impl FnOnce(&AnalyticsStorage, T) -> S + Send + 'static,
     ) -> Result<Response, Problem> {
         check_id(&written.id)?;
         let is_dry = written.is_dry;
         let placed = analytics.with(move |kept| {
-            let Written { document, id, .. } = written;
+            let DocumentWrite { document, id, .. } = written;
             check(kept, &document)?;
             let text =
                 serde_json::to_string(&document).map_err(|error| StoreError::Engine(error.to_string()))?;
@@ -85,10 +85,10 @@ impl Kind {
             let limits = (written.is_new, self.most);
             let placed = kept.documents.place_document((self.stored, &id), text, limits)?;
             Ok(match placed {
-                Placed::Made => Ok((StatusCode::CREATED, shown(kept, document))),
-                Placed::Replaced => Ok((StatusCode::OK, shown(kept, document))),
-                Placed::Exists => Err(format!("the {} '{id}' exists already; use PUT", self.name)),
-                Placed::Full => Err(format!("there are {} of them already: remove one", self.most)),
+                InsertResult::Made => Ok((StatusCode::CREATED, shown(kept, document))),
+                InsertResult::Replaced => Ok((StatusCode::OK, shown(kept, document))),
+                InsertResult::Exists => Err(format!("the {} '{id}' exists already; use PUT", self.name)),
+                InsertResult::Full => Err(format!("there are {} of them already: remove one", self.most)),
             })
         });
         match placed.await.map_err(failed)? {

@@ -1,6 +1,6 @@
 //! The configuration of a store, or of a Weir that runs, as its gateways would serve it.
 
-use crate::args::{RouterArgs, StoredArgs};
+use crate::args::{ConfigSourceArgs, RouterArgs};
 use crate::dialects;
 use crate::load::{Finding, Loaded};
 use anyhow::Context;
@@ -17,18 +17,18 @@ use weir_store::Key;
 use weir_store::seal::SealingKeys;
 
 /// Where a configuration is.
-pub enum Place<'a> {
+pub enum ConfigSource<'a> {
     /// A store, with the file of its keys.
-    Store(String, &'a StoredArgs),
+    Store(String, &'a ConfigSourceArgs),
     /// A Weir that runs.
-    Control(&'a str, &'a StoredArgs),
+    Control(&'a str, &'a ConfigSourceArgs),
 }
 
 type Documents = Vec<(Key, Arc<[u8]>)>;
 
-impl<'a> Place<'a> {
+impl<'a> ConfigSource<'a> {
     /// What the flags name; `None`: nothing.
-    pub fn of(args: &'a StoredArgs) -> Option<Self> {
+    pub fn of(args: &'a ConfigSourceArgs) -> Option<Self> {
         match (&args.data, &args.store, &args.control) {
             (_, _, Some(url)) => Some(Self::Control(url, args)),
             (_, Some(location), _) => Some(Self::Store(location.clone(), args)),

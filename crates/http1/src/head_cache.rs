@@ -16,7 +16,7 @@ const SLOTS: usize = 256;
 const MAX_BYTES: usize = 2048;
 
 /// The heads that one worker keeps, of its clients or of its upstreams: what was read of each, and facts about it.
-pub struct KnownHeads<F> {
+pub struct HeadCache<F> {
     /// Empty until a head is noted.
     slots: Vec<Slot<F>>,
     random: RandomState,
@@ -25,14 +25,14 @@ pub struct KnownHeads<F> {
 struct Slot<F> {
     /// The hash of a head that came once.
     candidate: u64,
-    known: Option<Box<KnownHead<F>>>,
+    known: Option<Box<CachedHead<F>>>,
 }
 
 /// What was read of a head.
 #[derive(Default)]
-pub(crate) struct KnownHead<F> {
+pub(crate) struct CachedHead<F> {
     hash: u64,
-    /// Whether it came since [`KnownHeads::trim`].
+    /// Whether it came since [`HeadCache::trim`].
     is_used: bool,
     /// Its field lines. They begin with all bytes of these lines, as they came.
     pub(crate) headers: Headers,
@@ -41,13 +41,13 @@ pub(crate) struct KnownHead<F> {
 
 /// Where the head is kept that came last over a connection.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct HeadPlace {
+pub struct HeadSlot {
     slot: usize,
     /// 0: nowhere.
     hash: u64,
 }
 
-impl<F> Default for KnownHeads<F> {
+impl<F> Default for HeadCache<F> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
@@ -56,14 +56,14 @@ impl<F> Default for KnownHeads<F> {
     }
 }
 
-impl<F: Default> KnownHeads<F> {
+impl<F: Default> HeadCache<F> {
     /// The head that came last over a connection, if `is_same` says that it comes again.
     #[inline]
     pub(crate) fn find(
         &mut self,
-        place: HeadPlace,
-        is_same: impl FnOnce(&KnownHead<F>) -> bool,
-    ) -> Option<&KnownHead<F>> {
+        place: HeadSlot,
+        is_same: impl FnOnce(&CachedHead<F>) -> bool,
+    ) -> Option<&CachedHead<F>> {
         let known = self.slots.get_mut(place.slot)?.known.as_deref_mut()?;
         if known.hash != place.hash || !is_same(known) {
             return None;
@@ -75,7 +75,7 @@ impl<F: Default> KnownHeads<F> {
     /// Notes that a head came whose bytes are `text`. If it came before, `keep` writes down what was read of it.
     pub(crate) fn note(
         &mut self,
-        place: &mut HeadPlace,
+        place: &mut HeadSlot,
         text: &[u8],
         keep: impl FnOnce(&mut Headers, &mut F),
     ) {
@@ -104,7 +104,7 @@ impl<F: Default> KnownHeads<F> {
             known.is_used = true;
             keep(&mut known.headers, &mut known.facts);
         }
-        *place = HeadPlace { slot: at, hash };
+        *place = HeadSlot { slot: at, hash };
     }
 
     /// Forgets the heads that did not come since the last time.
@@ -127,7 +127,7 @@ mod tests {
     use weir_plugin::{Exchange, Response};
 
     /// What is read of a request head: with what is known of heads before, and without.
-    fn read_request(bytes: &[u8], heads: &mut RequestHeads, place: &mut HeadPlace) -> (String, String) {
+    fn read_request(bytes: &[u8], heads: &mut RequestHeads, place: &mut HeadSlot) -> (String, String) {
         let mut exchanges = [Exchange::new(|| 0, 1), Exchange::new(|| 0, 1)];
         let known = request::parse_known(bytes, &mut exchanges[0], heads, place);
         let plain = request::parse(bytes, &mut exchanges[1]);
@@ -139,7 +139,7 @@ mod tests {
         bytes: &[u8],
         to_head: bool,
         heads: &mut ResponseHeads,
-        place: &mut HeadPlace,
+        place: &mut HeadSlot,
     ) -> (String, String) {
         let mut responses = [Response::default(), Response::default()];
         let known = response::parse_known(bytes, to_head, &mut responses[0], heads, place);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn known_requests_are_read_as_if_they_were_not() {
         let mut heads = RequestHeads::default();
-        let mut places = [HeadPlace::default(); 3];
+        let mut places = [HeadSlot::default(); 3];
         // Each after each, several times, over connections that share what is known.
         for (turn, round) in (0..4).flat_map(|_| 0..REQUESTS.len()).enumerate() {
             for head in [REQUESTS[round], REQUESTS[turn % REQUESTS.len()], REQUESTS[0]] {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn known_responses_are_read_as_if_they_were_not() {
         let mut heads = ResponseHeads::default();
-        let mut places = [HeadPlace::default(); 3];
+        let mut places = [HeadSlot::default(); 3];
         for (turn, round) in (0..4).flat_map(|_| 0..RESPONSES.len()).enumerate() {
             for head in [RESPONSES[round], RESPONSES[turn % RESPONSES.len()], RESPONSES[0]] {
                 for to_head in [false, true] {
@@ -220,7 +220,7 @@ mod tests {
 
     /// Whether the lines of a request are known after so many times.
     fn is_known(head: &str, times: usize) -> bool {
-        let (mut heads, mut place) = (RequestHeads::default(), HeadPlace::default());
+        let (mut heads, mut place) = (RequestHeads::default(), HeadSlot::default());
         for _ in 0..times {
             read_request(head.as_bytes(), &mut heads, &mut place);
         }
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn known_heads_are_forgotten_when_they_come_no_more() {
-        let (mut heads, mut place) = (RequestHeads::default(), HeadPlace::default());
+        let (mut heads, mut place) = (RequestHeads::default(), HeadSlot::default());
         let mut read = |heads: &mut RequestHeads| {
             let mut exchange = Exchange::new(|| 0, 1);
             let parsed = request::parse_known(REQUESTS[0].as_bytes(), &mut exchange, heads, &mut place);

@@ -6,7 +6,7 @@ use super::message::{Delivery, Message, Webhook};
 use super::origin::Origin;
 use super::{DONE, INTERVAL, Outbox, WAITING, key};
 use crate::developers::AddressBook;
-use crate::operational::{Entry, OperationalError};
+use crate::operational::{OperationalEntry, OperationalError};
 use serde_json::Value;
 use std::time::SystemTime;
 
@@ -92,7 +92,7 @@ impl Outbox {
         let all = self.entries(now).await?;
         if all.iter().any(|it| it.value.origin == Origin::Unknown) {
             let book = AddressBook::of(&self.0.store, now).await?;
-            let completed = |it: &Entry<Delivery>| {
+            let completed = |it: &OperationalEntry<Delivery>| {
                 let is_older = it.value.origin == Origin::Unknown;
                 let origin = is_older.then(|| it.value.origin_by(|mail| book.portals(mail)));
                 origin.filter(|it| *it != Origin::Unknown).map(|origin| Delivery {
@@ -112,7 +112,7 @@ impl Outbox {
 mod tests {
     use super::*;
     use crate::developers::{Developer, DeveloperState, People};
-    use crate::operational::{OperationalStore, Write};
+    use crate::operational::{OperationalStore, OperationalWrite};
     use crate::outbox::{DeliveryState, Failure, Mail, Transport};
     use serde_json::json;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -229,7 +229,7 @@ mod tests {
             assert!(fields.remove("origin").is_some());
             fields.insert("id".to_owned(), place.into());
             let key = Key::new(&format!("outbox/{place}")).expect("a key");
-            let write = Write::put(key, &stored, None).expect("JSON");
+            let write = OperationalWrite::put(key, &stored, None).expect("JSON");
             store.write(vec![write], now).await.expect("written");
         }
         let outbox = Outbox::without_mail(store);
@@ -248,7 +248,7 @@ mod tests {
 
     /// A store that notes what is read, to which others write first, and in which a part may be out of reach.
     #[derive(Debug, Default)]
-    struct Watched {
+    struct ObservedStore {
         store: MemoryStore,
         reads: Mutex<Vec<String>>,
         commits: AtomicUsize,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[async_trait::async_trait]
-    impl Store for Watched {
+    impl Store for ObservedStore {
         async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
             if prefix == self.hangs && !prefix.is_empty() {
                 std::future::pending::<()>().await;
@@ -318,7 +318,7 @@ mod tests {
     #[tokio::test]
     async fn many_messages_are_completed_in_few_commits_once() {
         let now = SystemTime::UNIX_EPOCH;
-        let watched = Arc::new(Watched::default());
+        let watched = Arc::new(ObservedStore::default());
         let store = OperationalStore::new(Arc::clone(&watched) as Arc<dyn Store>);
         write_older(&store, 250, now).await;
         let outbox = Outbox::without_mail(store);
@@ -341,10 +341,10 @@ mod tests {
     }
 
     /// Says what arrives.
-    struct Told(mpsc::UnboundedSender<String>);
+    struct EventRecorder(mpsc::UnboundedSender<String>);
 
     #[async_trait::async_trait]
-    impl Transport for Told {
+    impl Transport for EventRecorder {
         async fn send(&self, _: &str, message: &Message, _: SystemTime) -> Result<(), Failure> {
             self.0.send(message.receiver()).expect("somebody listens");
             Ok(())
@@ -359,14 +359,14 @@ mod tests {
     async fn mails_do_not_wait_until_older_messages_are_completed() {
         let now = SystemTime::now();
         // Which portals know an address is not found out.
-        let watched = Watched {
+        let watched = ObservedStore {
             hangs: "portal/",
-            ..Watched::default()
+            ..ObservedStore::default()
         };
         let store = OperationalStore::new(Arc::new(watched));
         write_older(&store, 1, now).await;
         let (told, mut arrived) = mpsc::unbounded_channel();
-        let outbox = Outbox::new(store, Told(told));
+        let outbox = Outbox::new(store, EventRecorder(told));
         let mail = Mail {
             to: "ann@example.com".to_owned(),
             ..Mail::default()

@@ -59,7 +59,7 @@ pub struct ExplainArgs {
     pub config: Vec<PathBuf>,
     /// A configuration that is not in files.
     #[command(flatten)]
-    pub stored: StoredArgs,
+    pub stored: ConfigSourceArgs,
     /// A header of the call, `name: value`; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
@@ -85,7 +85,7 @@ pub struct ExplainArgs {
 
 /// Where a configuration is that is not in files. What is given here goes before files.
 #[derive(Args)]
-pub struct StoredArgs {
+pub struct ConfigSourceArgs {
     /// The folder that `weir run` was given, with the store in it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "control"])]
     pub data: Option<PathBuf>,
@@ -104,7 +104,7 @@ pub struct StoredArgs {
 }
 
 /// Locations may hold passwords, and tokens are secrets.
-impl std::fmt::Debug for StoredArgs {
+impl std::fmt::Debug for ConfigSourceArgs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("StoredArgs")

@@ -6,14 +6,14 @@ use serde_json::Value;
 use std::sync::OnceLock;
 
 /// The schemas of one plugin.
-pub(super) struct Captured {
+pub(super) struct PrintedSchemas {
     text: &'static str,
     schemas: OnceLock<Value>,
     request: OnceLock<Schema>,
     consumer: OnceLock<Schema>,
 }
 
-impl Captured {
+impl PrintedSchemas {
     /// Schemas that are read when they are first needed.
     pub(super) const fn new(text: &'static str) -> Self {
         Self {

@@ -19,9 +19,9 @@ pub fn network(address: IpAddr) -> IpAddr {
 
 /// Counts by who it is.
 #[derive(Debug, Default)]
-pub struct Turns(Mutex<HashMap<String, (u64, u32)>>);
+pub struct AttemptCounter(Mutex<HashMap<String, (u64, u32)>>);
 
-impl Turns {
+impl AttemptCounter {
     /// Counts one more at a time in seconds; the seconds to wait if there were `most` already.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn turns_come_back_with_the_next_minute() {
-        let turns = Turns::default();
+        let turns = AttemptCounter::default();
         for (who, now, expected) in [
             ("ann", 0, Ok(())),
             ("ann", 10, Ok(())),

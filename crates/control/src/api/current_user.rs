@@ -5,10 +5,10 @@ use super::accounts;
 use super::operation::refusal;
 use super::problem::Problem;
 use super::session::{self, Origin};
-use super::shapes::{IssuedToken, List, Me, NewToken, PermittedOperation, SessionState, TokenState};
+use super::shapes::{CurrentUser, IssuedToken, List, NewToken, PermittedOperation, SessionState, TokenState};
 use crate::access::session::{MAX_TOKEN_DAYS, PersonalToken, Session};
-use crate::access::{Action, Caller, Right, Scope, User, WrittenRight};
-use crate::operational::Entry;
+use crate::access::{Action, Caller, Right, RoleAssignment, Scope, User};
+use crate::operational::OperationalEntry;
 use axum::extract::{Path, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How long a personal token lasts if the call does not say, in days.
 const TOKEN_DAYS: u16 = 90;
 
-pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Json<Me> {
+pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Json<CurrentUser> {
     let stored = caller.user().and_then(|it| api.options.users.of_name(&it.name));
     let (method, session) = match &caller {
         Caller::LocalAnonymous => ("none".to_owned(), None),
@@ -30,10 +30,10 @@ pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Call
         Caller::PersonalToken(..) => ("personal-token".to_owned(), None),
         Caller::Session(_, session) => (session.value.method.clone(), Some(shown_session(session, true))),
     };
-    Json(Me {
+    Json(CurrentUser {
         name: caller.name(),
         method,
-        rights: caller.rights().map(|it| WrittenRight::of(&it)),
+        rights: caller.rights().map(|it| RoleAssignment::of(&it)),
         has_password: stored.as_ref().is_some_and(|it| it.password_hash.is_some()),
         is_stored: stored.is_some(),
         session,
@@ -112,7 +112,7 @@ pub async fn set_password(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn own_session(caller: &Caller) -> Option<&Entry<Session>> {
+fn own_session(caller: &Caller) -> Option<&OperationalEntry<Session>> {
     match caller {
         Caller::Session(_, session) => Some(session),
         _ => None,
@@ -138,7 +138,7 @@ fn seconds(time: Option<SystemTime>) -> u64 {
     since.map_or(0, |it| it.as_secs())
 }
 
-fn shown_session(session: &Entry<Session>, is_own: bool) -> SessionState {
+fn shown_session(session: &OperationalEntry<Session>, is_own: bool) -> SessionState {
     let value = &session.value;
     SessionState {
         id: value.id.clone(),
@@ -196,16 +196,16 @@ pub struct TokenRequest {
     days: Option<u16>,
     /// What it may do at most; left out: all that its user may.
     #[serde(default)]
-    #[schemars(with = "Option<Vec<WrittenRight>>")]
+    #[schemars(with = "Option<Vec<RoleAssignment>>")]
     rights: Option<Vec<Right>>,
 }
 
-fn shown_token(token: &Entry<PersonalToken>) -> TokenState {
+fn shown_token(token: &OperationalEntry<PersonalToken>) -> TokenState {
     let value = &token.value;
     TokenState {
         id: value.id.clone(),
         name: value.name.clone(),
-        rights: value.rights.as_deref().map(WrittenRight::of),
+        rights: value.rights.as_deref().map(RoleAssignment::of),
         created: value.created / 1_000,
         last_used: value.last_used.map(|it| it / 1_000),
         ends: seconds(token.ends),

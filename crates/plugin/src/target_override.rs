@@ -3,7 +3,7 @@
 
 /// Another place for a call. What is left out is the service's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct TargetOverride {
     /// The name of an upstream; if there is no such upstream, `host` and `port` count.
     pub upstream: Option<String>,
     /// A name or an address, IPv6 without brackets.

@@ -29,12 +29,12 @@ pub fn owned_by(portals: &Portals, owner: &str) -> usize {
 }
 
 /// Who asks, with their teams.
-pub struct Asker {
+pub struct AuthenticatedDeveloper {
     pub developer: Developer,
     pub memberships: Vec<Membership>,
 }
 
-impl Asker {
+impl AuthenticatedDeveloper {
     pub async fn of(portals: &Portals, visit: &Visit) -> Result<Self, Problem> {
         let now = SystemTime::now();
         let developer = developer(portals, visit, now).await?;

@@ -3,7 +3,7 @@
 use crate::rate_key::{CountBy, RateKey};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
-use weir_plugin::{ConsumerCount, CountWindow, Counted, KeptCounts};
+use weir_plugin::{ConsumerCount, CountWindow, PersistentCounters, WindowUsage};
 
 /// Windows that go on for less are not worth it: they are over before the gateway is back.
 const LEAST_MS: u64 = 60_000;
@@ -11,19 +11,19 @@ const LEAST_MS: u64 = 60_000;
 const LONGEST_WAIT_MS: u64 = 10 * 60_000;
 
 /// The counters of a plugin, as counts that are kept.
-pub(crate) struct KeptLimiter {
+pub(crate) struct PersistentLimiter {
     limiter: Arc<Limiter>,
-    waiting: Mutex<Option<Waiting>>,
+    waiting: Mutex<Option<UnclaimedCounters>>,
 }
 
 /// Counters of limits that are not configured yet.
-struct Waiting {
+struct UnclaimedCounters {
     since_ms: u64,
     _counters: Vec<Counters>,
 }
 
-impl KeptLimiter {
-    pub(crate) fn over(limiter: &Arc<Limiter>) -> Arc<dyn KeptCounts> {
+impl PersistentLimiter {
+    pub(crate) fn over(limiter: &Arc<Limiter>) -> Arc<dyn PersistentCounters> {
         Arc::new(Self {
             limiter: Arc::clone(limiter),
             waiting: Mutex::default(),
@@ -31,10 +31,10 @@ impl KeptLimiter {
     }
 }
 
-impl KeptCounts for KeptLimiter {
+impl PersistentCounters for PersistentLimiter {
     fn export(&self, now_ms: u64) -> Vec<u8> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |it: &mut Waiting| now_ms.saturating_sub(it.since_ms) > LONGEST_WAIT_MS;
+        let is_over = |it: &mut UnclaimedCounters| now_ms.saturating_sub(it.since_ms) > LONGEST_WAIT_MS;
         drop(waiting.take_if(is_over));
         self.limiter.export(now_ms, LEAST_MS)
     }
@@ -43,14 +43,14 @@ impl KeptCounts for KeptLimiter {
         let counters = self.limiter.import(bytes, now_ms);
         let counters = counters.map_err(|_| "they are not whole")?;
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting = Some(Waiting {
+        *waiting = Some(UnclaimedCounters {
             since_ms: now_ms,
             _counters: counters,
         });
         Ok(())
     }
 
-    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<Counted> {
+    fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<WindowUsage> {
         let window = window(of.window);
         // The limits without a key of their own are the first group of a configuration.
         let key = RateKey::new(of.limit, 0, CountBy::Consumer).key_of_consumer(of.consumer);
@@ -61,7 +61,7 @@ impl KeptCounts for KeptLimiter {
         };
         let mut state = [WindowState::default()];
         let _passes = counters.peek(key, &[limit], now_ms, &mut state);
-        Some(Counted {
+        Some(WindowUsage {
             used: counters.used(key, window, now_ms),
             reset_ms: state[0].reset_ms,
         })

@@ -7,7 +7,7 @@ use weir_model::{HostPattern, Route, RouteMatch};
 
 /// The names.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct AskedNames {
+pub(crate) struct CertificateRequestNames {
     /// Every name, and clients that tell none.
     pub(super) all: bool,
     exact: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub(crate) struct AskedNames {
     starts: BTreeSet<String>,
 }
 
-impl AskedNames {
+impl CertificateRequestNames {
     /// The names of these routes: those with a filter that asks.
     pub(crate) fn of<'r>(asking: impl IntoIterator<Item = &'r Arc<Route>>) -> Self {
         let mut names = Self::default();
@@ -88,8 +88,8 @@ mod tests {
     use crate::tls::server::{ServerTls, ServerTlsState};
     use weir_model::{Certificate, ClientCertificate};
 
-    fn asked(hosts: &[&str], snis: &[&str]) -> AskedNames {
-        let mut names = AskedNames::default();
+    fn asked(hosts: &[&str], snis: &[&str]) -> CertificateRequestNames {
+        let mut names = CertificateRequestNames::default();
         names.add_match(&RouteMatch {
             hosts: hosts.iter().map(|it| HostPattern::parse(it).unwrap()).collect(),
             snis: snis.iter().map(|it| (*it).to_owned()).collect(),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     /// What is shown, with a certificate of each of these names. Those that begin with `!` demand certificates.
-    fn served(asked: AskedNames, shown: &[&str]) -> ServerTls {
+    fn served(asked: CertificateRequestNames, shown: &[&str]) -> ServerTls {
         let carry = ServerTlsState::default();
         let certificates: Vec<Certificate> = shown
             .iter()
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// What certificates are there, and which of the names are asked.
-    fn asks(asked: AskedNames, shown: &[&str], names: &[&str]) -> Vec<bool> {
+    fn asks(asked: CertificateRequestNames, shown: &[&str], names: &[&str]) -> Vec<bool> {
         let tls = served(asked, shown);
         let is_asked = |name: &&str| tls.find(Some(name)).is_some_and(|it| it.asks_clients);
         names.iter().map(is_asked).collect()
@@ -203,6 +203,9 @@ mod tests {
 
     #[test]
     fn without_such_a_route_nothing_changes() {
-        assert_eq!(asks(AskedNames::default(), &["a.test"], &["a.test"]), [false]);
+        assert_eq!(
+            asks(CertificateRequestNames::default(), &["a.test"], &["a.test"]),
+            [false]
+        );
     }
 }

@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// Addresses that webhooks may be sent to.
 #[derive(Debug, Clone, Default)]
-pub struct Reach {
+pub struct WebhookAddressPolicy {
     /// Networks that are allowed beside all public ones.
     pub allowed: Vec<IpNet>,
 }
 
-impl Reach {
+impl WebhookAddressPolicy {
     /// Whether a webhook may be sent to an address.
     pub fn permits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn own_networks_are_out_of_reach_unless_allowed() {
-        let none = Reach::default();
-        let some = Reach {
+        let none = WebhookAddressPolicy::default();
+        let some = WebhookAddressPolicy {
             allowed: vec![
                 "127.0.0.0/8".parse().expect("a network"),
                 "fd00::/8".parse().expect("a network"),

@@ -3,9 +3,9 @@
 /// What is wrong with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Fault(pub &'static str);
+pub struct SamlError(pub &'static str);
 
-impl Fault {
+impl SamlError {
     /// The words for it.
     pub fn reason(self) -> &'static str {
         self.0
@@ -13,9 +13,9 @@ impl Fault {
 }
 
 /// `Err` with these words, if the condition does not hold.
-pub(crate) fn ensure(holds: bool, words: &'static str) -> Result<(), Fault> {
+pub(crate) fn ensure(holds: bool, words: &'static str) -> Result<(), SamlError> {
     match holds {
         true => Ok(()),
-        false => Err(Fault(words)),
+        false => Err(SamlError(words)),
     }
 }

@@ -10,15 +10,15 @@ use tokio::sync::watch;
 
 /// Marks a response, as an extension, whose body goes on until the client leaves. A listener that drains ends it.
 #[derive(Debug, Clone, Copy)]
-pub struct Unending;
+pub struct StreamingResponse;
 
 /// A body that ends when its listener drains.
-pub struct UntilDraining {
+pub struct DrainableBody {
     body: Body,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl UntilDraining {
+impl DrainableBody {
     /// This body, until `draining` says so.
     pub fn new(body: Body, mut draining: watch::Receiver<bool>) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl UntilDraining {
     }
 }
 
-impl HttpBody for UntilDraining {
+impl HttpBody for DrainableBody {
     type Data = Bytes;
     type Error = axum::Error;
 

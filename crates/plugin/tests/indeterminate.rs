@@ -160,7 +160,7 @@ fn texts_tell_what_they_hang_on() {
         ("$uri", None),
     ] {
         let exchange = call("POST ", JSON, None);
-        assert_eq!(Template::parse(text).undecided(&exchange), expected, "{text}");
+        assert_eq!(Template::parse(text).indeterminate(&exchange), expected, "{text}");
     }
     for (why, status) in [(TooLarge, 413), (Encoded, 400), (Ambiguous, 400)] {
         assert_eq!(weir_plugin::Refusal::new(RefusalKind::from(why)).status, status);

@@ -50,7 +50,7 @@ pub struct Size {
 
 /// What a real fleet showed. Bytes, and seconds.
 #[derive(Debug, Clone)]
-pub struct FleetResult {
+pub struct FleetCost {
     pub documents: f64,
     pub control_memory: f64,
     pub gateway_memory: f64,
@@ -90,13 +90,7 @@ struct Fleet {
 ///
 /// # Errors
 /// A process does not start, a write is refused, or a change is not served in time.
-pub fn measure(
-    bench: &Bench,
-    program: &Path,
-    upstream: &Upstream,
-    size: Size,
-    name: &str,
-) -> Result<FleetResult> {
+pub fn run(bench: &Bench, program: &Path, upstream: &Upstream, size: Size, name: &str) -> Result<FleetCost> {
     let directory = bench.directory(name)?;
     let start = |name: &str, core: usize, flags: &[&str]| {
         bench.supervisor.start(&StartOptions {
@@ -182,7 +176,7 @@ pub fn measure(
     let first_read_bytes = fleet.received() / each;
     let call_cpu = fleet.cost_of_calls(size.rate)?;
     let during = fleet.changes(size, call_cpu)?;
-    Ok(FleetResult {
+    Ok(FleetCost {
         documents: f64::from(size.routes) + 2.0 * f64::from(size.consumers),
         control_memory: memory(&fleet.control),
         gateway_memory: fleet.gateways.iter().map(|it| memory(&it.process)).sum::<f64>() / each,
@@ -235,7 +229,7 @@ impl Fleet {
     }
 
     /// Makes changes one after the other, each when all gateways serve the one before, under the load of one gateway.
-    fn changes(&self, size: Size, call_cpu: f64) -> Result<FleetResult> {
+    fn changes(&self, size: Size, call_cpu: f64) -> Result<FleetCost> {
         let stop = AtomicBool::new(false);
         let begun = (
             seconds(&self.control, self.clock),
@@ -252,7 +246,7 @@ impl Fleet {
         })?;
         let made = f64::from(CHANGES);
         let of_gateways = self.gateway_seconds() - begun.1 - record.calls as f64 * call_cpu;
-        Ok(FleetResult {
+        Ok(FleetCost {
             changes,
             change_bytes: (self.received() - begun.2) / made,
             control_cpu: (seconds(&self.control, self.clock) - begun.0) / made,

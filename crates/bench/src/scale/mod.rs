@@ -9,7 +9,7 @@ mod model;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use self::fleet::{FleetResult, Size};
+use self::fleet::{FleetCost, Size};
 use self::model::{Costs, Fleet, Forecast, Line};
 use crate::bench::Bench;
 use crate::results::{self, Results};
@@ -92,7 +92,7 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
             consumers,
             rate,
         };
-        fleet::measure(bench, &program, &upstream, size, name)
+        fleet::run(bench, &program, &upstream, size, name)
     };
     let (small, large) = (measure(1, SMALL, "small")?, measure(1, LARGE, "large")?);
     let several = measure(part.gateways.max(2), SMALL, "several")?;
@@ -139,8 +139,8 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
 }
 
 /// The costs of single things: lines through two sizes; what one more gateway costs from a fleet of several.
-fn costs(small: &FleetResult, large: &FleetResult, several: &FleetResult, gateways: u32) -> Costs {
-    let line = |figure: fn(&FleetResult) -> f64| {
+fn costs(small: &FleetCost, large: &FleetCost, several: &FleetCost, gateways: u32) -> Costs {
+    let line = |figure: fn(&FleetCost) -> f64| {
         Line::through((small.documents, figure(small)), (large.documents, figure(large)))
     };
     Costs {
@@ -167,7 +167,7 @@ struct Check {
     real: f64,
 }
 
-fn checks(part: &Forecast, real: &FleetResult) -> Vec<Check> {
+fn checks(part: &Forecast, real: &FleetCost) -> Vec<Check> {
     let mut times: Vec<f64> = real.changes.iter().map(|it| it.commit + it.serve).collect();
     times.sort_by(f64::total_cmp);
     let median = times.get(times.len() / 2).copied().unwrap_or_default();

@@ -25,6 +25,7 @@ mod overlap;
 mod path;
 mod precedence;
 mod predicate;
+mod refusal;
 mod route;
 mod service;
 mod stream;
@@ -46,6 +47,7 @@ pub use health::{
 pub use overlap::server_names_may_overlap;
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
+pub use refusal::LostPlugins;
 pub use route::{
     ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, PathJoin, PathRewrite, Respond, Route,
     RouteMatch, RouteTarget, UpstreamHost,

@@ -1,55 +1,28 @@
 //! Plugins that Weir may lack: calls are served without them, and get the same answers.
 
 use super::meta::Meta;
+use super::{PluginAdapter, mapping};
 use serde_json::Value;
 
-/// Plugins without which calls get the same answers of the same servers, and the same callers are let in: they tell of
-/// calls, save work, or do nothing to a call by themselves.
-const SKIPPABLE: [&str; 39] = [
+/// Those that the catalogue has no plugin for: they tell of calls, save work, or do nothing to a call by themselves.
+const SKIPPABLE: [&str; 11] = [
     "ai",
-    "api-breaker",
     "batch-requests",
-    "brotli",
-    "clickhouse-logger",
-    "datadog",
-    "elasticsearch-logger",
     "error-log-logger",
-    "file-logger",
     "gm",
-    "google-cloud-logging",
-    "graphql-proxy-cache",
-    "gzip",
-    "http-logger",
     "inspect",
-    "kafka-logger",
-    "lago",
     "log-rotate",
-    "loggly",
-    "loki-logger",
     "node-status",
     "ocsp-stapling",
-    "opentelemetry",
-    "prometheus",
     "proxy-buffering",
-    "proxy-cache",
-    "proxy-control",
-    "proxy-mirror",
     "rocketmq-logger",
     "server-info",
-    "skywalking",
-    "skywalking-logger",
-    "sls-logger",
-    "splunk-hec-logging",
-    "syslog",
-    "tcp-logger",
-    "tencent-cloud-cls",
-    "udp-logger",
-    "zipkin",
 ];
 
-/// Whether calls may be served without this plugin.
+/// Whether calls may be served without this plugin: of those that the catalogue has, it knows.
 pub fn is_harmless(plugin: &str) -> bool {
-    SKIPPABLE.contains(&plugin)
+    let is_so_there = |adapter: &dyn PluginAdapter| weir_plugins::is_harmless(adapter.plugin());
+    SKIPPABLE.contains(&plugin) || mapping(plugin).is_some_and(is_so_there)
 }
 
 /// Whether calls are served without a plugin with this configuration that Weir lacks.

@@ -162,7 +162,7 @@ impl Translation<'_> {
         self.route(item, chains);
         let mut route = self.model.routes.pop();
         if let Some(route) = route.as_mut().filter(|_| is_refused) {
-            Arc::make_mut(route).target = RouteTarget::respond_before_plugins(503);
+            Arc::make_mut(route).refuse_calls();
         }
         Translated {
             route,

@@ -33,9 +33,7 @@ use matching::{Conditions, Rank};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use weir_model::{
-    DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, RealIp, RouteTarget, Severity,
-};
+use weir_model::{DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, RealIp, Severity};
 
 /// What does not stand in `apisix.yaml`.
 #[derive(Debug, Clone, Copy)]
@@ -148,7 +146,7 @@ impl<'d> Translation<'d> {
             self.route(&item, &chains);
             if lacking.refuses(&item) {
                 for route in &mut self.model.routes[before..] {
-                    Arc::make_mut(route).target = RouteTarget::respond_before_plugins(503);
+                    Arc::make_mut(route).refuse_calls();
                 }
             }
         }

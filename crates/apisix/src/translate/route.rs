@@ -70,14 +70,11 @@ impl<'d> Translation<'d> {
         let websocket = item.value.enable_websocket;
         let chain = chains.of_route(&sources, &mut self.instances, self.diagnostics);
         let plugins = chain.steps;
-        let route = Route {
+        let mut route = Route {
             name: item.id.clone(),
             dialect: crate::NAME,
             matches,
-            target: match chain.is_lacking {
-                true => RouteTarget::respond_before_plugins(503),
-                false => destination.target,
-            },
+            target: destination.target,
             https_only_status: None,
             grpc_only_status: None,
             path: PathRewrite::default(),
@@ -106,6 +103,9 @@ impl<'d> Translation<'d> {
             },
             plugins,
         };
+        if chain.is_lacking {
+            route.refuse_calls();
+        }
         self.ranks.push(ranks);
         self.model.routes.push(Arc::new(route));
     }

@@ -52,7 +52,8 @@ impl Translation<'_> {
                 .push(Diagnostic::error(item.path.field("protocol"), message));
             return None;
         }
-        let plugins = self.stream_plugins(item)?;
+        let plugins = self.stream_plugins(item);
+        let is_lacking = plugins.is_none();
         let ends = |address: &Option<String>, port: Option<u16>| -> Vec<Endpoint> {
             let networks = matching::networks(address.as_deref().into_iter());
             match (networks.first().copied(), port) {
@@ -61,7 +62,7 @@ impl Translation<'_> {
             }
         };
         let (service, has_timeout) = self.stream_destination(item, upstreams).unzip();
-        Some(weir_model::StreamRoute {
+        let mut made = weir_model::StreamRoute {
             name: item.id.clone(),
             dialect: crate::NAME,
             // By `*`, any name is meant, but no session without TLS.
@@ -74,9 +75,13 @@ impl Translation<'_> {
             destinations: ends(&route.server_addr, route.server_port),
             service,
             idle_timeout_ms: (has_timeout != Some(true)).then_some(IDLE_MS),
-            plugins,
+            plugins: plugins.unwrap_or_default(),
             ..weir_model::StreamRoute::default()
-        })
+        };
+        if is_lacking {
+            made.refuse_sessions();
+        }
+        Some(made)
     }
 
     /// Where sessions go, and whether time-outs are said there; `None`: nowhere. A route's own upstream goes before its

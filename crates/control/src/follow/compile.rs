@@ -1,10 +1,12 @@
 //! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
-//! the rest is served.
+//! the rest is served. A route whose plugins cannot be compiled stays and refuses its calls, so that no other route takes
+//! them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
-use weir_model::{ChainStep, Diagnostic, Model, PluginRef, RouteTarget, Severity};
+use weir_model::{Diagnostic, LostPlugins, Model, RouteTarget, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 
@@ -74,14 +76,35 @@ fn reduce(
             if !culprits.add(error) {
                 return Err(found);
             }
+            let reason = match is_about_plugins(error) {
+                true => format!("{}; {REFUSED}", error.message),
+                false => error.message.clone(),
+            };
             left_out.push(SkippedResource {
                 name: name_of(error, model),
-                reason: error.message.clone(),
+                reason,
             });
         }
         culprits.leave_out_of(model.to_mut());
     }
     Err(Vec::new())
+}
+
+/// What becomes of calls that need a plugin which cannot be compiled.
+const REFUSED: &str = "calls that come to it are refused";
+
+/// Whether a finding is about a plugin, a table of plugins or the chain of a route.
+fn is_about_plugins(found: &Diagnostic) -> bool {
+    match found.path.0.as_slice() {
+        [PathStep::Field(list), ..] if list == "plugins" || list == "consumer_tables" => true,
+        [
+            PathStep::Field(list),
+            PathStep::Index(_),
+            PathStep::Field(inner),
+            ..,
+        ] => matches!(list.as_str(), "routes" | "stream_routes") && inner == "plugins",
+        _ => false,
+    }
 }
 
 /// What a person calls the resource that a finding is about.
@@ -128,7 +151,10 @@ pub fn name_of(found: &Diagnostic, model: &Model) -> String {
 struct RejectedPositions {
     services: HashSet<usize>,
     routes: HashSet<usize>,
+    /// Routes whose chains cannot be compiled.
+    chains: HashSet<usize>,
     stream_routes: HashSet<usize>,
+    stream_chains: HashSet<usize>,
     upstreams: HashSet<usize>,
     consumers: HashSet<usize>,
     /// Consumer and credential.
@@ -158,6 +184,8 @@ impl RejectedPositions {
             [PathStep::Field(list), PathStep::Index(index), ..] => {
                 let culprits = match list.as_str() {
                     "services" => &mut self.services,
+                    "routes" if is_about_plugins(found) => &mut self.chains,
+                    "stream_routes" if is_about_plugins(found) => &mut self.stream_chains,
                     "routes" => &mut self.routes,
                     "stream_routes" => &mut self.stream_routes,
                     "upstreams" => &mut self.upstreams,
@@ -176,7 +204,7 @@ impl RejectedPositions {
         true
     }
 
-    /// Leaves them out with all that leads to them: a route is never served without a plugin that it asks for.
+    /// Leaves them out with all that leads to them. A route is never served without a plugin that it asks for.
     fn leave_out_of(self, model: &mut Model) {
         for (consumer, credential) in self.credentials.iter().rev() {
             if let Some(consumer) = model.consumers.get_mut(*consumer)
@@ -202,42 +230,37 @@ impl RejectedPositions {
         });
         // Where one of several with one name goes, the name still leads somewhere.
         services.retain(|name| !model.services.iter().any(|it| it.name == *name));
-        let mut plugins = names_at(&model.plugins, &self.plugins, |it| &it.id);
-        drop_at(&mut model.plugins, &self.plugins);
-        plugins.retain(|id| !model.plugins.iter().any(|it| it.id == *id));
-        let mut tables = names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id);
-        drop_at(&mut model.consumer_tables, &self.consumer_tables);
-        model.consumer_tables.retain(|table| {
-            let is_led_astray = table.instances.values().flatten().any(|id| plugins.contains(id));
-            if is_led_astray {
-                tables.insert(table.id.clone());
-            }
-            !is_led_astray
-        });
-        let is_whole = |steps: &[ChainStep]| {
-            steps.iter().all(|step| {
-                let has_plugin = match &step.plugin {
-                    Some(PluginRef::Shared(id)) => !plugins.contains(id),
-                    _ => true,
-                };
-                has_plugin && !step.consumer_overrides.iter().any(|id| tables.contains(id))
-            })
+        let mut lost = LostPlugins {
+            plugins: names_at(&model.plugins, &self.plugins, |it| &it.id),
+            tables: names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id),
         };
+        drop_at(&mut model.plugins, &self.plugins);
+        drop_at(&mut model.consumer_tables, &self.consumer_tables);
+        lost.plugins
+            .retain(|id| !model.plugins.iter().any(|it| it.id == *id));
+        for at in self.chains {
+            if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut) {
+                route.refuse_calls();
+                route.plugins.clear();
+            }
+        }
+        for at in self.stream_chains {
+            if let Some(route) = model.stream_routes.get_mut(at) {
+                route.refuse_sessions();
+            }
+        }
+        model.take_out(lost);
         drop_at(&mut model.routes, &self.routes);
-        model.routes.retain(|route| {
-            let leads_somewhere = match &route.target {
-                RouteTarget::Service(name) => !services.contains(name),
-                _ => true,
-            };
-            leads_somewhere && is_whole(&route.plugins)
+        model.routes.retain(|route| match &route.target {
+            RouteTarget::Service(name) => !services.contains(name),
+            RouteTarget::Respond(_) => true,
         });
         drop_at(&mut model.stream_routes, &self.stream_routes);
         model.stream_routes.retain(|route| {
             let service = route.service.as_ref();
-            let leads_somewhere = service.is_none_or(|name| !services.contains(name));
-            leads_somewhere && is_whole(&route.plugins)
+            service.is_none_or(|name| !services.contains(name))
         });
-        if self.unmatched || !is_whole(&model.unmatched) {
+        if self.unmatched {
             model.unmatched.clear();
         }
     }
@@ -355,7 +378,7 @@ mod tests {
             .iter()
             .map(|it| it.series_names.1.as_ref())
             .collect();
-        assert_eq!(names, ["good"]);
+        assert_eq!(names, ["good", "shared"]);
         let left_out: HashSet<&str> = left_out.iter().map(|it| it.name.as_str()).collect();
         for name in [
             "service 'a'",

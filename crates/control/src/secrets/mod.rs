@@ -3,7 +3,7 @@
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
 //! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
-//! had is left out, because everyone can guess an empty secret.
+//! had is left out, because everyone can guess an empty secret; routes that ask for such a plugin refuse their calls.
 
 mod cache;
 mod definitions;
@@ -16,7 +16,7 @@ pub use unresolved::{Fate, Policy, UnresolvedReference};
 use std::collections::HashSet;
 use syntaxes::{References, Syntaxes, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
-use weir_model::{Acme, Certificate, ChainStep, Model, PluginRef};
+use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef};
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -261,28 +261,25 @@ fn refers_elsewhere(references: References<'_>, config: &serde_json::Value) -> b
     references.are_in(config) || definitions::names_file(config)
 }
 
+/// Takes out what refers to nothing. Routes that ask for such a plugin refuse their calls.
 fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
-    let is_faulty_plugin = |id: &String| faulty.contains(&SecretOwner::Plugin(id.clone()));
-    model.plugins.retain(|it| !is_faulty_plugin(&it.id));
-    let tables: HashSet<String> = (model.consumer_tables.iter())
-        .filter(|table| table.instances.values().flatten().any(is_faulty_plugin))
-        .map(|table| table.id.clone())
-        .collect();
-    model.consumer_tables.retain(|it| !tables.contains(&it.id));
-    let is_whole = |steps: &[ChainStep]| {
-        steps.iter().all(|step| {
-            let is_shared_faulty =
-                matches!(&step.plugin, Some(PluginRef::Shared(id)) if is_faulty_plugin(id));
-            !is_shared_faulty && !step.consumer_overrides.iter().any(|id| tables.contains(id))
-        })
-    };
-    let mut at = 0;
-    model.routes.retain(|route| {
-        at += 1;
-        !faulty.contains(&SecretOwner::Route(at - 1, route.name.clone())) && is_whole(&route.plugins)
+    for (at, route) in model.routes.iter_mut().enumerate() {
+        if faulty.contains(&SecretOwner::Route(at, route.name.clone())) {
+            let route = std::sync::Arc::make_mut(route);
+            route.refuse_calls();
+            // What refers to nothing stands in one of them.
+            route.plugins.clear();
+        }
+    }
+    let plugins = faulty.iter().filter_map(|owner| match owner {
+        SecretOwner::Plugin(id) => Some(id.clone()),
+        _ => None,
     });
-    model.stream_routes.retain(|route| is_whole(&route.plugins));
-    if faulty.contains(&SecretOwner::Unmatched) || !is_whole(&model.unmatched) {
+    model.take_out(LostPlugins {
+        plugins: plugins.collect(),
+        ..LostPlugins::default()
+    });
+    if faulty.contains(&SecretOwner::Unmatched) {
         model.unmatched.clear();
     }
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
@@ -298,6 +295,7 @@ fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_model::RouteTarget;
 
     const SAMPLE: Option<DialectName> = Some(DialectName::new("sample"));
     const OTHER: Option<DialectName> = Some(DialectName::new("other"));
@@ -327,7 +325,10 @@ mod tests {
             ["plugin 'p'", "route 'bad'", "a credential of consumer 'c'"]
         );
         let names: Vec<&str> = model.routes.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["plain", "good"]);
+        assert_eq!(names, ["plain", "good", "bad", "shared"]);
+        let refused = |at: usize| model.routes[at].target == RouteTarget::respond_before_plugins(503);
+        let refused: Vec<bool> = (0..4).map(refused).collect();
+        assert_eq!(refused, [false, false, true, true]);
         let path = std::env::var("PATH").expect("a path");
         assert_eq!(model.consumers[0].credentials.len(), 1);
         assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
@@ -354,7 +355,9 @@ mod tests {
             let unresolved = secrets().resolve_by(forms, policy, &mut model);
             let found: Vec<Fate> = unresolved.iter().map(|it| it.fate).collect();
             assert_eq!(found, fates, "{forms:?} {policy:?}");
-            let left = (model.routes.len(), model.consumers[0].credentials.len());
+            let served = model.routes.iter();
+            let served = served.filter(|it| matches!(it.target, RouteTarget::Service(_)));
+            let left = (served.count(), model.consumers[0].credentials.len());
             assert_eq!(left, (routes, credentials), "{forms:?} {policy:?}");
             let is_told = unresolved
                 .iter()

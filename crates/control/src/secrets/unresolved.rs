@@ -27,6 +27,6 @@ pub enum Fate {
     AsText,
     /// A credential, a certificate or an entry of `acme` that is left out.
     Aside,
-    /// A plugin or a route that is left out.
+    /// A plugin without which calls are refused, or the plugins of calls that match no route.
     Skipped,
 }

@@ -1,7 +1,8 @@
 //! From the documents of a store to the model.
 //!
 //! Each document is read once, when it comes; what is made of it stays until it changes. A document that is none, or
-//! refers to something that is not there, is left out and named; it never stops the rest. **What it is not**: it reads
+//! refers to something that is not there, is left out and named; it never stops the rest. Where a plugin is left out
+//! that decides about calls, those are refused. **What it is not**: it reads
 //! no store; the part that follows one tells it what changes.
 
 mod match_order;
@@ -236,10 +237,12 @@ mod tests {
             (vec!["r 1".to_owned()], vec![format!("odd: {odd}")])
         );
         stored.apply(&plugin, Some(br#"{"name":"key-auth","config":{"key_names":5}}"#));
-        let expected = format!("{plugin}: config.key_names: expected an array");
+        let reason = "config.key_names: expected an array; calls that come to it are refused";
+        let expected = format!("{plugin}: {reason}");
+        // One that refuses calls stands in its place.
         assert_eq!(
             summary(&mut stored),
-            (vec!["r 0".to_owned()], vec![expected, format!("odd: {odd}")])
+            (vec!["r 1".to_owned()], vec![expected, format!("odd: {odd}")])
         );
         stored.apply(&plugin, None);
         stored.apply("odd", None);

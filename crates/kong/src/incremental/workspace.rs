@@ -14,7 +14,9 @@ use crate::RouterFlavor;
 use crate::document::entity_store::EntityStore;
 use crate::document::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS};
 use crate::document::{Entity, Plugin, find_key_set, find_vault};
-use crate::plugins::{Consumers, GRAPHQL_PLUGINS, PluginSupport, acme, known};
+use crate::plugins::unserved::{self as unserved_plugins, REFUSED};
+use crate::plugins::{CataloguePlugin, Consumers, GRAPHQL_PLUGINS, PluginSupport, acme, known, unreadable};
+use crate::schema::ItemLocation;
 use crate::translate::chain::{self, Chains};
 use crate::translate::graphql::GraphqlServices;
 use crate::translate::service::Services;
@@ -50,6 +52,8 @@ pub struct Workspace {
     configs: HashMap<Uuid, Config>,
     chains: Option<Chains>,
     plugins_broken: BTreeMap<Uuid, SkippedDocument>,
+    /// What stands in for plugins and groups that cannot be read, by their ids.
+    unreadable: BTreeMap<Uuid, Plugin>,
 }
 
 /// What has been made of a route.
@@ -65,6 +69,8 @@ struct Route {
 /// What has been made of a plugin's configuration.
 struct Config {
     made: Result<Value, String>,
+    /// Whether calls may pass without it.
+    may_be_missed: bool,
     /// Whether consumers may have been looked up for it.
     names_consumers: bool,
     /// Whether authorities may have been looked up for it.
@@ -77,6 +83,13 @@ struct Config {
     tells_graphql: bool,
     /// The route by whose service that has been found.
     route_of_graphql: Option<Uuid>,
+}
+
+impl Config {
+    /// Whether calls are refused for it.
+    fn refuses(&self) -> bool {
+        self.made.is_err() && !self.may_be_missed
+    }
 }
 
 /// Fields of plugins that name sets of keys.
@@ -117,6 +130,7 @@ impl Workspace {
             configs: HashMap::new(),
             chains: None,
             plugins_broken: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
         }
     }
 
@@ -155,7 +169,30 @@ impl Workspace {
         if was_there != is_there && matches!(family.name, "routes" | "services" | "consumers") {
             self.changed.plugins = true;
         }
-        result
+        self.note_unreadable(family, id, value.filter(|_| result.is_err()));
+        result.map_err(|reason| match self.unreadable.contains_key(&id) {
+            true => format!("{reason}; {REFUSED}"),
+            false => reason,
+        })
+    }
+
+    /// Notes what stands in for a document that cannot be read (`None`: it can, or is gone).
+    fn note_unreadable(&mut self, family: &EntityType, id: Uuid, value: Option<&[u8]>) {
+        let stand_in = match (family.name, value) {
+            ("plugins", Some(value)) => unreadable::plugin(id, value),
+            ("acls", Some(value)) => Some(unreadable::group(id, value)),
+            ("plugins" | "acls", None) => None,
+            _ => return,
+        };
+        let is_new = stand_in.is_some();
+        let before = match stand_in {
+            Some(plugin) => self.unreadable.insert(id, plugin),
+            None => self.unreadable.remove(&id),
+        };
+        if is_new || before.is_some() {
+            self.changed.plugins = true;
+            self.changed.all_chains = true;
+        }
     }
 
     /// The service of a route; `None` for other entities.
@@ -345,14 +382,15 @@ impl Workspace {
         let mut finder = None;
         let services = OnceCell::new();
         let mut instances: Vec<Entity<Plugin>> = Vec::with_capacity(document.plugins.len());
+        let is_there =
+            |family: &str, id: Option<Uuid>| id.is_none_or(|id| self.store.position(family, id).is_some());
+        let has_all = |plugin: &Plugin| {
+            is_there("services", plugin.service)
+                && is_there("routes", plugin.route)
+                && is_there("consumers", plugin.consumer)
+        };
         for entity in &document.plugins {
             let plugin = &entity.value;
-            let is_there = |family: &str, id: Option<Uuid>| {
-                id.is_none_or(|id| self.store.position(family, id).is_some())
-            };
-            let has_all = is_there("services", plugin.service)
-                && is_there("routes", plugin.route)
-                && is_there("consumers", plugin.consumer);
             let config = self.configs.entry(plugin.id).or_insert_with(|| {
                 let finder = finder.get_or_insert_with(|| chain::consumer_finder(&document.consumers));
                 let find = |name: &str| {
@@ -372,8 +410,11 @@ impl Workspace {
                 };
                 make_config(plugin, &known)
             });
+            let has_all = has_all(plugin);
+            let is_refused = has_all && plugin.enabled && config.refuses();
             let reason = match &config.made {
                 _ if !has_all => Some("refers to an entity that is not there".to_owned()),
+                Err(reason) if is_refused => Some(format!("{reason}; {REFUSED}")),
                 Err(reason) => Some(reason.clone()),
                 Ok(_) => None,
             };
@@ -387,27 +428,45 @@ impl Workspace {
                         },
                     );
                 }
-                continue;
+                if !is_refused {
+                    continue;
+                }
             }
             instances.push(Entity {
                 place: entity.place.clone(),
-                value: Plugin {
-                    name: plugin.name.clone(),
-                    config: Value::Null,
-                    ..*plugin
-                },
+                value: without_config(plugin),
             });
         }
+        let stand_ins = self.unreadable.values().filter(|it| has_all(it));
+        instances.extend(stand_ins.map(|plugin| Entity {
+            place: ItemLocation {
+                list: Arc::new(DocPath::root()),
+                index: 0,
+            },
+            value: without_config(plugin),
+        }));
         let configs = &self.configs;
-        self.chains = Some(Chains::collect(instances, true, |_, _, plugin| {
-            configs
-                .get(&plugin.id)?
-                .made
-                .clone()
-                .ok()
-                .filter(|config| !config.is_null())
+        self.chains = Some(Chains::collect(instances, true, |definition, _, plugin| {
+            match configs.get(&plugin.id).map(|it| &it.made) {
+                Some(Ok(Value::Null)) => None,
+                Some(Ok(config)) => Some(CataloguePlugin {
+                    name: definition.catalogue_name,
+                    config: config.clone(),
+                }),
+                // What cannot be served and may be missed is not among the instances.
+                Some(Err(_)) | None => Some(unserved_plugins::refusal()),
+            }
         }));
         !before.iter().eq(self.plugins_broken.keys())
+    }
+}
+
+/// An instance by its place alone: what its configuration is in the catalogue is known already.
+fn without_config(plugin: &Plugin) -> Plugin {
+    Plugin {
+        name: plugin.name.clone(),
+        config: Value::Null,
+        ..*plugin
     }
 }
 
@@ -445,12 +504,16 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
         .any(|field| plugin.config.get(*field).is_some());
     let names_vault = plugin.config.get("vault").is_some();
     let tells_graphql = GRAPHQL_PLUGINS.contains(&plugin.name.as_str());
+    let mut may_be_missed = false;
     let made = match known(&plugin.name) {
         PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
             Ok(config) => Ok(config),
             // Kept, and not served.
             Err(_) if !chain::is_served(definition) => Ok(Value::Null),
-            Err(unfit) => Err(unfit.to_string()),
+            Err(unfit) => {
+                may_be_missed = weir_plugins::is_harmless(definition.catalogue_name);
+                Err(unfit.to_string())
+            }
         },
         PluginSupport::Unavailable(_) | PluginSupport::No => {
             Err(format!("there is no plugin \"{}\"", plugin.name))
@@ -458,6 +521,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
     };
     Config {
         made,
+        may_be_missed,
         names_consumers,
         names_authorities,
         names_keys,

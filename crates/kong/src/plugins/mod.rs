@@ -82,6 +82,7 @@ mod tls_handshake_modifier;
 mod tls_metadata_headers;
 mod tracing;
 mod udp_log;
+pub mod unreadable;
 pub mod unserved;
 mod upstream_oauth;
 mod upstream_timeout;
@@ -126,6 +127,15 @@ pub struct Definition {
     pub catalogue_name: &'static str,
     /// Makes the catalogue's configuration of `config`, which has all its defaults.
     pub translate: fn(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption>,
+}
+
+/// A plugin of the catalogue, with its configuration. Not `Debug`: that may hold secrets.
+#[derive(Clone)]
+pub struct CataloguePlugin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its configuration.
+    pub config: Value,
 }
 
 /// What in a configuration Weir's plugin cannot do yet.

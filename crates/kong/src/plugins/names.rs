@@ -289,7 +289,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("upstream-timeout").paid(),
     PluginName::differs(
         "vault-auth",
-        &["pairs of tokens are written in the vault, and not through the Admin API (`/vault-auth/…/credentials`); without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
+        &["without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
     )
     .paid(),
     PluginName::differs("websocket-size-limit", &[SOCKETS]).paid(),

@@ -7,11 +7,13 @@
 use super::graphql::GraphqlServices;
 use super::stream;
 use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
-use crate::plugins::{self, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unserved};
+use crate::plugins::{
+    self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unreadable, unserved,
+};
 use crate::schema::ItemLocation;
 use serde_json::Value;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
 use weir_plugins::SERVICE_LABEL;
@@ -43,8 +45,10 @@ struct Instances {
 pub struct Chains {
     /// By descending priority; only plugins that have instances.
     plugins: Vec<Instances>,
-    /// Configurations for the catalogue of instances that are not shared.
-    configs: HashMap<Uuid, Value>,
+    /// Instances that are not shared.
+    own: HashMap<Uuid, CataloguePlugin>,
+    /// The ids of those that refuse calls.
+    refusing: HashSet<String>,
     shared: Vec<PluginInstance>,
     tables: Vec<ConsumerTable>,
     /// Whether a chain may be asked for again.
@@ -81,7 +85,11 @@ impl Chains {
             }
             match translated {
                 // Some do nothing to calls.
-                Ok(config) => Some(config).filter(|it| !it.is_null()),
+                Ok(Value::Null) => None,
+                Ok(config) => Some(CataloguePlugin {
+                    name: definition.catalogue_name,
+                    config,
+                }),
                 Err(_) if !is_served(definition) => None,
                 Err(unfit) => {
                     let path = unfit.place(&place.to_path());
@@ -92,16 +100,17 @@ impl Chains {
         })
     }
 
-    /// Sorts all instances that are enabled by plugin and scope. `config` makes their configurations for the catalogue;
-    /// those without one are left out. `is_kept`: a route's chain may be asked for more than once.
+    /// Sorts all instances that are enabled by plugin and scope. `make` says what they are in the catalogue; those that are
+    /// nothing there are left out. `is_kept`: a route's chain may be asked for more than once.
     pub fn collect(
         mut plugins: Vec<Entity<Plugin>>,
         is_kept: bool,
-        mut config: impl FnMut(&'static Definition, &ItemLocation, &mut Plugin) -> Option<Value>,
+        mut make: impl FnMut(&'static Definition, &ItemLocation, &mut Plugin) -> Option<CataloguePlugin>,
     ) -> Self {
         let mut chains = Self {
             plugins: Vec::new(),
-            configs: HashMap::new(),
+            own: HashMap::new(),
+            refusing: HashSet::new(),
             shared: Vec::new(),
             tables: Vec::new(),
             is_kept,
@@ -116,8 +125,8 @@ impl Chains {
                 if plugin.name != definition.name || !plugin.enabled {
                     continue;
                 }
-                if let Some(config) = config(definition, place, plugin) {
-                    chains.add(&mut instances, plugin, config);
+                if let Some(made) = make(definition, place, plugin) {
+                    chains.add(&mut instances, plugin, made);
                 }
             }
             if !instances.plain.is_empty() || !instances.tables.is_empty() {
@@ -127,17 +136,19 @@ impl Chains {
         chains
     }
 
-    fn add(&mut self, instances: &mut Instances, plugin: &Plugin, config: Value) {
+    fn add(&mut self, instances: &mut Instances, plugin: &Plugin, made: CataloguePlugin) {
+        if made.name != instances.definition.catalogue_name {
+            self.refusing.insert(plugin.id.to_string());
+        }
         let scope = Scope {
             route: plugin.route,
             service: plugin.service,
         };
         // Instances for more than one route are shared, so that they have one state.
         if plugin.consumer.is_some() || plugin.route.is_none() {
-            self.shared
-                .push(instance(instances.definition, plugin.id, config));
+            self.shared.push(instance(plugin.id, made));
         } else {
-            self.configs.insert(plugin.id, config);
+            self.own.insert(plugin.id, made);
         }
         let Some(consumer) = plugin.consumer else {
             instances.plain.insert(scope, plugin.id);
@@ -156,13 +167,20 @@ impl Chains {
     }
 
     /// The chain of a route of connections or datagrams: the instances of plugins that work on these. There are no
-    /// consumers.
-    pub fn stream_steps(&mut self, route: Uuid, service: Option<Uuid>) -> Vec<ChainStep> {
-        let is_served = |definition: &Definition| stream::PLUGINS.contains(&definition.name);
+    /// consumers. `None`: one of them cannot be served, so its sessions are refused.
+    pub fn stream_steps(&mut self, route: Uuid, service: Option<Uuid>) -> Option<Vec<ChainStep>> {
+        let is_served = |definition: &Definition| {
+            stream::PLUGINS.contains(&definition.name) || unreadable::is_stand_in(definition)
+        };
         let mut steps = self.steps_of(route, service, is_served);
         steps.iter_mut().for_each(|step| step.consumer_overrides.clear());
         steps.retain(|step| step.plugin.is_some());
-        steps
+        let is_refusing = |step: &ChainStep| match &step.plugin {
+            Some(PluginRef::Shared(id)) => self.refusing.contains(id),
+            Some(PluginRef::Inline(instance)) => self.refusing.contains(&instance.id),
+            None => false,
+        };
+        (!steps.iter().any(is_refusing)).then_some(steps)
     }
 
     /// The plugins of a route of connections or datagrams that do nothing on these.
@@ -223,7 +241,7 @@ impl Chains {
         });
         let of_service = service.map(|_| Scope { route: None, service });
         let mut steps = Vec::new();
-        let (configs, tables, is_kept) = (&mut self.configs, &self.tables, self.is_kept);
+        let (own, tables, is_kept) = (&mut self.own, &self.tables, self.is_kept);
         for instances in self.plugins.iter().filter(|it| wanted(it.definition)) {
             let plain = |scope: Option<Scope>| scope.and_then(|scope| instances.plain.get(&scope)).copied();
             let narrow = plain(of_both);
@@ -240,7 +258,7 @@ impl Chains {
                 .collect();
             if base.is_some() || !overrides.is_empty() {
                 steps.push(ChainStep {
-                    plugin: base.map(|id| used(instances.definition, id, configs, is_kept)),
+                    plugin: base.map(|id| used(id, own, is_kept)),
                     consumer_overrides: overrides,
                     ..ChainStep::default()
                 });
@@ -272,11 +290,11 @@ impl Chains {
     }
 }
 
-fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance {
+fn instance(id: Uuid, made: CataloguePlugin) -> PluginInstance {
     PluginInstance {
         id: id.to_string(),
-        name: definition.catalogue_name.to_owned(),
-        config,
+        name: made.name.to_owned(),
+        config: made.config,
         when: None,
         on_refusal: None,
         workspace: None,
@@ -284,20 +302,20 @@ fn instance(definition: &Definition, id: Uuid, config: Value) -> PluginInstance 
 }
 
 /// An instance of a route stands in its chain alone.
-fn used(definition: &Definition, id: Uuid, configs: &mut HashMap<Uuid, Value>, is_kept: bool) -> PluginRef {
-    let config = if is_kept {
-        configs.get(&id).cloned()
+fn used(id: Uuid, own: &mut HashMap<Uuid, CataloguePlugin>, is_kept: bool) -> PluginRef {
+    let made = if is_kept {
+        own.get(&id).cloned()
     } else {
-        configs.remove(&id)
+        own.remove(&id)
     };
-    match config {
-        Some(config) => PluginRef::Inline(instance(definition, id, config).into()),
+    match made {
+        Some(made) => PluginRef::Inline(instance(id, made).into()),
         None => PluginRef::Shared(id.to_string()),
     }
 }
 
 fn by_priority() -> Vec<&'static Definition> {
-    let mut definitions: Vec<&'static Definition> = plugins::all().collect();
+    let mut definitions: Vec<&'static Definition> = plugins::all().chain(unreadable::STAND_INS).collect();
     definitions.sort_by_key(|definition| std::cmp::Reverse(definition.priority));
     definitions
 }

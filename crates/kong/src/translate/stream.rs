@@ -37,7 +37,10 @@ pub fn translate(
             let message = format!("plugin \"{name}\" does nothing on streams in this version of Weir");
             Diagnostic::warning(entity.place.to_path(), message)
         }));
-        single.route.plugins = chains.stream_steps(entity.value.id, entity.value.service);
+        match chains.stream_steps(entity.value.id, entity.value.service) {
+            Some(steps) => single.route.plugins = steps,
+            None => single.route.refuse_sessions(),
+        }
         Some(single)
     });
     number(made.collect())

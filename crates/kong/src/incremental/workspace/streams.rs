@@ -58,11 +58,11 @@ impl Workspace {
             let single = stream::translate_one(entity, position, self.router, backend.as_ref(), &mut found);
             broken.extend(found.iter().find_map(left_out));
             let Some(mut single) = single else { continue };
-            let steps = self
-                .chains
-                .as_mut()
-                .map(|chains| chains.stream_steps(id, service));
-            single.route.plugins = steps.unwrap_or_default();
+            match self.chains.as_mut().map(|it| it.stream_steps(id, service)) {
+                Some(Some(steps)) => single.route.plugins = steps,
+                Some(None) => single.route.refuse_sessions(),
+                None => {}
+            }
             if let Some(prefix) = &self.prefix {
                 tell_steps_apart(&mut single.route.plugins, prefix);
                 single.route.name = name_in(prefix, &single.route.name);

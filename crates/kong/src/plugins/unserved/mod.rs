@@ -15,7 +15,7 @@ mod post_function;
 mod pre_function;
 pub(super) mod shared;
 
-use super::{Consumers, Definition, UnsupportedOption, untyped};
+use super::{CataloguePlugin, Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{EntityCheck, Record};
 use serde_json::{Value, json};
 use weir_plugins::request_termination;
@@ -32,12 +32,17 @@ pub static DESCRIBED: &[Definition] = &[
     pre_function::DEFINITION,
 ];
 
+/// The plugin of the catalogue that refuses calls.
+const REFUSING: &str = "request-termination";
+/// What becomes of calls that need a plugin which cannot be served.
+pub const REFUSED: &str = "calls that come to it are refused";
+
 /// What a document is told about an instance: whether calls pass it by, or are refused.
 pub fn warning(name: &str, passes: bool) -> String {
     let consequence = if passes {
         "calls pass as if it was not there"
     } else {
-        "calls that come to it are refused"
+        REFUSED
     };
     format!("plugin \"{name}\" is not served by this version of Weir: {consequence}")
 }
@@ -65,7 +70,7 @@ const fn described(
         checks: &[],
         shorthands: &[],
         on_consumers: true,
-        catalogue_name: "request-termination",
+        catalogue_name: REFUSING,
         translate,
     }
 }
@@ -90,12 +95,20 @@ fn pass(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
 }
 
 fn refuse(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
-    Ok(untyped(request_termination::Config {
-        status: 503,
-        body: Some(json!({ "message": "Service unavailable" }).to_string()),
-        content_type: Some("application/json; charset=utf-8".to_owned()),
-        ..request_termination::Config::default()
-    }))
+    Ok(refusal().config)
+}
+
+/// What stands in the place of a plugin that must not be missed: it refuses all calls that come to it.
+pub fn refusal() -> CataloguePlugin {
+    CataloguePlugin {
+        name: REFUSING,
+        config: untyped(request_termination::Config {
+            status: 503,
+            body: Some(json!({ "message": "Service unavailable" }).to_string()),
+            content_type: Some("application/json; charset=utf-8".to_owned()),
+            ..request_termination::Config::default()
+        }),
+    }
 }
 
 fn refuse_before_upstream(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {

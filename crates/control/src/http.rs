@@ -229,6 +229,30 @@ impl ClientRequest {
     }
 }
 
+/// The longest answer that an Admin API waits for, in bytes.
+const MAX_OF_ADMIN_API: usize = 1 << 20;
+
+/// Makes calls for Admin APIs.
+pub struct ForAdminApis;
+
+impl weir_dialect::HttpClient for ForAdminApis {
+    fn make(&self, call: weir_dialect::HttpCall) -> weir_dialect::HttpAnswer {
+        let mut made = ClientRequest {
+            method: call.method,
+            max_body: MAX_OF_ADMIN_API,
+            ..ClientRequest::get(call.url)
+        };
+        if let Some(json) = call.json {
+            made.body = json;
+            made = made.header("content-type", "application/json");
+        }
+        for (name, value) in call.headers {
+            made = made.header(name, value);
+        }
+        Box::pin(async { made.make().await.map_err(|error| error.to_string()) })
+    }
+}
+
 /// What requests are sent to.
 type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 

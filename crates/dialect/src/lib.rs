@@ -14,6 +14,7 @@ mod admin;
 mod contract;
 mod declared;
 mod file;
+mod http_client;
 mod incremental;
 mod node;
 mod plugin_support;
@@ -27,6 +28,7 @@ pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
 pub use contract::Dialect;
 pub use declared::{FileBacking, FileGuard};
 pub use file::{FileForm, PreparedText, Purpose};
+pub use http_client::{HttpAnswer, HttpCall, HttpClient};
 pub use incremental::{IncrementalModel, SkippedDocument};
 pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,

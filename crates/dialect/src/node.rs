@@ -1,5 +1,6 @@
 //! What Admin APIs know about the process that serves them.
 
+use crate::http_client::HttpClient;
 use std::sync::Arc;
 use weir_plugin::SharedRecords;
 use weir_plugins::prometheus::MetricRegistry;
@@ -24,6 +25,8 @@ pub struct Node {
     pub caches: Option<Caches>,
     /// What plugins share over all gateways, by the plugin's name.
     pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
+    /// Asks other servers; `None`: none can be asked.
+    pub http: Option<Arc<dyn HttpClient>>,
 }
 
 impl std::fmt::Debug for Node {

@@ -56,6 +56,8 @@ const OTHERS: &[&str] = &[
     "/upstreams/{upstreams}/targets/{targets}/unhealthy",
     "/upstreams/{upstreams}/targets/{targets}/{address}/healthy",
     "/upstreams/{upstreams}/targets/{targets}/{address}/unhealthy",
+    "/vault-auth/{vault_auth_vaults}/credentials/token/{access_token}",
+    "/vault-auth/{vault_auth_vaults}/credentials/{consumers}",
 ];
 
 /// All paths, a parent before what is below it.

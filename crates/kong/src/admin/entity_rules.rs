@@ -245,7 +245,8 @@ fn have_common(protocols: Option<&Value>, others: &Value) -> bool {
     protocols.iter().any(|protocol| others.contains(protocol))
 }
 
-fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
+/// The id of a consumer, by its name or its id.
+pub fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
     let table = workspace.table(family("consumers")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
     let found = by_id.or_else(|| table.find("username", name))?;
@@ -276,7 +277,8 @@ fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
     Some(members.filter_map(key).collect())
 }
 
-fn find_vault(workspace: &Workspace, name: &str) -> Option<VaultServer> {
+/// A connection to a vault, by its name or its id.
+pub fn find_vault(workspace: &Workspace, name: &str) -> Option<VaultServer> {
     let table = workspace.table(family("vault_auth_vaults")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
     let found = by_id.or_else(|| table.find("name", name))?;

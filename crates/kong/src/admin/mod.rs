@@ -42,6 +42,7 @@ mod tags;
 mod takeover;
 mod unserved;
 mod unserved_paths;
+mod vault_credentials;
 mod write;
 pub use call::{Call, RequestBody};
 pub use failure::Failure;
@@ -183,6 +184,9 @@ impl Admin {
         }
         self.take_workspace(&mut call);
         if let Some(Ok(answer) | Err(Failure(answer))) = issued_tokens::answer(self, &call).await {
+            return answer;
+        }
+        if let Some(Ok(answer) | Err(Failure(answer))) = vault_credentials::answer(self, &call).await {
             return answer;
         }
         let found = match self.aside(&call) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
-use weir_dialect::{HealthSource, Listener, Statistics};
+use weir_dialect::{HealthSource, HttpClient, Listener, Statistics};
 use weir_plugin::SharedRecords;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
@@ -29,6 +29,8 @@ pub struct Node {
     pub caches: Option<Caches>,
     /// What plugins share over all gateways, by the plugin's name.
     pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
+    /// Asks other servers; `None`: none can be asked.
+    pub http: Option<Arc<dyn HttpClient>>,
 }
 
 /// The id of this process, new with every start.
@@ -50,6 +52,7 @@ impl Default for Node {
             health: None,
             caches: None,
             shared: Vec::new(),
+            http: None,
         }
     }
 }
@@ -78,6 +81,7 @@ impl Node {
             health: node.health,
             caches: node.caches,
             shared: node.shared,
+            http: node.http,
         }
     }
 

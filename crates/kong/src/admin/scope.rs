@@ -70,7 +70,7 @@ pub fn scope(path: &str) -> Scope {
 }
 
 /// What stands below these is a secret, if it is no id.
-const SECRETS_BELOW: [&str; 3] = ["key-auth", "key-auths", "oauth2_tokens"];
+const SECRETS_BELOW: [&str; 4] = ["key-auth", "key-auths", "oauth2_tokens", "token"];
 
 /// A path as it may stand in a record: members can be named by their keys, which are secrets.
 pub fn recordable(path: &str) -> String {
@@ -127,6 +127,14 @@ mod tests {
                 "/key-auths/5f3e1c80-0000-4000-8000-000000000001",
             ),
             ("/routes/r", "/routes/r"),
+            (
+                "/vault-auth/v/credentials/token/a",
+                "/vault-auth/v/credentials/token/***",
+            ),
+            (
+                "/vault-auth/v/credentials/alice",
+                "/vault-auth/v/credentials/alice",
+            ),
         ] {
             assert_eq!(recordable(path), expected);
         }

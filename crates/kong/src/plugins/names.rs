@@ -289,7 +289,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("upstream-timeout").paid(),
     PluginName::differs(
         "vault-auth",
-        &["without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
+        &["through the Admin API, pairs of tokens are written only if `vault_token` is no reference; without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
     )
     .paid(),
     PluginName::differs("websocket-size-limit", &[SOCKETS]).paid(),

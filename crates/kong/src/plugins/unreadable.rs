@@ -1,8 +1,8 @@
 //! Stand-ins for plugins of a store that cannot be read, and for groups of consumers that cannot: they refuse the calls for
 //! which the plugin would have worked.
 //!
-//! Such a plugin may decide who gets in, so calls must not pass as if it was not there. What cannot be told of where it
-//! stands counts as everywhere. **What it is not**: files are refused as a whole; nothing here is for them.
+//! Such a plugin may decide who gets in, so calls must not pass as if it was not there. One whose place cannot be read
+//! counts as global. **What it is not**: files are refused as a whole; nothing here is for them.
 
 use super::{Consumers, Definition, PluginSupport, UnsupportedOption, known};
 use crate::document::Plugin;

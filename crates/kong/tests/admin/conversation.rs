@@ -19,10 +19,12 @@ pub struct Conversation {
 
 impl Conversation {
     pub async fn open() -> Self {
+        Self::with(AdminOptions::default()).await
+    }
+
+    pub async fn with(options: AdminOptions) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let admin = Admin::open(Arc::clone(&store), AdminOptions::default())
-            .await
-            .expect("opened");
+        let admin = Admin::open(Arc::clone(&store), options).await.expect("opened");
         Self {
             admin,
             store,

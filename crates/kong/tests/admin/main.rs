@@ -12,6 +12,7 @@ mod recorded;
 mod shared;
 mod speed;
 mod takeover;
+mod vault_credentials;
 
 use conversation::Conversation;
 use std::path::PathBuf;

@@ -11,6 +11,9 @@
 //! Security: secrets are kept as hashes and compared in constant time. An access token can name nothing outside of the
 //! engine's folder. What the vault does not know, it is not asked about again for some seconds.
 
+mod writing;
+pub use writing::HEADERS;
+
 use crate::consumer_names::{ConsumerName, ConsumerNames};
 use crate::http_rules::HttpRules;
 use crate::identity::{self, Gate};

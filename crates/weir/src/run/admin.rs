@@ -272,6 +272,7 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
         plugin_metrics: Arc::clone(&starter.plugin_metrics),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
+        http: Some(Arc::new(weir_control::http::ForAdminApis)),
         ..Node::default()
     }
 }

@@ -1,0 +1,240 @@
+//! `/vault-auth/{vault}/credentials`: pairs of tokens of consumers, written into the vault and taken out of it.
+//!
+//! Neither the store nor this process keeps them: the vault answers. **What it is not**: the connections to vaults are entities
+//! as others are.
+
+use super::Admin;
+use super::call::{Call, RequestBody};
+use super::entity_rules::{find_consumer, find_vault};
+use super::failure::Failure;
+use super::password_hash::random_text;
+use super::plan::WorkspaceView;
+use super::response::ApiResponse;
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_dialect::{HttpCall, SecretSyntax};
+use weir_plugins::vault_auth::{HEADERS, VaultServer};
+
+/// Answers a call for pairs of tokens; `None`: it is for something else.
+pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Failure>> {
+    let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+    let (vault, wanted) = match path.as_slice() {
+        ["vault-auth", vault, "credentials", "token", access] => (*vault, Wanted::Pair(access)),
+        ["vault-auth", vault, "credentials", consumer] => (*vault, Wanted::Consumer(consumer)),
+        _ => return None,
+    };
+    Some(match (&call.method, wanted) {
+        (&Method::OPTIONS, Wanted::Pair(_)) => Ok(ApiResponse::options("DELETE, OPTIONS")),
+        (&Method::OPTIONS, Wanted::Consumer(_)) => Ok(ApiResponse::options("OPTIONS, POST")),
+        (&Method::DELETE, Wanted::Pair(access)) => remove(admin, call, vault, access).await,
+        (&Method::POST, Wanted::Consumer(consumer)) => create(admin, call, vault, consumer).await,
+        _ => Err(Failure(ApiResponse::method_not_allowed())),
+    })
+}
+
+/// What a path is about.
+enum Wanted<'p> {
+    /// A pair, by its access token.
+    Pair(&'p str),
+    /// All of a consumer.
+    Consumer(&'p str),
+}
+
+/// What a call gives of a pair.
+struct NewPair {
+    access: String,
+    secret: String,
+    ttl: Option<u64>,
+    /// Whether the caller has chosen the access token: it may be another one's.
+    is_chosen: bool,
+}
+
+async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Result<ApiResponse, Failure> {
+    let (server, consumer) = {
+        let state = admin.state();
+        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+        let server = find_vault(site.workspace, vault).ok_or_else(Failure::not_found)?;
+        let consumer = find_consumer(site.workspace, consumer).ok_or_else(Failure::not_found)?;
+        (server, consumer)
+    };
+    let pair = NewPair::read(&call.body)?;
+    let address = address(&server, &pair.access, false)?;
+    let client = Client::new(admin, server)?;
+    if pair.is_chosen && client.ask(Method::GET, &address, None).await? != StatusCode::NOT_FOUND {
+        return Err(Failure::unique_violation(json!({ "access_token": pair.access })));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut told = json!({
+        "access_token": pair.access,
+        "secret_token": pair.secret,
+        "created_at": now.as_secs(),
+        "consumer": { "id": consumer },
+        "ttl": pair.ttl,
+    });
+    if !call.dry_run {
+        let mut kept = told.clone();
+        kept["updated_at"] = now.as_secs().into();
+        let status = client.ask(Method::POST, &address, Some(kept)).await?;
+        client.expect(status)?;
+        tracing::info!(vault, consumer, "a pair of tokens is written into the vault");
+    }
+    Ok(ApiResponse::json(
+        StatusCode::CREATED,
+        &json!({ "data": told.take() }),
+    ))
+}
+
+async fn remove(admin: &Admin, call: &Call, vault: &str, access: &str) -> Result<ApiResponse, Failure> {
+    let server = {
+        let state = admin.state();
+        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+        find_vault(site.workspace, vault).ok_or_else(Failure::not_found)?
+    };
+    let (address, whole) = (address(&server, access, false)?, address(&server, access, true)?);
+    let client = Client::new(admin, server)?;
+    if client.ask(Method::GET, &address, None).await? == StatusCode::NOT_FOUND {
+        return Err(Failure::not_found());
+    }
+    if !call.dry_run {
+        let status = client.ask(Method::DELETE, &whole, None).await?;
+        client.expect(status)?;
+        tracing::info!(vault, "a pair of tokens is taken out of the vault");
+    }
+    Ok(ApiResponse::no_content())
+}
+
+fn address(server: &VaultServer, access: &str, is_whole: bool) -> Result<String, Failure> {
+    let complaint = "expected no more than 512 printable characters, without / \\ ? # and %";
+    let address = server.address_of(access, is_whole);
+    address.ok_or_else(|| Failure::of_field("access_token", complaint))
+}
+
+impl NewPair {
+    /// What a call gives; tokens that it does not give are made.
+    fn read(given: &RequestBody) -> Result<Self, Failure> {
+        let none = Map::new();
+        let fields = match given {
+            RequestBody::Nothing => &none,
+            RequestBody::Json(Value::Object(fields)) | RequestBody::Form(fields) => fields,
+            RequestBody::Json(_) | RequestBody::Text(_) => {
+                return Err(Failure::message(
+                    StatusCode::BAD_REQUEST,
+                    "Cannot parse JSON body",
+                ));
+            }
+        };
+        let known = ["access_token", "secret_token", "ttl"];
+        if let Some(other) = fields.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(Failure::of_field(other, "unknown field"));
+        }
+        let token = |name: &str| match fields.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(token)) if token.is_empty() => {
+                Err(Failure::of_field(name, "length must be at least 1"))
+            }
+            Some(Value::String(token)) => Ok(Some(token.clone())),
+            Some(_) => Err(Failure::of_field(name, "expected a string")),
+        };
+        let (access, secret) = (token("access_token")?, token("secret_token")?);
+        let ttl = match fields.get("ttl") {
+            None | Some(Value::Null) => None,
+            // Forms have texts alone.
+            Some(value) => {
+                let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+                Some(number.ok_or_else(|| Failure::of_field("ttl", "expected an integer"))?)
+            }
+        };
+        Ok(Self {
+            is_chosen: access.is_some(),
+            access: access.unwrap_or_else(random_text),
+            secret: secret.unwrap_or_else(random_text),
+            ttl: ttl.filter(|ttl| *ttl > 0),
+        })
+    }
+}
+
+/// Asks one vault.
+struct Client<'a> {
+    admin: &'a Admin,
+    server: VaultServer,
+}
+
+impl<'a> Client<'a> {
+    /// What a reference of its token leads to, only gateways know.
+    fn new(admin: &'a Admin, server: VaultServer) -> Result<Self, Failure> {
+        if crate::secrets::Vaults::default().is_reference(&server.token) {
+            let complaint = "expected a token: references are not known to the Admin API. Write the pair in the vault itself";
+            return Err(Failure::of_field("vault_token", complaint));
+        }
+        Ok(Self { admin, server })
+    }
+
+    /// The status of the vault's answer.
+    async fn ask(&self, method: Method, url: &str, secret: Option<Value>) -> Result<StatusCode, Failure> {
+        let client = self.admin.options.node.http.as_ref();
+        let client = client.ok_or_else(|| away("this process asks no servers"))?;
+        let json = secret.map(|secret| self.server.document(secret).to_string().into_bytes());
+        let (token, request) = HEADERS;
+        let made = client.make(HttpCall {
+            method: method.clone(),
+            url: url.to_owned(),
+            headers: vec![(token, self.server.token.clone()), (request, "true".to_owned())],
+            json,
+        });
+        let (status, _) = made.await.map_err(|reason| away(&reason))?;
+        match method {
+            Method::GET if status != StatusCode::NOT_FOUND => self.expect(status).map(|()| status),
+            _ => Ok(status),
+        }
+    }
+
+    fn expect(&self, status: StatusCode) -> Result<(), Failure> {
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(away(&format!("it answers {status}"))),
+        }
+    }
+}
+
+fn away(reason: &str) -> Failure {
+    let message = format!("the vault cannot be asked: {reason}");
+    Failure::message(StatusCode::BAD_GATEWAY, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_is_taken_and_the_rest_is_made() {
+        for (given, expected) in [
+            (json!({}), Ok((None, None, None))),
+            (
+                json!({"ttl": 60, "access_token": "a"}),
+                Ok((Some("a"), None, Some(60))),
+            ),
+            (
+                json!({"ttl": "60", "secret_token": "s"}),
+                Ok((None, Some("s"), Some(60))),
+            ),
+            (json!({"ttl": 0, "access_token": null}), Ok((None, None, None))),
+            (json!({"ttl": -1}), Err(())),
+            (json!({"access_token": 5}), Err(())),
+            (json!({"secret_token": ""}), Err(())),
+            (json!({"key": "k"}), Err(())),
+        ] {
+            let read = NewPair::read(&RequestBody::Json(given.clone()));
+            match (read, expected) {
+                (Ok(pair), Ok((access, secret, ttl))) => {
+                    assert_eq!(pair.is_chosen, access.is_some(), "{given}");
+                    assert_eq!(pair.ttl, ttl, "{given}");
+                    assert!(access.is_none_or(|it| it == pair.access) && !pair.access.is_empty());
+                    assert!(secret.is_none_or(|it| it == pair.secret) && !pair.secret.is_empty());
+                }
+                (Err(_), Err(())) => {}
+                (read, expected) => panic!("{given}: {:?} {expected:?}", read.is_ok()),
+            }
+        }
+    }
+}

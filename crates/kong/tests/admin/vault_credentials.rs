@@ -1,0 +1,185 @@
+//! `/vault-auth/{vault}/credentials`: pairs of tokens go into the vault and out of it, and nowhere else.
+
+use crate::conversation::Conversation;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use weir_dialect::{HttpAnswer, HttpCall, HttpClient};
+use weir_kong::admin::{AdminOptions, Node};
+
+/// A vault with engines of both versions: what it holds, by URL.
+#[derive(Default)]
+struct Vault(Mutex<BTreeMap<String, Value>>);
+
+impl HttpClient for Vault {
+    fn make(&self, call: HttpCall) -> HttpAnswer {
+        let mut kept = self.0.lock().expect("whole");
+        let is_known = call.headers.contains(&("X-Vault-Token", "t".to_owned()));
+        // All versions of a secret go together.
+        let url = call.url.replace("/metadata/", "/data/");
+        let status = match call.method {
+            _ if !is_known => StatusCode::FORBIDDEN,
+            Method::GET if kept.contains_key(&url) => StatusCode::OK,
+            Method::GET => StatusCode::NOT_FOUND,
+            Method::POST => {
+                let body = serde_json::from_slice(&call.json.expect("a secret")).expect("JSON");
+                kept.insert(url, body);
+                StatusCode::NO_CONTENT
+            }
+            _ => {
+                kept.remove(&url);
+                StatusCode::NO_CONTENT
+            }
+        };
+        Box::pin(async move { Ok((status, Bytes::new())) })
+    }
+}
+
+async fn json_of(response: Response<Body>) -> Value {
+    let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+    serde_json::from_slice(&body).unwrap_or_default()
+}
+
+type Expected = (&'static str, &'static str, u16, &'static [&'static str]);
+
+/// Calls with their bodies, the status of the answer, and what the vault holds then.
+const CALLS: &[Expected] = &[
+    (
+        "POST /vault-auth/one/credentials/alice",
+        r#"{"access_token":"a","secret_token":"s","ttl":60}"#,
+        201,
+        &["one/a"],
+    ),
+    // It may be another consumer's.
+    (
+        "POST /vault-auth/one/credentials/alice",
+        r#"{"access_token":"a"}"#,
+        409,
+        &["one/a"],
+    ),
+    (
+        "POST /vault-auth/two/credentials/alice",
+        "form access_token=b",
+        201,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/two/credentials/alice",
+        r#"{"access_token":"../b"}"#,
+        400,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/two/credentials/alice",
+        r#"{"token":"b"}"#,
+        400,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/two/credentials/bob",
+        "",
+        404,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/three/credentials/alice",
+        "",
+        404,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/wrong/credentials/alice",
+        "",
+        502,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "POST /vault-auth/env/credentials/alice",
+        "",
+        400,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "GET /vault-auth/one/credentials/alice",
+        "",
+        405,
+        &["one/a", "two/data/b"],
+    ),
+    (
+        "DELETE /vault-auth/one/credentials/token/none",
+        "",
+        404,
+        &["one/a", "two/data/b"],
+    ),
+    ("DELETE /vault-auth/two/credentials/token/b", "", 204, &["one/a"]),
+];
+
+#[tokio::test]
+async fn pairs_are_written_into_the_vault_and_taken_out() {
+    let vault = Arc::new(Vault::default());
+    let node = Node {
+        http: Some(Arc::clone(&vault) as Arc<dyn HttpClient>),
+        ..Node::default()
+    };
+    let conversation = Conversation::with(AdminOptions {
+        node,
+        ..AdminOptions::default()
+    })
+    .await;
+    let alice = json_of(
+        conversation
+            .call("POST /consumers", r#"{"username":"alice"}"#)
+            .await,
+    )
+    .await;
+    for (name, fields) in [
+        ("one", json!({"kv": "v1", "vault_token": "t"})),
+        ("two", json!({"kv": "v2", "vault_token": "t"})),
+        ("wrong", json!({"vault_token": "other"})),
+        (
+            "env",
+            json!({"vault_token": "{vault://env/no-such-variable-here}"}),
+        ),
+    ] {
+        let mut body = json!({"name": name, "host": "v.test", "mount": name});
+        for (field, value) in fields.as_object().expect("fields") {
+            body[field] = value.clone();
+        }
+        let made = conversation.call("POST /vault-auth", &body.to_string()).await;
+        assert_eq!(made.status(), StatusCode::CREATED, "{name}");
+    }
+    for (call, body, status, keys) in CALLS {
+        let answer = conversation.call(call, body).await;
+        assert_eq!(answer.status().as_u16(), *status, "{call} {body}");
+        let kept = vault.0.lock().expect("whole");
+        let kept: Vec<&str> = kept
+            .keys()
+            .filter_map(|url| url.strip_prefix("http://v.test:8200/v1/"))
+            .collect();
+        assert_eq!(kept, *keys, "{call} {body}");
+    }
+    let kept = vault.0.lock().expect("whole")["http://v.test:8200/v1/one/a"].clone();
+    assert_eq!(
+        (
+            &kept["access_token"],
+            &kept["secret_token"],
+            &kept["ttl"],
+            &kept["consumer"]["id"]
+        ),
+        (&json!("a"), &json!("s"), &json!(60), &alice["id"])
+    );
+    let made = conversation
+        .call("POST /vault-auth/two/credentials/alice", "")
+        .await;
+    let made = json_of(made).await["data"].clone();
+    let lengths = ["access_token", "secret_token"].map(|field| made[field].as_str().map(str::len));
+    assert_eq!(lengths, [Some(32), Some(32)]);
+    let kept = vault.0.lock().expect("whole");
+    let url = format!(
+        "http://v.test:8200/v1/two/data/{}",
+        made["access_token"].as_str().expect("a token")
+    );
+    assert_eq!(kept[&url]["data"]["secret_token"], made["secret_token"]);
+}

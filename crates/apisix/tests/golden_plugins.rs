@@ -305,3 +305,39 @@ fn request_ids() {
         assert_fields("request-id", &config, "request-id", &fields);
     }
 }
+
+#[test]
+fn logins_and_documents() {
+    for (plugin, config, name, fields) in [
+        (
+            "ldap-auth-advanced",
+            json!({"ldap_uri": "a:389", "base_dn": "dc=a", "realm": "r"}),
+            "ldap-auth",
+            json!({"challenge": "ldap realm=\"r\""}),
+        ),
+        (
+            "ldap-auth-advanced",
+            json!({"ldap_uri": "a:389", "base_dn": "dc=a", "header_type": "basic"}),
+            "ldap-auth",
+            json!({"challenge": "Basic realm=\"ldap\""}),
+        ),
+        // A text in the document holds a line end as it is.
+        (
+            "oas-validator",
+            json!({"spec": "{\n\"openapi\": \"3.0.0\", \"info\": {\"title\": \"a\nb\", \"version\": \"1\"}, \"paths\": {}}"}),
+            "openapi-validation",
+            json!({"spec": "{\n\"openapi\": \"3.0.0\", \"info\": {\"title\": \"a\\u000ab\", \"version\": \"1\"}, \"paths\": {}}"}),
+        ),
+    ] {
+        assert_fields(plugin, &config, name, &fields);
+    }
+    let casdoor = json!({
+        "endpoint_addr": "http://a", "client_id": "app", "client_secret": "secret", "callback_url": "http://b/callback"
+    });
+    let (_, login) = catalogue("authz-casdoor", &casdoor);
+    // SHA-256 of "app"
+    assert_eq!(
+        login["session"]["cookie_name"],
+        "authz_casdoor_session_a172cedcae47474b615c54d510a5d84a8dea3032e958587430b413538be3f333"
+    );
+}

@@ -37,6 +37,11 @@ fn catalogue(plugins: Value, settings: Settings) -> Value {
 fn what_a_shape_cannot_say_is_told_in_the_originals_words() {
     for (plugin, config, words) in [
         (
+            "oas-validator",
+            json!({"spec": "not a document"}),
+            "invalid JSON string provided, err: Expected value but found invalid token at character 1",
+        ),
+        (
             "response-rewrite",
             json!({"headers": {"": 2}}),
             "invalid field length in header",

@@ -147,7 +147,8 @@ impl LoginFilter {
     }
 
     fn begin(&self, exchange: &mut Exchange) -> Outcome {
-        let state = data_encoding::HEXLOWER.encode(&random::bytes::<16>(self.random));
+        // Digits only, as APISIX writes it: clients look for that.
+        let state = u128::from_be_bytes(random::bytes::<16>(self.random)).to_string();
         let query = form([
             ("response_type", "code"),
             ("scope", "read"),

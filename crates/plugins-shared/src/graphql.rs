@@ -73,8 +73,7 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlError> {
             spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
             let content_type = request.headers.get(b"content-type").unwrap_or_default();
             if content_type.starts_with(b"application/json") {
-                let parsed: Value =
-                    serde_json::from_slice(body).map_err(|_| invalid(&lenient_json::fault(body)))?;
+                let parsed: Value = lenient_json::parse(body).map_err(|fault| invalid(&fault))?;
                 return match parsed.get("query").filter(|query| !query.is_null()) {
                     None | Some(Value::Bool(false)) => Err(invalid("json body[query] is nil")),
                     Some(Value::String(query)) => Ok(Some(Cow::Owned(query.clone()))),

@@ -1,5 +1,43 @@
-//! What is wrong with a text that is no JSON, in the words of the reader that Lua programs use (lua-cjson). It makes no
-//! values of what is JSON.
+//! JSON as the reader of Lua programs (lua-cjson) takes it: what it accepts that is none, and its words for what it
+//! refuses. It is no reader of valid JSON, which is `serde_json`.
+
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Reads JSON. Texts may hold control characters, and need not be UTF-8.
+///
+/// # Errors
+/// Where and why it is none.
+pub fn parse(text: &[u8]) -> Result<Value, String> {
+    if let Ok(value) = serde_json::from_slice(text) {
+        return Ok(value);
+    }
+    let lenient = String::from_utf8_lossy(text);
+    serde_json::from_str(&escape_controls(&lenient)).map_err(|_| fault(text))
+}
+
+/// Escapes control characters that stand in texts, so that a strict reader takes them too.
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte < b' ') {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let (mut in_text, mut after_backslash) = (false, false);
+    for character in text.chars() {
+        match character {
+            '"' if !after_backslash => in_text = !in_text,
+            control if in_text && control < ' ' => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(control)));
+                after_backslash = false;
+                continue;
+            }
+            _ => {}
+        }
+        after_backslash = in_text && character == '\\' && !after_backslash;
+        escaped.push(character);
+    }
+    Cow::Owned(escaped)
+}
 
 /// What may stand next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +248,24 @@ fn expected(what: &str, token: Token, at: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_may_hold_controls() {
+        for (text, wanted) in [
+            (
+                &b"{\"a\n\": \"x\\\"\ty\xff\"}\n"[..],
+                serde_json::json!({"a\n": "x\"\ty\u{fffd}"}),
+            ),
+            (b" [\"a\\\\\r\"]", serde_json::json!(["a\\\r"])),
+            (b"{\"a\": 1}", serde_json::json!({"a": 1})),
+        ] {
+            assert_eq!(parse(text).expect("valid enough"), wanted);
+        }
+        assert_eq!(
+            parse(b"{\"a\n\": }"),
+            Err("Expected value but found T_OBJ_END at character 8".to_owned())
+        );
+    }
 
     #[test]
     fn mistakes_are_told() {

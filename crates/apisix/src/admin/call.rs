@@ -2,7 +2,6 @@
 
 use super::key::Role;
 use super::kind::Kind;
-use super::messages;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
 use crate::settings::Settings;
 use axum::http::header::IF_MATCH;
@@ -10,6 +9,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 use std::time::SystemTime;
 use weir_plugin::uri::{decode_form, query_pairs, unescape};
+use weir_plugins::lenient_json;
 use weir_store::Author;
 
 /// A call with its whole body.
@@ -97,7 +97,7 @@ impl Call {
         if self.body.is_empty() {
             return Ok(None);
         }
-        messages::parse(&self.body).map(Some).map_err(|error| {
+        lenient_json::parse(&self.body).map(Some).map_err(|error| {
             let message = format!("invalid request body: {error}");
             let body = String::from_utf8_lossy(&self.body);
             ApiResponse::json(

@@ -1,9 +1,9 @@
 //! A whole configuration as clients send it: its lists, and reading it from a call.
 
 use super::call::Call;
-use super::messages;
 use super::response::{ApiResponse, Outcome};
 use serde_json::Value;
+use weir_plugins::lenient_json;
 
 /// The lists of a configuration.
 pub const LISTS: [&str; 13] = [
@@ -47,5 +47,6 @@ pub fn body(call: &Call) -> Outcome<Value> {
             )),
         };
     }
-    messages::parse(&call.body).map_err(|error| ApiResponse::bad(format!("invalid request body: {error}")))
+    lenient_json::parse(&call.body)
+        .map_err(|error| ApiResponse::bad(format!("invalid request body: {error}")))
 }

@@ -20,7 +20,6 @@ mod encrypted_fields;
 mod file;
 mod key;
 mod kind;
-mod messages;
 mod opening;
 mod patch;
 mod read;

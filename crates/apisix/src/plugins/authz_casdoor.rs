@@ -3,6 +3,7 @@
 use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
+use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::casdoor_login::Config;
@@ -56,7 +57,7 @@ impl PluginAdapter for AuthzCasdoor {
         serde_json::to_value(Config {
             url: options.endpoint_addr,
             session: SessionConfig {
-                cookie_name: "authz_casdoor_session".to_owned(),
+                cookie_name: cookie_name(&options.client_id),
                 cookie_secure: false,
                 audience: options.client_id.clone(),
                 // All gateways with the same app know the session.
@@ -68,4 +69,11 @@ impl PluginAdapter for AuthzCasdoor {
             http: HttpRules::default(),
         })
     }
+}
+
+/// Each app has its own cookie, so that the logins of two apps on one host do not end each other.
+fn cookie_name(client_id: &str) -> String {
+    let hash = digest(&SHA256, client_id.as_bytes());
+    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("authz_casdoor_session_{hash}")
 }

@@ -83,7 +83,7 @@ impl PluginAdapter for LdapAuthAdvanced {
         let options: Options = read(config)?;
         let (host, port) = address(&options.ldap_uri);
         let scheme = if options.header_type == "ldap" {
-            "LDAP"
+            "ldap"
         } else {
             "Basic"
         };

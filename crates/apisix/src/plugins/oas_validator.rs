@@ -4,8 +4,10 @@ use super::{Phases, PluginAdapter, PluginContext, Warnings, printed_shape, read}
 use crate::schema::{Schema, is_secret_reference};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use weir_plugins::lenient_json;
 use weir_plugins::openapi_validation::{Action, BasePath, Config, SpecSource, check_spec};
 
 /// The plugin.
@@ -62,8 +64,8 @@ impl PluginAdapter for OasValidator {
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let spec = config.get("spec").and_then(Value::as_str);
         let spec = spec.filter(|spec| !is_secret_reference(spec));
-        match spec.map(serde_json::from_str::<Value>) {
-            Some(Err(error)) => Err(format!("invalid JSON string provided, err: {error}")),
+        match spec.map(|spec| lenient_json::parse(spec.as_bytes())) {
+            Some(Err(fault)) => Err(format!("invalid JSON string provided, err: {fault}")),
             _ => Ok(()),
         }
     }
@@ -78,7 +80,11 @@ impl PluginAdapter for OasValidator {
         context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
-        let options: Options = read(config)?;
+        let mut options: Options = read(config)?;
+        // A text in the document may hold line ends as they are; the engine's reader takes them escaped only.
+        if let Some(Cow::Owned(escaped)) = options.spec.as_deref().map(lenient_json::escape_controls) {
+            options.spec = Some(escaped);
+        }
         if let Some(Err(message)) = options.spec.as_deref().map(check_spec) {
             notes.error("spec", format!("failed to compile openapi spec, err: {message}"));
         }

@@ -97,13 +97,10 @@ impl Batch {
     /// # Errors
     /// In the original's words.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else {
-            return Err(format!(
-                "invalid request body: {}, err: {}",
-                String::from_utf8_lossy(body),
-                lenient_json::fault(body)
-            ));
-        };
+        let value = lenient_json::parse(body).map_err(|fault| {
+            let body = String::from_utf8_lossy(body);
+            format!("invalid request body: {body}, err: {fault}")
+        })?;
         Self::of(&value).map_err(|message| format!("bad request body: {message}"))
     }
 

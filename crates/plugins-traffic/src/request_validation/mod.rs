@@ -156,7 +156,7 @@ impl SchemaFilter {
         if is_form {
             return schema.check(&mut form(body), &request.work).map_err(Some);
         }
-        let mut value: Value = serde_json::from_slice(body).map_err(|_| Some(lenient_json::fault(body)))?;
+        let mut value: Value = lenient_json::parse(body).map_err(Some)?;
         schema.check(&mut value, &request.work)?;
         let written = value.to_string().into_bytes();
         request.forget_parsed_body();

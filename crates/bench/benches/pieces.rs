@@ -394,7 +394,7 @@ const CALLS: u64 = 1_000;
 /// What analytics cost a call where it is served: a thousand records into the ring of a worker.
 #[divan::bench]
 fn analytics_on_the_path(bencher: Bencher<'_, '_>) {
-    let rings = CallRings::new(Arc::default());
+    let rings = CallRings::new(Arc::default(), Arc::default());
     let empty = || {
         rings.drain(|record| {
             black_box(*record);

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use weir_telemetry::calls::{CallRings, Sampling};
+use weir_telemetry::calls::{CallRings, RingReader, Sampling};
 
 /// The rings of all workers, and the snapshots that tell what their numbers mean.
 pub struct Calls<S> {
@@ -14,6 +14,7 @@ pub struct Calls<S> {
     /// Names of request headers that sampled calls tell, in small letters.
     headers: Box<[String]>,
     sampling: Arc<Sampling>,
+    reader: Arc<RingReader>,
     state: Mutex<SnapshotQueue<S>>,
 }
 
@@ -33,6 +34,7 @@ impl<S> Calls<S> {
             plugins: plugins.into(),
             headers: Box::default(),
             sampling: Arc::default(),
+            reader: Arc::default(),
             state: Mutex::new(SnapshotQueue {
                 rings: Vec::new(),
                 published: Vec::new(),
@@ -56,7 +58,8 @@ impl<S> Calls<S> {
 
     /// Rings for one more worker.
     pub(crate) fn worker(&self) -> Arc<CallRings> {
-        let rings = Arc::new(CallRings::new(Arc::clone(&self.sampling)));
+        let (sampling, reader) = (Arc::clone(&self.sampling), Arc::clone(&self.reader));
+        let rings = Arc::new(CallRings::new(sampling, reader));
         self.state().rings.push(Arc::clone(&rings));
         rings
     }
@@ -64,6 +67,11 @@ impl<S> Calls<S> {
     /// Notes a snapshot before any call is served by it.
     pub fn note_published(&self, published: &Arc<S>) {
         self.state().published.push(Arc::clone(published));
+    }
+
+    /// The present thread is the one that reads the rings: it is unparked when there is much to read.
+    pub fn are_read_here(&self) {
+        self.reader.is_here();
     }
 
     /// The rings of all workers. One thread may read them.

@@ -13,22 +13,27 @@ pub use record::{CallRecord, CallTexts, METHODS, PROTOCOLS, SampledRecord, metho
 
 use record::WORDS;
 use ring::Ring;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 
 /// Words of a record with texts.
 const SAMPLED_WORDS: usize = 64;
 /// Bytes of its texts.
 const TEXT: usize = (SAMPLED_WORDS - WORDS - 1) * 8;
-/// Records that a ring holds. At 300,000 calls a second on one core, it is full after 50 milliseconds.
+/// Records that a ring holds, and after how many of them the reader is woken. At 300,000 calls a second on one core it has
+/// 40 milliseconds then.
 const RECORDS: usize = 16_384;
-/// Records with texts that a ring holds.
+const WOKEN_EVERY: u64 = 4_096;
+/// The same of records with texts.
 const SAMPLED_RECORDS: usize = 512;
+const WOKEN_EVERY_SAMPLED: u64 = 128;
 /// The longest path, request id, host and user agent that are kept, in bytes. Headers get what they leave.
 const LENGTHS: [usize; 4] = [200, 72, 72, 96];
 
-/// Where the counts of calls are that are sampled always.
-const ALWAYS: usize = 31;
+/// Where the counts of slow calls are, which are all sampled, and of failed ones.
+const SLOW: usize = 31;
+const FAILED: usize = 30;
 
 /// The rings of one worker. Its thread alone may write, and one other thread alone may read.
 #[derive(Debug)]
@@ -36,14 +41,34 @@ pub struct CallRings {
     calls: Ring<WORDS>,
     sampled: Ring<SAMPLED_WORDS>,
     sampling: Arc<Sampling>,
+    reader: Arc<RingReader>,
     /// By reason of refusal, 0 for none: calls since the last one that was sampled. The writer's alone.
-    skipped: [AtomicU32; ALWAYS + 1],
+    skipped: [AtomicU32; SLOW + 1],
+}
+
+/// The thread that reads rings. It may sleep long: it is woken when there is much to read.
+#[derive(Debug, Default)]
+pub struct RingReader(OnceLock<Thread>);
+
+impl RingReader {
+    /// The present thread is the one, for good.
+    pub fn is_here(&self) {
+        let _is_first = self.0.set(std::thread::current());
+    }
+
+    #[cold]
+    fn wake(&self) {
+        if let Some(thread) = self.0.get() {
+            thread.unpark();
+        }
+    }
 }
 
 /// How many calls the request log takes. The reader adjusts it.
 #[derive(Debug)]
 pub struct Sampling {
     one_in: AtomicU32,
+    failed_one_in: AtomicU32,
     slow_us: AtomicU32,
 }
 
@@ -51,26 +76,29 @@ impl Default for Sampling {
     fn default() -> Self {
         Self {
             one_in: AtomicU32::new(1),
+            failed_one_in: AtomicU32::new(1),
             slow_us: AtomicU32::new(u32::MAX),
         }
     }
 }
 
 impl Sampling {
-    /// Of ordinary calls, one in so many is sampled; those that took longer are, all.
-    pub fn set(&self, one_in: u32, slow_us: u32) {
+    /// Of ordinary calls, and of failed ones, one in so many is sampled; those that took longer are, all.
+    pub fn set(&self, (one_in, failed_one_in): (u32, u32), slow_us: u32) {
         self.one_in.store(one_in.max(1), Ordering::Relaxed);
+        self.failed_one_in.store(failed_one_in.max(1), Ordering::Relaxed);
         self.slow_us.store(slow_us, Ordering::Relaxed);
     }
 }
 
 impl CallRings {
     /// Empty rings.
-    pub fn new(sampling: Arc<Sampling>) -> Self {
+    pub fn new(sampling: Arc<Sampling>, reader: Arc<RingReader>) -> Self {
         Self {
             calls: Ring::new(RECORDS),
             sampled: Ring::new(SAMPLED_RECORDS),
             sampling,
+            reader,
             skipped: Default::default(),
         }
     }
@@ -78,22 +106,33 @@ impl CallRings {
     /// Writes a call. Says how many calls it stands for in the request log; `None`: it is not in there.
     #[inline]
     pub fn push(&self, record: &CallRecord) -> Option<u32> {
-        self.calls.push(&record.pack());
+        let written = self.calls.push(&record.pack());
+        if written.is_some_and(|count| count.is_multiple_of(WOKEN_EVERY)) {
+            self.reader.wake();
+        }
         let reason = self.reason(record);
         let count = self.skipped[reason].load(Ordering::Relaxed).saturating_add(1);
-        let is_sampled = reason == ALWAYS || count >= self.sampling.one_in.load(Ordering::Relaxed);
+        let one_in = match reason {
+            SLOW => 1,
+            FAILED => self.sampling.failed_one_in.load(Ordering::Relaxed),
+            _ => self.sampling.one_in.load(Ordering::Relaxed),
+        };
+        let is_sampled = count >= one_in;
         self.skipped[reason].store(if is_sampled { 0 } else { count }, Ordering::Relaxed);
         // As many as were skipped, and this one: right also when the share has just changed.
         is_sampled.then_some(count)
     }
 
-    /// By what it is decided whether a call is sampled: [`ALWAYS`], or the reason why it was refused.
+    /// By what it is decided whether a call is sampled: [`FAILED`], [`SLOW`], or the reason why it was refused.
     #[inline]
     fn reason(&self, record: &CallRecord) -> usize {
-        if record.status >= 500 || record.total_us > self.sampling.slow_us.load(Ordering::Relaxed) {
-            return ALWAYS;
+        if record.status >= 500 {
+            return FAILED;
         }
-        record.refusal.map_or(0, |it| usize::from(it) + 1).min(ALWAYS - 1)
+        if record.total_us > self.sampling.slow_us.load(Ordering::Relaxed) {
+            return SLOW;
+        }
+        record.refusal.map_or(0, |it| usize::from(it) + 1).min(FAILED - 1)
     }
 
     /// Writes the texts of a sampled call.
@@ -118,9 +157,11 @@ impl CallRings {
         for (word, bytes) in words[WORDS + 1..].iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        if !self.sampled.push(&words) {
+        match self.sampled.push(&words) {
+            Some(count) if count.is_multiple_of(WOKEN_EVERY_SAMPLED) => self.reader.wake(),
+            Some(_) => {}
             // The next one stands for these calls as well.
-            self.skipped[self.reason(record)].store(weight, Ordering::Relaxed);
+            None => self.skipped[self.reason(record)].store(weight, Ordering::Relaxed),
         }
     }
 
@@ -130,25 +171,25 @@ impl CallRings {
     }
 
     /// Reads and removes sampled calls.
-    pub fn drain_sampled(&self, mut each: impl FnMut(SampledRecord)) {
+    pub fn drain_sampled(&self, mut each: impl FnMut(SampledRecord<'_>)) {
         self.sampled.drain(|words| {
             let mut bytes = [0; TEXT];
             for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(&words[WORDS + 1..]) {
                 *bytes = word.to_le_bytes();
             }
-            let (mut texts, mut used) = (<[Vec<u8>; 4]>::default(), 0);
+            let (mut texts, mut used) = (<[&[u8]; 4]>::default(), 0);
             for (place, text) in texts.iter_mut().enumerate() {
                 let length = (words[WORDS] >> (8 * (3 - place))) as u8;
                 let end = (used + usize::from(length)).min(bytes.len());
-                *text = bytes[used..end].to_vec();
+                *text = &bytes[used..end];
                 used = end;
             }
             let headers = match bytes.get(used..used + 2) {
                 Some(length) => {
                     let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-                    bytes[used + 2..].get(..length).unwrap_or_default().to_vec()
+                    bytes[used + 2..].get(..length).unwrap_or_default()
                 }
-                None => Vec::new(),
+                None => &[],
             };
             each(SampledRecord {
                 record: CallRecord::unpack(&words[..WORDS]),

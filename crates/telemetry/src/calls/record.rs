@@ -121,16 +121,16 @@ pub struct CallTexts<'c> {
 }
 
 /// A sampled call.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SampledRecord {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampledRecord<'c> {
     /// The call.
     pub record: CallRecord,
     /// How many calls it stands for.
     pub weight: u32,
     /// Its path, id, host and user agent, each perhaps cut.
-    pub texts: [Vec<u8>; 4],
+    pub texts: [&'c [u8]; 4],
     /// Headers that are kept, a line each.
-    pub headers: Vec<u8>,
+    pub headers: &'c [u8],
 }
 
 /// The number of a method.

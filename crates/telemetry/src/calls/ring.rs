@@ -56,19 +56,19 @@ impl<const LENGTH: usize> Ring<LENGTH> {
         &self.slots[record as usize & (self.slots.len() - 1)].0
     }
 
-    /// Writes a record. Says whether there was room.
+    /// Writes a record. Says how many were written by now; `None`: there was no room.
     #[inline]
-    pub(super) fn push(&self, words: &[u64; LENGTH]) -> bool {
+    pub(super) fn push(&self, words: &[u64; LENGTH]) -> Option<u64> {
         let written = self.writer.written.load(Ordering::Relaxed);
         let known_read = self.writer.known_read.load(Ordering::Relaxed);
         if written.wrapping_sub(known_read) >= self.slots.len() as u64 && !self.has_room(written) {
-            return false;
+            return None;
         }
         for (place, word) in self.slot(written).iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
         self.writer.written.store(written + 1, Ordering::Release);
-        true
+        Some(written + 1)
     }
 
     /// Looks how far the reader is. A record that finds no room is counted.
@@ -88,6 +88,12 @@ impl<const LENGTH: usize> Ring<LENGTH> {
     /// Records that found no room.
     pub(super) fn dropped(&self) -> u64 {
         self.writer.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Records that were read.
+    #[cfg(test)]
+    pub(super) fn read(&self) -> u64 {
+        self.reader.read.load(Ordering::Acquire)
     }
 
     /// Reads what was written by now.
@@ -122,7 +128,9 @@ mod tests {
         let mut next = 0;
         for round in 0..300_u64 {
             let most = round % 6;
-            let written = (0..most).filter(|number| ring.push(&[next + number])).count() as u64;
+            let written = (0..most)
+                .filter(|number| ring.push(&[next + number]).is_some())
+                .count() as u64;
             assert_eq!(written, most.min(4), "round {round}");
             let mut seen = Vec::new();
             ring.drain(|words| seen.push(words[0]));

@@ -54,7 +54,7 @@ fn records_come_back() {
 
 #[test]
 fn a_full_ring_drops_and_counts() {
-    let rings = CallRings::new(Arc::default());
+    let rings = CallRings::new(Arc::default(), Arc::default());
     for number in 0..RECORDS as u64 + 5 {
         rings.push(&record(number));
     }
@@ -71,7 +71,7 @@ fn a_full_ring_drops_and_counts() {
 #[test]
 fn a_writer_and_a_reader_work_at_the_same_time() {
     const COUNT: u64 = 300_000;
-    let rings = CallRings::new(Arc::default());
+    let rings = CallRings::new(Arc::default(), Arc::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..COUNT {
@@ -94,10 +94,41 @@ fn a_writer_and_a_reader_work_at_the_same_time() {
     });
 }
 
+/// The reader sleeps for as long as the test may take. It finds everything all the same, as it is woken in time.
+#[test]
+fn a_reader_that_sleeps_is_woken_when_there_is_much_to_read() {
+    const COUNT: u64 = 3 * RECORDS as u64;
+    let reader = Arc::new(RingReader::default());
+    let rings = CallRings::new(Arc::default(), Arc::clone(&reader));
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            reader.is_here();
+            ready.send(()).expect("somebody waits");
+            let mut seen = 0;
+            while seen < COUNT {
+                std::thread::park_timeout(std::time::Duration::from_secs(60));
+                rings.drain(|_| seen += 1);
+            }
+            seen
+        });
+        is_ready.recv().expect("it is ready");
+        for number in 0..COUNT {
+            // No faster than the reader: a busy machine may not let it run.
+            while number - rings.calls.read() >= RECORDS as u64 / 2 {
+                std::thread::yield_now();
+            }
+            rings.push(&record(number));
+        }
+        assert_eq!(reading.join().expect("it ends"), COUNT);
+    });
+    assert_eq!(rings.dropped(), (0, 0));
+}
+
 #[test]
 fn sampled_calls_have_texts_and_weights_add_up() {
     let sampling = Arc::new(Sampling::default());
-    let rings = CallRings::new(Arc::clone(&sampling));
+    let rings = CallRings::new(Arc::clone(&sampling), Arc::default());
     let long = [b'a'; 500];
     let texts = CallTexts {
         path: &long,
@@ -109,7 +140,7 @@ fn sampled_calls_have_texts_and_weights_add_up() {
     rings.push_sampled(&record(3), 7, texts);
     rings.drain_sampled(|sampled| {
         assert_eq!((sampled.weight, sampled.record), (7, record(3)));
-        let lengths: Vec<usize> = sampled.texts.iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = sampled.texts.iter().map(|it| it.len()).collect();
         assert_eq!(lengths, [200, 2, 0, 6]);
         assert_eq!(sampled.texts[3], b"curl/8");
         assert_eq!(sampled.headers, b"x-tenant: acme");
@@ -142,7 +173,7 @@ fn sampled_calls_have_texts_and_weights_add_up() {
     let mut weights = 0;
     for number in 0..10_050 {
         if number == 5_000 {
-            sampling.set(100, 5_000);
+            sampling.set((100, 1), 5_000);
         }
         weights += u64::from(rings.push(&ordinary).unwrap_or(0));
     }
@@ -171,8 +202,28 @@ fn sampled_calls_have_texts_and_weights_add_up() {
 }
 
 #[test]
+fn failed_calls_have_a_share_of_their_own() {
+    let sampling = Arc::new(Sampling::default());
+    let rings = CallRings::new(Arc::clone(&sampling), Arc::default());
+    sampling.set((1_000, 20), 5_000);
+    let weights = |record: CallRecord| -> Vec<u32> { (0..100).filter_map(|_| rings.push(&record)).collect() };
+    let failed = CallRecord {
+        status: 503,
+        total_us: 9_000,
+        ..CallRecord::default()
+    };
+    assert_eq!(weights(failed), [20; 5], "slow ones, too: all of them may be");
+    let slow = CallRecord {
+        status: 200,
+        ..failed
+    };
+    assert_eq!(weights(slow), [1; 100]);
+    assert_eq!(weights(CallRecord { total_us: 1, ..slow }), [0; 0]);
+}
+
+#[test]
 fn calls_that_find_no_room_count_with_the_next_one() {
-    let rings = CallRings::new(Arc::default());
+    let rings = CallRings::new(Arc::default(), Arc::default());
     let (fine, failed) = (
         CallRecord::default(),
         CallRecord {

@@ -1,12 +1,12 @@
-//! The thread that counts calls: it empties the workers' rings many times a second, and hands over what was counted
-//! every few seconds.
+//! The thread that counts calls: it empties the workers' rings a few times a second, and whenever there is much in them, and
+//! hands over what was counted every few seconds.
 
 use super::names::{CallGroups, Tables};
 use super::sampler::Sampler;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_analytics::aggregate::{Aggregator, CallerNames, GroupedCall, NameId, SampledCall};
 use weir_analytics::calls::CallLine;
@@ -16,10 +16,8 @@ use weir_control::analytics::{Analytics, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};
 
-/// How often rings are emptied while there are calls.
-const PAUSE: Duration = Duration::from_millis(50);
-/// How often at rest. The rings have room for the calls that come in this time.
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// How often rings are emptied at least. Workers wake the thread when one of them fills.
+const PAUSE: Duration = Duration::from_millis(200);
 /// Rows that are handed over at every turn. With more, they are handed over when a minute ends: each is a write.
 const FEW_ROWS: usize = 2_000;
 
@@ -120,14 +118,12 @@ impl Collector {
         }
     }
 
-    /// Counts calls until it is told to stop.
+    /// Counts calls until the other end is dropped, for which the thread is to be unparked.
     pub fn run(mut self, stopped: &Receiver<()>) -> Self {
-        let mut pause = PAUSE;
-        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            pause = match self.turn() {
-                true => PAUSE,
-                false => (2 * pause).min(LONGEST_PAUSE),
-            };
+        self.calls.are_read_here();
+        while stopped.try_recv() != Err(TryRecvError::Disconnected) {
+            std::thread::park_timeout(PAUSE);
+            self.turn();
         }
         self.turn();
         self.hand_over(true);
@@ -139,9 +135,8 @@ impl Collector {
         self.delivery.finish(timeout).await;
     }
 
-    /// Empties the rings; whether there were any calls.
-    fn turn(&mut self) -> bool {
-        let mut has_calls = false;
+    /// Empties the rings.
+    fn turn(&mut self) {
         let idle = self.tables.idle();
         self.tables.add(self.calls.take_published());
         // Records tell the time since the rings were made; this is when that was.
@@ -152,8 +147,7 @@ impl Collector {
                 let mut groups = self.tables.groups(&self.calls, record, &mut self.aggregator);
                 self.hiding.apply(&mut groups, &mut self.aggregator);
                 self.aggregator.count(&counted(record, groups, started_us));
-                self.sampler.see(record.total_us);
-                has_calls = true;
+                self.sampler.see(record.status, record.total_us);
             });
             let mut lines = Vec::new();
             rings.drain_sampled(|sampled| {
@@ -181,7 +175,6 @@ impl Collector {
         if self.handed_over.elapsed() >= self.interval && (is_few || minute != self.minute) {
             self.hand_over(false);
         }
-        has_calls
     }
 
     fn hand_over(&mut self, is_last: bool) {
@@ -224,13 +217,12 @@ impl Clients {
     fn take_sampled(
         &mut self,
         aggregator: &mut Aggregator,
-        (sampled, groups): (&SampledRecord, CallGroups),
+        (sampled, groups): (&SampledRecord<'_>, CallGroups),
         hidden: HiddenFields,
         ended_us: u64,
     ) -> CallLine {
         let record = &sampled.record;
-        let [path, request_id, host, agent] =
-            sampled.texts.each_ref().map(|text| String::from_utf8_lossy(text));
+        let [path, request_id, host, agent] = sampled.texts.map(String::from_utf8_lossy);
         let minute = (ended_us / MINUTE_US) as u32;
         let (network, agent) = match hidden.clients {
             true => Default::default(),
@@ -278,7 +270,7 @@ impl Clients {
             path: path.into(),
             network: network.into(),
             agent,
-            headers: String::from_utf8_lossy(&sampled.headers).trim_end().into(),
+            headers: String::from_utf8_lossy(sampled.headers).trim_end().into(),
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct Setup {
 
 /// The thread that counts.
 struct Running {
-    /// Dropped, it tells the thread to end.
+    /// Dropped, it tells the thread to end, once that is unparked.
     stop: Sender<()>,
     thread: JoinHandle<Collector>,
 }
@@ -161,6 +161,7 @@ impl Setup {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { stop, thread }) = running {
             drop(stop);
+            thread.thread().unpark();
             match tokio::task::spawn_blocking(move || thread.join()).await {
                 Ok(Ok(collector)) => {
                     let is_away = self.control.is_some() || self.backlog.is_some();

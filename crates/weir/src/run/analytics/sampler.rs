@@ -1,5 +1,5 @@
 //! Decides how many calls are in the request log: every second by their number, every minute by their times. It keeps what
-//! the log costs a call small. Failed calls are all in it, as far as its ring has room.
+//! the log costs a call small. Failed calls are all in it, unless there are very many of them.
 
 use std::time::{Duration, Instant};
 use weir_analytics::sketch::{bucket_of, longest_of};
@@ -12,6 +12,8 @@ const ALL_BELOW: u64 = 50;
 const RAREST: u64 = 100;
 /// Ordinary calls of a second in the log at most, about.
 const MOST: u64 = 100;
+/// Failed calls of a second in the log at most, about: when everything fails, one tells as much as the next.
+const MOST_FAILED: u64 = 200;
 /// The share of calls that are the slow ones, and how many of them there are in a second at most, about.
 const SLOW_SHARE: f64 = 0.01;
 const MOST_SLOW: f64 = 50.0;
@@ -24,6 +26,7 @@ const ENOUGH: u64 = 1_000;
 pub struct Sampler {
     since: Instant,
     calls: u64,
+    failed: u64,
     slow: u64,
     times: Times,
     /// When counting of these times began.
@@ -35,6 +38,11 @@ pub struct Sampler {
 /// One in how many ordinary calls is in the log, at so many calls a second.
 fn one_in(rate: u64) -> u32 {
     (rate / ALL_BELOW).clamp(1, RAREST).max(rate / MOST) as u32
+}
+
+/// One in how many failed calls is in the log, at so many of them a second.
+fn failed_one_in(rate: u64) -> u32 {
+    rate.div_ceil(MOST_FAILED) as u32
 }
 
 /// The times above which calls are slow, at so many calls a second; `None`: there were too few calls to tell.
@@ -54,6 +62,7 @@ impl Sampler {
         Self {
             since: now,
             calls: 0,
+            failed: 0,
             slow: 0,
             times: Times::default(),
             times_since: now,
@@ -64,8 +73,9 @@ impl Sampler {
 
     /// Sees a call.
     #[inline]
-    pub fn see(&mut self, total_us: u32) {
+    pub fn see(&mut self, status: u16, total_us: u32) {
         self.calls += 1;
+        self.failed += u64::from(status >= 500);
         self.slow += u64::from(total_us > self.slow_us);
         self.times.add(bucket_of(total_us.into()));
     }
@@ -77,6 +87,7 @@ impl Sampler {
             return;
         }
         let rate = self.calls as f64 / elapsed.as_secs_f64();
+        let failed = self.failed as f64 / elapsed.as_secs_f64();
         if minute != self.minute || self.slow > TOO_MANY_SLOW {
             let seconds = now.saturating_duration_since(self.times_since).as_secs_f64();
             let calls = self.times.to_sketch().count() as f64;
@@ -84,8 +95,9 @@ impl Sampler {
             self.times = Times::default();
             (self.minute, self.times_since) = (minute, now);
         }
-        (self.since, self.calls, self.slow) = (now, 0, 0);
-        sampling.set(one_in(rate as u64), self.slow_us);
+        (self.since, self.calls, self.failed, self.slow) = (now, 0, 0, 0);
+        let shares = (one_in(rate as u64), failed_one_in(failed as u64));
+        sampling.set(shares, self.slow_us);
     }
 }
 
@@ -105,6 +117,9 @@ mod tests {
             (300_000, 3_000),
         ] {
             assert_eq!(one_in(rate), expected, "{rate}");
+        }
+        for (rate, expected) in [(0, 0), (200, 1), (201, 2), (50_000, 250)] {
+            assert_eq!(failed_one_in(rate), expected, "{rate}");
         }
     }
 
@@ -137,7 +152,7 @@ mod tests {
         let (sampling, begun) = (Sampling::default(), Instant::now());
         let mut sampler = Sampler::new(begun);
         let mut second = |number: u64, us: u64, minute: u64| {
-            (0..5_000).for_each(|it| sampler.see((us + it % 10 * us / 10) as u32));
+            (0..5_000).for_each(|it| sampler.see(200, (us + it % 10 * us / 10) as u32));
             sampler.adjust(&sampling, begun + Duration::from_secs(number), minute);
             sampler.slow_us
         };
@@ -148,7 +163,7 @@ mod tests {
         assert!((19_000..21_000).contains(&slower), "{slower}");
         // Half a second is too short.
         let mut early = Sampler::new(begun);
-        (0..5_000).for_each(|_| early.see(5));
+        (0..5_000).for_each(|_| early.see(200, 5));
         early.adjust(&sampling, begun + Duration::from_millis(500), 9);
         assert_eq!(early.slow_us, u32::MAX);
     }

@@ -5,19 +5,17 @@
 //! are most of what there is to read; where steps follow, the first pass leaves them out ([`Plan::ranks_by_sums`]).
 
 use super::plan::Plan;
-use super::{ComparisonValues, Frame, Metric, QueryResponse};
+use super::{ComparisonValues, Frame, MAX_GROUPS, Metric, QueryResponse};
 use crate::cell::Cell;
 use crate::cube::OTHER;
 use crate::store::Gap;
 use crate::uniques::Uniques;
 use crate::varint::{DecodeError, Reader};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// The values of a group: numbers of names. A group has at most two.
 pub type GroupKey = [u64; 2];
-/// Groups that are told apart, at most; the rest is `_other`.
-const MAX_GROUPS: usize = 100_000;
 
 /// What is summed up for a group or a step.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +148,7 @@ impl Frames {
 
     /// Puts the groups that are not shown together.
     fn fold(&mut self) {
-        let shown = &self.shown;
+        let shown: HashSet<&GroupKey> = self.shown.iter().collect();
         let hidden: Vec<GroupKey> = self
             .totals
             .keys()

@@ -24,6 +24,8 @@ pub const MAX_POINTS: u64 = 1_500;
 pub const USUAL_POINTS: u64 = 500;
 /// The most groups of an answer.
 pub const MAX_LIMIT: usize = 1_000;
+/// Groups that are told apart, at most; the rest is `_other`.
+pub const MAX_GROUPS: usize = 100_000;
 
 /// Why a query has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -119,6 +121,9 @@ pub struct Query {
     /// Whether commits and publications of the time are told with the answer; without it, they are with series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<bool>,
+    /// Whether all groups are shown that are told apart, however many: [`MAX_GROUPS`] at most. No caller may ask for this.
+    #[serde(skip)]
+    pub all_groups: bool,
 }
 
 fn a_day_ago() -> TimePoint {
@@ -144,6 +149,7 @@ impl Query {
             order: None,
             compare: None,
             marks: None,
+            all_groups: false,
         }
     }
 }

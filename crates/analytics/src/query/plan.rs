@@ -1,6 +1,8 @@
 //! Which cube answers a query, in which steps; or why none does.
 
-use super::{Length, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, dimension, time};
+use super::{
+    Length, MAX_GROUPS, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, dimension, time,
+};
 use crate::cell::{Field, Parts};
 use crate::cube::{Cube, Dimension, Position};
 use crate::retention::{DAY, HOUR, MINUTE, Retention};
@@ -217,6 +219,7 @@ fn filters(query: &Query) -> Result<Vec<(Dimension, Vec<String>)>, QueryError> {
 
 fn limit(query: &Query) -> Result<usize, QueryError> {
     match query.limit {
+        _ if query.all_groups => Ok(MAX_GROUPS),
         None => Ok(10),
         Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
         Some(_) => Err(QueryError::new(

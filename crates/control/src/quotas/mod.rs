@@ -9,7 +9,7 @@ use crate::analytics::Analytics;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_analytics::StoreError;
-use weir_analytics::query::{Frame, MAX_LIMIT, OneOrMany, Query};
+use weir_analytics::query::{Frame, MAX_GROUPS, OneOrMany, Query};
 use weir_apis::entities::{Period, Subscription};
 use weir_apis::quota::{QuotaScope, window};
 use weir_apis::render::consumer_of;
@@ -174,8 +174,8 @@ impl Meter {
     }
 }
 
-/// All groups of a query for many values of a dimension. An answer holds so many groups at most, and puts the smallest ones
-/// together: if there are more, it is asked for fewer values at once. For a single value the largest groups are what is known.
+/// All groups of a query for many values of a dimension. If there are more than are told apart, it is asked for fewer values
+/// at once. Of a single value, the largest of so many are what is known.
 async fn frames_of(
     analytics: &Analytics,
     query: &Query,
@@ -187,11 +187,11 @@ async fn frames_of(
     let mut found = Vec::new();
     while let Some(mut some) = open.pop() {
         let mut asked = query.clone();
-        asked.limit = Some(MAX_LIMIT);
+        asked.all_groups = true;
         let wanted = OneOrMany::Many(some.clone());
         asked.filter.insert(dimension.to_owned(), wanted);
         let answer = analytics.with(move |kept| kept.store.query(&asked, now)).await?;
-        if answer.frames.len() >= MAX_LIMIT && some.len() > 1 {
+        if answer.frames.len() >= MAX_GROUPS && some.len() > 1 {
             let half = some.split_off(some.len() / 2);
             open.extend([some, half]);
             continue;

@@ -57,17 +57,18 @@ fn place(environment: &str, service: &str) -> QuotaScope {
     }
 }
 
-/// Together they have more groups than an answer holds.
+/// They have more groups than an answer to people holds, together and one alone.
 #[tokio::test]
 async fn applications_with_few_calls_count_beside_those_with_many() {
     let folder = tempfile::tempdir().expect("a folder");
-    let of = [("large", 600, 2), ("small", 600, 1), ("one", 1, 1)];
+    let of = [("large", 1_300, 2), ("small", 600, 1), ("one", 1, 1)];
     let meter = with_calls(folder.path(), &of, &[]).await;
     let all = of.map(|(name, _, _)| subscription(name, "gold"));
     let reported = meter.reported(all.iter(), (DAY, NOW)).await.expect("read");
     let reported = reported.expect("counted here");
     for (subscription, services, expected) in [
-        (&all[0], "test.", 1_200),
+        (&all[0], "test.", 2_600),
+        (&all[0], "test.pets.1299.", 2),
         (&all[1], "test.", 600),
         (&all[1], "test.pets.599.", 1),
         (&all[2], "test.", 1),

@@ -143,6 +143,17 @@ impl Gateways {
         self.note(name, report, now);
     }
 
+    /// Takes over the report that a gateway has left in the store. Who writes there may do more than any token: it speaks for
+    /// its name, and no token does as long as it reports.
+    fn note_stored(&self, name: &str, report: Report, now: SystemTime) {
+        if name.len() <= MAX_TEXT {
+            // By the clock of this process: that of the gateway may be wrong.
+            self.known().speak_from_store(name, now);
+        }
+        let said = UNIX_EPOCH + Duration::from_millis(report.time);
+        self.note(name, report, said.min(now));
+    }
+
     /// Takes over a report. One that is too long is passed over.
     pub fn note(&self, name: &str, report: Report, now: SystemTime) {
         if name.len() > MAX_TEXT || !report.is_short() {
@@ -255,8 +266,7 @@ impl Gateways {
         };
         // Reports leave the store soon after a gateway is away; it is remembered for longer.
         if let Some(report) = value.and_then(|value| serde_json::from_slice::<Report>(value).ok()) {
-            let said = UNIX_EPOCH + Duration::from_millis(report.time);
-            self.note(name, report, said.min(SystemTime::now()));
+            self.note_stored(name, report, SystemTime::now());
         }
     }
 
@@ -294,6 +304,13 @@ impl Gateways {
 }
 
 impl FleetState {
+    /// Who writes into the store speaks for a name from now on, as far as there is room for names.
+    fn speak_from_store(&mut self, name: &str, now: SystemTime) {
+        if self.speakers.len() < MAX_GATEWAYS || self.speakers.contains_key(name) {
+            self.speakers.insert(name.to_owned(), (String::new(), now));
+        }
+    }
+
     fn speak_for(&mut self, name: &str, speaker: &str, now: SystemTime) -> bool {
         let is_silent = |last: SystemTime| since(last, now) > AWAY;
         match self.speakers.get_mut(name) {
@@ -459,6 +476,28 @@ mod tests {
         assert_eq!(named(0..MAX_GATEWAYS, 160), MAX_GATEWAYS - 1);
         assert_eq!(named(0..MAX_GATEWAYS, 160), MAX_GATEWAYS - 1);
         assert_eq!(named(MAX_GATEWAYS..MAX_GATEWAYS + 5, 300), 5);
+    }
+
+    #[test]
+    fn a_gateway_that_follows_the_store_speaks_for_its_name() {
+        let (gateways, at) = (Gateways::default(), |seconds| {
+            UNIX_EPOCH + Duration::from_secs(seconds)
+        });
+        let token = |name: &str, seconds| gateways.known().speak_for(name, "token", at(seconds));
+        let stored = |name: &str, seconds| gateways.note_stored(name, Report::default(), at(seconds));
+        assert!(token("late", 100));
+        stored("edge", 100);
+        stored("late", 101);
+        for (name, seconds, expected) in [
+            ("edge", 101, false),
+            ("late", 102, false),
+            ("edge", 130, false),
+            ("edge", 131, true),
+        ] {
+            assert_eq!(token(name, seconds), expected, "{name} {seconds}");
+        }
+        stored(&"x".repeat(MAX_TEXT + 1), 200);
+        assert_eq!(gateways.known().speakers.len(), 2);
     }
 
     #[test]

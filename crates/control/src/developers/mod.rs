@@ -20,7 +20,7 @@ pub use decision::Decision;
 pub use inbox::{Inbox, Notice, has_read, read_until};
 pub use links::{Link, Purpose, UnconfirmedCredential};
 pub use names::{MAX_NAME, checked_name, greeting};
-pub use notices::{Notices, WAITS};
+pub use notices::{Notices, WAITS, title_of, waits_at};
 pub use owners::Owners;
 pub use store::{
     AdminDecision, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id,

@@ -16,6 +16,19 @@ use weir_apis::events::Event;
 /// The kind of mails to those who decide about sign-ups.
 pub const WAITS: &str = "developer.confirmed";
 
+/// The title of a portal.
+pub fn title_of(portal: &Portal) -> &str {
+    match portal.display_name.as_str() {
+        "" => "the developer portal",
+        title => title,
+    }
+}
+
+/// What the subject of a notice of a sign-up ends with.
+pub fn waits_at(title: &str) -> String {
+    format!(" waits for approval: {title}")
+}
+
 /// What writes notices of a portal.
 pub struct Notices<'n> {
     /// Where they wait.
@@ -29,10 +42,7 @@ pub struct Notices<'n> {
 impl Notices<'_> {
     /// The portal's title.
     pub fn title(&self) -> &str {
-        match self.portal.display_name.as_str() {
-            "" => "the developer portal",
-            title => title,
-        }
+        title_of(self.portal)
     }
 
     /// The portal's URL, if it is known.
@@ -108,7 +118,7 @@ impl Notices<'_> {
         now: SystemTime,
     ) -> Result<Vec<OperationalWrite>, OperationalError> {
         let Developer { name, mail, .. } = developer;
-        let subject = format!("{mail} waits for approval: {}", self.title());
+        let subject = format!("{mail}{}", waits_at(self.title()));
         // The name is what a stranger has typed.
         let called = checked_name(name).map_or_else(|_| String::new(), |name| format!(" ({name})"));
         let text = format!(

@@ -2,12 +2,12 @@
 
 use super::library::PREFIX;
 use crate::api::{Api, Problem};
-use crate::developers::{AddressBook, Developer, WAITS, owner_name, team_owner_name};
+use crate::developers::{AddressBook, Developer, WAITS, owner_name, team_owner_name, title_of, waits_at};
 use crate::outbox::{Delivery, Mail, Message, Origin};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
-use weir_apis::entities::Application;
+use weir_apis::entities::{Application, Portal};
 
 /// Which messages go to a developer or say something of one. Somebody may have the same address in another portal, and
 /// people of the provider may have it: what is not in the name of this portal or of its applications stays.
@@ -20,6 +20,8 @@ pub struct DeveloperMessages<'d> {
     others: BTreeSet<String>,
     /// Another portal knows the address.
     is_elsewhere: bool,
+    /// What notices of sign-ups end with that are of this portal; `None`: those of another portal that knows the address do, too.
+    waits_here: Option<String>,
     /// Which portals know an address: messages of earlier versions do not say whose they are.
     book: AddressBook,
 }
@@ -37,15 +39,23 @@ impl<'d> DeveloperMessages<'d> {
         let mut owners: BTreeSet<String> = developers.iter().map(|it| owner_name(&it.id)).collect();
         let teams = people.teams(portal, now).await?;
         owners.extend(teams.iter().map(|it| team_owner_name(&it.id)));
-        let all: Vec<Application> = api.library().await?.list(&format!("{PREFIX}applications/"))?;
+        let library = api.library().await?;
+        let all: Vec<Application> = library.list(&format!("{PREFIX}applications/"))?;
         let others = all.into_iter().filter(|it| owners.contains(&it.owner));
         let book = AddressBook::of(&people.store, now).await?;
+        let elsewhere: Vec<String> = book.portals(&developer.mail);
+        let elsewhere: Vec<String> = elsewhere.into_iter().filter(|it| it != portal).collect();
+        let portals: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
+        let without = Portal::default();
+        let title = |name: &str| title_of(portals.iter().find(|it| it.name == name).unwrap_or(&without));
+        let is_like_another = elsewhere.iter().any(|it| title(it) == title(portal));
         Ok(Self {
             portal,
             developer,
             applications,
             others: others.map(|it| it.name).collect(),
-            is_elsewhere: book.portals(&developer.mail).iter().any(|it| it != portal),
+            is_elsewhere: !elsewhere.is_empty(),
+            waits_here: (!is_like_another).then(|| waits_at(title(portal))),
             book,
         })
     }
@@ -62,7 +72,10 @@ impl<'d> DeveloperMessages<'d> {
         }
         let is_here = match &origin {
             // Earlier versions sent notices of sign-ups in the provider's name.
-            Origin::Provider => is_notice && !self.is_elsewhere,
+            Origin::Provider | Origin::Unknown if is_notice => {
+                !self.is_elsewhere || self.waits_here(delivery)
+            }
+            Origin::Provider => false,
             Origin::Portal(portal) => portal == self.portal,
             // One that is gone tells no more where it was.
             Origin::Application(name) => is_of_gone || self.others.contains(name) || !self.is_elsewhere,
@@ -81,6 +94,14 @@ impl<'d> DeveloperMessages<'d> {
                     origin != Origin::Provider && self.is_named_in(&hook.body, is_of_portal)
                 }
             }
+    }
+
+    /// Whether a notice of a sign-up says that it is of this portal.
+    fn waits_here(&self, notice: &Delivery) -> bool {
+        match (&notice.message, &self.waits_here) {
+            (Message::Mail(mail), Some(end)) => mail.subject.ends_with(end.as_str()),
+            _ => false,
+        }
     }
 
     /// Whether the words of a mail name the address.
@@ -167,6 +188,7 @@ mod tests {
             applications: &applications,
             others: BTreeSet::from(["shop".to_owned()]),
             is_elsewhere,
+            waits_here: Some(waits_at("Main")),
             book: AddressBook::default(),
         };
         about.has(delivery)
@@ -208,6 +230,7 @@ mod tests {
     #[test]
     fn mails_that_name_the_person_go() {
         let subject = "M@Example.com waits for approval: Main";
+        let other = "M@Example.com waits for approval: The other: Main";
         let invitation = "Hello,\n\nm@example.com invites you into a team of developers.";
         for (origin, kind, to, subject, text, alone, elsewhere) in [
             (portal("main"), WAITS, "ops@example.com", subject, "", true, true),
@@ -227,17 +250,11 @@ mod tests {
                 subject,
                 "",
                 true,
-                false,
-            ),
-            (
-                Origin::Unknown,
-                WAITS,
-                "ops@example.com",
-                subject,
-                "",
                 true,
-                false,
             ),
+            (Origin::Unknown, WAITS, "ops@example.com", subject, "", true, true),
+            (Origin::Provider, WAITS, "ops@example.com", other, "", true, false),
+            (Origin::Unknown, WAITS, "ops@example.com", other, "", true, false),
             (
                 portal("main"),
                 WAITS,

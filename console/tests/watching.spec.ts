@@ -1,6 +1,9 @@
-// Alert rules in their form, plugins of the catalogue on their way into a route, and pages that stay where they are while
-// they load.
+// Alert rules in their form, the numbers of panels as files and as calls, plugins of the catalogue on their way into a
+// route, and pages that stay where they are while they load.
 import type { Page } from '@playwright/test'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { kindOf, nameOf } from '../src/kinds'
 import { expect, open, settled, test } from './weir'
 
@@ -57,6 +60,41 @@ test('a plugin of the catalogue goes into a draft of a route, beside what is edi
   await page.getByRole('dialog', { name: 'Save orders?' }).getByRole('button', { name: 'Commit' }).click()
   await expect(page.getByText('orders is saved')).toBeVisible()
   expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/edited'], plugins: [{ 'key-auth': {} }, {}, { cors: {} }] })
+})
+
+interface Numbers {
+  times: number[]
+  units: Record<string, string>
+  frames: { group: Record<string, string>; values: Record<string, (number | null)[]> }[]
+}
+
+/** A series as lines of CSV. */
+function csvOf(numbers: Numbers): string[] {
+  const metrics = Object.keys(numbers.units)
+  const head = ['time', ...Object.keys(numbers.frames[0]?.group ?? {}), ...metrics]
+  const rows = numbers.frames.flatMap((frame) =>
+    numbers.times.map((time, place) => [time, ...Object.values(frame.group), ...metrics.map((metric) => frame.values[metric]?.[place] ?? '')]),
+  )
+  return [head, ...rows].map((fields) => fields.join(','))
+}
+
+test('62: the CSV of a panel is the answer of the API, and its query run by curl gives the same numbers', async ({ page, filled }) => {
+  for (let index = 0; index < 5; index += 1) await fetch(`${filled.proxy}/nothing`)
+  await open(page, filled, '/analytics?range=-1h')
+  await page.getByRole('region', { name: 'Calls', exact: true }).getByRole('button', { name: 'Query of Calls' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Query of Calls' })
+  const line = await dialog.getByText(/^curl /).innerText()
+  const run = async (more: string) => (await promisify(execFile)('sh', ['-c', `${line} -sS ${more}`])).stdout
+  // A minute may end between two of them.
+  await expect(async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: 'Download CSV' }).click()])
+    const csv = readFileSync(await download.path(), 'utf8')
+    const numbers = JSON.parse(await run('')) as Numbers
+    const counted = numbers.frames.flatMap((frame) => frame.values.calls ?? []).reduce((sum: number, it) => sum + (it ?? 0), 0)
+    expect(counted).toBe(5)
+    expect(csv.trim().split(/\r?\n/)).toEqual(csvOf(numbers))
+    expect(csv).toBe(await run("-H 'Accept: text/csv'"))
+  }).toPass({ timeout: 60_000 })
 })
 
 /** How much of a page moves while it loads, as browsers measure it: below 0.1 is good. */

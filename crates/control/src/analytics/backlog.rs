@@ -274,6 +274,25 @@ mod tests {
         assert_eq!(fs::read_dir(&path).expect("a folder").count(), 0);
     }
 
+    /// A batch every ten seconds, in the middle of which the gateway starts again.
+    #[test]
+    fn half_an_hour_waits_and_nothing_is_lost() {
+        const BATCHES: u64 = 30 * 6;
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut expected = Vec::new();
+        for run in [1, 2] {
+            let backlog = Backlog::open(Some(folder.path())).expect("opened");
+            for number in 1..=BATCHES / 2 {
+                let ten_seconds = (run - 1) * BATCHES / 2 + number;
+                backlog.push(&batch(run, number, 1_000 + (ten_seconds / 6) as u32));
+                expected.push((run, number));
+            }
+        }
+        let backlog = Backlog::open(Some(folder.path())).expect("opened");
+        assert_eq!(ids(&backlog), expected);
+        assert_eq!((backlog.take_lost(), backlog.dropped()), (None, 0));
+    }
+
     #[test]
     fn the_oldest_are_dropped_after_two_hours() {
         let folder = tempfile::tempdir().expect("a folder");

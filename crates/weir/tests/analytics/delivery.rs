@@ -22,10 +22,16 @@ fn a_kill_loses_little_and_is_told() {
     let weir = Weir::start(folder.path(), &flags);
     repeat(&weir.proxy(), "/ok", "", 500, 200);
     until("the calls are stored", || all_calls(&weir) == 500.0);
+    // These may be lost, as they are of the minute that is open: some, or all, or none.
+    repeat(&weir.proxy(), "/ok", "", 200, 200);
     weir.kill();
     let mut weir = Weir::start(folder.path(), &flags);
+    let kept = all_calls(&weir);
+    assert!((500.0..=700.0).contains(&kept), "{kept}");
     repeat(&weir.proxy(), "/ok", "", 50, 200);
-    until("what was stored is still there", || all_calls(&weir) == 550.0);
+    until("what was stored is still there", || {
+        all_calls(&weir) == kept + 50.0
+    });
     let asked = json!({ "metrics": ["calls"], "from": "-10m" });
     let answer = query(&weir, &asked);
     assert_eq!(
@@ -40,7 +46,7 @@ fn a_kill_loses_little_and_is_told() {
     weir.end();
     let weir = Weir::start(folder.path(), &flags);
     let answer = query(&weir, &asked);
-    assert_eq!(answer["frames"][0]["total"]["calls"], 600.0, "{answer}");
+    assert_eq!(answer["frames"][0]["total"]["calls"], kept + 100.0, "{answer}");
     assert_eq!(answer["gaps"].as_array().expect("gaps").len(), gaps, "{answer}");
 }
 

@@ -65,6 +65,7 @@ fn gateways_serve_their_environment_and_hear_of_no_other() {
     until("production serves it", || {
         status_of(&prod.proxy(), "/v1/pets") == Some(200)
     });
+    let of_prod = keys_of_production(&plane);
     // What the control plane tells a gateway of one environment.
     use std::io::{Read, Write};
     let console = plane.weir.console();
@@ -81,6 +82,35 @@ fn gateways_serve_their_environment_and_hear_of_no_other() {
         told.contains("env/test/native/services/") && !told.contains("env/prod"),
         "{told}"
     );
+    for secret in of_prod {
+        assert!(!told.contains(&secret), "{secret}: {told}");
+    }
+}
+
+/// Gives production a subscriber and a secret. What of them must not be told to others: the hash of the key, the names of
+/// the subscription, and the secret.
+fn keys_of_production(plane: &Plane) -> Vec<String> {
+    const SECRET: &str = "a-password-of-production";
+    let mut runtime = runtime(upstream("pets"));
+    runtime["backends"]["main"]["url"] = json!("http://127.0.0.1:9/${PASSWORD}");
+    runtime["variables"] = json!({"PASSWORD": SECRET});
+    plane.post(PROD, json!({"runtime": runtime})).expect(200);
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/prod", "plan": "gold"});
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let text = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).expect("a text");
+    let (id, key) = (text("/id"), text("/credential/key"));
+    vec![
+        weir_apis::hash::of_bytes(key.as_bytes()),
+        format!("sub.{id}"),
+        SECRET.to_owned(),
+    ]
 }
 
 /// 3
@@ -129,6 +159,13 @@ fn paths_of_others_are_refused_with_their_names() {
         .expect(200)
         .json();
     assert_ne!(forced["forced"], json!([]));
+    let history = plane.get("/api/v1/publications/cats/1/test").json()["history"].clone();
+    assert!(
+        history[0]["forced"]
+            .to_string()
+            .contains("publications/pets/1.0.0/test"),
+        "{history:#}"
+    );
 }
 
 /// 6, 7
@@ -136,10 +173,25 @@ fn paths_of_others_are_refused_with_their_names() {
 fn a_document_that_is_uploaded_again_is_merged_and_compared() {
     let plane = Plane::start();
     plane.version(&petstore());
-    let settings = json!({"operations": {"addPet": {"plugins": [{"cors": {}}]}, "listPets": {"plugins": [{"request-id": {}}]}}});
-    plane
+    let settings = json!({
+        "components": [
+            {"name": "main", "backend": "main"},
+            {"name": "slow", "backend": "main", "retries": 2, "plugins": [{"key-auth": {}}]},
+        ],
+        "operations": {
+            "addPet": {"component": "slow", "plugins": [{"cors": {}}]},
+            "listPets": {"plugins": [{"request-id": {}}]},
+        },
+    });
+    let before = plane
         .put("/api/v1/apis/pets/versions/1.0.0", settings)
-        .expect(200);
+        .expect(200)
+        .json();
+    let plan = "/api/v1/apis/pets/versions/1.0.0/plans/writers";
+    let limits =
+        json!({"state": "published", "operations": ["addPet"], "limits": [{"count": 7, "per": "day"}]});
+    plane.put(plan, limits).expect(201);
+    let planned = plane.get(plan).expect(200).json();
     let mut changed = petstore();
     changed["paths"]["/pets"]["get"]["parameters"][0]["required"] = true.into();
     let answer = plane
@@ -149,14 +201,22 @@ fn a_document_that_is_uploaded_again_is_merged_and_compared() {
     let operations = answer["diff"]["operations"].as_array().expect("a list");
     assert_eq!(operations.len(), 1, "{operations:?}");
     assert_eq!(operations[0]["changes"][0]["breaking"], true);
-    assert_eq!(
-        answer["draft"]["operations"]["addPet"]["plugins"],
-        json!([{"cors": {}}])
+    for kept in ["components", "chain"] {
+        assert_eq!(answer["draft"][kept], before["draft"][kept], "{kept}");
+    }
+    let (added, listed) = (
+        &answer["draft"]["operations"]["addPet"],
+        &answer["draft"]["operations"]["listPets"],
     );
     assert_eq!(
-        answer["draft"]["operations"]["listPets"]["plugins"],
-        json!([{"request-id": {}}])
+        (&added["component"], &added["plugins"], &listed["plugins"]),
+        (
+            &json!("slow"),
+            &json!([{"cors": {}}]),
+            &json!([{"request-id": {}}])
+        )
     );
+    assert_eq!(plane.get(plan).expect(200).json(), planned, "limits stay");
 }
 
 /// 7, 18
@@ -227,12 +287,52 @@ fn promotion_and_rollback_keep_the_runtime_of_their_environment() {
         plane.status("/v1/dogs", None) == Some(404)
     });
     assert_eq!(plane.through("/v1/pets", None).expect("an answer").body, "test");
-    let history = plane.get(PUBLICATION).json()["history"].clone();
+    let after = plane.get(PUBLICATION).json();
+    assert_eq!(after["runtime"], test["runtime"], "the runtime is kept");
+    let history = after["history"].clone();
     let last = history.as_array().and_then(|it| it.last()).expect("a step");
     assert_eq!(
-        (&last["action"], &last["note"]),
-        (&json!("rollback"), &json!("dogs bite"))
+        (&last["action"], &last["note"], &last["by"]),
+        (&json!("rollback"), &json!("dogs bite"), &json!("anonymous"))
     );
+}
+
+/// 11
+#[test]
+fn a_rollback_reaches_the_first_of_many_revisions() {
+    const REVISIONS: u32 = 12;
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let publish = |number: u32| {
+        let mut larger = petstore();
+        larger["paths"][format!("/dogs{number}")] =
+            json!({"get": {"operationId": "listDogs", "responses": {"200": {"description": "ok"}}}});
+        plane.put("/api/v1/apis/pets/versions/1.0.0", larger).expect(200);
+        plane.post(PUBLICATION, json!({"force": true})).expect(200).json()
+    };
+    for number in 2..=REVISIONS {
+        assert_eq!(publish(number)["revision"], number);
+    }
+    let last = format!("/v1/dogs{REVISIONS}");
+    until("the last one is served", || {
+        plane.status(&last, None) == Some(200)
+    });
+    let rollback = |revision: u32| {
+        let path = format!("{PUBLICATION}/rollback");
+        let done = plane.post(&path, json!({"revision": revision})).expect(200);
+        assert_eq!(done.json()["revision"], revision);
+    };
+    rollback(1);
+    until("calls are as they were first", || {
+        plane.status(&last, None) == Some(404)
+    });
+    assert_eq!(plane.status("/v1/pets", None), Some(200));
+    // And forward again, to one in the middle.
+    rollback(7);
+    until("the one in the middle is served", || {
+        plane.status("/v1/dogs7", None) == Some(200)
+    });
 }
 
 /// 13

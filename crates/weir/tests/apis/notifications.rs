@@ -398,6 +398,13 @@ fn reports_and_alerts_come_by_mail() {
         text.contains("calls is 0.0000 (threshold 1)") && text.contains("https://console.example.com/alerts"),
         "{text}"
     );
+    // It ends with the first call. For each change there was one mail.
+    assert_eq!(plane.status("/nowhere", None), Some(404));
+    until("its end has come", || mail("Silence ended").is_some());
+    let mails = sink.mails.lock().expect("not poisoned").clone();
+    let subjects = mails.iter().filter_map(|it| it["subject"].as_str());
+    let of_alert: Vec<&str> = subjects.filter(|it| it.starts_with("Silence")).collect();
+    assert_eq!(of_alert.len(), 2, "{of_alert:?}");
 }
 
 /// 37

@@ -3,6 +3,8 @@
 use crate::support::{until, upstream};
 use crate::{Plane, petstore};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 const PLAN: &str = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
 
@@ -41,11 +43,13 @@ fn set(plane: &Plane, id: &str, body: Value) -> u16 {
 #[test]
 fn automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere() {
     let plane = offered(json!({"state": "published"}));
+    let begun = Instant::now();
     let made = subscribe(&plane, "gold");
     let key = text(&made, "/credential/key").to_owned();
     until("the key is good", || {
         plane.status("/v1/pets", Some(&key)) == Some(200)
     });
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let listed = plane
         .get(&format!(
             "/api/v1/subscriptions/{}/credentials",
@@ -56,14 +60,21 @@ fn automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere() {
         !listed.body.contains(&key) && listed.body.contains(&key[..8]) && !listed.body.contains("\"hash\""),
         "{listed:?}"
     );
-    let stored = std::fs::read_dir(plane._folder.path().join("data")).expect("a folder");
-    for file in stored.flatten().filter(|it| it.path().is_file()) {
-        let bytes = std::fs::read(file.path()).expect("readable");
-        assert!(
-            !bytes.windows(key.len()).any(|it| it == key.as_bytes()),
-            "{file:?}"
-        );
-    }
+    assert!(files_with(plane._folder.path(), made["id"].as_str().expect("an id")) > 0);
+    assert_eq!(files_with(plane._folder.path(), &key), 0, "the key is in a file");
+}
+
+/// In how many files below a folder a text is.
+fn files_with(folder: &Path, text: &str) -> usize {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    let has_it = |entry: std::fs::DirEntry| match entry.file_type().expect("a file").is_dir() {
+        true => files_with(&entry.path(), text),
+        false => {
+            let bytes = std::fs::read(entry.path()).expect("readable");
+            usize::from(bytes.windows(text.len()).any(|it| it == text.as_bytes()))
+        }
+    };
+    entries.map(has_it).sum()
 }
 
 /// 19
@@ -76,6 +87,7 @@ fn manual_plans_wait_for_somebody() {
     plane
         .post(&format!("/api/v1/subscriptions/{id}/credentials"), json!({}))
         .expect(409);
+    assert_eq!(plane.status("/v1/pets", None), Some(401));
     assert_eq!(set(&plane, &id, json!({"state": "accepted"})), 200);
     let key = plane
         .post(&format!("/api/v1/subscriptions/{id}/credentials"), json!({}))
@@ -265,11 +277,20 @@ fn conditions_are_accepted_in_their_current_revision() {
     let other = |revision: u32| json!({"application": "other", "publication": "pets/1.0.0/test", "plan": "gold", "conditions_revision": revision});
     plane.post("/api/v1/subscriptions", other(1)).expect(409);
     plane.post("/api/v1/subscriptions", other(2)).expect(201);
-    let known = plane
-        .get(&format!("/api/v1/subscriptions/{}", text(&first, "/id")))
-        .json();
-    assert_eq!(
-        (&known["state"], &known["conditions_revision"]),
-        (&json!("accepted"), &json!(1))
-    );
+    let listed = plane.get("/api/v1/subscriptions").expect(200).json();
+    let mut listed: Vec<(&str, &str, u64)> = listed["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| {
+            let revision = it["conditions_revision"].as_u64().expect("a number");
+            (text(it, "/application"), text(it, "/state"), revision)
+        })
+        .collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [("other", "accepted", 2), ("shop", "accepted", 1)]);
+    let key = text(&first, "/credential/key");
+    until("the old one is as good as before", || {
+        plane.status("/v1/pets", Some(key)) == Some(200)
+    });
 }

@@ -87,7 +87,7 @@ fn a_destination_that_is_none_stops_nothing_else() {
     weir.kill();
     let weir = Weir::start(folder.path(), &ALL_APIS);
     assert_eq!(status_of(&weir.proxy(), "/good"), Some(200));
-    assert_eq!(status_of(&weir.proxy(), "/wrong"), Some(404));
+    assert_eq!(status_of(&weir.proxy(), "/wrong"), Some(503));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn secrets_are_never_weirs_own_variables() {
             .count()
             == 3
     });
-    assert_eq!((get("/own").status, get("/prefixed").status), (404, 404));
+    assert_eq!((get("/own").status, get("/prefixed").status), (503, 503));
     assert_eq!(
         (get("/other").body.as_str(), get("/text").body.as_str()),
         ("b", "$env://A_NAME")

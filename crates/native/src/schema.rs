@@ -23,7 +23,7 @@ pub fn schema() -> Value {
     ];
     let [route_words, service_words, consumer_words] = words;
     let mut types = generator.take_definitions(true);
-    for name in ["RouteWords", "ServiceWords", "ConsumerWords"] {
+    for name in ["RouteShorthand", "ServiceShorthand", "ConsumerShorthand"] {
         types.remove(name);
     }
     let plugins = add_plugins(&mut types);

@@ -140,7 +140,7 @@ impl<T: 'static> PendingResult<T> {
 
 impl<T> fmt::Debug for PendingResult<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Awaited")
+        formatter.write_str("PendingResult")
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Subrequest {
 impl std::fmt::Debug for Subrequest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Question")
+            .debug_struct("Subrequest")
             .field("host", &self.host)
             .field("port", &self.port)
             .field("message", &self.message.len())

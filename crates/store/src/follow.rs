@@ -48,7 +48,7 @@ struct ActiveWatch {
 
 impl std::fmt::Debug for ActiveWatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Joined").finish_non_exhaustive()
+        formatter.debug_struct("ActiveWatch").finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,7 @@ pub struct ApiResponse {
 impl std::fmt::Debug for ApiResponse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Answer")
+            .debug_struct("ApiResponse")
             .field("status", &self.status)
             .field("length", &self.body.len())
             .finish_non_exhaustive()

@@ -28,7 +28,7 @@ pub struct TableRow {
 impl std::fmt::Debug for TableRow {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Kept")
+            .debug_struct("TableRow")
             .field("id", &self.id)
             .field("modified", &self.modified)
             .finish_non_exhaustive()

@@ -43,7 +43,7 @@ pub struct IncrementalModel {
 impl std::fmt::Debug for IncrementalModel {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Stored")
+            .debug_struct("IncrementalModel")
             .field("workspaces", &self.workspaces.len())
             .field("broken", &self.broken)
             .finish_non_exhaustive()

@@ -107,7 +107,7 @@ pub struct ConfigSourceArgs {
 impl std::fmt::Debug for ConfigSourceArgs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("StoredArgs")
+            .debug_struct("ConfigSourceArgs")
             .field("data", &self.data)
             .finish_non_exhaustive()
     }

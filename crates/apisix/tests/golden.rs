@@ -251,16 +251,18 @@ fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_d
             vec!["r"],
         ),
         (
-            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {rocketmq-logger: {nameserver_list: ['a:1'], topic: t}, ext-plugin-pre-req: {}}}",
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {inspect: {}, ext-plugin-pre-req: {}}}",
             vec![
-                "routes[0].plugins.rocketmq-logger: calls are served without",
+                "routes[0].plugins.inspect: calls are served without (inspect: it debugs the original's own Lua code)",
                 "routes[0].plugins.ext-plugin-pre-req: calls are refused",
             ],
             vec!["r"],
         ),
         (
-            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {rocketmq-logger: {nameserver_list: ['a:1'], topic: t}}}",
-            vec!["routes[0].plugins.rocketmq-logger: calls are served without"],
+            "routes:\n- {id: r, uri: /, upstream: NODES, plugins: {inspect: {}}}",
+            vec![
+                "routes[0].plugins.inspect: calls are served without (inspect: it debugs the original's own Lua code)",
+            ],
             vec![],
         ),
         (

@@ -27,7 +27,7 @@ pub struct CataloguePlugin {
     pub does: String,
     /// Its names in other dialects, by dialect.
     pub names: BTreeMap<String, Vec<String>>,
-    /// When it works: `request`, `response`, `log`, `stream`.
+    /// When it works: `request`, `response`, `log`, `stream`, and `own-log` for lines of the gateway's own log.
     pub phases: Vec<String>,
     /// The page that describes it.
     pub docs: String,
@@ -106,12 +106,16 @@ fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
     let built = document::parse(example)
         .ok()
         .and_then(|config| plugin.build(&config, &context).ok());
+    let takes_own_log = built
+        .as_ref()
+        .is_some_and(|filter| filter.gateway_log().is_some());
     let phases = built.map_or_else(Phases::default, |filter| filter.phases());
     let named = [
         (phases.request, "request"),
         (phases.response, "response"),
         (phases.log, "log"),
         (plugin.works_on_streams(), "stream"),
+        (takes_own_log, "own-log"),
     ];
     named
         .into_iter()

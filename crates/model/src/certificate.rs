@@ -21,6 +21,33 @@ pub struct Certificate {
     /// The oldest version of TLS.
     #[serde(default, skip_serializing_if = "is_default")]
     pub min_version: TlsVersion,
+    /// Clients that ask for it get, with the certificate, what its responder says of it (OCSP stapling, RFC 6066,
+    /// section 8); absent: they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ocsp_stapling: Option<OcspStapling>,
+}
+
+/// How the answers of a certificate's responder are fetched and judged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OcspStapling {
+    /// Whether an answer is passed on unchecked: its signature, its times, and whether it says that the certificate is
+    /// good.
+    #[serde(skip_serializing_if = "is_default")]
+    pub skip_verify: bool,
+    /// The longest that an answer is used before the responder is asked again, in seconds. An answer that says that
+    /// there is news earlier is used until then at most.
+    #[schemars(range(min = 60))]
+    pub cache_ttl_seconds: u32,
+}
+
+impl Default for OcspStapling {
+    fn default() -> Self {
+        Self {
+            skip_verify: false,
+            cache_ttl_seconds: 3600,
+        }
+    }
 }
 
 /// A certificate and its key. `Debug` does not show the key.

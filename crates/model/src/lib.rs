@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 pub mod document;
+pub mod ocsp;
 pub mod overview;
 pub mod secrets;
 pub mod x509;
@@ -34,7 +35,7 @@ mod upstream;
 mod validate;
 
 pub use acme::{Acme, AcmeChallenge, AcmeKey, ExternalAccount};
-pub use certificate::{Certificate, ClientCertificate, KeyPair, TlsVersion, UpstreamTls};
+pub use certificate::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersion, UpstreamTls};
 pub use chain::{ChainStep, ConsumerTable, PluginInstance, PluginRef, RefusalOverride};
 pub use consumer::{Consumer, Credential};
 pub use diagnostic::{Diagnostic, DocPath, Severity};

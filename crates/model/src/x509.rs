@@ -216,7 +216,7 @@ fn is_authority(mut body: Values<'_>) -> Option<bool> {
 
 /// Seconds since the Unix epoch: `YYMMDDHHMMSSZ` up to 2049, `YYYYMMDDHHMMSSZ` from then on (RFC 5280, 4.1.2.5). The
 /// seconds may be missing.
-fn time((kind, text): (u8, &[u8])) -> Option<i64> {
+pub(crate) fn time((kind, text): (u8, &[u8])) -> Option<i64> {
     let digits = text.strip_suffix(b"Z")?;
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;

@@ -10,6 +10,7 @@ use crate::response::Response;
 use crate::subrequest::SubrequestResponse;
 use crate::target_override::TargetOverride;
 use crate::trace::TraceContext;
+use crate::upstream_proxy::UpstreamProxy;
 use crate::websocket::MessageFilter;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -59,6 +60,8 @@ pub struct Exchange {
     pub target_override: Option<Box<TargetOverride>>,
     /// Times for the upstream in place of the route's own.
     pub upstream_timeouts: UpstreamTimeouts,
+    /// The proxies that the call goes through on its way to the upstream; `None`: it goes there directly.
+    pub upstream_proxy: Option<Arc<UpstreamProxy>>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
@@ -148,6 +151,7 @@ impl Exchange {
             destination: None,
             target_override: None,
             upstream_timeouts: UpstreamTimeouts::default(),
+            upstream_proxy: None,
             upstream: None,
             subrequest_response: None,
             redis: None,
@@ -182,6 +186,7 @@ impl Exchange {
         self.destination = None;
         self.target_override = None;
         self.upstream_timeouts = UpstreamTimeouts::default();
+        self.upstream_proxy = None;
         self.subrequest_response = None;
         self.redis = None;
         self.message_filters.clear();

@@ -27,10 +27,12 @@ mod conversation;
 mod disk_cache;
 mod exchange;
 mod filter_state;
+mod gateway_log;
 mod indeterminate;
 mod json_path;
 mod line_end;
 mod log;
+mod log_broker;
 mod matched_pattern;
 mod plugin;
 mod redis;
@@ -44,6 +46,7 @@ mod subrequest;
 mod suspend;
 mod target_override;
 mod trace;
+mod upstream_proxy;
 mod variable;
 mod websocket;
 pub use background_request::BackgroundRequest;
@@ -59,6 +62,7 @@ pub use conversation::{Conversation, ConversationTls, Dialogue, Received, Step};
 pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 pub use exchange::{Clock, Exchange, RouteInfo, UpstreamTimeouts, system_clock};
 pub use filter_state::FilterState;
+pub use gateway_log::{GatewayLog, GatewayLogLevel};
 pub use headers::{Header, Headers};
 pub use indeterminate::Indeterminate;
 pub use json_path::JsonPath;
@@ -67,6 +71,7 @@ pub use log::{
     CallRecord, FailedAttempt, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,
     LogGrpc, LogHttp, LogKafka, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
 };
+pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use plugin::{
     BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Destinations, Filter,
     IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
@@ -89,6 +94,7 @@ pub use suspend::Suspend;
 pub use target_override::TargetOverride;
 pub use template::Template;
 pub use trace::{TraceContext, write_hex};
+pub use upstream_proxy::{ProxiedForwarding, UpstreamProxy};
 pub use variable::Variable;
 pub use websocket::{MESSAGE_TOO_LARGE, MessageFilter, MessageKind, MessageViolation, WebSocketSide};
 

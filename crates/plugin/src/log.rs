@@ -3,6 +3,7 @@
 //! A filter renders an entry and names the target; it sends nothing. The engine collects the entries of a target in
 //! batches and sends them off the request path, where a target that is slow or away costs entries, never calls.
 
+use crate::log_broker::LogBroker;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -129,6 +130,8 @@ pub enum LogSink {
     },
     /// A topic of a Kafka cluster.
     Kafka(LogKafka),
+    /// A topic of a RocketMQ cluster, whose protocol a plugin speaks.
+    Rocketmq(LogBroker),
     /// A datagram for each entry, to a socket of this machine.
     Local {
         /// The socket's path.

@@ -3,6 +3,7 @@
 use crate::consumer::{CredentialEntry, CredentialIndex, CredentialSource, Identity};
 use crate::conversation::Conversation;
 use crate::exchange::Exchange;
+use crate::gateway_log::GatewayLog;
 use crate::indeterminate::Indeterminate;
 use crate::log::{CallRecord, LogEntry};
 use crate::redis::RedisCommand;
@@ -165,6 +166,11 @@ pub trait Filter: Send + Sync {
     /// [`Request::client_certificates`](crate::Request::client_certificates) what was shown, and decides.
     fn asks_client_certificate(&self) -> bool {
         false
+    }
+
+    /// What takes lines of the gateway's own log, whether a chain has this instance or not; `None`: it takes none.
+    fn gateway_log(&self) -> Option<Arc<dyn GatewayLog>> {
+        None
     }
 
     /// Why it cannot do its work on this call, which is refused then: what it refuses or counts calls by is in a body

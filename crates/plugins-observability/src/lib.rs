@@ -5,6 +5,7 @@
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod batch_requests;
 pub mod data_mask;
+pub mod gateway_log;
 pub mod logger;
 pub mod prometheus;
 pub mod skywalking;

@@ -10,6 +10,7 @@ pub mod circuit_breaker;
 pub mod concurrency_limit;
 pub mod cors;
 pub mod fault_injection;
+pub mod forward_proxy;
 pub mod graphql_cost;
 pub mod graphql_limit;
 pub mod ip_restriction;

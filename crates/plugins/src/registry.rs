@@ -39,6 +39,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::compression::Compression);
     registry.add(crate::cors::Cors);
     registry.add(crate::forward_auth::ForwardAuth);
+    registry.add(crate::forward_proxy::ForwardProxy);
     registry.add(crate::ldap_auth::LdapAuth::default());
     registry.add(crate::opa::Opa);
     registry.add(crate::authz_keycloak::AuthzKeycloak::default());
@@ -106,6 +107,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::jwt::Jwt);
     registry.add(crate::jwt_signer::JwtSigner::default());
     registry.add(crate::key_auth::KeyAuth);
+    registry.add(crate::gateway_log::GatewayLog::writing_to(files.clone()));
     registry.add(crate::logger::Logger::writing_to(files));
     registry.add(crate::statsd::Statsd);
     registry.add(crate::workflow::Workflow::new(

@@ -6,7 +6,7 @@ use crate::dns::NameServers;
 use crate::h3::config::{Common, Http3};
 use crate::health::{self, HealthNotifier};
 use crate::limits::Limits;
-use crate::log_sinks::{self, LogSinks};
+use crate::log_sinks::{self, GatewayLogLines, LogSinks};
 use crate::panics::{AbortOnPanic, WORKER_THREADS};
 use crate::proxy_protocol::ProxyProtocolTrust;
 use crate::run_worker;
@@ -240,6 +240,11 @@ impl Gateway {
         health::set(&self.published().snapshot, which, is_healthy)?;
         self.shared.health.note_change();
         Ok(())
+    }
+
+    /// Where lines of the gateway's own log are handed over.
+    pub fn log_lines(&self) -> GatewayLogLines {
+        GatewayLogLines::of(&self.shared)
     }
 
     /// Stops accepting, lets calls in progress finish within the drain time-out, and ends the workers. Blocks until

@@ -83,7 +83,7 @@ pub use gateway::{Gateway, GatewayOptions};
 pub use h3::config::Http3;
 pub use h3::fuzzing as http3_fuzzing;
 pub use limits::Limits;
-pub use log_sinks::kafka_fuzzing;
+pub use log_sinks::{GatewayLogLines, kafka_fuzzing};
 pub use proxy_protocol::{ProxyProtocolTrust, fuzzing as proxy_protocol_fuzzing};
 pub use redis::fuzzing as redis_fuzzing;
 pub use shared::{ErrorRenderers, PublishedSnapshot};

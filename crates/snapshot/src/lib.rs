@@ -31,8 +31,8 @@ pub use settings::{Charset, DialectSettings, RealIp};
 pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
 pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};
 pub use tls::{
-    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, ServerIdentity, ServerTls, ServerTlsState,
-    UnusableKeyPair, Validity, certified_key, validity,
+    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, MAX_RESPONSE, NoStaple, ServerIdentity, ServerTls,
+    ServerTlsState, Staple, UnusableAnswer, UnusableKeyPair, Validity, certified_key, validity,
 };
 pub use traffic::{HedgeState, StickySessions, UpstreamHedge, UpstreamOverload, UpstreamTraffic};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
@@ -40,7 +40,7 @@ pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use weir_model::DialectName;
-use weir_plugin::ConsumerIdentity;
+use weir_plugin::{ConsumerIdentity, GatewayLog};
 
 /// All that a gateway serves, ready to be executed. Immutable; shared by all workers.
 pub struct Snapshot {
@@ -67,6 +67,8 @@ pub struct Snapshot {
     pub tls: ServerTls,
     /// How servers are met over TLS that belong to no service.
     pub ad_hoc_tls: AdHocClientTls,
+    /// What takes lines of the gateway's own log.
+    pub gateway_logs: Vec<Arc<dyn GatewayLog>>,
     /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
     /// process compiled them.
     pub hash: u64,

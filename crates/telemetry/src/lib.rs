@@ -16,4 +16,5 @@ pub mod calls;
 pub mod json;
 pub mod log_sinks;
 pub mod metrics;
+pub mod ocsp;
 pub mod redis;

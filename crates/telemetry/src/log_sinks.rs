@@ -13,6 +13,8 @@ pub enum LogSinkKind {
     Grpc,
     /// A topic of a Kafka cluster.
     Kafka,
+    /// A topic of a RocketMQ cluster.
+    Rocketmq,
     /// A TCP server.
     Tcp,
     /// A UDP server.
@@ -23,11 +25,12 @@ pub enum LogSinkKind {
 
 impl LogSinkKind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::File,
         Self::Http,
         Self::Grpc,
         Self::Kafka,
+        Self::Rocketmq,
         Self::Tcp,
         Self::Udp,
         Self::Local,
@@ -40,6 +43,7 @@ impl LogSinkKind {
             Self::Http => "http",
             Self::Grpc => "grpc",
             Self::Kafka => "kafka",
+            Self::Rocketmq => "rocketmq",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Local => "local",

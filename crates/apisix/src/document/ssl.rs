@@ -34,6 +34,15 @@ pub struct Ssl {
     pub keys: Vec<String>,
     pub client: Option<Client>,
     pub ssl_protocols: Option<Vec<String>>,
+    pub ocsp_stapling: Option<Stapling>,
+}
+
+/// Whether what the certificate's responder says is shown with it.
+#[derive(Deserialize)]
+pub struct Stapling {
+    pub enabled: bool,
+    pub skip_verify: bool,
+    pub cache_ttl: u64,
 }
 
 /// What is asked of the certificates that clients show.

@@ -14,6 +14,9 @@ pub struct LogRotate;
 /// `server-info`: the gateway's status tells it.
 pub struct ServerInfo;
 
+/// `ocsp-stapling`: `ocsp_stapling` of certificates says all that there is to say.
+pub struct OcspStapling;
+
 /// `node-status`: `public-api` makes the node's status public.
 pub struct NodeStatus;
 
@@ -60,3 +63,4 @@ idle!(ProxyBuffering, "proxy-buffering", 21991);
 idle!(LogRotate, "log-rotate", 100);
 idle!(ServerInfo, "server-info", 990);
 idle!(NodeStatus, "node-status", 1000);
+idle!(OcspStapling, "ocsp-stapling", -44);

@@ -27,6 +27,7 @@ mod data_mask;
 mod degraphql;
 mod dingtalk_auth;
 mod echo;
+pub mod error_log_logger;
 mod error_page;
 mod fault_injection;
 mod feishu_auth;

@@ -101,7 +101,12 @@ pub static NAMES: &[PluginName] = &[
     PluginName::refused("dubbo-proxy", "it needs a module of Tengine"),
     PluginName::served("echo"),
     PluginName::differs("elasticsearch-logger", &[LOGS]),
-    PluginName::checked("error-log-logger", NOT_BUILT),
+    PluginName::differs(
+        "error-log-logger",
+        &[
+            "it works as soon as it has metadata, whether it stands in `plugins` of `config.yaml` or not; lines are those of Weir; a line that `WEIR_LOG` keeps out of standard error is not sent ([gateway-log](plugins/gateway-log.md))",
+        ],
+    ),
     PluginName::served("error-page"),
     PluginName::checked("example-plugin", NOT_BUILT),
     PluginName::checked("exit-transformer", NOT_BUILT),
@@ -211,7 +216,10 @@ pub static NAMES: &[PluginName] = &[
             "`unevaluatedProperties` is not checked; a member that stands twice in an object is refused; a document in `spec` that cannot be used makes calls end with 503 rather than 500; words of verbose errors differ",
         ],
     ),
-    PluginName::checked("ocsp-stapling", NOT_BUILT),
+    PluginName::idle(
+        "ocsp-stapling",
+        "`ocsp_stapling` of a certificate says all, whether routes or `plugins` of `config.yaml` have the plugin or not; responders are asked ahead, so that no handshake waits ([TLS](tls.md#ocsp-stapling))",
+    ),
     PluginName::differs(
         "opa",
         &["the agent is told the names and labels of route and service, and not their whole configuration"],
@@ -265,7 +273,13 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("request-id"),
     PluginName::differs("request-validation", &["`$ref` works only within the schema"]),
     PluginName::differs("response-rewrite", &[CUT]),
-    PluginName::checked("rocketmq-logger", NOT_BUILT),
+    PluginName::differs(
+        "rocketmq-logger",
+        &[
+            LOGS,
+            "`meta_format: origin` is refused; sending is tried with the broker of the next queue once, and all further retries are those of `max_retry_count`",
+        ],
+    ),
     PluginName::differs(
         "saml-auth",
         &[

@@ -43,7 +43,6 @@ const SCHEMAS: &[(&str, &str)] = &[
     ),
     ("chaitin-waf", include_str!("unserved/chaitin-waf.json")),
     ("dubbo-proxy", include_str!("unserved/dubbo-proxy.json")),
-    ("error-log-logger", include_str!("unserved/error-log-logger.json")),
     ("example-plugin", include_str!("unserved/example-plugin.json")),
     ("exit-transformer", include_str!("unserved/exit-transformer.json")),
     (
@@ -63,8 +62,6 @@ const SCHEMAS: &[(&str, &str)] = &[
     ("inspect", include_str!("unserved/inspect.json")),
     ("kafka-proxy", include_str!("unserved/kafka-proxy.json")),
     ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),
-    ("ocsp-stapling", include_str!("unserved/ocsp-stapling.json")),
-    ("rocketmq-logger", include_str!("unserved/rocketmq-logger.json")),
     (
         "serverless-post-function",
         include_str!("unserved/serverless-post-function.json"),

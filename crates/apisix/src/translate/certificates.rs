@@ -1,7 +1,7 @@
 //! Certificates: what clients are shown, what they must show, and what upstreams are shown.
 
 use crate::document::{Documents, Ssl};
-use weir_model::{Certificate, ClientCertificate, Diagnostic, KeyPair, TlsVersion};
+use weir_model::{Certificate, ClientCertificate, Diagnostic, KeyPair, OcspStapling, TlsVersion};
 
 /// What clients are shown, of all documents that are on. References to secrets stay what they are.
 pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Vec<Certificate> {
@@ -29,6 +29,7 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
                     optional: false,
                 }),
                 min_version: min_version(ssl),
+                ocsp_stapling: ocsp_stapling(ssl),
             }
         })
         .collect()
@@ -45,6 +46,15 @@ fn pair(certificate: &str, key: &str) -> KeyPair {
         certificate: certificate.to_owned(),
         key: key.to_owned(),
     }
+}
+
+/// How what responders say is shown, if it is.
+fn ocsp_stapling(ssl: &Ssl) -> Option<OcspStapling> {
+    let stapling = ssl.ocsp_stapling.as_ref().filter(|stapling| stapling.enabled)?;
+    Some(OcspStapling {
+        skip_verify: stapling.skip_verify,
+        cache_ttl_seconds: stapling.cache_ttl.try_into().unwrap_or(u32::MAX),
+    })
 }
 
 /// The oldest version that is named and that there is: TLS 1.1 is no more.

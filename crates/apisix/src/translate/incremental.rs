@@ -6,7 +6,7 @@ use super::consumers::Consumers;
 use super::instances::BuiltInstances;
 use super::matching::{Rank, ordinals};
 use super::plugin_upstreams::brought;
-use super::{Options, TranslatedUpstreams, Translation};
+use super::{Options, TranslatedUpstreams, Translation, error_log};
 use crate::document::{Documents, Item, Route};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -138,6 +138,7 @@ impl TranslationCache {
         model.consumers.clone_from(&consumers.consumers);
         model.consumer_tables.clone_from(&consumers.tables);
         model.plugins = used(&self.instances, &model);
+        model.plugins.extend(error_log(documents, diagnostics));
         self.consumers = Some(consumers);
         model
     }

@@ -23,6 +23,7 @@ pub mod vars;
 pub use upstream::upstream_host;
 
 use crate::document::{self, Documents, Item};
+use crate::plugins::error_log_logger;
 pub use crate::settings::Router;
 use crate::settings::Settings;
 use blocked_items::BlockedItems;
@@ -33,7 +34,9 @@ use matching::{Conditions, Rank};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use weir_model::{DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, RealIp, Severity};
+use weir_model::{
+    DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, PluginInstance, RealIp, Severity,
+};
 
 /// What does not stand in `apisix.yaml`.
 #[derive(Debug, Clone, Copy)]
@@ -159,6 +162,9 @@ impl<'d> Translation<'d> {
         self.model.consumer_tables = consumers.tables;
         self.model.plugins = self.instances.finish();
         self.model
+            .plugins
+            .extend(error_log(self.documents, self.diagnostics));
+        self.model
     }
 
     fn assign_precedence(&mut self) {
@@ -191,6 +197,20 @@ impl<'d> Translation<'d> {
         let id = route.value.service_id.as_ref()?;
         self.services.get(id.0.as_str()).copied()
     }
+}
+
+/// The instance that sends the gateway's own log, if metadata say so.
+fn error_log(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Option<PluginInstance> {
+    error_log_logger::instance(&documents.metadata).unwrap_or_else(|error| {
+        let place = DocPath::root()
+            .field("plugin_metadata")
+            .field(error_log_logger::NAME);
+        diagnostics.push(Diagnostic {
+            severity: Severity::Dropped,
+            ..Diagnostic::error(place, error.to_string())
+        });
+        None
+    })
 }
 
 /// What APISIX's configuration of its server says for all calls.

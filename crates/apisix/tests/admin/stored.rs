@@ -149,6 +149,7 @@ fn documents_with_plugins_that_weir_lacks_are_the_same_from_file_and_store() {
             route(json!({"rocketmq-logger": {"nameserver_list": ["a:1"], "topic": "t"}})),
         ),
         ("routes/c", route(json!({"rocketmq-logger": {}}))),
+        ("routes/c", route(json!({"inspect": {}}))),
         ("routes/c", route(json!({"example-plugin": {"i": 1}}))),
         ("routes/c", route(json!({"example-plugin": {"i": -1}}))),
         (
@@ -241,8 +242,8 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
-            r#"{"uri": "/", "plugins": {"rocketmq-logger": {"nameserver_list": ["a:1"], "topic": "t"}}}"#,
-            "plugin \"rocketmq-logger\" is not available in this version of Weir; calls are served without",
+            r#"{"uri": "/", "plugins": {"inspect": {}}}"#,
+            "plugin \"inspect\" is not available in this version of Weir; calls are served without",
             whole + 1,
         ),
         (

@@ -48,6 +48,7 @@ impl Challenges {
                     }],
                     client: entry.client.clone(),
                     min_version: entry.min_version,
+                    ocsp_stapling: None,
                 })
             })
             .collect();
@@ -85,6 +86,7 @@ impl Challenges {
                     }],
                     client: None,
                     min_version: TlsVersion::default(),
+                    ocsp_stapling: None,
                 }),
             }
         }

@@ -147,6 +147,7 @@ fn usable(entry: &Acme, certificate: String, key: String) -> Result<IssuedCertif
         }],
         client: None,
         min_version: entry.min_version,
+        ocsp_stapling: None,
     };
     ServerIdentity::of(&shown, &ServerTlsState::default())
         .map_err(|found| AcmeError::Unusable(found.message))?;

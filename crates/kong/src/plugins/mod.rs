@@ -16,6 +16,7 @@ mod cors;
 mod datadog;
 mod degraphql;
 mod file_log;
+mod forward_proxy;
 mod graphql_proxy_cache_advanced;
 mod graphql_rate_limiting_advanced;
 mod grpc_gateway;
@@ -238,6 +239,7 @@ pub static DEFINITIONS: &[Definition] = &[
     datadog::DEFINITION,
     degraphql::DEFINITION,
     file_log::DEFINITION,
+    forward_proxy::DEFINITION,
     graphql_proxy_cache_advanced::DEFINITION,
     graphql_rate_limiting_advanced::DEFINITION,
     grpc_gateway::DEFINITION,

@@ -86,7 +86,11 @@ pub static NAMES: &[PluginName] = &[
             LOGS,
         ],
     ),
-    PluginName::refused("forward-proxy", NOT_BUILT).paid(),
+    PluginName::differs(
+        "forward-proxy",
+        &["where only one of `http_proxy_host` and `https_proxy_host` is given, it serves both kinds of services; services over TLS are reached through `CONNECT`, and calls with HTTP/2 in the clear (gRPC) are refused with 502; services with several targets work ([forward-proxy](plugins/forward-proxy.md))"],
+    )
+    .paid(),
     PluginName::differs(
         "graphql-proxy-cache-advanced",
         &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API"],

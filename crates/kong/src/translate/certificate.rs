@@ -56,6 +56,7 @@ pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
             key_pairs,
             client: None,
             min_version: TlsVersion::default(),
+            ocsp_stapling: None,
         })
     });
     shown.collect()

@@ -23,6 +23,7 @@ pub mod form;
 mod kafka;
 pub mod layout;
 mod mask;
+mod rocketmq;
 pub mod target;
 #[cfg(test)]
 mod tests;
@@ -50,7 +51,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where entries go: `file`, `http`, `kafka`, `tcp`, `udp` or `local`.
+    /// Where entries go: `file`, `http`, `kafka`, `rocketmq`, `tcp`, `udp` or `local`.
     pub target: Target,
     /// The form of messages.
     pub form: Form,

@@ -3,6 +3,7 @@
 use super::authorization::Authorization;
 use super::folder::LogFolder;
 pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
+pub use super::rocketmq::{Credentials, Nameserver, RocketmqTarget, usual_port as nameserver_port};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub enum Target {
     Http(HttpTarget),
     /// A topic of a Kafka cluster.
     Kafka(KafkaTarget),
+    /// A topic of a RocketMQ cluster.
+    Rocketmq(RocketmqTarget),
     /// A TCP server.
     Tcp(TcpTarget),
     /// A UDP server; batches are kept below the size of a datagram.
@@ -156,6 +159,7 @@ impl Target {
             Self::File(_) => "file",
             Self::Http(_) => "http",
             Self::Kafka(_) => "kafka",
+            Self::Rocketmq(_) => "rocketmq",
             Self::Tcp(_) => "tcp",
             Self::Udp(_) => "udp",
             Self::Local(_) => "local",
@@ -178,6 +182,7 @@ impl Target {
             }),
             Self::Http(http) => http.sink(),
             Self::Kafka(kafka) => kafka.sink(),
+            Self::Rocketmq(rocketmq) => rocketmq.sink(),
             Self::Tcp(tcp) => {
                 check_host(&tcp.host)?;
                 let name = || tcp.server_name.clone().unwrap_or_else(|| tcp.host.clone());

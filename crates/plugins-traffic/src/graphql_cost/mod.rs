@@ -6,13 +6,15 @@
 
 mod schema;
 mod walk;
+mod weight_tree;
 
 use schema::{CACHE_BYTES, SchemaLookup, Schemas, Source, Types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use walk::{NoCost, Walk, WeightTree};
+use walk::{NoCost, Walk};
+use weight_tree::WeightTree;
 use weir_flow::expiring::ExpiringMap;
 use weir_plugin::graphql::Tree;
 use weir_plugin::headers::{FieldName, is_value};

@@ -3,6 +3,7 @@
 
 use super::budget::{Budget, Interrupt, abridged, described, fail};
 use super::builtin;
+use super::env::{Entry, Env, label, variable, with};
 use super::paths;
 use super::texts::Patterns;
 use super::tree::{Definition, Node, Pattern};
@@ -31,7 +32,7 @@ impl Item {
     }
 
     /// A part of the value. The step to it is made if a path is asked for.
-    fn part(&self, step: impl FnOnce() -> Value, value: Value) -> Self {
+    pub(super) fn part(&self, step: impl FnOnce() -> Value, value: Value) -> Self {
         let path = self.path.as_ref().map(|path| {
             let mut longer = (**path).clone();
             longer.push(step());
@@ -68,32 +69,9 @@ impl Sink {
     }
 }
 
-/// What names stand for, the innermost first.
-pub type Env<'p> = Option<Rc<Frame<'p>>>;
-
-pub struct Frame<'p> {
-    entry: Entry<'p>,
-    outer: Env<'p>,
-}
-
-enum Entry<'p> {
-    Variable(&'p str, Value),
-    Function(&'p Definition),
-    /// A parameter that is a program, with what its names stand for.
-    Closure(&'p str, &'p Node, Env<'p>),
-    Label(&'p str, usize),
-}
-
-fn with<'p>(env: &Env<'p>, entry: Entry<'p>) -> Env<'p> {
-    Some(Rc::new(Frame {
-        entry,
-        outer: env.clone(),
-    }))
-}
-
 /// Runs programs of one call.
 pub struct Machine<'p> {
-    prelude: &'p [Arc<Definition>],
+    pub(super) prelude: &'p [Arc<Definition>],
     pub(super) budget: Budget,
     pub(super) patterns: Patterns,
     labels: Cell<usize>,
@@ -246,86 +224,6 @@ impl<'p> Machine<'p> {
             return Err(stop);
         }
         Ok(sink.items)
-    }
-
-    fn access(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
-        match node {
-            Node::Recurse => self.recurse(input, out),
-            Node::Iterate(target) => {
-                for item in self.outputs(target, env, input)? {
-                    self.each(&item, out)?;
-                }
-                Ok(())
-            }
-            Node::Index(target, key) => {
-                for item in self.outputs(target, env, input)? {
-                    if let Node::Literal(key) = &**key {
-                        let value = paths::index(&self.budget, &item.value, key)?;
-                        self.spend(1)?;
-                        out.push(item.part(|| key.clone(), value))?;
-                        continue;
-                    }
-                    for key in self.values(key, env, input)? {
-                        let value = paths::index(&self.budget, &item.value, &key)?;
-                        self.spend(1)?;
-                        out.push(item.part(|| key, value))?;
-                    }
-                }
-                Ok(())
-            }
-            Node::Slice(target, from, to) => {
-                let bound = |bound: &'p Option<Box<Node>>| match bound {
-                    None => Ok(vec![Value::Null]),
-                    Some(node) => self.values(node, env, input),
-                };
-                for item in self.outputs(target, env, input)? {
-                    for to in bound(to)? {
-                        for from in bound(from)? {
-                            let key = paths::slice_key(from, to.clone())?;
-                            let value = paths::index(&self.budget, &item.value, &key)?;
-                            self.spend(value.weight())?;
-                            self.budget.hold(value.bytes())?;
-                            out.push(item.part(|| key, value))?;
-                        }
-                    }
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn each(&self, item: &Item, out: &mut Sink) -> RunResult {
-        match &item.value {
-            Value::List(list) => {
-                for (place, value) in list.items.iter().enumerate() {
-                    self.spend(1)?;
-                    out.push(item.part(|| Value::count(place), value.clone()))?;
-                }
-            }
-            Value::Object(object) => {
-                for (name, value) in object.members.iter() {
-                    self.spend(1)?;
-                    out.push(item.part(|| Value::Text(Arc::clone(name)), value.clone()))?;
-                }
-            }
-            Value::Null if item.path.is_some() => {}
-            other => return fail(format!("Cannot iterate over {}", described(other))),
-        }
-        Ok(())
-    }
-
-    fn recurse(&self, item: &Item, out: &mut Sink) -> RunResult {
-        self.spend(1)?;
-        out.push(item.clone())?;
-        if matches!(item.value, Value::List(_) | Value::Object(_)) {
-            let mut parts = Sink::all();
-            self.each(item, &mut parts)?;
-            for part in parts.items {
-                self.recurse(&part, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn compute(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
@@ -523,93 +421,4 @@ impl<'p> Machine<'p> {
             }
         }
     }
-
-    fn call(
-        &self,
-        name: &'p str,
-        arguments: &'p [Node],
-        env: &Env<'p>,
-        input: &Item,
-        out: &mut Sink,
-    ) -> RunResult {
-        let mut frame = env.as_ref();
-        while let Some(found) = frame {
-            self.spend(1)?;
-            match &found.entry {
-                Entry::Closure(known, body, own) if *known == name && arguments.is_empty() => {
-                    return self.eval(body, own, input, out);
-                }
-                Entry::Function(known) if known.name == name && known.parameters.len() == arguments.len() => {
-                    // The function knows itself, and what was known where it stands.
-                    let own = Some(Rc::clone(found));
-                    return self.apply(known, arguments, own, env, input, out);
-                }
-                _ => {}
-            }
-            frame = found.outer.as_ref();
-        }
-        if builtin::is_native(name, arguments.len()) {
-            return self.native((name, arguments), env, input, out);
-        }
-        let mut prelude = self.prelude.iter();
-        match prelude.find(|it| it.name == name && it.parameters.len() == arguments.len()) {
-            Some(known) => self.apply(known, arguments, None, env, input, out),
-            None => fail(format!("{name}/{} is not defined", arguments.len())),
-        }
-    }
-
-    /// Calls a function. `own`: what names stand for where it is defined.
-    fn apply(
-        &self,
-        function: &'p Definition,
-        arguments: &'p [Node],
-        own: Env<'p>,
-        env: &Env<'p>,
-        input: &Item,
-        out: &mut Sink,
-    ) -> RunResult {
-        let mut envs = vec![own];
-        for (parameter, argument) in function.parameters.iter().zip(arguments) {
-            let mut next = Vec::new();
-            for own in &envs {
-                match parameter.strip_prefix('$') {
-                    None => next.push(with(own, Entry::Closure(parameter, argument, env.clone()))),
-                    Some(name) => {
-                        for value in self.values(argument, env, input)? {
-                            let with_value = with(own, Entry::Variable(name, value));
-                            // Such a parameter can also be called.
-                            next.push(with(&with_value, Entry::Closure(name, argument, env.clone())));
-                        }
-                    }
-                }
-            }
-            envs = next;
-        }
-        for own in envs {
-            self.eval(&function.body, &own, input, out)?;
-        }
-        Ok(())
-    }
-}
-
-fn variable(env: &Env<'_>, name: &str) -> Value {
-    let mut frame = env.as_ref();
-    while let Some(found) = frame {
-        match &found.entry {
-            Entry::Variable(known, value) if *known == name => return value.clone(),
-            _ => frame = found.outer.as_ref(),
-        }
-    }
-    Value::Null
-}
-
-fn label(env: &Env<'_>, name: &str) -> usize {
-    let mut frame = env.as_ref();
-    while let Some(found) = frame {
-        match &found.entry {
-            Entry::Label(known, number) if *known == name => return *number,
-            _ => frame = found.outer.as_ref(),
-        }
-    }
-    0
 }

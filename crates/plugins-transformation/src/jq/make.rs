@@ -2,7 +2,8 @@
 
 use super::budget::{Interrupt, fail};
 use super::builtin::arithmetic;
-use super::eval::{Env, Item, Machine, RunResult, Sink};
+use super::env::Env;
+use super::eval::{Item, Machine, RunResult, Sink};
 use super::paths::{delete_paths, get_path, index, replace, set_path};
 use super::texts;
 use super::tree::{Node, TextPart};

@@ -9,9 +9,12 @@
 //! bounded number of steps and a bounded amount of memory, whatever it and the body are. Security: a body that a program
 //! fails on never passes unchanged: the request is refused, and the response is replaced by an error.
 
+mod access;
 mod budget;
 mod builtin;
+mod call;
 mod check;
+mod env;
 mod eval;
 mod filter;
 mod lex;

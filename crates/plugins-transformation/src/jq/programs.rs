@@ -3,7 +3,8 @@
 
 use super::budget::{Interrupt, fail, number};
 use super::builtin::{OF_PROGRAMS, of_one, plain};
-use super::eval::{Env, Item, Machine, Sink};
+use super::env::Env;
+use super::eval::{Item, Machine, Sink};
 use super::paths::{get_path, set_path_value};
 use super::texts;
 use super::tree::Node;

@@ -1,6 +1,6 @@
 //! The head of a request as its target gets it.
 
-use super::{ForwardPlan, own_host};
+use super::{ForwardPlan, own_host, through_proxy};
 use crate::forwarded;
 use crate::reply::push_via;
 use crate::serve::RequestContext;
@@ -28,9 +28,16 @@ impl RequestContext<'_> {
         let request = &self.exchange.request;
         out.extend_from_slice(&request.method);
         out.push(b' ');
+        let proxy = through_proxy::named_to(plan);
+        if proxy.is_some() {
+            through_proxy::write_origin(target, out);
+        }
         self.write_target(plan, out);
         out.extend_from_slice(b" HTTP/1.1\r\n");
         self.write_request_fields(plan, target, out);
+        if let Some(proxy) = proxy {
+            through_proxy::write_authorization(proxy, out);
+        }
         match (&self.exchange.request.body, self.head.framing) {
             (None, Framing::Length(length)) => {
                 push_header(

@@ -44,7 +44,9 @@ impl<'p> ForwardPlan<'p> {
     /// When slow calls are copied, if they are.
     #[inline]
     pub(super) fn hedge(&self) -> Option<&'p UpstreamHedge> {
-        self.upstream.traffic.as_ref()?.hedge.as_ref()
+        let traffic = self.upstream.traffic.as_ref()?;
+        // A copy would go to its target directly.
+        traffic.hedge.as_ref().filter(|_| self.proxy.is_none())
     }
 
     /// The target of a try took so long to answer.

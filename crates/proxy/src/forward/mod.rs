@@ -18,6 +18,7 @@ mod relay;
 mod secure_target;
 mod sticky;
 mod target_override;
+mod through_proxy;
 
 pub use balance::{PickRequest, choose};
 pub use pump::Background;
@@ -33,13 +34,14 @@ use crate::reply;
 use crate::serve::RequestContext;
 use crate::timer::{Timer, later};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, Timeouts, UpstreamHost};
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{RefusalKind, UpstreamTimeouts};
+use weir_plugin::{RefusalKind, UpstreamProxy, UpstreamTimeouts};
 use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
@@ -119,6 +121,8 @@ struct ForwardPlan<'p> {
     started: Instant,
     /// When the call must be over.
     deadline: Option<Instant>,
+    /// The proxies that the call goes through.
+    proxy: Option<Arc<UpstreamProxy>>,
     /// The call's place among those in flight, where these are bounded.
     slot: Option<OverloadSlot<'p>>,
 }
@@ -166,8 +170,11 @@ impl RequestContext<'_> {
                 self.report.forwarded_at = Some(Instant::now());
             }
         }
-        let tells_plainly = self.tells_plainly(route, forward);
-        if !tells_plainly {
+        let proxy = self.exchange.upstream_proxy.take();
+        let headers = &mut self.exchange.request.headers;
+        let tells_otherwise = (proxy.as_deref()).is_some_and(|proxy| through_proxy::prepare(proxy, headers));
+        let tells_plainly = !tells_otherwise && self.tells_plainly(route, forward);
+        if !tells_plainly && !tells_otherwise {
             forwarded::apply(
                 &route.rules.forwarded,
                 self.head.has_forwarded,
@@ -209,6 +216,7 @@ impl RequestContext<'_> {
             timeouts,
             started,
             deadline: (call_ms > 0).then(|| later(started, Duration::from_millis(call_ms))),
+            proxy,
             slot: OverloadSlot::enter(upstream, route.rules.priority)?,
         };
         if let Some(budget) = &upstream.retry_budget {
@@ -317,6 +325,9 @@ impl RequestContext<'_> {
     }
 
     async fn try_target(&mut self, plan: &ForwardPlan<'_>, index: usize) -> AttemptResult {
+        if let Some(proxy) = &plan.proxy {
+            return Box::pin(self.try_through(plan, index, proxy)).await;
+        }
         let target = &plan.upstream.targets[index];
         // Close enough for the ages of idle connections and of answers of the name service.
         let now = plan.started;

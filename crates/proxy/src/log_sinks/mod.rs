@@ -5,15 +5,18 @@
 //! tries again, and drops what its target does not take in time: a target that is slow or away fills its own queue, and
 //! no other. Whatever is dropped is counted.
 
+mod broker;
 mod connect;
 mod context;
 mod file;
+mod gateway_log;
 mod grpc;
 mod kafka;
 mod queue;
 mod sender;
 mod thread;
 
+pub use gateway_log::GatewayLogLines;
 pub use kafka::fuzzing as kafka_fuzzing;
 pub use thread::start;
 
@@ -109,6 +112,7 @@ fn kind(target: &LogTarget) -> LogSinkKind {
         LogSink::Http(_) => LogSinkKind::Http,
         LogSink::Grpc(_) => LogSinkKind::Grpc,
         LogSink::Kafka(_) => LogSinkKind::Kafka,
+        LogSink::Rocketmq(_) => LogSinkKind::Rocketmq,
         LogSink::Tcp { .. } => LogSinkKind::Tcp,
         LogSink::Udp { .. } => LogSinkKind::Udp,
         LogSink::Local { .. } => LogSinkKind::Local,

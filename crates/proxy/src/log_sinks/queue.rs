@@ -17,6 +17,8 @@ const MAX_MESSAGE: usize = 4 << 20;
 const MAX_DATAGRAM: usize = 60_000;
 /// The same where a broker takes no larger one, unless it is told to.
 const MAX_RECORD: usize = 900_000;
+/// The same for brokers of RocketMQ, which take 4 MiB unless they are told otherwise.
+const MAX_ROCKETMQ_MESSAGE: usize = 4_000_000;
 /// How often a target's failures are logged at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
@@ -114,6 +116,7 @@ impl SinkQueue {
         let most = match self.target.sink {
             LogSink::Udp { line_bytes: None, .. } => MAX_DATAGRAM,
             LogSink::Kafka(_) => MAX_RECORD,
+            LogSink::Rocketmq(_) => MAX_ROCKETMQ_MESSAGE,
             _ => MAX_MESSAGE,
         };
         let mut entries = self.entries.borrow_mut();

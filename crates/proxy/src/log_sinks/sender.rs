@@ -1,5 +1,6 @@
 //! Sending a message to a target, over a connection that is kept where the target has connections.
 
+use super::broker::BrokerLink;
 use super::connect::{resolve, tls};
 use super::context::SinkContext;
 use super::file::{self, LogOutput};
@@ -31,6 +32,7 @@ pub struct Sender {
     http: Option<Box<UpstreamConnection>>,
     grpc: Option<Channel>,
     kafka: Producer,
+    broker: Option<BrokerLink>,
     tcp: Option<(ReadHalf, WriteHalf)>,
     udp: Option<UdpSocket>,
 }
@@ -44,6 +46,7 @@ impl Sender {
             http: None,
             grpc: None,
             kafka: Producer::default(),
+            broker: None,
             tcp: None,
             udp: None,
         }
@@ -57,6 +60,7 @@ impl Sender {
             LogSink::Http(http) => format!("{}:{}", http.host, http.port),
             LogSink::Grpc(grpc) => format!("{}:{}", grpc.host, grpc.port),
             LogSink::Kafka(kafka) => format!("the topic {}", kafka.topic),
+            LogSink::Rocketmq(broker) => broker.name.clone(),
             LogSink::Tcp { host, port, .. } | LogSink::Udp { host, port, .. } => format!("{host}:{port}"),
         }
     }
@@ -97,6 +101,17 @@ impl Sender {
                 };
                 let (producer, sent) = within(topic.timeout, sent).await?;
                 self.kafka = producer;
+                sent
+            }
+            LogSink::Rocketmq(broker) => {
+                let kept = self.broker.take();
+                let mut link = kept.unwrap_or_else(|| BrokerLink::new(broker.protocol.producer()));
+                let sent = async {
+                    let sent = link.send(sink_context, &broker, message).await;
+                    Ok((link, sent))
+                };
+                let (link, sent) = within(broker.timeout, sent).await?;
+                self.broker = Some(link);
                 sent
             }
             LogSink::Tcp {

@@ -15,6 +15,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use weir_plugin::{LogEntry, LogTarget};
 
+/// The thread's name.
+pub const NAME: &str = "weir-log-out";
 /// How often the thread looks into the queue while entries come.
 const TICK: Duration = Duration::from_millis(20);
 /// After so many looks in vain it sleeps until it is woken.
@@ -38,7 +40,7 @@ pub fn start(shared: &Arc<Shared>, seed: u64) -> io::Result<()> {
     let Some(entries) = entries else { return Ok(()) };
     let shared = Arc::clone(shared);
     let thread = std::thread::Builder::new()
-        .name("weir-log-out".to_owned())
+        .name(NAME.to_owned())
         .spawn(move || run(&shared, entries, seed))?;
     *sinks.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     Ok(())

@@ -24,6 +24,7 @@ static PAIR: LazyLock<Pair> = LazyLock::new(|| {
         }],
         client: None,
         min_version: TlsVersion::default(),
+        ocsp_stapling: None,
     };
     let mut roots = RootCertStore::empty();
     roots

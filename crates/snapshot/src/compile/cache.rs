@@ -13,6 +13,7 @@ use std::sync::Arc;
 use weir_model::{
     self as model, ChainStep, Consumer, DialectName, Model, PluginInstance, PluginRef, UpstreamHost,
 };
+use weir_plugin::GatewayLog;
 
 pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -62,6 +63,20 @@ pub(super) struct SharedParts {
     pub tables: HashMap<(usize, DialectName), Arc<ConsumerTable>>,
     /// Where filters may send calls.
     pub destinations: Vec<(String, UpstreamHost)>,
+}
+
+impl SharedParts {
+    /// What takes lines of the gateway's own log. An instance that several dialects use is built once for each, and
+    /// takes them once.
+    pub fn gateway_logs(&self) -> Vec<Arc<dyn GatewayLog>> {
+        let taking = self.instances.iter();
+        let mut taking: Vec<_> = taking
+            .filter_map(|((place, _), instance)| Some((*place, instance.filter.gateway_log()?)))
+            .collect();
+        taking.sort_by_key(|(place, _)| *place);
+        taking.dedup_by_key(|(place, _)| *place);
+        taking.into_iter().map(|(_, takes)| takes).collect()
+    }
 }
 
 /// The address of a shared value.

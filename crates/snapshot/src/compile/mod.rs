@@ -68,6 +68,7 @@ pub fn recompile(
     let (found, known) = chains.finish();
     diagnostics.extend(found);
     let destinations = routes::destinations(&services, &known.destinations);
+    let gateway_logs = known.gateway_logs();
     pieces.learn(known);
     let mut tls = ServerTls::compile(&model.certificates, carry.server_tls(), &mut diagnostics);
     let asking = (model.routes.iter().zip(&routes))
@@ -98,6 +99,7 @@ pub fn recompile(
         settings,
         tls,
         ad_hoc_tls: AdHocClientTls::new(carry.roots()),
+        gateway_logs,
         hash,
         names: OnceLock::new(),
     };

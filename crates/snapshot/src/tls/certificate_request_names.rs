@@ -118,6 +118,7 @@ mod tests {
                     }],
                     client,
                     min_version: weir_model::TlsVersion::default(),
+                    ocsp_stapling: None,
                 }
             })
             .collect();

@@ -6,11 +6,13 @@ mod any_authority;
 mod certificate_request_names;
 mod client;
 mod server;
+mod staple;
 mod validity;
 
 pub(crate) use certificate_request_names::CertificateRequestNames;
 pub use client::{AdHocClientTls, ClientTls};
 pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls, ServerTlsState};
+pub use staple::{MAX_RESPONSE, NoStaple, Staple, UnusableAnswer};
 pub use validity::{Validity, validity};
 
 use rustls::RootCertStore;

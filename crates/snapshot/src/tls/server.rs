@@ -2,16 +2,17 @@
 
 use super::any_authority::AnyAuthority;
 use super::certificate_request_names::CertificateRequestNames;
+use super::staple::{Keys, NoStaple, ShownKey, Staple};
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
-use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::server::{ProducesTickets, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use weir_model::{Certificate, ClientCertificate, Diagnostic, DocPath, TlsVersion};
+use weir_model::{Certificate, ClientCertificate, Diagnostic, DocPath, KeyPair, OcspStapling, TlsVersion};
 
 /// The protocols that clients are offered (RFC 7301), the preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -24,6 +25,8 @@ pub struct ServerTlsState {
     presented: WeakMap<Certificate, ServerIdentity>,
     /// The same for names whose clients are asked for a certificate by a plugin.
     asking: WeakMap<Certificate, ServerIdentity>,
+    /// What responders say, by the key pair and how it is judged.
+    staples: WeakMap<(KeyPair, OcspStapling), Staple>,
     tickets: OnceLock<Arc<dyn ProducesTickets>>,
 }
 
@@ -37,10 +40,22 @@ impl ServerTlsState {
         Ok(Arc::clone(self.tickets.get_or_init(|| made)))
     }
 
+    /// What the responder of a key pair says: it is known over reloads.
+    fn staple(
+        &self,
+        pair: &KeyPair,
+        key: &Arc<CertifiedKey>,
+        rules: &OcspStapling,
+    ) -> Result<Arc<Staple>, NoStaple> {
+        let build = || Staple::new(Arc::clone(key), rules);
+        self.staples.find_or_build(&(pair.clone(), rules.clone()), build)
+    }
+
     /// Forgets what no snapshot uses any more.
     pub(crate) fn prune(&self) {
         self.presented.prune();
         self.asking.prune();
+        self.staples.prune();
     }
 }
 
@@ -57,6 +72,8 @@ pub struct ServerTls {
     challenges: HashMap<String, Arc<ServerConfig>>,
     /// Every certificate, in the model's order.
     ends: Vec<Expiry>,
+    /// Key pairs that come with what their responders say.
+    staples: Vec<Arc<Staple>>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
     /// What clients are shown whom a plugin asks for a certificate.
@@ -89,6 +106,10 @@ pub struct ServerIdentity {
     pub client: Option<ClientCertificate>,
     /// How long each certificate is good, in the order of the key pairs.
     validities: Vec<Option<Validity>>,
+    /// The key pairs that come with what their responders say.
+    staples: Vec<Arc<Staple>>,
+    /// The positions of key pairs that should, and why they do not.
+    unstapled: Vec<(usize, NoStaple)>,
 }
 
 impl ServerIdentity {
@@ -152,6 +173,7 @@ impl ServerTls {
             match presented {
                 Ok(presented) => {
                     compiled.note_ends(index, certificate, &presented);
+                    compiled.note_staples(&presented, &place, diagnostics);
                     compiled.add(certificate, &presented, &place, diagnostics);
                 }
                 Err(found) => diagnostics.push(found),
@@ -183,6 +205,19 @@ impl ServerTls {
                 validity: (*validity)?,
             })
         }));
+    }
+
+    fn note_staples(
+        &mut self,
+        presented: &ServerIdentity,
+        place: &DocPath,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        self.staples.extend(presented.staples.iter().cloned());
+        for (pair, why) in &presented.unstapled {
+            let place = place.field("key_pairs").index(*pair).field("certificate");
+            diagnostics.push(Diagnostic::warning(place, why.to_string()));
+        }
     }
 
     fn add(
@@ -279,6 +314,11 @@ impl ServerTls {
         &self.ends
     }
 
+    /// Key pairs that come with what their responders say. To ask them is left to the caller.
+    pub fn staples(&self) -> &[Arc<Staple>] {
+        &self.staples
+    }
+
     /// Whether nothing is configured.
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty()
@@ -299,17 +339,25 @@ fn present(
     place: &DocPath,
     state: &ServerTlsState,
 ) -> Result<ServerIdentity, Diagnostic> {
-    let mut keys: Vec<Arc<CertifiedKey>> = Vec::with_capacity(certificate.key_pairs.len());
+    let mut keys: Vec<ShownKey> = Vec::with_capacity(certificate.key_pairs.len());
+    let mut unstapled = Vec::new();
     for (index, pair) in certificate.key_pairs.iter().enumerate() {
         let place = || place.field("key_pairs").index(index);
-        keys.push(Arc::new(certified_key(pair).map_err(
-            |unusable| match unusable {
-                UnusableKeyPair::Certificate(message) => {
-                    Diagnostic::error(place().field("certificate"), message)
+        let key = certified_key(pair).map_err(|unusable| match unusable {
+            UnusableKeyPair::Certificate(message) => Diagnostic::error(place().field("certificate"), message),
+            UnusableKeyPair::Key(message) => Diagnostic::error(place().field("key"), message),
+        })?;
+        let key = Arc::new(key);
+        keys.push(match &certificate.ocsp_stapling {
+            None => ShownKey::Plain(key),
+            Some(rules) => match state.staple(pair, &key, rules) {
+                Ok(staple) => ShownKey::Stapled(staple),
+                Err(why) => {
+                    unstapled.push((index, why));
+                    ShownKey::Plain(key)
                 }
-                UnusableKeyPair::Key(message) => Diagnostic::error(place().field("key"), message),
             },
-        )?));
+        });
     }
     if keys.is_empty() {
         return Err(Diagnostic::error(
@@ -317,7 +365,8 @@ fn present(
             "expected a certificate and its key",
         ));
     }
-    let validities = keys.iter().map(|key| validity(key.cert.first()?)).collect();
+    let validities = keys.iter().map(|key| validity(key.key().cert.first()?)).collect();
+    let staples = keys.iter().filter_map(ShownKey::staple).collect();
     let broken =
         |error: rustls::Error| Diagnostic::error(place.clone(), format!("cannot be served: {error}"));
     let builder = ServerConfig::builder_with_provider(provider())
@@ -358,6 +407,8 @@ fn present(
         asks_clients,
         client: certificate.client.clone(),
         validities,
+        staples,
+        unstapled,
     })
 }
 
@@ -369,7 +420,7 @@ fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
         .with_protocol_versions(versions(TlsVersion::Tls12))
         .ok()?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(Keys(vec![Arc::new(key)])));
+        .with_cert_resolver(Arc::new(Keys(vec![ShownKey::Plain(Arc::new(key))])));
     config.alpn_protocols = vec![CHALLENGE_PROTOCOL.to_vec()];
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
@@ -381,17 +432,5 @@ fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] 
     match oldest {
         TlsVersion::Tls12 => &ALL,
         TlsVersion::Tls13 => &ALL[..1],
-    }
-}
-
-/// Several keys for the same names: the first that the client understands.
-#[derive(Debug)]
-struct Keys(Vec<Arc<CertifiedKey>>);
-
-impl ResolvesServerCert for Keys {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let understood =
-            |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
-        self.0.iter().find(understood).or(self.0.first()).cloned()
     }
 }

@@ -87,6 +87,7 @@ metrics! {
     StreamBytesOut = "weir_stream_sent_bytes_total", Counter, "Bytes of streams sent to clients, by protocol.";
     StreamDatagramsDropped = "weir_stream_datagrams_dropped_total", Counter, "Datagrams of clients that were not passed on.";
     CertificateExpires = "weir_certificate_expires_seconds", Gauge, "Seconds until a certificate that clients are shown ends, by its first name; below 0 once it has.";
+    OcspAnswers = "weir_ocsp_answers_total", Counter, "Questions to the OCSP responders of certificates, by whether the answer is stapled, cannot be used, or never came.";
     ProtocolErrors = "weir_protocol_errors_total", Counter, "Violations of the protocol by clients and upstreams, by kind.";
     Refusals = "weir_refusals_total", Counter, "Responses that the gateway gave by itself, by reason.";
     RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";

@@ -13,6 +13,7 @@ use super::worker::{Totals, WorkerMetrics};
 use crate::access_log::AccessLogStats;
 use crate::calls::AnalyticsStats;
 use crate::log_sinks::LogSinkStats;
+use crate::ocsp::OcspStats;
 use crate::redis::RedisStats;
 
 /// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
@@ -61,6 +62,7 @@ struct State {
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
     log_out: Option<Arc<LogSinkStats>>,
+    ocsp: Option<Arc<OcspStats>>,
     redis: Option<Arc<RedisStats>>,
     analytics: Option<Arc<AnalyticsStats>>,
     /// By plugin.
@@ -104,6 +106,7 @@ impl Registry {
             configuration: Configuration::default(),
             access_log: None,
             log_out: None,
+            ocsp: None,
             redis: None,
             analytics: None,
             evictions: Vec::new(),
@@ -166,6 +169,11 @@ impl Registry {
     /// Exposes the counts of what plugins log elsewhere.
     pub fn observe_log_out(&self, stats: Arc<LogSinkStats>) {
         self.state().log_out = Some(stats);
+    }
+
+    /// Exposes what became of questions to the responders of certificates.
+    pub fn observe_ocsp(&self, stats: Arc<OcspStats>) {
+        self.state().ocsp = Some(stats);
     }
 
     /// Exposes how it stands with the servers that hold counts.
@@ -248,6 +256,7 @@ impl Registry {
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
             log_out: state.log_out.clone(),
+            ocsp: state.ocsp.clone(),
             redis: state.redis.clone(),
             analytics: state.analytics.clone(),
             evictions: state.evictions.clone(),

@@ -15,6 +15,7 @@ use super::worker::Totals;
 use crate::access_log::AccessLogStats;
 use crate::calls::AnalyticsStats;
 use crate::log_sinks::{LogSinkKind, LogSinkStats};
+use crate::ocsp::{OcspResult, OcspStats};
 use crate::redis::{RedisServerStats, RedisStats};
 
 /// One series, summed over workers.
@@ -37,6 +38,7 @@ pub(super) struct Scrape {
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
     pub(super) log_out: Option<Arc<LogSinkStats>>,
+    pub(super) ocsp: Option<Arc<OcspStats>>,
     pub(super) redis: Option<Arc<RedisStats>>,
     pub(super) analytics: Option<Arc<AnalyticsStats>>,
     pub(super) evictions: Vec<(&'static str, Arc<AtomicU64>)>,
@@ -56,6 +58,7 @@ impl Scrape {
         self.gateway(&mut out)?;
         self.targets(&mut out)?;
         self.certificates(&mut out)?;
+        self.ocsp(&mut out)?;
         self.routes(&mut out)?;
         out.single(Metric::Series, self.pairs as u64)?;
         out.single(Metric::SeriesLimit, self.limit as u64)?;
@@ -137,6 +140,21 @@ impl Scrape {
         for (name, seconds) in &self.certificates {
             let labels = Labels::new(&[(label::NAME, name)]);
             out.sample(Metric::CertificateExpires, &labels, seconds)?;
+        }
+        Ok(())
+    }
+
+    fn ocsp<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(stats) = &self.ocsp else {
+            return Ok(());
+        };
+        if OcspResult::ALL.iter().all(|result| stats.count(*result) == 0) {
+            return Ok(());
+        }
+        out.family(Metric::OcspAnswers)?;
+        for result in OcspResult::ALL {
+            let labels = Labels::new(&[(label::RESULT, result.label())]);
+            out.sample(Metric::OcspAnswers, &labels, stats.count(result))?;
         }
         Ok(())
     }

@@ -14,11 +14,13 @@ mod logs;
 mod managed;
 mod metrics_endpoints;
 mod outbox;
+mod own_log;
 mod panics;
 mod plan;
 mod portal;
 mod proxy;
 mod quotas;
+mod staples;
 mod trust;
 
 use crate::args::RunArgs;
@@ -29,7 +31,7 @@ use files::{LoadedConfig, Loader, WatchedFiles};
 use limit_counts::LimitCounts;
 use plan::RunMode;
 pub use plan::UsageError;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +50,7 @@ const LOG_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves the configuration until it is told to stop.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
-    log_to_stderr();
+    own_log::begin();
     panics::install_hook();
     let plan = RunMode::of(&args)?;
     // Before any limit is built.
@@ -106,6 +108,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
+        tokio::spawn(staples::keep_fresh(Arc::clone(&status)));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);
@@ -145,17 +148,6 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             "told to stop a second time: calls in progress are cut off"
         )),
     }
-}
-
-/// Tells what happens on standard error, as much as `WEIR_LOG` says.
-fn log_to_stderr() {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| "info".into()),
-        )
-        .init();
 }
 
 /// How serving came to its end.

@@ -1,7 +1,7 @@
 //! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
 
 use super::limit_counts::LimitCounts;
-use super::{analytics, trust};
+use super::{analytics, own_log, trust};
 use crate::args::RunArgs;
 use crate::dialects;
 use anyhow::Context;
@@ -103,12 +103,10 @@ impl Starter<'_> {
             passive_ejection: args.upstreams.passive_ejection(),
             calls: self.analytics.calls.clone(),
         };
-        Ok(Gateway::start(
-            options,
-            Arc::clone(&self.metrics),
-            self.access_log,
-            snapshot,
-        )?)
+        let metrics = Arc::clone(&self.metrics);
+        let gateway = Gateway::start(options, metrics, self.access_log, snapshot)?;
+        own_log::hand_over_to(gateway.log_lines());
+        Ok(gateway)
     }
 }
 

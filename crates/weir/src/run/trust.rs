@@ -49,6 +49,7 @@ pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
         }],
         client: None,
         min_version: TlsVersion::default(),
+        ocsp_stapling: None,
     };
     let presented = ServerIdentity::of(&certificate, &ServerTlsState::default())
         .map_err(|found| anyhow::anyhow!("the self-signed certificate: {}", found.message))?;

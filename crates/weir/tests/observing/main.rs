@@ -4,8 +4,13 @@
 
 mod apisix;
 mod clouds;
+mod gateway_log;
 mod idle;
+mod ocsp;
+mod rocketmq;
 mod server;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 

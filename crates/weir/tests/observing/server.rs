@@ -82,7 +82,7 @@ fn answer(stream: TcpStream, tell: &Sender<Taken>, answer: &str) -> Option<()> {
 /// A gateway, and what it serves.
 pub struct Gateway {
     weir: Weir,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Gateway {
@@ -101,8 +101,13 @@ impl Gateway {
                 folder.path(),
                 &[&["-c", name, "--workers", "2"][..], flags].concat(),
             ),
-            _folder: folder,
+            folder,
         }
+    }
+
+    /// Writes another text where the configuration was.
+    pub fn rewrite(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 
     /// Calls the proxy; gives the whole answer.
@@ -113,6 +118,11 @@ impl Gateway {
     /// Calls the proxy with a method; gives the whole answer.
     pub fn call(&self, method: &str, path: &str) -> String {
         ask(&self.weir.proxy(), method, path, &[])
+    }
+
+    /// Where it takes calls over TLS.
+    pub fn tls(&self) -> String {
+        self.weir.address("https://")
     }
 
     /// Asks the status listener.

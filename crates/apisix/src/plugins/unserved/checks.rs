@@ -1,7 +1,6 @@
 //! What APISIX checks in plugins that Weir lacks, and their schemas do not say.
 
 use super::models;
-use crate::translate::vars;
 use serde_json::{Map, Value};
 use weir_plugins::lua_syntax;
 
@@ -25,7 +24,6 @@ pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
         "ai-rate-limiting" => models::cost(config),
         "exit-transformer" => functions(config).find_map(lua_syntax::error).map_or(Ok(()), Err),
         "serverless-pre-function" | "serverless-post-function" => functions(config).try_for_each(function),
-        "rocketmq-logger" => logged_bodies(config),
         _ => Ok(()),
     }
 }
@@ -54,17 +52,4 @@ fn function(chunk: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
-}
-
-fn logged_bodies(config: &Config) -> Result<(), String> {
-    for field in ["include_req_body_expr", "include_resp_body_expr"] {
-        if let Some(Err(error)) = config
-            .get(field)
-            .and_then(Value::as_array)
-            .map(|it| vars::check(it))
-        {
-            return Err(format!("failed to validate the '{field}' expression: {error}"));
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! What upstreams see of a call's other hops, and how callers of one cache share a fetch: the whole gateway, with Kong's
 //! files.
 
-#[path = "support/weir.rs"]
+mod forward_proxy;
+#[path = "../support/weir.rs"]
 mod weir;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -4,7 +4,7 @@ import type { Publication } from '../src/api/apis'
 import type { components } from '../generated/api'
 import { expectedOf, inWords, nameOf, pathBehind, requestOf } from '../src/explain/keep'
 
-type Explained = components['schemas']['Explained']
+type Explained = components['schemas']['ExplainResponse']
 
 const publication = { runtime: { base_path: '/v1', hosts: ['api.example.com', 'b.example.com'], backends: {} } } as unknown as Publication
 

@@ -5,7 +5,7 @@ import { claimDrafts } from '../form/kept'
 import type { components } from '../../generated/api'
 
 type Schemas = components['schemas']
-export type Me = Schemas['Me']
+export type Me = Schemas['CurrentUser']
 export type LoginOptions = Schemas['LoginOptions']
 export type LoginProvider = Schemas['LoginProvider']
 export type SessionState = Schemas['SessionState']

@@ -14,6 +14,8 @@ export const PAGES = [
   '/plugins?plugin=rate-limit',
   '/stream_routes',
   '/certificates',
+  '/secrets',
+  '/vaults/kong%2Fdefault%2Fvaults%2Fnone',
   '/history',
   '/history/3',
   '/history/compare/1/5',

@@ -22,6 +22,8 @@ export class Weir {
   url = ''
   /** Where it takes calls. */
   proxy = ''
+  /** Where it tells how it stands. */
+  status = ''
   /** The token that calls of the test show, once there are users. */
   token: string | null = null
   /** Where the developer portal is, if it was asked for. */
@@ -43,6 +45,7 @@ export class Weir {
       child.on('exit', () => reject(new Error(`weir ended: ${said}`)))
     })
     this.url = /the console on (http:\/\/[^/]+)/.exec(ready)?.[1] ?? ''
+    this.status = /status on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     this.portal = /the developer portal on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     this.proxy = /routes on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     return this

@@ -27,6 +27,8 @@ export interface ApiEntity {
   visibility: 'public' | 'signed-in' | { groups: string[] }
   links?: Record<string, string>
   contacts?: string[]
+  /** The text of an SVG, or a PNG as a `data:` address. */
+  logo?: string
 }
 
 export type Line = 'draft' | 'published' | 'deprecated' | 'retired'

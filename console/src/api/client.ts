@@ -175,9 +175,15 @@ function refusal(method: string, path: string, response: Response, data: unknown
   const problem = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   const words = problem['detail'] ?? problem['message'] ?? problem['error_msg'] ?? problem['title']
   const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
-  const findings = Array.isArray(problem['errors']) ? (problem['errors'] as Finding[]) : fieldsOf(problem['fields'])
+  const findings = Array.isArray(problem['errors']) ? problem['errors'].map(findingOf) : fieldsOf(problem['fields'])
   const type = typeof problem['type'] === 'string' ? problem['type'] : ''
   return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '', (problem['changed'] as LastChange | undefined) ?? null)
+}
+
+/** A finding as Weir tells it, or as APISIX does of a whole configuration: by list and index. */
+function findingOf(it: Finding | { resource_type: string; index?: number; error: string }): Finding {
+  if (!('resource_type' in it)) return it
+  return { path: it.index === undefined ? it.resource_type : `${it.resource_type}[${it.index}]`, message: it.error }
 }
 
 /** The fields that Kong names in a refusal, each with its place. */

@@ -19,16 +19,17 @@ export interface Foreign {
 const part = encodeURIComponent
 
 /** Where a row's document is; `null`: it is not one that is changed here. */
-export function foreignOf(row: ViewRow): Foreign | null {
+export function foreignOf(row: Pick<ViewRow, 'document' | 'file' | 'pointer'>): Foreign | null {
   if (!row.document || row.file || (row.pointer ?? '') !== '') return null
   const [dialect = '', ...rest] = row.document.split('/')
   if (dialect === 'kong' && rest.length === 3) {
     const [workspace = '', kind = '', id = ''] = rest
     return { dialect, kind, path: `/api/v1/dialects/kong/${part(workspace)}/${part(kind)}/${part(id)}`, own: KONG_OWN }
   }
-  if (dialect === 'apisix' && rest.length === 2) {
-    const [kind = '', id = ''] = rest
-    return { dialect, kind, path: `/api/v1/dialects/apisix/apisix/admin/${part(kind)}/${part(id)}`, own: ['id', 'create_time', 'update_time'] }
+  // A vault's id has two parts: `secrets/vault/1`.
+  if (dialect === 'apisix' && (rest.length === 2 || (rest.length === 3 && rest[0] === 'secrets'))) {
+    const [kind = '', ...id] = rest
+    return { dialect, kind, path: `/api/v1/dialects/apisix/apisix/admin/${part(kind)}/${id.map(part).join('/')}`, own: ['id', 'create_time', 'update_time'] }
   }
   return null
 }

@@ -11,6 +11,8 @@ export interface Colours {
 }
 
 export interface Portal {
+  /** The text of an SVG, or a PNG as a `data:` address. */
+  logo?: string
   name: string
   display_name?: string
   description?: string

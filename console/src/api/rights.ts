@@ -38,7 +38,7 @@ export function useCan() {
 }
 
 /** Actions that change no store of the configuration. */
-const ELSEWHERE = new Set(['alerts:write', 'boards:write', 'own:use'])
+const ELSEWHERE = new Set(['alerts:write', 'boards:write', 'calls:send', 'own:use'])
 const isChange = (action: string): boolean => !ELSEWHERE.has(action) && !/:(read|export)$/.test(action)
 
 /** Why something that stands in the store cannot be changed by an action that otherwise needs none. */

@@ -1,4 +1,5 @@
 // One document: its form and its text, checked while it is edited, saved after a look at what changes.
+import { tryLink } from '../explain/example'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
@@ -180,7 +181,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
       ]}
       actions={
         <>
-          {kind.path === 'routes' && name !== null && <ButtonLink to={`/explain?url=${encodeURIComponent(exampleUrl(base.data))}`}>Try</ButtonLink>}
+          {kind.path === 'routes' && name !== null && <ButtonLink to={tryLink(words(base.data['hosts']), words(base.data['paths']), words(base.data['methods']))}>Try</ButtonLink>}
           {name !== null && (
             <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
               Delete
@@ -298,13 +299,6 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
       {above?.kind === 'delete' && name !== null && <Delete kind={kind} name={name} document={base} onClose={() => setAbove(null)} />}
     </Page>
   )
-}
-
-/** A call that a route may take. */
-function exampleUrl(route: Fields): string {
-  const [host = 'localhost'] = words(route['hosts'])
-  const [path = '/'] = words(route['paths'])
-  return `http://${host.replace('*', 'www')}${path.replace(/^[=~]+/, '').replaceAll(/\{[^}]*\}/g, '1')}`
 }
 
 /** What the server would say, asked a moment after the last change. */

@@ -1,5 +1,5 @@
 // Explain: what would happen to a call, and why. A line of curl is pasted, or a logged call is picked; it is looked at by
-// what is served now, by an earlier revision, or by a draft. Nothing is sent.
+// what is served now, by an earlier revision, or by a draft. Nothing is sent until somebody says so.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
@@ -7,6 +7,7 @@ import type { Call } from '../api/analytics'
 import { useAllVersions, useEnvironments } from '../api/apis'
 import { ApiError, call, get } from '../api/client'
 import { useHead } from '../api/hooks'
+import { SendCall, TRY } from '../explain/send-call'
 import { KeepDialog } from '../explain/keep-dialog'
 import { useRight } from '../api/rights'
 import { type AskedCall, asCurl, parseCall } from '../explain/curl'
@@ -92,8 +93,8 @@ export default function Explain() {
   return (
     <Page
       title="Explain"
-      about="Paste a call, and see which route takes it, why the near misses lose, what each plugin makes of it, and where it goes. Nothing is sent."
-      calls={[{ about: 'The same as a call', method: 'POST', path: '/api/v1/explain', body, command: `weir explain '${asked.method} ${asked.url || 'http://localhost/'}'${asked.headers.map(([name, value]) => ` -H '${name}: ${value}'`).join('')}` }]}
+      about="Paste a call, and see which route takes it, why the near misses lose, what each plugin makes of it, and where it goes. Nothing is sent until you send it."
+      calls={[{ about: 'The same as a call', method: 'POST', path: '/api/v1/explain', body, command: `weir explain '${asked.method} ${asked.url || 'http://localhost/'}'${asked.headers.map(([name, value]) => ` -H '${name}: ${value}'`).join('')}` }, { about: 'Send it for real', method: 'POST', path: TRY, body: { method: asked.method, url: asked.url, headers: asked.headers, body: asked.body } }]}
     >
       <div className="two-columns explain">
         <section className="card" aria-label="Call">
@@ -148,6 +149,7 @@ export default function Explain() {
         </section>
       </div>
       {logged.data && <Logged call={logged.data} />}
+      {asked.url !== '' && <SendCall asked={asked} explained={wanted === key ? explained.data : undefined} isNow={against === 'now'} />}
       {explained.error && (isAbsent ? <p className="note warn">This Weir cannot explain calls through its API. The command `weir explain` does.</p> : <Failure error={explained.error} onRetry={() => void explained.refetch()} />)}
       {explained.data && !explained.error && (
         <>

@@ -26,6 +26,7 @@ const FIRST = ['name', 'username', 'uri', 'uris', 'url', 'paths', 'hosts', 'meth
 
 /** Where each kind begins. */
 const BEGIN: Record<string, Fields> = {
+  'kong/vaults': { prefix: 'my-vault', name: 'hcv', config: { host: '127.0.0.1', port: 8200, mount: 'secret', kv: 'v2', token: '' } },
   'kong/plugins': { name: 'key-auth' },
   'apisix/routes': { uri: '/example', upstream: { type: 'roundrobin', nodes: { '127.0.0.1:1980': 1 } } },
   'apisix/services': { upstream: { type: 'roundrobin', nodes: { '127.0.0.1:1980': 1 } } },
@@ -78,7 +79,7 @@ function Edit({ dialect, kind }: { dialect: 'kong' | 'apisix'; kind: string }) {
       toast(`${name} is saved`)
       const list = listOf(kind)
       const row = list === null ? undefined : (await readView(list, '', '')).find((it) => it.dialect === dialect && (it.document ?? '').endsWith(`/${kind}/${id}`))
-      go(row ? `/view/${list}/${encodeURIComponent(row.id)}` : `/${list ?? 'plugins'}`)
+      go(row ? `/view/${list}/${encodeURIComponent(row.id)}` : `/${list ?? (kind === 'vaults' ? 'secrets' : 'plugins')}`)
     })
   return (
     <Page

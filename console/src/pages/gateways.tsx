@@ -21,7 +21,13 @@ const columns: Column<Gateway>[] = [
     id: 'state',
     title: 'State',
     text: (it) => it.state,
-    render: (it) => <span className={`badge ${tone[it.state] ?? ''}`}>{it.state.replaceAll('-', ' ')}</span>,
+    render: (it) => (
+      <span className="row tight">
+        <span className={`badge ${tone[it.state] ?? ''}`}>{it.state.replaceAll('-', ' ')}</span>
+        {it.drain && it.state !== 'draining' && <span className="badge warn">to be taken out</span>}
+        {!it.drain && it.state === 'draining' && <span className="badge">to be taken back</span>}
+      </span>
+    ),
     width: 'minmax(6rem, 0.7fr)',
   },
   { id: 'revision', title: 'Revision', text: (it) => `r${it.revision}`, number: (it) => it.revision, width: '6rem' },
@@ -52,12 +58,15 @@ export default function Gateways() {
   const gateways = useGateways()
   const refused = useRight('environments:write')
   const [gone, setGone] = useState<Gateway[]>([])
+  const [drained, setDrained] = useState<{ gateways: Gateway[]; isOut: boolean } | null>(null)
   return (
     <Page
       title="Gateways"
       about="Every gateway says what it serves. In step means: it serves the newest revision."
       calls={[
         { about: 'List gateways', method: 'GET', path: '/api/v1/gateways' },
+        { about: 'Take one out', method: 'PUT', path: `${pathOf('edge-1')}/drain` },
+        { about: 'Take it back', method: 'DELETE', path: `${pathOf('edge-1')}/drain` },
         { about: 'Forget one that is away', method: 'DELETE', path: pathOf('edge-1') },
       ]}
     >
@@ -71,7 +80,11 @@ export default function Gateways() {
           rowKey={key}
           isLoading={gateways.isLoading}
           noun={['gateway', 'gateways']}
-          bulk={[{ text: 'Forget', look: 'danger', refused, run: setGone }]}
+          bulk={[
+            { text: 'Drain', refused, run: (gateways) => setDrained({ gateways, isOut: true }) },
+            { text: 'Take back', refused, run: (gateways) => setDrained({ gateways, isOut: false }) },
+            { text: 'Forget', look: 'danger', refused, run: setGone },
+          ]}
           empty={
             <Empty title="No gateway follows this one" example={'weir run --role gateway --control https://HOST:8002 --token TOKEN'}>
               <p>
@@ -81,8 +94,44 @@ export default function Gateways() {
           }
         />
       )}
+      {drained !== null && <Drain {...drained} onClose={() => setDrained(null)} />}
       {gone.length > 0 && <Forget gateways={gone} onClose={() => setGone([])} />}
     </Page>
+  )
+}
+
+/** A gateway that is out goes on answering: it is for load balancers to send it nothing more. */
+function Drain({ gateways, isOut, onClose }: { gateways: Gateway[]; isOut: boolean; onClose: () => void }) {
+  const client = useQueryClient()
+  const names = gateways.map((it) => it.name).join(', ')
+  const others = gateways.filter((it) => it.drain === isOut).map((it) => it.name)
+  const refused = others.length === 0 ? null : `${others.join(', ')} ${others.length === 1 ? 'is' : 'are'} ${isOut ? 'taken out already' : 'not taken out'}.`
+  return (
+    <Act
+      title={isOut ? `Drain ${names}?` : `Take ${names} back?`}
+      action={isOut ? 'Drain' : 'Take back'}
+      refused={refused}
+      onClose={onClose}
+      run={async () => {
+        try {
+          for (const it of gateways) await call(isOut ? 'PUT' : 'DELETE', `${pathOf(it.name)}/drain`)
+        } finally {
+          await client.invalidateQueries({ queryKey: ['gateways'] })
+        }
+        toast(isOut ? `${names} drains` : `${names} is taken back`)
+        onClose()
+      }}
+    >
+      {isOut ? (
+        <p>
+          Its <code>/status/ready</code> answers 503 in 10 seconds at most, so that load balancers send it no more calls. What still comes is answered. It stays so, after a restart too, until you take it back.
+        </p>
+      ) : (
+        <p>
+          Its <code>/status/ready</code> answers 200 again in 10 seconds at most.
+        </p>
+      )}
+    </Act>
   )
 }
 

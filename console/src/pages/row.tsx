@@ -7,6 +7,7 @@ import { foreignOf } from '../api/dialects'
 import { type ViewList, readView } from '../api/hooks'
 import type { Json, ViewRow } from '../api/types'
 import { placeOf } from '../documents'
+import { tryLink } from '../explain/example'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
 import { ButtonLink } from '../ui/button'
@@ -25,7 +26,9 @@ export default function RowPage() {
   })
   const row = found.data
   return (
-    <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: label(list) }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}>
+    <Page title={row?.name ?? id} crumbs={[{ to: `/${list}`, text: label(list) }]} calls={[{ about: 'The list that it is in', method: 'GET', path: `/api/v1/view/${list}` }]}
+      actions={list === 'routes' && row && !row.is_stream ? <ButtonLink to={tryLink(row.hosts ?? [], row.paths ?? [], row.methods ?? [])}>Try</ButtonLink> : null}
+    >
       {found.error && <Failure error={found.error} onRetry={() => void found.refetch()} />}
       {row === null && <p className="muted">It is not there any more.</p>}
       {row && <About row={row} list={list} />}

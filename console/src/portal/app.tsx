@@ -2,7 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense, lazy, useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
-import { isDark, setTheme, useTheme } from '../shell/theme'
+import { setTheme, useIsDark } from '../shell/theme'
 import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
 import { Bell } from './bell'
@@ -83,7 +83,7 @@ function Top() {
   const me = useMe()
   const [location, go] = useLocation()
   const [words, type] = useState('')
-  const dark = isDark(useTheme())
+  const dark = useIsDark()
   const other = dark ? 'light' : 'dark'
   const isAt = (path: string) => (location === path || location.startsWith(`${path}/`) ? ('page' as const) : undefined)
   return (

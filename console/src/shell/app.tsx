@@ -15,7 +15,7 @@ import { Boundary } from './boundary'
 import { Permitted } from './permitted'
 import { useKeyboard } from './keyboard'
 import { type PageEntry, groups, pages } from './pages'
-import { isDark, setTheme, useTheme } from './theme'
+import { setTheme, useIsDark } from './theme'
 import { TroubleBanner } from './trouble'
 
 const Palette = lazy(() => import('./palette'))
@@ -28,6 +28,7 @@ const Compare = lazy(() => import('../pages/compare'))
 const Explorer = lazy(() => import('../pages/explorer'))
 const RowPage = lazy(() => import('../pages/row'))
 const NewForeign = lazy(() => import('../pages/foreign-new'))
+const Vault = lazy(() => import('../pages/vault'))
 const NewApi = lazy(() => import('../pages/apis/new'))
 const Adopt = lazy(() => import('../pages/apis/adopt'))
 const ApiPage = lazy(() => import('../pages/apis/api'))
@@ -57,6 +58,7 @@ const inner: [string, ComponentType][] = [
   ['/analytics/boards/:id', EditBoard],
   ['/view/:list/:id', RowPage],
   ['/new/:dialect/:kind', NewForeign],
+  ['/vaults/:document', Vault],
   ['/apis/new', NewApi],
   ['/apis/new/adopt', Adopt],
   ['/apis/:api', ApiPage],
@@ -266,7 +268,7 @@ function Person() {
 }
 
 function ThemeButton() {
-  const dark = isDark(useTheme())
+  const dark = useIsDark()
   const other = dark ? 'light' : 'dark'
   return <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
 }

@@ -32,6 +32,7 @@ export const pages: PageEntry[] = [
   { path: '/plugins', icon: 'plug', title: 'Plugins', group: 'Gateway', key: 'p', load: () => import('../pages/plugins') },
   { path: '/stream_routes', icon: 'waves', needs: 'configuration:read', title: 'Streams', group: 'Gateway', load: () => import('../pages/streams') },
   { path: '/certificates', icon: 'seal', needs: 'configuration:read', title: 'Certificates', group: 'Gateway', load: () => import('../pages/certificates') },
+  { path: '/secrets', icon: 'lock', needs: 'configuration:read', title: 'Secrets', group: 'Gateway', load: () => import('../pages/secrets') },
   { path: '/analytics', icon: 'bars', needs: 'analytics:read', title: 'Analytics', group: 'Watch', key: 'y', load: () => import('../pages/analytics') },
   { path: '/live', icon: 'pulse', needs: 'analytics:read', title: 'Live calls', group: 'Watch', key: 'l', load: () => import('../pages/live') },
   { path: '/alerts', icon: 'bell', needs: 'analytics:read', title: 'Alerts', group: 'Watch', load: () => import('../pages/alerts/list') },

@@ -9,7 +9,7 @@ import type { ViewPage } from '../api/types'
 import { kindOf } from '../kinds'
 import { linkOf } from '../pages/list'
 import { pages } from './pages'
-import { isDark, setTheme, useTheme } from './theme'
+import { setTheme, useIsDark } from './theme'
 
 interface Entry {
   id: string
@@ -25,7 +25,7 @@ const LISTS: ViewList[] = ['routes', 'services', 'upstreams', 'consumers', 'cert
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const [, go] = useLocation()
-  const theme = useTheme()
+  const isDark = useIsDark()
   const objects = useQuery({
     queryKey: ['configuration', 'palette', text],
     queryFn: async ({ signal }) => {
@@ -40,10 +40,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
       const kind = kindOf(list)
       if (kind) found.push({ id: `${list}/new`, text: `New ${kind.one}`, about: 'action', run: () => go(`/${list}/new`) })
     }
-    const other = isDark(theme) ? 'light' : 'dark'
+    const other = isDark ? 'light' : 'dark'
     found.push({ id: 'theme', text: `Use the ${other} theme`, about: 'action', run: () => setTheme(other) })
     return found
-  }, [go, theme])
+  }, [go, isDark])
   const shown = useMemo(() => {
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
     const holds = (entry: Entry) => wanted.every((word) => `${entry.text} ${entry.about}`.toLowerCase().includes(word))

@@ -25,7 +25,7 @@ export function useTheme(): Theme {
   }, read)
 }
 
-export const isDark = (theme: Theme): boolean =>
+const isDark = (theme: Theme): boolean =>
   theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
 
 /** Whether it is dark now. The system's theme changes by itself: what is drawn in its colours is drawn again then. */

@@ -34,6 +34,7 @@ const shapes = {
   server: <path d="M4 4h16v7H4zM4 13h16v7H4zM8 7.500h.010M8 16.500h.010" />,
   tree: <path d="M9.500 3h5v5h-5zM3 16h5v5H3zM16 16h5v5h-5zM12 8v4m-6.500 4v-4h13v4" />,
   key: <path d="M8 11a4.500 4.500 0 1 1 0 9 4.500 4.500 0 0 1 0-9Zm3 1.500L20 4m-4 4 3 3" />,
+  lock: <path d="M5 11h14v9H5zM8 11V7.500a4 4 0 0 1 8 0V11M12 14.500v2" />,
   plug: <path d="M9 3v5m6-5v5M6 8h12v4a6 6 0 0 1-12 0V8Zm6 10v3" />,
   waves: <path d="M3 8c3-3.500 6 3.500 9 0s6 3.500 9 0M3 16c3-3.500 6 3.500 9 0s6 3.500 9 0" />,
   seal: <path d="M12 3a6 6 0 1 1 0 12 6 6 0 0 1 0-12Zm-3 11.500L8 21l4-2 4 2-1-6.500" />,

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use weir_dialect::{SecretLocation, SecretSyntax, SecretTarget};
+use weir_dialect::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
 /// What the original writes before the name of a variable, in any case.
 const VARIABLE: &str = "$env://";
@@ -47,6 +47,14 @@ impl<'t> VaultReference<'t> {
             field,
         })
     }
+}
+
+/// The origin of an address: what is before it may be a password.
+fn origin(uri: &str) -> Option<String> {
+    let (scheme, rest) = uri.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    Some(format!("{scheme}://{host}"))
 }
 
 /// APISIX's references, and its vaults: `vault/ID`.
@@ -129,6 +137,25 @@ impl SecretSyntax for Vaults {
             field: Some((*field).to_owned()),
             life: SecretTarget::LIFE,
         })
+    }
+
+    fn store_of(&self, reference: &str) -> Option<String> {
+        match variable(reference) {
+            Some(_) => Some(SecretStore::environment().name),
+            None => VaultReference::of(reference).map(|it| it.vault),
+        }
+    }
+
+    fn stores(&self) -> Vec<SecretStore> {
+        let described = self.0.iter().map(|(name, config)| SecretStore {
+            name: name.clone(),
+            kind: name.split('/').next().unwrap_or_default().to_owned(),
+            key: Some(format!("secrets/{name}")),
+            address: config.get("uri").and_then(Value::as_str).and_then(origin),
+        });
+        std::iter::once(SecretStore::environment())
+            .chain(described)
+            .collect()
     }
 
     /// In the original a variable that is not set stays what it is.

@@ -75,7 +75,7 @@ pub struct ClientRequest {
     pub method: Method,
     /// `http://HOST[:PORT]/PATH`, or with `https`.
     pub url: String,
-    /// Headers beside `Host` and `Content-Length`.
+    /// Headers beside `Content-Length`. `Host` is that of the URL, unless it is among them.
     pub headers: Vec<(Cow<'static, str>, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -211,10 +211,10 @@ impl ClientRequest {
             .parse()
             .map_err(|error: hyper::http::uri::InvalidUri| wrong(&error))?;
         let target = url.path_and_query().map_or("/", |it| it.as_str());
-        let mut request = Request::builder()
-            .method(self.method)
-            .uri(target)
-            .header(header::HOST, host);
+        let mut request = Request::builder().method(self.method).uri(target);
+        if !(self.headers.iter()).any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            request = request.header(header::HOST, host);
+        }
         for (name, value) in &self.headers {
             request = request.header(name.as_ref(), value);
         }

@@ -7,6 +7,7 @@ pub mod access;
 pub mod acme;
 pub mod analytics;
 pub mod api;
+pub mod attempt_counter;
 pub mod catalogue;
 mod commit;
 pub mod developers;
@@ -23,6 +24,7 @@ pub mod report;
 pub mod secrets;
 pub mod shared_limits;
 pub mod shared_records;
+pub mod try_it;
 mod webhook_addresses;
 
 #[cfg(test)]

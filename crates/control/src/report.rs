@@ -1,6 +1,6 @@
 //! What a gateway reports about itself for the list of gateways.
 
-use crate::api::{Gateways, Report};
+use crate::api::{DRAINS, Gateways, Report, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
 use hyper::Method;
@@ -42,8 +42,14 @@ pub struct ReporterInfo {
     pub environments: Vec<String>,
 }
 
-/// Reports after every change, and now and then without one, until the process ends.
-pub async fn report(speaker: ReporterInfo, followed: StateHandle, sink: ReportTarget) {
+/// Reports after every change, and now and then without one, until the process ends. `drain` is told whether the gateway is
+/// taken out, each time that it hears so.
+pub async fn report(
+    speaker: ReporterInfo,
+    followed: StateHandle,
+    sink: ReportTarget,
+    drain: impl Fn(bool) + Send + Sync,
+) {
     let mut changed = followed.subscribe();
     // A report in the store is a commit, of which the gateway hears in turn.
     let pause = match sink {
@@ -51,8 +57,9 @@ pub async fn report(speaker: ReporterInfo, followed: StateHandle, sink: ReportTa
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
     let mut said: Option<Report> = None;
+    let mut is_out = false;
     loop {
-        let report = speaker.report(&followed);
+        let report = speaker.report(&followed, is_out);
         let is_due = said.as_ref().is_none_or(|said| {
             let is_other =
                 said.hash != report.hash || said.state != report.state || said.left_out != report.left_out;
@@ -62,7 +69,16 @@ pub async fn report(speaker: ReporterInfo, followed: StateHandle, sink: ReportTa
         });
         if is_due {
             match sink.say(&speaker.name, &report).await {
-                Ok(()) => said = Some(report),
+                Ok(answer) => {
+                    said = Some(report);
+                    if answer.drain != is_out {
+                        is_out = answer.drain;
+                        tracing::info!(is_out, "this gateway is taken out, or back");
+                        drain(is_out);
+                        // It says so at once.
+                        continue;
+                    }
+                }
                 Err(error) => tracing::debug!(%error, "this gateway's report is not taken"),
             }
         }
@@ -73,17 +89,18 @@ pub async fn report(speaker: ReporterInfo, followed: StateHandle, sink: ReportTa
 }
 
 impl ReporterInfo {
-    fn report(&self, followed: &StateHandle) -> Report {
+    fn report(&self, followed: &StateHandle, is_out: bool) -> Report {
         let state = followed.state();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Report {
             revision: state.revision.0,
             hash: state.hash.clone(),
             left_out: state.left_out.len(),
-            state: match (state.is_last_known_good, &state.contact) {
-                (true, _) => "last-known-good",
-                (false, Contact::Away { .. }) => "store-away",
-                (false, _) => "serving",
+            state: match (is_out, state.is_last_known_good, &state.contact) {
+                (true, ..) => "draining",
+                (_, true, _) => "last-known-good",
+                (_, false, Contact::Away { .. }) => "store-away",
+                (_, false, _) => "serving",
             }
             .to_owned(),
             version: self.version.to_owned(),
@@ -95,25 +112,33 @@ impl ReporterInfo {
 }
 
 impl ReportTarget {
-    async fn say(&self, name: &str, report: &Report) -> Result<(), String> {
+    async fn say(&self, name: &str, report: &Report) -> Result<ReportResponse, String> {
         match self {
             Self::Here(gateways) => {
                 gateways.note_own(name, report.clone(), SystemTime::now());
-                Ok(())
+                Ok(ReportResponse {
+                    drain: gateways.is_drained(name),
+                })
             }
             Self::Control { url, token } => {
                 let url = format!("{}/api/v1/gateways/{name}", url.trim_end_matches('/'));
                 let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
                 let call = ClientRequest::json(Method::POST, url, &body).token(token.as_deref());
-                let (status, _) = call.make().await.map_err(|error| error.to_string())?;
+                let (status, body) = call.make().await.map_err(|error| error.to_string())?;
                 match status.is_success() {
-                    true => Ok(()),
+                    // One of an earlier version says nothing.
+                    true => Ok(serde_json::from_slice(&body).unwrap_or_default()),
                     false => Err(status.to_string()),
                 }
             }
             Self::Store(store) => {
                 let store: Arc<dyn Store> = store.get().ok_or("the store is away")?;
-                leave(&*store, name, report).await
+                leave(&*store, name, report).await?;
+                let key = format!("{DRAINS}{name}");
+                let (known, _) = store.read(&key).await.map_err(|error| error.to_string())?;
+                Ok(ReportResponse {
+                    drain: known.iter().any(|it| it.key.as_str() == key),
+                })
             }
         }
     }

@@ -40,7 +40,7 @@ pub use replica::{
     WriteOutcome, Writer,
 };
 pub use routes::OtherRoutes;
-pub use secrets::{SecretLocation, SecretSyntax, SecretTarget};
+pub use secrets::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 pub use set::{DEFAULT_ENVIRONMENT, DialectSet, ENVIRONMENTS};
 pub use weir_model::DialectName;
 

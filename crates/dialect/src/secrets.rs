@@ -25,11 +25,42 @@ pub trait SecretSyntax: fmt::Debug + Send {
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<SecretTarget, String>;
 
+    /// Which store a reference names, as [`SecretStore::name`] does; one that is broken may name one that is not there.
+    fn store_of(&self, reference: &str) -> Option<String>;
+
+    /// The stores that references may name: those that are always there, and those that documents describe.
+    fn stores(&self) -> Vec<SecretStore>;
+
     /// Whether a reference that leads nowhere stays as a text in a plugin's configuration, instead of leaving out the
     /// plugin. In a credential it never does: it would let in everybody who knows the reference.
     fn stays_text(&self, reference: &str) -> bool {
         let _of_no_interest = reference;
         false
+    }
+}
+
+/// A store of secrets, without what opens it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretStore {
+    /// What references call it.
+    pub name: String,
+    /// What it is, in the dialect's word: `env`, `hcv`, `vault`.
+    pub kind: String,
+    /// The key of the document that describes it, without the dialect's prefix; `None`: it is always there.
+    pub key: Option<String>,
+    /// Where it is asked, without user and password; `None`: in the environment of the process.
+    pub address: Option<String>,
+}
+
+impl SecretStore {
+    /// The environment of the process.
+    pub fn environment() -> Self {
+        Self {
+            name: "env".to_owned(),
+            kind: "env".to_owned(),
+            key: None,
+            address: None,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_dialect::{DEFAULT_WORKSPACE, SecretLocation, SecretSyntax, SecretTarget};
+use weir_dialect::{DEFAULT_WORKSPACE, SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
 /// What a reference names.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,6 +121,22 @@ impl SecretSyntax for Vaults {
             life: life.map_or(SecretTarget::LIFE, Duration::from_secs),
         })
     }
+
+    fn store_of(&self, reference: &str) -> Option<String> {
+        Some(Reference::of(reference)?.vault.to_owned())
+    }
+
+    fn stores(&self) -> Vec<SecretStore> {
+        let described = self.0.iter().map(|(key, vault)| SecretStore {
+            name: vault.prefix.clone(),
+            kind: vault.kind.clone(),
+            key: Some(key.clone()),
+            address: (vault.kind == "hcv").then(|| server(&vault.config)),
+        });
+        std::iter::once(SecretStore::environment())
+            .chain(described)
+            .collect()
+    }
 }
 
 impl Vaults {
@@ -138,18 +154,25 @@ impl Vaults {
     }
 }
 
-fn hashicorp(config: &Map<String, Value>, resource: &str) -> SecretLocation {
+/// Where a server of HashiCorp's kind is asked.
+fn server(config: &Map<String, Value>) -> String {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
     let host = text("host").unwrap_or("127.0.0.1");
     let port = config.get("port").and_then(Value::as_u64).unwrap_or(8200);
     let protocol = text("protocol").unwrap_or("http");
+    format!("{protocol}://{host}:{port}")
+}
+
+fn hashicorp(config: &Map<String, Value>, resource: &str) -> SecretLocation {
+    let text = |name: &str| config.get(name).and_then(Value::as_str);
+    let server = server(config);
     let mount = text("mount").unwrap_or("secret");
     let kind = match text("kv") {
         Some("v2") => "/data",
         _ => "",
     };
     SecretLocation::Http {
-        url: format!("{protocol}://{host}:{port}/v1/{mount}{kind}/{resource}"),
+        url: format!("{server}/v1/{mount}{kind}/{resource}"),
         token: text("token").unwrap_or_default().to_owned(),
         namespace: text("namespace").map(str::to_owned),
     }

@@ -18,7 +18,6 @@
 //! **What it is not**: it never has an operator's rights, and it is never on the request path.
 
 pub mod api;
-mod attempt_counter;
 pub mod catalogue;
 mod cookie;
 pub mod documents;

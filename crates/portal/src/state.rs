@@ -1,6 +1,5 @@
 //! The portals of a process: what they share, which one answers a host, and what a call is about.
 
-use crate::attempt_counter::AttemptCounter;
 use crate::catalogue::{Catalogue, Descriptions, GatewayLookup};
 use crate::documents::Documents;
 use crate::people::{Developer, Notices, People};
@@ -20,6 +19,7 @@ use weir_control::access::openid::client::Client;
 use weir_control::access::password::Passwords;
 use weir_control::analytics::Analytics;
 use weir_control::api::{Delegate, Problem};
+use weir_control::attempt_counter::AttemptCounter;
 use weir_control::operational::{OperationalError, OperationalStore};
 use weir_control::outbox::Outbox;
 use weir_control::quotas::{LocalUsage, Meter};

@@ -44,7 +44,8 @@ impl RequestContext<'_> {
         if self.report.aborted {
             self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
         }
-        if let Some(calls) = &self.worker.calls {
+        let worker = self.worker;
+        if let Some(calls) = &worker.calls {
             self.note_call(calls, route, (now, &observation));
         }
         if self.worker.access_log.is_some() {
@@ -54,7 +55,7 @@ impl RequestContext<'_> {
 
     /// Hands the finished call over.
     fn note_call(
-        &self,
+        &mut self,
         calls: &WorkerCalls<PublishedSnapshot>,
         route: Option<usize>,
         (ended, observation): (Instant, &Observation),
@@ -84,6 +85,8 @@ impl RequestContext<'_> {
             },
         };
         if let Some(weight) = calls.rings().push(&record) {
+            // People find it again by its id, whether a plugin gave it one or not.
+            self.exchange.ensure_request_id();
             self.note_texts(calls, &record, weight);
         }
     }

@@ -39,6 +39,8 @@ pub struct Status {
     plugin_metrics: Arc<MetricRegistry>,
     published: Notify,
     is_draining: AtomicBool,
+    /// Whether a control plane has taken the gateway out.
+    is_out: AtomicBool,
     /// Whether Admin APIs wait for their first read of the store.
     awaits_admin: AtomicBool,
     /// Whether there will be no gateway.
@@ -70,6 +72,7 @@ impl Status {
             plugin_metrics,
             published: Notify::new(),
             is_draining: AtomicBool::new(false),
+            is_out: AtomicBool::new(false),
             awaits_admin: AtomicBool::new(false),
             last_load: Mutex::default(),
         }
@@ -160,6 +163,11 @@ impl Status {
         self.is_draining.store(true, Ordering::Release);
     }
 
+    /// A control plane takes the gateway out, or back. As long as it is out it is not ready, and answers what comes.
+    pub fn set_out(&self, is_out: bool) {
+        self.is_out.store(is_out, Ordering::Release);
+    }
+
     /// Notes that a configuration is served.
     pub fn served(&self, notes: Vec<String>) {
         let now = unix_seconds();
@@ -223,7 +231,7 @@ impl Status {
     fn facts(&self) -> ReadinessFacts {
         let followed = self.followed.get().map(StateHandle::state);
         ReadinessFacts {
-            is_draining: self.is_draining.load(Ordering::Acquire),
+            is_draining: self.is_draining.load(Ordering::Acquire) || self.is_out.load(Ordering::Acquire),
             is_control_plane: self.is_control_plane,
             has_gateway: self.gateway().is_some(),
             is_served: followed.as_ref().is_some_and(|it| it.served_at.is_some()),

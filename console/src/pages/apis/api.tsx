@@ -13,6 +13,7 @@ import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button, ButtonLink } from '../../ui/button'
 import { AreaField, ChoiceField, TextField, lines } from '../../ui/field'
+import { LogoField } from '../../ui/logo-field'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { Panel } from '../panel'
@@ -181,6 +182,7 @@ function EditApi({ api, onClose }: { api: ApiEntity; onClose: () => void }) {
       />
       {groups !== null && <AreaField label="Groups" rows={2} value={groups.join('\n')} onChange={(value) => set('visibility', { groups: value.split('\n') })} about="One on each line." />}
       <AreaField label="Contacts" rows={2} value={(fields.contacts ?? []).join('\n')} onChange={(value) => set('contacts', lines(value))} about="One on each line." />
+      <LogoField value={fields.logo ?? ''} onChange={(value) => set('logo', value)} />
       {choice}
     </Act>
   )

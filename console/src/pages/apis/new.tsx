@@ -1,4 +1,4 @@
-// A new API, or a new version of one: a document is pasted, chosen or taken from an example. What cannot be read is said
+// A new API, or a new version of one: a document is pasted, chosen, fetched or taken from an example. What cannot be read is said
 // with its line.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -7,6 +7,7 @@ import { type ApiEntity, type VersionDetail, apiPath, compact, toVersion, useApi
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Failure, Page } from '../../shell/page'
+import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
@@ -48,6 +49,7 @@ export default function NewApi() {
   const [version, setVersion] = useState('')
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const [isFetching, setFetching] = useState(false)
   const [, go] = useLocation()
   const client = useQueryClient()
   const apis = useApis()
@@ -79,6 +81,7 @@ export default function NewApi() {
       crumbs={known === null ? [{ to: '/apis', text: 'APIs' }] : [{ to: '/apis', text: 'APIs' }, { to: `/apis/${encodeURIComponent(known)}`, text: known }]}
       calls={[
         { about: 'Make the API', method: 'PUT', path: apiPath(name || 'NAME'), body: compact({ ...fields, name }) },
+        { about: 'Fetch a document', method: 'POST', path: '/api/v1/documents/fetch', body: { url: 'https://example.com/openapi.yaml' } },
         { about: 'Make its version', method: 'POST', path: `${apiPath(name || 'NAME')}/versions` },
       ]}
       actions={
@@ -93,6 +96,9 @@ export default function NewApi() {
           <div className="head2">
             <h2>Document</h2>
             <div className="row">
+              <Button small refused={refused} onPress={() => setFetching(true)}>
+                From an address
+              </Button>
               <label className="button small">
                 Choose a file
                 <input
@@ -143,6 +149,23 @@ export default function NewApi() {
           <TextField label="Version" value={version} placeholder="as the document says" onChange={setVersion} />
         </section>
       </div>
+      {isFetching && <Fetch onFetched={(fetched) => (setText(fetched), setError(null), setFetching(false))} onClose={() => setFetching(false)} />}
     </Page>
+  )
+}
+
+/** Fetches the document that an address leads to. The server asks: pages may not. */
+function Fetch({ onFetched, onClose }: { onFetched: (text: string) => void; onClose: () => void }) {
+  const [url, setUrl] = useState('')
+  return (
+    <Act
+      title="A document from an address"
+      action="Fetch"
+      refused={url.trim() === '' ? 'There is no address yet.' : null}
+      onClose={onClose}
+      run={async () => onFetched((await call<{ text: string }>('POST', '/api/v1/documents/fetch', { body: { url: url.trim() } })).data.text)}
+    >
+      <TextField label="Address" type="url" isMono autoFocus value={url} onChange={setUrl} placeholder="https://raw.githubusercontent.com/…/openapi.yaml" about="Weir fetches it now, and once: public addresses, and networks that --webhook-allow names. For a file on GitHub, take the address behind Raw." />
+    </Act>
   )
 }

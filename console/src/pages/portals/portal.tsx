@@ -15,6 +15,7 @@ import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button, ButtonLink } from '../../ui/button'
 import { AreaField, CheckField, ChoiceField, TextField, lines } from '../../ui/field'
+import { LogoField } from '../../ui/logo-field'
 import { Markdown } from '../../ui/markdown'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
@@ -111,6 +112,7 @@ function PortalForm({ value, isNew, onChange }: FormProps) {
           <TextField label="URL" value={portal.url ?? ''} onChange={(text) => set('url', text)} placeholder="https://developers.example.com" isMono about="As browsers see it: mails with links need it." />
           <LinesField label="Hosts" value={portal.hosts} onChange={(hosts) => set('hosts', hosts)} placeholder="developers.example.com" about="One on each line; none: every host that no other portal answers." />
         </div>
+        <LogoField value={portal.logo ?? ''} onChange={(logo) => set('logo', logo)} />
       </section>
       <Shown portal={portal} set={set} />
       <section className="card" aria-label="First page">

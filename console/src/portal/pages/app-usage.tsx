@@ -50,7 +50,8 @@ export function UsageShown({ app }: { app: string }) {
       )}
       <section className="stack" aria-label="Quota">
         <h2>What is left</h2>
-        {usage.data.quotas.length === 0 && <p className="muted">No plan of this application has a limit.</p>}
+        {usage.data.quotas.length === 0 && usage.data.unknown_quotas === 0 && <p className="muted">No plan of this application has a limit.</p>}
+        {usage.data.unknown_quotas > 0 && <p className="muted">{usage.data.quotas.length === 0 ? 'What is left of the limits is not known yet.' : 'What is left of the other limits is not known yet.'} Gateways report what they count every few seconds.</p>}
         <ul className="stack">
           {usage.data.quotas.map((it) => (
             <li key={`${it.subscription}${it.environment}${it.per}`} className="card">

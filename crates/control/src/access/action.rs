@@ -22,8 +22,16 @@ macro_rules! actions {
 
             /// Whether calls that ask for it change what the store of the configuration holds.
             pub fn changes_the_store(self) -> bool {
-                // Alert rules and boards are kept with the analytics; gateways report what they do.
-                let elsewhere = matches!(self, Self::AlertsWrite | Self::BoardsWrite | Self::ConfigurationFollow | Self::Own);
+                // Alert rules and boards are kept with the analytics; gateways report what they do; a call that is sent
+                // goes to an API.
+                let elsewhere = matches!(
+                    self,
+                    Self::AlertsWrite
+                        | Self::BoardsWrite
+                        | Self::CallsSend
+                        | Self::ConfigurationFollow
+                        | Self::Own
+                );
                 let reads = self.as_str().ends_with(":read") || self.as_str().ends_with(":export");
                 !elsewhere && !reads
             }
@@ -41,6 +49,7 @@ actions! {
     ConfigurationRead "configuration:read" "read the configuration, without secrets",
     ConfigurationWrite "configuration:write" "change the configuration and see secrets in it",
     ConfigurationRollback "configuration:rollback" "roll the configuration back",
+    CallsSend "calls:send" "send calls through the gateway, to see what comes back",
     ConfigurationFollow "configuration:follow" "follow the configuration as a gateway does",
     HistoryRead "history:read" "read who changed what",
     HistorySecrets "history:secrets" "see secrets in differences",

@@ -58,6 +58,7 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
             READING,
             &[
                 A::ConfigurationWrite,
+                A::CallsSend,
                 A::ApisWrite,
                 A::ApisPublish,
                 A::SubscriptionsWrite,
@@ -105,6 +106,7 @@ const ROLES: [(Role, &str, &[&[Action]]); 11] = [
             READING,
             &[
                 A::ConfigurationWrite,
+                A::CallsSend,
                 A::EnvironmentsWrite,
                 A::ApisPublish,
                 A::ApisPublishProtected,
@@ -202,7 +204,7 @@ mod tests {
             Operator,
             PortalAdmin,
         ];
-        let expected: [(Action, &[Role]); 29] = [
+        let expected: [(Action, &[Role]); 30] = [
             (
                 A::Own,
                 &[
@@ -225,6 +227,7 @@ mod tests {
             ),
             (A::ConfigurationWrite, &[Write, Admin, Operator]),
             (A::ConfigurationRollback, &[Admin]),
+            (A::CallsSend, &[Write, Admin, Operator]),
             (A::ConfigurationFollow, &[Gateway, Admin]),
             (
                 A::HistoryRead,

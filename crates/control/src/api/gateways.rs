@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_dialect::DEFAULT_ENVIRONMENT;
@@ -25,6 +25,8 @@ use weir_store::{Key, Revision, Store, StoreError};
 
 /// What the keys of reports begin with.
 pub const PREFIX: &str = "weir/gateways/";
+/// What the keys of documents begin with that take gateways out.
+pub const DRAINS: &str = "weir/drains/";
 /// The state of a gateway that serves what it hears.
 const SERVING: &str = "serving";
 /// A gateway that was silent for so long is shown as away.
@@ -60,6 +62,14 @@ pub struct Report {
     pub time: u64,
     /// The environments whose documents it serves; empty: it is of a version that does not say so.
     pub environments: Vec<String>,
+}
+
+/// What a gateway is told in turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct ReportResponse {
+    /// Whether it is taken out: it is not ready then, and says that it drains.
+    pub drain: bool,
 }
 
 /// How far a revision has come in an environment.
@@ -99,6 +109,8 @@ struct FleetState {
     reports: BTreeMap<String, (Report, SystemTime)>,
     /// Who speaks for a name, and when that was last.
     speakers: BTreeMap<String, (String, SystemTime)>,
+    /// Those that are taken out.
+    drained: BTreeSet<String>,
     /// The latest commits of configuration, and when they were seen.
     commits: VecDeque<(Revision, SystemTime)>,
 }
@@ -168,6 +180,25 @@ impl Gateways {
     /// Forgets a gateway until it reports again.
     fn forget(&self, name: &str) {
         self.known().reports.remove(name);
+    }
+
+    /// Whether a gateway has reported lately enough to be remembered.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.known().reports.contains_key(name)
+    }
+
+    /// Whether a gateway is taken out.
+    pub fn is_drained(&self, name: &str) -> bool {
+        self.known().drained.contains(name)
+    }
+
+    /// Notes that a gateway is taken out, or back.
+    pub(super) fn note_drained(&self, name: &str, is_out: bool) {
+        let mut known = self.known();
+        match is_out {
+            true => known.drained.insert(name.to_owned()),
+            false => known.drained.remove(name),
+        };
     }
 
     /// For how long nothing was heard of a gateway; `None`: it is not known.
@@ -261,6 +292,9 @@ impl Gateways {
     }
 
     fn take(&self, key: &Key, value: Option<&[u8]>) {
+        if let Some(name) = key.as_str().strip_prefix(DRAINS) {
+            return self.note_drained(name, value.is_some());
+        }
         let Some(name) = key.as_str().strip_prefix(PREFIX) else {
             return;
         };
@@ -289,6 +323,7 @@ impl Gateways {
                 "address": report.address,
                 "version": report.version,
                 "state": if silent > AWAY { "away" } else { report.state.as_str() },
+                "drain": known.drained.contains(name),
                 "revision": report.revision,
                 "hash": report.hash,
                 "left_out": report.left_out,
@@ -356,13 +391,16 @@ pub async fn report(
         return Err(Problem::bad(detail));
     }
     if is_dry_run(&headers) {
-        return Ok(tried(StatusCode::NO_CONTENT));
+        return Ok(tried(Json(ReportResponse::default())));
     }
     let (gateways, now) = (&api.options.gateways, SystemTime::now());
     gateways.speak_for(&name, &caller, now)?;
     gateways.note(&name, report, now);
     // Each report in the record would be a revision that gateways report in turn.
-    Ok((Extension(NoAudit), StatusCode::NO_CONTENT).into_response())
+    let answer = ReportResponse {
+        drain: gateways.is_drained(&name),
+    };
+    Ok((Extension(NoAudit), Json(answer)).into_response())
 }
 
 /// Forgets a gateway that is away. One that is still running would be back with its next report. What it has left in the
@@ -370,6 +408,7 @@ pub async fn report(
 pub async fn forget(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let gateways = &api.options.gateways;
@@ -386,6 +425,11 @@ pub async fn forget(
         return Ok(tried(StatusCode::NO_CONTENT));
     }
     gateways.forget(&name);
+    // Another one of this name is not taken out.
+    if gateways.is_drained(&name) {
+        super::draining::write(&*api.store, &caller, (&name, false)).await?;
+        gateways.note_drained(&name, false);
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

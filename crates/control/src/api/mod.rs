@@ -16,6 +16,8 @@
 //! | `/api/v1/environments`, `/api/v1/apis`, `/api/v1/publications`, `/api/v1/subscriptions`, … | API management: [`apis`] |
 //! | `/api/v1/view/LIST`, `/api/v1/plugins`, `/api/v1/health/upstreams` | all dialects' resources as lists, for people |
 //! | `/api/v1/portals/PORTAL/developers` | who signed up at a portal, and who waits for approval |
+//! | `/api/v1/secrets` | which secrets documents refer to, and whether they can be had |
+//! | `/api/v1/try` | sends a call to the gateway of this process |
 //! | `/api/v1/explain` | what would happen to a call |
 //! | `/api/v1/openapi.json` | all of it |
 //!
@@ -36,6 +38,7 @@ mod delegate;
 mod describe;
 mod developers;
 mod document_cache;
+mod draining;
 mod events;
 mod explain;
 mod gateways;
@@ -54,6 +57,8 @@ mod resources;
 mod roles;
 mod rollback;
 mod schema;
+mod secrets;
+mod sending;
 mod session;
 mod shapes;
 mod statistics;
@@ -64,19 +69,23 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
-pub use gateways::{Gateways, PREFIX as REPORTS, Report, Rollout};
+pub use gateways::{DRAINS, Gateways, PREFIX as REPORTS, Report, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use problem::Problem;
+pub use sending::ListenerOf;
 pub use view::{FileText, FileTexts};
 
 use crate::access::password::Passwords;
 use crate::access::{Attempts, Caller, EVERYWHERE, Role, Token, TokenHash, Users};
 use crate::analytics::Analytics;
 use crate::analytics::marks::Marks;
+use crate::attempt_counter::AttemptCounter;
 use crate::events::Events;
 use crate::follow::StateHandle;
 use crate::operational::OperationalStore;
 use crate::outbox::Outbox;
+use crate::secrets::SecretReadings;
+use crate::webhook_addresses::WebhookAddressPolicy;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Router};
@@ -107,6 +116,12 @@ pub struct ApiOptions {
     pub files: FileTexts,
     /// What knows the health of upstreams; `None`: no calls are served here.
     pub health: Option<Arc<dyn health::HealthSource>>,
+    /// Which addresses documents are fetched from.
+    pub reach: Arc<WebhookAddressPolicy>,
+    /// Where the gateway of this process takes calls; `None`: there is none.
+    pub listener: Option<ListenerOf>,
+    /// What knows how it stands with secrets; `None`: nothing here asks for them.
+    pub secrets: Option<Arc<dyn SecretReadings>>,
     /// What is not configuration.
     pub operational: OperationalStore,
     /// What sends mails and webhooks.
@@ -129,6 +144,9 @@ impl Default for ApiOptions {
             analytics: None,
             files: FileTexts::default(),
             health: None,
+            reach: Arc::default(),
+            listener: None,
+            secrets: None,
             operational: OperationalStore::in_memory(),
             outbox: Outbox::without_mail(OperationalStore::in_memory()),
             is_read_only: false,
@@ -154,6 +172,8 @@ pub struct Api {
     reading: Semaphore,
     /// Logins of the last minutes.
     attempts: Attempts,
+    /// Calls of the last minute that were sent for somebody.
+    tries: AttemptCounter,
     /// The developers of portals.
     developers: crate::developers::People,
     /// What asks identity providers.
@@ -194,6 +214,7 @@ impl Api {
             catalogue: std::sync::OnceLock::new(),
             reading: Semaphore::new(sync::MAX_READING),
             attempts: Attempts::default(),
+            tries: AttemptCounter::default(),
             openid: crate::access::openid::client::Client::default(),
             events: Events::new(epoch()),
             marks: Marks::default(),

@@ -366,6 +366,8 @@ pub struct GatewayState {
     pub version: String,
     /// `serving`, `last-known-good`, `store-away`, `draining` or `away`.
     pub state: String,
+    /// Whether it is taken out: it drains as soon as it has heard so.
+    pub drain: bool,
     /// The revision that it serves.
     pub revision: u64,
     /// The hash of what it serves.

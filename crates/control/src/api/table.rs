@@ -8,8 +8,8 @@ use super::shapes::{
 };
 use super::{
     Api, access, accounts, alerts, analytics, apis, boards, changes, current_user, describe, developers,
-    explain, gateways, health, history, import, people, plugins, reports, resources, roles, rollback, schema,
-    sync, view,
+    draining, explain, gateways, health, history, import, people, plugins, reports, resources, roles,
+    rollback, schema, secrets, sending, sync, view,
 };
 use crate::access::{Action, Caller};
 use crate::catalogue::CataloguePlugin;
@@ -30,6 +30,7 @@ pub fn all() -> Vec<Operation> {
     let groups = [
         of_resources(),
         of_views(),
+        of_tries(),
         of_history(),
         of_gateways(),
         of_access(),
@@ -189,6 +190,42 @@ fn of_views() -> Vec<Operation> {
     operations.into()
 }
 
+fn of_tries() -> Vec<Operation> {
+    vec![
+        Operation::post("/api/v1/try", "sendCall", Action::CallsSend, sending::send)
+            .about("Views", "Sends a call to the gateway of this process, and answers what came back")
+            .description(
+                "It goes to the gateway's own listener and nowhere else; the host of the address becomes the `Host` header. 30 \
+                 calls a minute, 1 MiB each way, 30 seconds.",
+            )
+            .body::<sending::TryCallRequest>()
+            .answers::<crate::try_it::TryItResponse>(),
+        Operation::get(
+            "/api/v1/secrets",
+            "listSecrets",
+            Action::ConfigurationRead,
+            secrets::list,
+        )
+        .about(
+            "Views",
+            "Lists stores of secrets, what refers to them, and whether each secret can be had",
+        )
+        .description("As the process that answers sees it. No answer holds a value.")
+        .partial()
+        .answers::<secrets::SecretList>(),
+        Operation::post(
+            "/api/v1/secrets/test",
+            "testSecret",
+            Action::ConfigurationWrite,
+            secrets::test,
+        )
+        .about("Views", "Asks for a secret now, and tells whether it can be had")
+        .description("The answer does not hold the value.")
+        .body::<secrets::SecretTestRequest>()
+        .answers::<secrets::SecretStatus>(),
+    ]
+}
+
 fn of_history() -> Vec<Operation> {
     let read = Action::HistoryRead;
     let operations = [
@@ -242,7 +279,25 @@ fn of_gateways() -> Vec<Operation> {
         .partial()
         .headers(DRY_RUN)
         .body::<gateways::Report>()
+        .answers::<gateways::ReportResponse>(),
+        Operation::put(
+            "/api/v1/gateways/{name}/drain",
+            "drainGateway",
+            Action::EnvironmentsWrite,
+            draining::drain,
+        )
+        .about("Gateways", "Takes a gateway out: it is not ready, and says that it drains")
+        .description("It hears so with its next report, in 10 seconds at most, and goes on answering the calls that come.")
+        .headers(DRY_RUN)
         .status(StatusCode::NO_CONTENT),
+        Operation::delete(
+            "/api/v1/gateways/{name}/drain",
+            "takeGatewayBack",
+            Action::EnvironmentsWrite,
+            draining::take_back,
+        )
+        .about("Gateways", "Takes a gateway back that was taken out")
+        .headers(DRY_RUN),
         Operation::delete(
             "/api/v1/gateways/{name}",
             "forgetGateway",

@@ -1,18 +1,23 @@
 //! The values of secrets, as they were last had, and how vaults are asked for them. Which vault a reference means is
 //! found elsewhere.
 
+use super::reading::{Reading, SecretReadings, SecretState};
+use super::syntaxes::field_of;
 use crate::follow::{EngineEvent, Inputs};
 use crate::http::{ClientRequest, HttpError, host_of};
+use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use weir_dialect::{SecretLocation, SecretTarget};
 
 /// How long a compile waits for values that are not known yet.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long somebody waits who asks for one value now.
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for values that are no longer fresh.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a value that could not be had is not asked for again.
@@ -48,10 +53,32 @@ struct CachedSecret {
     fault: Option<String>,
     asked: Instant,
     life: Duration,
+    /// Whether it is asked for with the next round, however fresh it is.
+    is_wanted: bool,
+    /// When it was last had, last another one than before, and last asked for in vain.
+    read: Option<SystemTime>,
+    changed: Option<SystemTime>,
+    failed: Option<SystemTime>,
 }
 
 impl CachedSecret {
+    fn new(now: Instant, life: Duration) -> Self {
+        Self {
+            value: None,
+            fault: None,
+            asked: now,
+            life,
+            is_wanted: false,
+            read: None,
+            changed: None,
+            failed: None,
+        }
+    }
+
     fn is_due(&self, now: Instant) -> bool {
+        if self.is_wanted {
+            return true;
+        }
         let life = if self.fault.is_some() || self.value.is_none() {
             RETRY.min(self.life)
         } else {
@@ -132,13 +159,7 @@ impl Cache {
             if let Some(known) = known.get_mut(&place) {
                 known.life = life;
             } else if known.len() < MAX_KNOWN {
-                let entry = CachedSecret {
-                    value: None,
-                    fault: None,
-                    asked: now,
-                    life,
-                };
-                known.insert(place.clone(), entry);
+                known.insert(place.clone(), CachedSecret::new(now, life));
                 fresh.push(place);
             }
         }
@@ -208,8 +229,12 @@ impl Cache {
         let Some(entry) = known.get_mut(place) else {
             return;
         };
-        entry.asked = Instant::now();
-        round.is_other |= entry.value.as_ref() != Some(&value);
+        let now = SystemTime::now();
+        (entry.asked, entry.is_wanted, entry.read) = (Instant::now(), false, Some(now));
+        if entry.value.as_ref() != Some(&value) {
+            round.is_other = true;
+            entry.changed = Some(now);
+        }
         (entry.value, entry.fault) = (Some(value), None);
     }
 
@@ -218,7 +243,7 @@ impl Cache {
         let Some(entry) = known.get_mut(place) else {
             return;
         };
-        entry.asked = Instant::now();
+        (entry.asked, entry.is_wanted, entry.failed) = (Instant::now(), false, Some(SystemTime::now()));
         round.faults += 1;
         if entry.fault.is_none() {
             round.new_faults += 1;
@@ -248,6 +273,77 @@ impl Cache {
                 inputs.tell(EngineEvent::Secrets).await;
             }
         }
+    }
+}
+
+#[async_trait]
+impl SecretReadings for Cache {
+    fn reading(&self, target: &SecretTarget) -> Reading {
+        let known = self.known();
+        let Some(entry) = known.get(&target.place) else {
+            drop(known);
+            return match target.place {
+                SecretLocation::Variable(_) => {
+                    Reading::of(self.get(&target.place).and_then(|it| holds(&it, target)))
+                }
+                SecretLocation::Http { .. } => Reading {
+                    state: SecretState::Waiting,
+                    ..Reading::of(Ok(()))
+                },
+            };
+        };
+        let held = entry.value.as_deref().map(|value| holds(value, target));
+        let state = match (&held, &entry.fault) {
+            (Some(Ok(())), None) => SecretState::Resolved,
+            (Some(Ok(())), Some(_)) => SecretState::Kept,
+            (None, None) => SecretState::Waiting,
+            (Some(Err(_)), _) | (None, Some(_)) => SecretState::Missing,
+        };
+        Reading {
+            state,
+            reason: entry.fault.clone().or_else(|| held.and_then(Result::err)),
+            read: entry.read,
+            changed: entry.changed,
+            failed: entry.failed,
+        }
+    }
+
+    async fn read_now(&self, target: &SecretTarget) -> Reading {
+        let now = SystemTime::now();
+        let found = match &target.place {
+            place @ SecretLocation::Variable(_) => {
+                return Reading::of(self.get(place).and_then(|it| holds(&it, target)));
+            }
+            place @ SecretLocation::Http { .. } => {
+                match tokio::time::timeout(TEST_TIMEOUT, fetch(place)).await {
+                    Ok(found) => found.map_err(|fault| fault.reason),
+                    Err(_late) => Err("the vault does not answer in time".to_owned()),
+                }
+            }
+        };
+        // A value that is known is changed by the rounds alone, which tell the engine.
+        if let Some(entry) = self.known().get_mut(&target.place) {
+            entry.is_wanted = true;
+        }
+        let reading = Reading::of(found.and_then(|value| holds(&value, target)));
+        match reading.state {
+            SecretState::Resolved => Reading {
+                read: Some(now),
+                ..reading
+            },
+            _ => Reading {
+                failed: Some(now),
+                ..reading
+            },
+        }
+    }
+}
+
+/// Whether a secret holds what is asked of it.
+fn holds(secret: &str, target: &SecretTarget) -> Result<(), String> {
+    match field_of(secret, target.field.as_deref()) {
+        Some(_) => Ok(()),
+        None => Err(format!("{:?} holds no such field", target.place)),
     }
 }
 

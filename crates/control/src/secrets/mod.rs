@@ -7,14 +7,17 @@
 
 mod cache;
 mod definitions;
+mod reading;
 mod syntaxes;
 mod unresolved;
 
 pub use cache::Cache;
+pub use reading::{Reading, SecretReadings, SecretState};
+pub(crate) use syntaxes::Syntaxes;
 pub use unresolved::{Fate, Policy, UnresolvedReference};
 
 use std::collections::HashSet;
-use syntaxes::{References, Syntaxes, field_of};
+use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
 use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef};
 

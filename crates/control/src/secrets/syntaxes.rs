@@ -3,7 +3,7 @@
 use super::Policy;
 use crate::http::host_of;
 use serde_json::Value;
-use weir_dialect::{DialectName, DialectSet, SecretLocation, SecretSyntax, SecretTarget};
+use weir_dialect::{DialectName, DialectSet, SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
 /// The references of all dialects.
 #[derive(Debug, Default)]
@@ -38,6 +38,17 @@ impl Syntaxes {
         })
     }
 
+    /// The stores of secrets that references may name, each with its dialect and what the keys of its documents begin with.
+    pub fn stores(&self) -> Vec<(DialectName, &'static str, SecretStore)> {
+        let each = self.0.iter().map(|it| (it, it.syntax.stores()));
+        each.flat_map(|(it, stores)| {
+            stores
+                .into_iter()
+                .map(move |store| (it.dialect, it.prefix, store))
+        })
+        .collect()
+    }
+
     /// The references that count in documents of a dialect: its own, or those of all if it has none.
     pub fn within(&self, dialect: Option<DialectName>) -> References<'_> {
         let own = dialect.and_then(|name| self.0.iter().find(|it| it.dialect == name));
@@ -54,12 +65,21 @@ pub struct References<'s> {
 }
 
 impl References<'_> {
-    fn syntax(&self, text: &str) -> Option<&dyn SecretSyntax> {
-        let found = match self.own {
+    fn found(&self, text: &str) -> Option<&Syntax> {
+        match self.own {
             Some(own) => own.syntax.is_reference(text).then_some(own),
             None => self.all.iter().find(|it| it.syntax.is_reference(text)),
-        };
-        found.map(|it| &*it.syntax)
+        }
+    }
+
+    fn syntax(&self, text: &str) -> Option<&dyn SecretSyntax> {
+        self.found(text).map(|it| &*it.syntax)
+    }
+
+    /// The dialect in whose way a text refers to a secret, and the store that it names; `None`: it is no reference.
+    pub fn store_of(&self, text: &str) -> Option<(DialectName, Option<String>)> {
+        let found = self.found(text)?;
+        Some((found.dialect, found.syntax.store_of(text)))
     }
 
     /// Whether a text is a reference.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_dialect::{
     AccessError, AdminAccess, Dialect, DialectName, DialectSet, FileForm, IncrementalModel, KeyRole,
-    RefusedReply, SecretLocation, SecretSyntax, SecretTarget, SkippedDocument, bearer,
+    RefusedReply, SecretLocation, SecretStore, SecretSyntax, SecretTarget, SkippedDocument, bearer,
 };
 use weir_model::{Diagnostic, DocPath, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
@@ -258,6 +258,22 @@ impl SecretSyntax for References {
             field: None,
             life: SecretTarget::LIFE,
         })
+    }
+
+    fn store_of(&self, reference: &str) -> Option<String> {
+        let name = reference.trim_start_matches(&self.mark);
+        let is_in_vault = name.starts_with("vault/");
+        Some(if is_in_vault { "vault" } else { "env" }.to_owned())
+    }
+
+    fn stores(&self) -> Vec<SecretStore> {
+        let vault = self.vault.iter().map(|address| SecretStore {
+            name: "vault".to_owned(),
+            kind: "vault".to_owned(),
+            key: Some("vault".to_owned()),
+            address: Some(address.clone()),
+        });
+        std::iter::once(SecretStore::environment()).chain(vault).collect()
     }
 
     fn stays_text(&self, _reference: &str) -> bool {

@@ -22,6 +22,10 @@ const MAX_ARGUMENTS: usize = 1000;
 /// Where whole configurations are sent to.
 const CONFIG_PATH: &str = "config";
 
+/// In the extensions of a call: `/config` answers it over a store that outlives the process, too. The console imports so.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfigAllowed;
+
 /// A call.
 pub struct Call {
     /// The method.
@@ -36,6 +40,8 @@ pub struct Call {
     pub body: RequestBody,
     /// Who calls.
     pub author: Author,
+    /// Whether `/config` answers whatever the store is.
+    pub may_use_config: bool,
     /// Whether the caller may write in some workspaces only.
     pub is_confined: bool,
     /// The header `If-Match`.
@@ -88,6 +94,7 @@ impl Call {
                 .cloned()
                 .unwrap_or_else(Author::anonymous),
             is_confined: head.extensions.get::<WorkspaceScoped>().is_some(),
+            may_use_config: head.extensions.get::<ConfigAllowed>().is_some(),
             rights: head.extensions.get::<Rights>().cloned().unwrap_or_default(),
             method: head.method,
             path,

@@ -44,7 +44,7 @@ mod unserved;
 mod unserved_paths;
 mod vault_credentials;
 mod write;
-pub use call::{Call, RequestBody};
+pub use call::{Call, ConfigAllowed, RequestBody};
 pub use failure::Failure;
 pub use node::{Node, process_id};
 pub use opening::open;

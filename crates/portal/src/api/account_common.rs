@@ -45,7 +45,7 @@ pub const MOST: u32 = 10;
 
 /// Few from one address: each makes a hash and a mail.
 pub fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
-    let who = format!("mail {}", crate::attempt_counter::network(visit.address));
+    let who = format!("mail {}", weir_control::attempt_counter::network(visit.address));
     portals.tries.take(&who, MOST, seconds(now)).map_err(|wait| {
         let detail = format!("too many of these from your address; try again in {wait} seconds");
         Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)

@@ -5,56 +5,25 @@ use super::operation::{Operation, Shared};
 use super::versions::find_version;
 use crate::state::Visit;
 use axum::extract::{Path, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Extension, Json};
-use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use weir_control::access::Token;
+use serde::Deserialize;
+use std::time::{SystemTime, UNIX_EPOCH};
 use weir_control::api::Problem;
-use weir_control::http::{ClientRequest, HttpError};
+use weir_control::attempt_counter::network;
+use weir_control::http::ClientRequest;
+use weir_control::try_it::{self as sending, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
 
-/// The longest body, each way, in bytes.
-const MAX_BODY: usize = 1 << 20;
-/// Until an answer has to be there, whole.
-const LONGEST: Duration = Duration::from_secs(30);
-/// Calls of a visitor in a minute.
-const MOST: u32 = 30;
-/// Parts of a query, headers, and fields of a form.
-const MAX_PARTS: usize = 200;
 /// What marks the call, so that analytics and backends can tell it from others.
-const MARK: &str = "Weir-Portal-Try";
+const MARK: &str = sending::PORTAL_MARK;
 /// What stays as it is in a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
-/// Headers that are the connection's, or that say who calls.
-const REFUSED: [&str; 19] = [
-    "weir-portal-try",
-    "host",
-    "connection",
-    "content-length",
-    "content-type",
-    "transfer-encoding",
-    "upgrade",
-    "te",
-    "trailer",
-    "expect",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authorization",
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "via",
-];
-
 /// The call.
 pub fn operations() -> Vec<Operation> {
     let about = (
@@ -109,25 +78,6 @@ pub struct FormField {
     file: bool,
 }
 
-/// What came back.
-#[derive(Serialize, JsonSchema)]
-pub struct TryItResponse {
-    /// The status.
-    status: u16,
-    /// How long it took, in milliseconds.
-    ms: u64,
-    /// The id by which the call is found again.
-    request_id: Option<String>,
-    /// Its headers.
-    headers: Vec<(String, String)>,
-    /// Its body, if that is a text.
-    body: String,
-    /// Whether it is a text.
-    is_text: bool,
-    /// Whether it was longer than what is shown.
-    is_cut: bool,
-}
-
 /// A path that fits the operation's template; `None`: it leads elsewhere.
 fn fits(template: &str, path: &str) -> bool {
     let is_clean = path
@@ -157,20 +107,13 @@ fn fits(template: &str, path: &str) -> bool {
 
 /// The headers that go with it.
 fn headers(call: &TryItRequest) -> Result<Vec<(String, String)>, Problem> {
-    let mut headers = Vec::new();
-    for (name, value) in &call.headers {
-        let known = HeaderName::try_from(name.as_str());
-        let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
-        if REFUSED.contains(&known.as_str()) {
-            return Err(Problem::bad(format!("the header '{name}' cannot be set")));
-        }
-        if HeaderValue::from_str(value).is_err() {
-            return Err(Problem::bad(format!(
-                "the value of '{name}' is none that a header can have"
-            )));
-        }
-        headers.push((name.clone(), value.clone()));
+    if let Some((name, _)) = (call.headers.iter()).find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
+        return Err(Problem::bad(format!(
+            "the header '{name}' cannot be set: 'media' says it"
+        )));
     }
+    let mut headers = sending::headers(&call.headers)?;
     if let Some(key) = call.key.as_deref().filter(|it| !it.is_empty()) {
         match HeaderValue::from_str(key) {
             Ok(_) => headers.push(("X-API-Key".to_owned(), key.to_owned())),
@@ -214,7 +157,7 @@ fn body(call: &TryItRequest) -> Result<Option<(String, Vec<u8>)>, Problem> {
 }
 
 fn multipart(fields: &[FormField]) -> Result<(String, Vec<u8>), Problem> {
-    let boundary = random()?;
+    let boundary = sending::random()?;
     let mut text = String::new();
     // Quotes and ends of lines would end a name.
     let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
@@ -241,16 +184,6 @@ fn pair(name: &str, value: &str) -> String {
     format!("{}={}", encode(name), encode(value))
 }
 
-fn random() -> Result<String, Problem> {
-    let token = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
-    Ok(token
-        .as_str()
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .take(32)
-        .collect())
-}
-
 async fn try_it(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
@@ -261,7 +194,7 @@ async fn try_it(
         .duration_since(UNIX_EPOCH)
         .map_or(0, |it| it.as_secs());
     let who = visit.viewer.developer.clone();
-    let who = who.unwrap_or_else(|| crate::attempt_counter::network(visit.address).to_string());
+    let who = who.unwrap_or_else(|| network(visit.address).to_string());
     if let Err(wait) = portals.tries.take(&who, MOST, now) {
         let detail = format!("{MOST} calls a minute can be tried; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
@@ -291,7 +224,7 @@ async fn try_it(
     let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();
     let query = query.join("&");
     let mark = if query.is_empty() { "" } else { "?" };
-    let id = random()?;
+    let id = sending::random()?;
     let mut request = ClientRequest {
         method: Method::from_bytes(described.method.as_bytes())
             .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
@@ -309,73 +242,7 @@ async fn try_it(
         .header("X-Request-Id", id.clone())
         .header(MARK, visit.portal.name.clone())
         .header("User-Agent", "weir-portal");
-    let begin = Instant::now();
-    let answered = tokio::time::timeout(LONGEST, answer_of(request, id, begin)).await;
-    let late = |_| {
-        Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "there was no whole answer within 30 seconds",
-        )
-    };
-    Ok(Json(answered.map_err(late)??))
-}
-
-async fn answer_of(request: ClientRequest, id: String, begin: Instant) -> Result<TryItResponse, Problem> {
-    let away = |error: HttpError| {
-        Problem::new(
-            StatusCode::BAD_GATEWAY,
-            format!("the gateway does not answer: {error}"),
-        )
-    };
-    let answer = request.open().await.map_err(away)?;
-    let status = answer.status().as_u16();
-    let headers: Vec<(String, String)> = answer
-        .headers()
-        .iter()
-        .map(|(name, value)| {
-            (
-                name.to_string(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        })
-        .collect();
-    let request_id = ["x-request-id", "x-kong-request-id"]
-        .iter()
-        .find_map(|name| headers.iter().find(|(known, _)| known == name))
-        .map(|(_, value)| value.clone());
-    let (mut bytes, mut is_cut) = (Vec::new(), false);
-    let mut body = answer.into_body();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            Problem::new(StatusCode::BAD_GATEWAY, format!("the answer broke off: {error}"))
-        })?;
-        if let Some(data) = frame.data_ref() {
-            let room = MAX_BODY - bytes.len();
-            bytes.extend_from_slice(&data[..data.len().min(room)]);
-            if data.len() > room {
-                is_cut = true;
-                break;
-            }
-        }
-    }
-    let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-    if is_cut {
-        // The cut may go through a character.
-        let whole = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
-        if bytes.len() - whole < 4 {
-            bytes.truncate(whole);
-        }
-    }
-    let text = String::from_utf8(bytes);
-    Ok(TryItResponse {
-        status,
-        ms,
-        request_id: request_id.or(Some(id)),
-        headers,
-        is_text: text.is_ok(),
-        body: text.unwrap_or_default(),
-        is_cut,
-    })
+    Ok(Json(sending::send(request, id).await?))
 }
 
 #[cfg(test)]

@@ -98,6 +98,8 @@ pub struct Usage {
     series: Vec<f64>,
     /// What is left of each limit.
     quotas: Vec<Quota>,
+    /// Of how many limits it is not known yet what is left.
+    unknown_quotas: usize,
 }
 
 /// Calls of an API.
@@ -225,6 +227,7 @@ async fn usage(
         ..of_consumer(&name, &["calls", "refused"], (from, now))
     };
     let by_service = ask(&portals, by_service, now).await?;
+    let (quotas, unknown_quotas) = quotas(&portals, &name, now).await?;
     let values = series.frames.first().and_then(|it| it.values.get("calls"));
     Ok(Json(Usage {
         calls: count(&whole, "calls"),
@@ -235,7 +238,8 @@ async fn usage(
         apis: by_api(&by_service),
         series: values.map_or_else(Vec::new, |it| it.iter().map(|it| it.unwrap_or(0.0)).collect()),
         times: series.times,
-        quotas: quotas(&portals, &name, now).await?,
+        quotas,
+        unknown_quotas,
     }))
 }
 
@@ -268,8 +272,9 @@ fn by_api(answer: &QueryResponse) -> Vec<ApiUsage> {
 }
 
 /// What is left of the limits of all subscriptions that are good, for each environment in which they count.
-async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Problem> {
-    let mut quotas = Vec::new();
+/// And of how many limits that is not known.
+async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<(Vec<Quota>, usize), Problem> {
+    let (mut quotas, mut unknown) = (Vec::new(), 0);
     for subscription in subscriptions(portals, app) {
         if subscription.state != SubscriptionState::Accepted {
             continue;
@@ -285,6 +290,7 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
             for limit in limits.iter().filter(|it| it.per != Period::Second) {
                 let asked = portals.meter.used(&place, (&subscription, limit.per), now).await;
                 let Some(used) = asked.map_err(|error| failed(&error))? else {
+                    unknown += 1;
                     continue;
                 };
                 quotas.push(Quota {
@@ -304,7 +310,7 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<Vec<Quota>, Pr
             }
         }
     }
-    Ok(quotas)
+    Ok((quotas, unknown))
 }
 
 /// Why a call was refused, for the one who called.

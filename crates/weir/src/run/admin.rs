@@ -9,26 +9,28 @@ use super::proxy::{Starter, bind};
 use super::trust;
 use crate::args::RoleArg;
 use anyhow::Context;
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use rustls::pki_types::PrivatePkcs8KeyDer;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tower::ServiceExt;
 use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
-use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, Ticker};
+use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Ticker};
 use weir_control::follow::StateHandle;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
-use weir_control::outbox::{self, Outbox};
+use weir_control::outbox::{self, Outbox, WebhookAddressPolicy};
 use weir_control::quotas::watch::QuotaWatcher;
 use weir_control::quotas::{LocalUsage, Meter};
+use weir_control::secrets::Cache;
 use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
+use weir_kong::admin::ConfigAllowed;
 use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
@@ -150,6 +152,8 @@ pub async fn open_beside_files(
         node: node(starter, &management),
         admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
+        reach: Arc::default(),
+        secrets: Cache::default(),
         caches: Some(caches),
         shared_of_plugins: Vec::new(),
         declared,
@@ -215,6 +219,10 @@ pub struct Shared {
     /// Where each Admin API listens.
     pub admin_listeners: Vec<(DialectName, Vec<Listener>)>,
     pub health: Arc<Health>,
+    /// Which addresses documents are fetched from.
+    pub reach: Arc<WebhookAddressPolicy>,
+    /// The values of secrets, as far as this process knows them.
+    pub secrets: Cache,
     /// The responses that this process keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
     /// What plugins share over all gateways.
@@ -361,6 +369,9 @@ impl Shared {
                 outbox: shared.outbox.clone(),
                 health: shared.caches.is_some().then(|| Arc::clone(&shared.health) as _),
                 is_read_only: shared.is_read_only,
+                secrets: Some(Arc::new(shared.secrets.clone())),
+                listener: Some(shared.listener()),
+                reach: Arc::clone(&shared.reach),
             };
             async move {
                 let api = Api::open(Arc::clone(store), options).await?;
@@ -376,6 +387,21 @@ impl Shared {
         opened.await.cloned()
     }
 
+    /// Where this process takes calls over cleartext.
+    fn listener(&self) -> ListenerOf {
+        let status = Arc::clone(&self.health.0);
+        Arc::new(move || {
+            let mut address = *status.gateway()?.bound().plain.first()?;
+            // A gateway that listens everywhere is here, too.
+            match address.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+                _ => {}
+            }
+            Some(address)
+        })
+    }
+
     /// Weir's own API with the Admin APIs of the originals below it.
     fn with_dialects(&self, own: Router, opened: &[(DialectName, Router)], store: &Arc<dyn Store>) -> Router {
         let mut whole = own;
@@ -388,6 +414,8 @@ impl Shared {
                 Some((_, router)) => router.clone(),
                 None => dialect_admin::late(dialect, self.context(name, store)),
             };
+            // Clients of Kong's own address find `/config` as the original has it; here the console imports by it.
+            let router = router.layer(Extension(ConfigAllowed));
             let router = dialect_admin::below(router, dialect, self.is_read_only);
             whole = whole.nest_service(&dialect_admin::path(dialect.as_ref()), router);
         }

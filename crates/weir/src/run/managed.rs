@@ -174,7 +174,7 @@ pub async fn serve(
         .metrics()
         .observe_evictions(engine.registry.evictions());
     let inputs = follow::start(engine, dialects.clone(), opened.kept.clone())?;
-    tokio::spawn(cache.refresh(inputs.clone()));
+    tokio::spawn(cache.clone().refresh(inputs.clone()));
     let is_read_only = files.is_some() && management.is_forgotten();
     let (mut watched, mut declared, mut texts) = (None, Declareds::default(), FileTexts::default());
     if let Some(files) = files {
@@ -197,6 +197,8 @@ pub async fn serve(
         node: admin::node(starter, management),
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
+        reach: Arc::new(super::outbox::reach(&starter.args.outbox)),
+        secrets: cache,
         caches: is_gateway.then_some(caches),
         shared_of_plugins,
         declared,
@@ -219,7 +221,9 @@ pub async fn serve(
         };
         settle(&speaker, limit_target(management, &gateways, &speaker), counts);
         let sink = sink(management, &store, gateways);
-        tokio::spawn(report(speaker, followed.clone(), sink));
+        let status = Arc::clone(&control.status);
+        let drain = move |is_out| status.set_out(is_out);
+        tokio::spawn(report(speaker, followed.clone(), sink, drain));
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
     if !is_known && !settled(control, opening, &followed).await? {

@@ -13,9 +13,7 @@ pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox
         .map(|url| Smtp::new(url, args.mail_from.as_deref().unwrap_or_default()))
         .transpose()
         .context("--smtp, --mail-from")?;
-    let reach = WebhookAddressPolicy {
-        allowed: args.webhook_allow.clone(),
-    };
+    let reach = reach(args);
     let of_developers = WebhookAddressPolicy {
         allowed: args.portal_webhook_allow.clone(),
     };
@@ -23,4 +21,11 @@ pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox
     let outbox = Outbox::new(store, network);
     tokio::spawn(outbox.clone().run());
     Ok(outbox)
+}
+
+/// Where webhooks of operators may go, and where documents may be fetched from.
+pub fn reach(args: &OutboxArgs) -> WebhookAddressPolicy {
+    WebhookAddressPolicy {
+        allowed: args.webhook_allow.clone(),
+    }
 }

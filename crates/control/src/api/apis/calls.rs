@@ -1,8 +1,8 @@
 //! The calls of API management, for the table of all calls.
 
 use super::{
-    adopting, approvals, call_tests, entities, hooks, lifecycle, products, publish, reading, subscriptions,
-    versions,
+    adopting, approvals, call_tests, entities, fetching, hooks, lifecycle, products, publish, reading,
+    subscriptions, versions,
 };
 use crate::access::Action;
 use crate::api::operation::{Operation, WRITES};
@@ -26,6 +26,7 @@ pub fn operations() -> Vec<Operation> {
     let groups = [
         of_environments(),
         of_apis(),
+        of_documents(),
         of_versions(),
         of_tests(),
         of_adoption(),
@@ -100,6 +101,24 @@ fn of_apis() -> Vec<Operation> {
         Operation::delete(API, "deleteApi", write, delete)
             .about("APIs", "Removes an API without versions")
             .headers(WRITES),
+    ]
+}
+
+fn of_documents() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "/api/v1/documents/fetch",
+            "fetchDocument",
+            Action::ApisWrite,
+            fetching::fetch,
+        )
+        .about("APIs", "Fetches a document from an address, for a new API or version")
+        .description(
+            "Public addresses, and networks that `--webhook-allow` names; at most 8 MiB; redirections are not followed. \
+             Nothing is stored.",
+        )
+        .body::<fetching::FetchDocumentRequest>()
+        .answers::<fetching::FetchDocumentResponse>(),
     ]
 }
 

@@ -17,6 +17,7 @@ mod erasing;
 mod erasing_messages;
 mod erasing_names;
 mod explaining;
+mod fetching;
 mod guards;
 mod hooks;
 mod library;

@@ -1,6 +1,7 @@
 //! All rows of all lists, kept up to date. What documents say is read when they change; what they say together, such as
 //! which plugins a route has, is joined when a list is asked for after a change.
 
+use super::references::References;
 use crate::access::Scope;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,6 +63,8 @@ pub struct Index(Arc<Mutex<CachedIndex>>);
 struct CachedIndex {
     dialects: DialectSet,
     documents: BTreeMap<Key, Arc<Overview>>,
+    /// Where they refer to secrets.
+    references: References,
     files: FileTexts,
     /// Grows with each change of the documents.
     changes: u64,
@@ -89,6 +92,7 @@ impl Index {
 
     fn new(files: FileTexts, dialects: DialectSet) -> Self {
         Self(Arc::new(Mutex::new(CachedIndex {
+            references: References::new(&dialects),
             dialects,
             documents: BTreeMap::new(),
             files,
@@ -110,6 +114,11 @@ impl Index {
     fn known(&self) -> MutexGuard<'_, CachedIndex> {
         // Every change leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks where documents refer to secrets.
+    pub fn with_references<T>(&self, ask: impl FnOnce(&References) -> T) -> T {
+        ask(&self.known().references)
     }
 
     /// The rows of a list. To be called on a thread that may take its time.
@@ -138,6 +147,7 @@ impl Index {
 
 impl CachedIndex {
     fn apply(&mut self, key: &Key, value: Option<&[u8]>) {
+        self.references.apply(key, value);
         let Some((dialect, short)) = self.dialects.of_key(key.as_str()) else {
             return;
         };

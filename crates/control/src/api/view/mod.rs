@@ -2,6 +2,7 @@
 
 mod index;
 mod query;
+pub mod references;
 pub mod workspaces;
 
 pub use index::{FileText, FileTexts, Index, IndexedRow};

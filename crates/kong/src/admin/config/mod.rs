@@ -59,7 +59,10 @@ pub fn is_meant(call: &Call) -> bool {
 /// # Errors
 /// Why it is refused; nothing was changed.
 pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
-    if admin.options.has_no_config && matches!(call.method, Method::GET | Method::HEAD | Method::POST) {
+    if admin.options.has_no_config
+        && !call.may_use_config
+        && matches!(call.method, Method::GET | Method::HEAD | Method::POST)
+    {
         return Err(Failure::message(
             StatusCode::BAD_REQUEST,
             "this endpoint is only available when Kong is configured to not use a database",

@@ -1,0 +1,380 @@
+//! Secrets that documents refer to: which stores there are, what refers to them, and whether each can be had. No answer
+//! holds a value.
+
+use super::Api;
+use super::problem::Problem;
+use super::view::references::{Holder, ReferenceUse, References};
+use crate::access::{Action, Caller, Scope};
+use crate::secrets::{Reading, SecretReadings, SecretState};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_dialect::SecretTarget;
+
+/// Most references that are listed; those that cannot be had come first.
+const MAX_LISTED: usize = 5000;
+/// Most places of one reference that are listed.
+const MAX_USES: usize = 50;
+/// The longest text that is tested.
+const MAX_TEXT: usize = 4096;
+
+/// Stores of secrets, and what refers to them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SecretList {
+    /// The stores: the environment, and those that documents describe.
+    pub stores: Vec<SecretStoreSummary>,
+    /// The references, first those that cannot be had.
+    pub references: Vec<SecretReference>,
+    /// How many references are not listed, because there are too many.
+    pub left_out: usize,
+}
+
+/// A store of secrets.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretStoreSummary {
+    /// The dialect whose references name it.
+    pub dialect: String,
+    /// What references call it.
+    pub name: String,
+    /// What it is, in the dialect's word: `env`, `hcv`, `vault`.
+    pub kind: String,
+    /// The key of the document that describes it; absent: it is always there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// Where it is asked; absent: in the environment of each gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// How many different references name it.
+    pub references: usize,
+    /// How many of these cannot be had.
+    pub failing: usize,
+}
+
+/// A reference to a secret.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretReference {
+    /// The dialect in whose way it is written.
+    pub dialect: String,
+    /// As it is written.
+    pub text: String,
+    /// The store that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// How it stands.
+    #[serde(flatten)]
+    pub stand: SecretStatus,
+    /// Where it stands, the first 50 places.
+    pub used_by: Vec<ReferenceLocation>,
+    /// In how many places it stands.
+    pub uses: usize,
+}
+
+/// How it stands with a secret, as this process sees it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretStatus {
+    /// Whether it is known.
+    pub state: SecretState,
+    /// Why it could not be had the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it was last read, in seconds since the Unix epoch; absent: never, or from the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<u64>,
+    /// When its value was last another one than before, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<u64>,
+    /// When it was last asked for in vain, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
+    /// For how many seconds a value counts as fresh; absent: it leads nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh_for: Option<u64>,
+}
+
+/// Where a reference stands.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReferenceLocation {
+    /// The key of the document; absent: it stands in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// The file's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The place there (RFC 6901).
+    pub pointer: String,
+}
+
+/// What is to be tested.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretTestRequest {
+    /// A reference, as a document holds it, such as `{vault://env/DB_PASSWORD}`.
+    pub reference: String,
+}
+
+impl SecretStatus {
+    fn of(target: &Result<SecretTarget, String>, readings: Option<&dyn SecretReadings>) -> Self {
+        match target {
+            Ok(target) => {
+                let reading = readings.map(|it| it.reading(target));
+                Self::new(reading.unwrap_or_else(unknown), Some(target))
+            }
+            Err(reason) => Self::new(Reading::of(Err(reason.clone())), None),
+        }
+    }
+
+    fn new(reading: Reading, target: Option<&SecretTarget>) -> Self {
+        Self {
+            state: reading.state,
+            reason: reading.reason,
+            read: reading.read.map(seconds),
+            changed: reading.changed.map(seconds),
+            failed: reading.failed.map(seconds),
+            fresh_for: target.map(|it| it.life.as_secs()),
+        }
+    }
+
+    /// Whether what refers to it does not get today's value.
+    fn is_failing(&self) -> bool {
+        matches!(self.state, SecretState::Missing | SecretState::Kept)
+    }
+}
+
+/// Nothing here asks for secrets.
+fn unknown() -> Reading {
+    Reading {
+        state: SecretState::Waiting,
+        ..Reading::of(Ok(()))
+    }
+}
+
+fn seconds(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
+}
+
+/// Answers `GET /api/v1/secrets`.
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<SecretList>, Problem> {
+    let scopes = caller.scopes(Action::ConfigurationRead);
+    let listing = Arc::clone(&api);
+    let listed = tokio::task::spawn_blocking(move || {
+        let options = &listing.options;
+        let (_, files) = options.files.get();
+        let mut uses = References::uses_of_files(&options.dialects, &files);
+        let stores = listing.index.with_references(|references| {
+            uses.extend(references.uses());
+            stores(references, &scopes)
+        });
+        listed(stores, uses, &scopes, options.secrets.as_deref())
+    });
+    let listed = listed.await;
+    Ok(Json(listed.map_err(|error| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    })?))
+}
+
+/// The stores that may be seen with the right in these parts.
+fn stores(references: &References, scopes: &[Scope]) -> Vec<SecretStoreSummary> {
+    let is_visible = |key: &String| {
+        let scope = references.scope_of(key);
+        scopes.iter().any(|it| it.contains(&scope))
+    };
+    let all = references.stores().into_iter();
+    let all = all.filter(|(_, key, _)| key.as_ref().is_none_or(is_visible));
+    all.map(|(dialect, document, store)| SecretStoreSummary {
+        dialect: dialect.as_str().to_owned(),
+        name: store.name,
+        kind: store.kind,
+        document,
+        address: store.address,
+        references: 0,
+        failing: 0,
+    })
+    .collect()
+}
+
+/// What may be seen with the right in these parts.
+fn listed(
+    mut stores: Vec<SecretStoreSummary>,
+    uses: Vec<ReferenceUse>,
+    scopes: &[Scope],
+    readings: Option<&dyn SecretReadings>,
+) -> SecretList {
+    let is_visible = |scope: &Scope| scopes.iter().any(|it| it.contains(scope));
+    // The same text leads elsewhere in a file, which knows no vaults.
+    let mut known: BTreeMap<(String, String, bool), SecretReference> = BTreeMap::new();
+    for it in uses.into_iter().filter(|it| is_visible(&it.scope)) {
+        let (document, file) = match it.holder {
+            Holder::Document(key) => (Some(key), None),
+            Holder::File(name) => (None, Some(name)),
+        };
+        let dialect = it.dialect.as_str().to_owned();
+        let entry = known
+            .entry((dialect.clone(), it.text.clone(), file.is_some()))
+            .or_insert_with(|| SecretReference {
+                dialect,
+                text: it.text,
+                store: it.store,
+                stand: SecretStatus::of(&it.target, readings),
+                used_by: Vec::new(),
+                uses: 0,
+            });
+        entry.uses += 1;
+        if entry.used_by.len() < MAX_USES {
+            entry.used_by.push(ReferenceLocation {
+                document,
+                file,
+                pointer: it.pointer,
+            });
+        }
+    }
+    let mut all: Vec<SecretReference> = known.into_values().collect();
+    for store in &mut stores {
+        let own = |it: &&SecretReference| {
+            it.dialect == store.dialect && it.store.as_deref() == Some(store.name.as_str())
+        };
+        let failing = all.iter().filter(own).filter(|it| it.stand.is_failing());
+        (store.references, store.failing) = (all.iter().filter(own).count(), failing.count());
+    }
+    all.sort_by_key(|it| it.stand.state);
+    let left_out = all.len().saturating_sub(MAX_LISTED);
+    all.truncate(MAX_LISTED);
+    SecretList {
+        stores,
+        references: all,
+        left_out,
+    }
+}
+
+/// Answers `POST /api/v1/secrets/test`.
+pub async fn test(
+    State(api): State<Arc<Api>>,
+    Json(wanted): Json<SecretTestRequest>,
+) -> Result<Json<SecretStatus>, Problem> {
+    if wanted.reference.len() > MAX_TEXT {
+        return Err(Problem::bad(format!(
+            "reference: expected at most {MAX_TEXT} bytes"
+        )));
+    }
+    let native = weir_model::DialectName::NATIVE;
+    let found = api
+        .index
+        .with_references(|references| references.locate(native, &wanted.reference));
+    let Some(target) = found else {
+        let expected =
+            "reference: expected {vault://STORE/NAME}, $env://NAME or $secret://vault/ID/PATH/FIELD";
+        return Err(Problem::bad(expected.to_owned()));
+    };
+    let readings = api.options.secrets.as_deref();
+    Ok(Json(match (&target, readings) {
+        (Ok(target), Some(readings)) => SecretStatus::new(readings.read_now(target).await, Some(target)),
+        (target, readings) => SecretStatus::of(target, readings),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use weir_store::Key;
+
+    /// Knows the places whose addresses end with `good`, and has lost `kept`.
+    struct FixedReadings;
+
+    #[async_trait::async_trait]
+    impl SecretReadings for FixedReadings {
+        fn reading(&self, target: &SecretTarget) -> Reading {
+            let place = format!("{:?}", target.place);
+            let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+            let state = match place.rsplit('/').next() {
+                Some("good") => SecretState::Resolved,
+                Some("kept") => SecretState::Kept,
+                _ => SecretState::Missing,
+            };
+            Reading {
+                state,
+                reason: (state != SecretState::Resolved).then(|| "the vault answers 403".to_owned()),
+                read: at(100),
+                changed: at(50),
+                failed: None,
+            }
+        }
+
+        async fn read_now(&self, target: &SecretTarget) -> Reading {
+            self.reading(target)
+        }
+    }
+
+    fn references() -> References {
+        let mut references = References::new(&crate::sample::all());
+        for (key, value) in [
+            ("sample/vault", "http://v:1"),
+            (
+                "sample/routes/1",
+                r#"{"a":"sample:vault/good","b":"sample:vault/good"}"#,
+            ),
+            ("sample/routes/2", r#"{"a":"sample:vault/kept"}"#),
+            ("env/prod/native/routes/3", r#"{"a":"sample:vault/bad"}"#),
+        ] {
+            references.apply(&Key::new(key).expect("a key"), Some(value.as_bytes()));
+        }
+        references
+    }
+
+    fn shown(scopes: &[&str]) -> (Vec<String>, Vec<String>) {
+        let references = references();
+        let scopes: Vec<Scope> = scopes
+            .iter()
+            .map(|it| Scope::parse(it).expect("a scope"))
+            .collect();
+        let list = listed(
+            stores(&references, &scopes),
+            references.uses(),
+            &scopes,
+            Some(&FixedReadings),
+        );
+        let of_store = |it: &SecretStoreSummary| {
+            format!("{} {} {} of {}", it.dialect, it.name, it.failing, it.references)
+        };
+        let of_reference = |it: &SecretReference| {
+            format!(
+                "{} {:?} {} in {}",
+                it.text,
+                it.stand.state,
+                it.uses,
+                it.used_by.len()
+            )
+        };
+        (
+            list.stores.iter().map(of_store).collect(),
+            list.references.iter().map(of_reference).collect(),
+        )
+    }
+
+    #[test]
+    fn what_cannot_be_had_comes_first_and_only_what_may_be_seen() {
+        let (stores, all) = shown(&["everything"]);
+        assert_eq!(
+            all,
+            [
+                "sample:vault/bad Missing 1 in 1",
+                "sample:vault/kept Kept 1 in 1",
+                "sample:vault/good Resolved 2 in 2"
+            ]
+        );
+        assert_eq!(
+            stores,
+            ["sample env 0 of 0", "sample vault 2 of 3", "other env 0 of 0"]
+        );
+        let (stores, all) = shown(&["environment:prod"]);
+        assert_eq!(all, ["sample:vault/bad Missing 1 in 1"]);
+        assert_eq!(stores, ["sample env 0 of 0", "other env 0 of 0"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! How it stands with a secret, for those who ask: when it was read, and why it cannot be had. The value itself is not
+//! part of it.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
+use weir_dialect::SecretTarget;
+
+/// Whether a secret is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecretState {
+    /// It could not be had, and no earlier value is known. What refers to it is left out.
+    Missing,
+    /// It could not be had the last time; the value from before goes on serving.
+    Kept,
+    /// It was not asked for yet.
+    Waiting,
+    /// It is known.
+    Resolved,
+}
+
+/// How it stands with a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether it is known.
+    pub state: SecretState,
+    /// Why it could not be had the last time.
+    pub reason: Option<String>,
+    /// When it was last had; `None`: never, or it stands in the environment, which is read with every compile.
+    pub read: Option<SystemTime>,
+    /// When it was last another value than before.
+    pub changed: Option<SystemTime>,
+    /// When it was last asked for in vain.
+    pub failed: Option<SystemTime>,
+}
+
+impl Reading {
+    /// A secret that stands for itself: it is there, or it is not.
+    pub fn of(found: Result<(), String>) -> Self {
+        let reason = found.err();
+        Self {
+            state: match reason {
+                None => SecretState::Resolved,
+                Some(_) => SecretState::Missing,
+            },
+            reason,
+            read: None,
+            changed: None,
+            failed: None,
+        }
+    }
+}
+
+/// What knows how it stands with secrets.
+#[async_trait]
+pub trait SecretReadings: Send + Sync {
+    /// How it stands with one, as far as it was asked for.
+    fn reading(&self, target: &SecretTarget) -> Reading;
+
+    /// Asks for one now, and says what came of it. What is served takes it over a moment later.
+    async fn read_now(&self, target: &SecretTarget) -> Reading;
+}

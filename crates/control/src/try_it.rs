@@ -1,0 +1,189 @@
+//! Calls that people try from a page: a server of Weir sends them, so that no API needs CORS. Where they go is decided by
+//! who uses this, never by what the browser says; here are the bounds, the headers that may be set, and the answer.
+
+use crate::access::Token;
+use crate::api::Problem;
+use crate::http::{ClientRequest, HttpError};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// The longest body, each way, in bytes.
+pub const MAX_BODY: usize = 1 << 20;
+/// Until an answer has to be there, whole.
+pub const LONGEST: Duration = Duration::from_secs(30);
+/// Calls of one person in a minute.
+pub const MOST: u32 = 30;
+/// Parts of a query, headers, and fields of a form.
+pub const MAX_PARTS: usize = 200;
+/// What marks calls from a portal, so that analytics and backends can tell them from others.
+pub const PORTAL_MARK: &str = "Weir-Portal-Try";
+/// What marks calls from the console, likewise.
+pub const CONSOLE_MARK: &str = "Weir-Console-Try";
+/// Headers that are the connection's, or that say who calls.
+const REFUSED: [&str; 19] = [
+    "weir-portal-try",
+    "weir-console-try",
+    "host",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "upgrade",
+    "te",
+    "trailer",
+    "expect",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+];
+
+/// What came back.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TryItResponse {
+    /// The status.
+    pub status: u16,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
+    /// How long it took until the status and the headers were there, in milliseconds.
+    pub head_ms: u64,
+    /// The id by which the call is found again.
+    pub request_id: Option<String>,
+    /// Its headers.
+    pub headers: Vec<(String, String)>,
+    /// Its body, if that is a text.
+    pub body: String,
+    /// Whether it is a text.
+    pub is_text: bool,
+    /// Whether it was longer than what is shown.
+    pub is_cut: bool,
+}
+
+/// The headers that may go with it.
+///
+/// # Errors
+/// One is none, or cannot be set.
+pub fn headers(given: &[(String, String)]) -> Result<Vec<(String, String)>, Problem> {
+    for (name, value) in given {
+        let known = HeaderName::try_from(name.as_str());
+        let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
+        if REFUSED.contains(&known.as_str()) {
+            return Err(Problem::bad(format!("the header '{name}' cannot be set")));
+        }
+        if HeaderValue::from_str(value).is_err() {
+            return Err(Problem::bad(format!(
+                "the value of '{name}' is none that a header can have"
+            )));
+        }
+    }
+    Ok(given.to_vec())
+}
+
+/// A random word of 32 letters and digits.
+///
+/// # Errors
+/// The system yields no random bits.
+pub fn random() -> Result<String, Problem> {
+    let token = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
+    Ok(token
+        .as_str()
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(32)
+        .collect())
+}
+
+/// Sends a call, and reads the answer as far as it is shown. `id` is what the call was sent with as its request id.
+///
+/// # Errors
+/// There is no whole answer in time.
+pub async fn send(request: ClientRequest, id: String) -> Result<TryItResponse, Problem> {
+    let late = |_| {
+        Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "there was no whole answer within 30 seconds",
+        )
+    };
+    tokio::time::timeout(LONGEST, answer_of(request, id))
+        .await
+        .map_err(late)?
+}
+
+fn milliseconds(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn answer_of(request: ClientRequest, id: String) -> Result<TryItResponse, Problem> {
+    let begin = Instant::now();
+    let away = |error: HttpError| {
+        Problem::new(
+            StatusCode::BAD_GATEWAY,
+            format!("the gateway does not answer: {error}"),
+        )
+    };
+    let answer = request.open().await.map_err(away)?;
+    let head_ms = milliseconds(begin);
+    let status = answer.status().as_u16();
+    let headers: Vec<(String, String)> = answer
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.to_string(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
+        .collect();
+    // Dialects have names of their own for it.
+    let named = headers.iter().filter(|(name, _)| name.ends_with("request-id"));
+    let request_id = named
+        .min_by_key(|(name, _)| name.len())
+        .map(|(_, value)| value.clone());
+    let (mut bytes, mut is_cut) = (Vec::new(), false);
+    let mut body = answer.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::new(StatusCode::BAD_GATEWAY, format!("the answer broke off: {error}"))
+        })?;
+        if let Some(data) = frame.data_ref() {
+            let room = MAX_BODY - bytes.len();
+            bytes.extend_from_slice(&data[..data.len().min(room)]);
+            if data.len() > room {
+                is_cut = true;
+                break;
+            }
+        }
+    }
+    let ms = milliseconds(begin);
+    if is_cut {
+        // The cut may go through a character.
+        let whole = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        if bytes.len() - whole < 4 {
+            bytes.truncate(whole);
+        }
+    }
+    let text = String::from_utf8(bytes);
+    // A refusal of the gateway names its id in the body.
+    let in_body = || {
+        let problem: serde_json::Value = serde_json::from_str(text.as_deref().ok()?).ok()?;
+        Some(problem.get("request_id")?.as_str()?.to_owned())
+    };
+    let request_id = request_id.or_else(|| in_body().filter(|_| status >= 400));
+    Ok(TryItResponse {
+        status,
+        ms,
+        head_ms,
+        request_id: request_id.or(Some(id)),
+        headers,
+        is_text: text.is_ok(),
+        body: text.unwrap_or_default(),
+        is_cut,
+    })
+}

@@ -169,6 +169,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stores_are_told_without_what_opens_them() {
+        let mut vaults = Vaults::default();
+        for (id, uri) in [("1", "https://jack:secret@v:8200/x?token=t"), ("2", "no address")] {
+            let document = serde_json::json!({"uri": uri, "prefix": "kv", "token": "t"}).to_string();
+            assert!(vaults.apply(&format!("secrets/vault/{id}"), Some(document.as_bytes())));
+        }
+        let mut stores: Vec<_> = vaults
+            .stores()
+            .into_iter()
+            .map(|it| (it.name, it.kind, it.key, it.address))
+            .collect();
+        stores.sort();
+        let text = |it: &str| it.to_owned();
+        let vault = |id: &str, address: Option<&str>| {
+            let name = format!("vault/{id}");
+            let key = format!("secrets/{name}");
+            (name, text("vault"), Some(key), address.map(text))
+        };
+        let expected = [
+            (text("env"), text("env"), None, None),
+            vault("1", Some("https://v:8200")),
+            vault("2", None),
+        ];
+        assert_eq!(stores, expected);
+        for (reference, store) in [
+            ("$env://A/b", Some("env")),
+            ("$secret://vault/1/jack/key", Some("vault/1")),
+            ("a", None),
+        ] {
+            assert_eq!(vaults.store_of(reference).as_deref(), store, "{reference}");
+        }
+    }
+
+    #[test]
     fn references_are_told_from_texts() {
         for (text, is_reference, stays) in [
             ("$env://A", true, true),

@@ -183,6 +183,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stores_are_told_without_what_opens_them() {
+        let mut vaults = Vaults::default();
+        let document = br#"{"name": "hcv", "prefix": "mine", "config": {"host": "v", "port": 1, "protocol": "https", "token": "t"}}"#;
+        assert!(vaults.apply("default/vaults/1", Some(document)));
+        let stores: Vec<_> = vaults
+            .stores()
+            .into_iter()
+            .map(|it| format!("{} {} {:?} {:?}", it.name, it.kind, it.key, it.address))
+            .collect();
+        let expected = [
+            "env env None None",
+            r#"mine hcv Some("default/vaults/1") Some("https://v:1")"#,
+        ];
+        assert_eq!(stores, expected);
+        for (reference, store) in [
+            ("{vault://env/a}", Some("env")),
+            ("{vault://mine/a/b}", Some("mine")),
+            ("a", None),
+        ] {
+            assert_eq!(vaults.store_of(reference).as_deref(), store, "{reference}");
+        }
+    }
+
+    #[test]
     fn references_are_told_from_texts() {
         let reference = |vault, resource, field| Reference {
             vault,

@@ -29,6 +29,22 @@ services:
 ";
 
 #[test]
+fn a_proxy_that_leaves_the_check_of_certificates_on_brings_no_warning() {
+    for (tls_verify, https_verify, of) in [
+        ("true", "true", "s"),
+        ("false", "false", "s"),
+        // The instance is for another service.
+        ("true", "false", "t"),
+    ] {
+        let text = format!(
+            "services: [{{name: s, url: 'https://x.test', tls_verify: {tls_verify}}}, {{name: t, url: 'https://y.test'}}]\nplugins: [{{name: forward-proxy, service: {of}, config: {{http_proxy_host: p, http_proxy_port: 1, https_verify: {https_verify}}}}}]"
+        );
+        let (_, found) = read(&text, RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+#[test]
 fn services_and_routes() {
     for (rest, path, expected) in [
         ("", "/services/0/name", json!("s")),
@@ -419,6 +435,18 @@ fn what_cannot_be_served_is_said_with_its_place() {
             "consumers[0].keyauth_credentials[1]",
             Severity::Error,
             "key set to '(hidden)'",
+        ),
+        (
+            "services: [{name: s, url: 'https://x.test', tls_verify: true}, {name: t, url: 'https://y.test'}]\nplugins: [{name: forward-proxy, config: {http_proxy_host: p, http_proxy_port: 1}}]",
+            "plugins[0].config.https_verify",
+            Severity::Warning,
+            "turns off 'tls_verify' of 's':",
+        ),
+        (
+            "services: [{name: s, url: 'https://x.test', tls_verify: true, routes: [{name: r, paths: [/], plugins: [{name: forward-proxy, config: {http_proxy_host: p, http_proxy_port: 1}}]}]}]",
+            "services[0].routes[0].plugins[0].config.https_verify",
+            Severity::Warning,
+            "'https_verify: true'",
         ),
     ] {
         let found = match read(text, RouterFlavor::default()) {

@@ -104,9 +104,11 @@ impl Gateway {
             http3,
             health: HealthNotifier::new(options.passive_ejection),
             log_out: LogSinks::default(),
+            wanted_lines: Arc::default(),
             calls: options.calls,
             redis: Arc::default(),
         });
+        (shared.wanted_lines).note_taking(&shared.published.load().snapshot.gateway_logs);
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
         metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
         metrics.observe_redis(Arc::clone(&shared.redis));
@@ -198,7 +200,9 @@ impl Gateway {
         if let Some(calls) = &self.shared.calls {
             calls.note_published(&fresh);
         }
+        let taking = fresh.snapshot.gateway_logs.clone();
         retired.push(self.shared.published.swap(fresh));
+        self.shared.wanted_lines.note_taking(&taking);
         self.shared.generation.store(generation, Ordering::Release);
         self.shared.health.note_published();
         retired.retain(|old| Arc::strong_count(old) > 1);

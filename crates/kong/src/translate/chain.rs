@@ -5,7 +5,7 @@
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
 use super::graphql::GraphqlServices;
-use super::stream;
+use super::{forward_proxy, stream};
 use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
 use crate::plugins::{
     self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unreadable, unserved,
@@ -70,6 +70,10 @@ impl Chains {
         Self::collect(plugins, false, |definition, place, plugin| {
             // Taken, so that of many instances the two forms are never in memory at once.
             let config = std::mem::take(&mut plugin.config);
+            if let Some(warning) = forward_proxy::warning(plugin, &config, document) {
+                let path = place.to_path().field("config").field("https_verify");
+                found.push(Diagnostic::warning(path, warning));
+            }
             let services = || services.get_or_init(|| GraphqlServices::of(document));
             let consumers = Consumers {
                 graphql: &|| services().for_plugin(plugin.service, plugin.route),

@@ -3,6 +3,7 @@
 pub(crate) mod certificate;
 pub(crate) mod chain;
 pub(crate) mod consumer;
+mod forward_proxy;
 pub(crate) mod graphql;
 mod health;
 mod path;

@@ -150,7 +150,7 @@ impl<'d> Services<'d> {
     }
 }
 
-fn name(service: &Service) -> String {
+pub(super) fn name(service: &Service) -> String {
     service.name.clone().unwrap_or_else(|| service.id.to_string())
 }
 

@@ -104,7 +104,7 @@ impl RequestContext<'_> {
         };
         attempt.connection.inbox.consume(head.length);
         let answered_at = self.note_answer(&busy, plan, started);
-        if let Some(checks) = &plan.upstream.checks {
+        if let Some(checks) = plan.passive_checks() {
             self.note_status(checks, target);
         }
         if pump.is_none() && self.is_tried_again(plan) {

@@ -77,15 +77,17 @@ impl RequestContext<'_> {
 
     /// Notes what a try that failed shows of its target.
     #[cold]
-    pub(super) fn note_failure(&mut self, upstream: &Upstream, target: &Target, failure: Failure) {
+    pub(super) fn note_failure(&mut self, plan: &ForwardPlan<'_>, target: &Target, failure: Failure) {
         let is_idle = matches!(
             failure,
             Failure::StaleConnection | Failure::Unprocessed | Failure::Status
         );
-        if upstream.balancer.needs_load() && !is_idle {
+        if plan.upstream.balancer.needs_load() && !is_idle {
             target.state.note_failure(self.exchange.unix_ms());
         }
-        let Some(checks) = &upstream.checks else { return };
+        let Some(checks) = plan.passive_checks() else {
+            return;
+        };
         let signal = match failure {
             Failure::Connect | Failure::NoResponse => Signal::TcpFailure,
             Failure::ConnectTimeout | Failure::ResponseTimeout => Signal::Timeout,

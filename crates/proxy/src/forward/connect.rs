@@ -49,7 +49,7 @@ impl RequestContext<'_> {
                     io::ErrorKind::TimedOut => Failure::ConnectTimeout,
                     _ => Failure::Connect,
                 };
-                self.note_failure(plan.upstream, target, failure);
+                self.note_failure(plan, target, failure);
                 return Err(failure.refusal().into());
             }
         };
@@ -59,7 +59,7 @@ impl RequestContext<'_> {
         }
         self.exchange.response.clear();
         self.exchange.response.status = 200;
-        if let Some(checks) = &plan.upstream.checks {
+        if let Some(checks) = plan.passive_checks() {
             self.note_status(checks, target);
         }
         self.exchange.merge_response_headers();

@@ -42,7 +42,7 @@ use weir_http1::fields::is_forwarded;
 use weir_model::{Scheme, Timeouts, UpstreamHost};
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{RefusalKind, UpstreamProxy, UpstreamTimeouts};
-use weir_snapshot::{Forward, HashSource, Route, RouteMatch, Target, Upstream};
+use weir_snapshot::{Checks, Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
 /// What one try came to.
 enum AttemptResult {
@@ -134,6 +134,12 @@ impl ForwardPlan<'_> {
             None => timeout,
             Some(deadline) => timeout.min(deadline.saturating_duration_since(Instant::now())),
         }
+    }
+
+    /// The checks that learn from what comes of the call. Behind a proxy there are none: it is the proxy that is
+    /// connected to, so neither its address nor its failures are those of a target.
+    fn passive_checks(&self) -> Option<&Checks> {
+        self.upstream.checks.as_deref().filter(|_| self.proxy.is_none())
     }
 
     /// The version of HTTP that the upstream speaks.
@@ -254,7 +260,7 @@ impl RequestContext<'_> {
                 Failure::Status => self.report.answered.take(),
                 _ => None,
             };
-            self.note_failure(upstream, &upstream.targets[index], failure);
+            self.note_failure(plan, &upstream.targets[index], failure);
             let now = Instant::now();
             self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
             self.report

@@ -144,10 +144,9 @@ impl RequestContext<'_> {
         };
         let name = own.name.clone().or_else(|| self.server_name(plan, target));
         let name = name.ok_or(Failure::Connect)?;
-        let ad_hoc = &self.serving.published.snapshot.ad_hoc_tls;
         let rules = match proxy.verify_tls {
             None => own,
-            Some(verify) => ad_hoc.tls(verify).map_err(|_| Failure::Connect)?,
+            Some(verify) => own.verifying(verify).map_err(|_| Failure::Connect)?,
         };
         Ok(Some(TlsTarget {
             id: rules.id,

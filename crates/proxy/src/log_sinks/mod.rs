@@ -16,7 +16,7 @@ mod queue;
 mod sender;
 mod thread;
 
-pub use gateway_log::GatewayLogLines;
+pub use gateway_log::{GatewayLogLines, WantedLines};
 pub use kafka::fuzzing as kafka_fuzzing;
 pub use thread::start;
 

@@ -26,7 +26,35 @@ pub struct ClientTls {
     pub name: Option<ServerName<'static>>,
     /// Tells connections apart that were made by different rules.
     pub id: u64,
+    trust: Trust,
+    /// The same rules with the other answer to whether certificates must be good; made when they are first needed.
+    otherwise: OnceLock<Box<ClientTls>>,
 }
+
+/// Whose certificates are good, and whether that matters.
+#[derive(Debug, Clone)]
+struct Trust {
+    verify: bool,
+    /// In PEM.
+    authorities: Option<String>,
+    /// Trusted if no authorities are named.
+    roots: Arc<RootCertStore>,
+}
+
+impl Trust {
+    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, String> {
+        Ok(match (&self.authorities, self.verify) {
+            (_, false) => Arc::new(Unverified(provider())),
+            (Some(pem), true) => Arc::new(PinnedVerifier::new(pem)?),
+            (None, true) => WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), provider())
+                .build()
+                .map_err(|error| error.to_string())?,
+        })
+    }
+}
+
+/// Marks the ids of rules that were made of others by [`ClientTls::verifying`].
+const OTHERWISE: u64 = 1 << 62;
 
 impl PartialEq for ClientTls {
     fn eq(&self, other: &Self) -> bool {
@@ -58,7 +86,7 @@ impl ClientTls {
                     .dangerous()
                     .with_custom_certificate_verifier(Arc::new(pinned))
             }
-            (None, true) => builder.with_root_certificates(roots),
+            (None, true) => builder.with_root_certificates(Arc::clone(&roots)),
         };
         let mut config = match &tls.certificate {
             None => builder.with_no_client_auth(),
@@ -76,10 +104,39 @@ impl ClientTls {
             let parsed = ServerName::try_from(name.to_owned());
             parsed.map_err(|_| refuse("server_name", format!("expected a server name, found '{name}'")))
         });
-        Ok(Self::of(config, name.transpose()?, id))
+        let trust = Trust {
+            verify: tls.verify,
+            authorities: tls.authorities.clone(),
+            roots,
+        };
+        Ok(Self::of(config, name.transpose()?, id, trust))
     }
 
-    fn of(config: ClientConfig, name: Option<ServerName<'static>>, id: u64) -> Self {
+    /// These rules, but with certificates that must be good, or need not be.
+    ///
+    /// # Errors
+    /// When there are no authorities to trust, or they cannot be used.
+    pub fn verifying(&self, verify: bool) -> std::io::Result<&Self> {
+        if verify == self.trust.verify {
+            return Ok(self);
+        }
+        if let Some(made) = self.otherwise.get() {
+            return Ok(made);
+        }
+        let trust = Trust {
+            verify,
+            ..self.trust.clone()
+        };
+        let mut config = ClientConfig::clone(&self.config);
+        let verifier = trust.verifier().map_err(std::io::Error::other)?;
+        config.dangerous().set_certificate_verifier(verifier);
+        // A session of the others was made by their check.
+        config.resumption = Resumption::in_memory_sessions(256);
+        let made = Self::of(config, self.name.clone(), self.id | OTHERWISE, trust);
+        Ok(self.otherwise.get_or_init(|| Box::new(made)))
+    }
+
+    fn of(config: ClientConfig, name: Option<ServerName<'static>>, id: u64, trust: Trust) -> Self {
         let mut http2_config = config.clone();
         http2_config.alpn_protocols = vec![b"h2".to_vec()];
         let mut either_config = config.clone();
@@ -90,6 +147,8 @@ impl ClientTls {
             either_config: Arc::new(either_config),
             name,
             id,
+            trust,
+            otherwise: OnceLock::new(),
         }
     }
 }
@@ -132,7 +191,12 @@ impl AdHocClientTls {
         let config = builder.with_no_client_auth();
         // Services count theirs from the other end.
         let id = u64::MAX - u64::from(verify);
-        Ok(place.get_or_init(|| ClientTls::of(config, None, id)))
+        let trust = Trust {
+            verify,
+            authorities: None,
+            roots: Arc::clone(&self.roots),
+        };
+        Ok(place.get_or_init(|| ClientTls::of(config, None, id, trust)))
     }
 }
 

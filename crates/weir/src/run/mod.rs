@@ -108,7 +108,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
-        tokio::spawn(staples::keep_fresh(Arc::clone(&status)));
+        let reach = Arc::new(outbox::reach(&args.outbox));
+        tokio::spawn(staples::keep_fresh(Arc::clone(&status), reach));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);

@@ -5,6 +5,13 @@ use anyhow::Context;
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Network, Outbox, Smtp, WebhookAddressPolicy};
 
+/// The addresses that may be called when others than operators name them: for webhooks, documents, OCSP responders.
+pub fn reach(args: &OutboxArgs) -> WebhookAddressPolicy {
+    WebhookAddressPolicy {
+        allowed: args.webhook_allow.clone(),
+    }
+}
+
 /// An outbox in a store, as the flags say. It delivers from now on. To be called inside of a tokio runtime.
 pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox> {
     let mail = args
@@ -13,19 +20,11 @@ pub fn open(args: &OutboxArgs, store: OperationalStore) -> anyhow::Result<Outbox
         .map(|url| Smtp::new(url, args.mail_from.as_deref().unwrap_or_default()))
         .transpose()
         .context("--smtp, --mail-from")?;
-    let reach = reach(args);
     let of_developers = WebhookAddressPolicy {
         allowed: args.portal_webhook_allow.clone(),
     };
-    let network = Network::new(mail, reach).with_developers(of_developers);
+    let network = Network::new(mail, reach(args)).with_developers(of_developers);
     let outbox = Outbox::new(store, network);
     tokio::spawn(outbox.clone().run());
     Ok(outbox)
-}
-
-/// Where webhooks of operators may go, and where documents may be fetched from.
-pub fn reach(args: &OutboxArgs) -> WebhookAddressPolicy {
-    WebhookAddressPolicy {
-        allowed: args.webhook_allow.clone(),
-    }
 }

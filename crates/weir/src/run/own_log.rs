@@ -3,9 +3,11 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
-use tracing::{Level, Metadata};
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::{self, MakeWriter};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use weir_plugin::GatewayLogLevel;
 use weir_proxy::GatewayLogLines;
@@ -20,11 +22,31 @@ pub fn begin() {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     // The one without colours first: both write what the first has made of spans.
+    let is_wanted = |level| LINES.get().is_some_and(|lines| lines.wants(level));
+    // The filter of all outermost: what it leaves out costs the least then.
     tracing_subscriber::registry()
-        .with(filter)
-        .with(fmt::layer().with_writer(HandedOver).with_ansi(false))
+        .with(handed_over(is_wanted))
         .with(to_stderr)
+        .with(filter)
         .init();
+}
+
+/// Writes the lines that are handed over. A line that nothing takes is not even made.
+fn handed_over<S>(is_wanted: impl Fn(GatewayLogLevel) -> bool + Send + Sync + 'static) -> impl Layer<S>
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+{
+    let layer = fmt::layer().with_writer(HandedOver).with_ansi(false);
+    layer.with_filter(Wanted(is_wanted))
+}
+
+/// Lets lines through that something takes at this moment: that changes with the configuration.
+struct Wanted<W>(W);
+
+impl<S, W: Fn(GatewayLogLevel) -> bool> Filter<S> for Wanted<W> {
+    fn enabled(&self, of: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        (self.0)(level(*of.level())) && !GatewayLogLines::is_about_sending(of.target())
+    }
 }
 
 /// Hands lines over to a gateway from now on. The first gateway of the process gets them.
@@ -35,19 +57,18 @@ pub fn hand_over_to(lines: GatewayLogLines) {
 /// Makes writers that hand lines over.
 struct HandedOver;
 
-/// Takes one line; `None`: it is not handed over.
-struct Line(Option<GatewayLogLevel>);
+/// Takes one line.
+struct Line(GatewayLogLevel);
 
 impl<'w> MakeWriter<'w> for HandedOver {
     type Writer = Line;
 
     fn make_writer(&'w self) -> Line {
-        Line(Some(GatewayLogLevel::Info))
+        Line(GatewayLogLevel::Info)
     }
 
     fn make_writer_for(&'w self, of: &Metadata<'_>) -> Line {
-        let is_sent = !GatewayLogLines::is_about_sending(of.target());
-        Line(is_sent.then(|| level(*of.level())))
+        Line(level(*of.level()))
     }
 }
 
@@ -62,14 +83,49 @@ fn level(level: Level) -> GatewayLogLevel {
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if let (Some(level), Some(lines)) = (self.0, LINES.get()) {
+        if let Some(lines) = LINES.get() {
             let text = String::from_utf8_lossy(line);
-            lines.offer(level, text.trim_end());
+            lines.offer(self.0, text.trim_end());
         }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GatewayLogLevel, SubscriberExt, handed_over};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// Counts how often it is written.
+    struct Counted<'c>(&'c AtomicUsize);
+
+    impl std::fmt::Debug for Counted<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.fetch_add(1, Relaxed);
+            f.write_str("counted")
+        }
+    }
+
+    #[test]
+    fn lines_that_nothing_takes_are_not_made() {
+        for (taken, expected) in [
+            (None, 0),
+            (Some(GatewayLogLevel::Error), 0),
+            (Some(GatewayLogLevel::Warn), 1),
+            (Some(GatewayLogLevel::Debug), 1),
+        ] {
+            let made = AtomicUsize::new(0);
+            let layer = handed_over(move |level| taken.is_some_and(|taken| level <= taken));
+            let subscriber = tracing_subscriber::registry().with(layer);
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::warn!(value = ?Counted(&made), "a line");
+                tracing::warn!(target: "weir_proxy::log_sinks", value = ?Counted(&made), "about sending");
+            });
+            assert_eq!(made.load(Relaxed), expected, "{taken:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use weir_control::http::{ClientRequest, Method};
+use weir_control::outbox::WebhookAddressPolicy;
 use weir_snapshot::{MAX_RESPONSE, Staple};
 use weir_telemetry::ocsp::{OcspResult, OcspStats};
 
@@ -17,8 +18,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Questions that are under way at most.
 const MAX_QUESTIONS: usize = 16;
 
-/// Asks until the process ends.
-pub async fn keep_fresh(status: Arc<Status>) {
+/// Asks until the process ends. Certificates come from people who may be no operators, and name their responders: these are
+/// only asked where `reach` permits it.
+pub async fn keep_fresh(status: Arc<Status>, reach: Arc<WebhookAddressPolicy>) {
     let stats = Arc::new(OcspStats::default());
     status.metrics().observe_ocsp(Arc::clone(&stats));
     let room = Arc::new(Semaphore::new(MAX_QUESTIONS));
@@ -26,7 +28,13 @@ pub async fn keep_fresh(status: Arc<Status>) {
         if let Some(gateway) = status.gateway() {
             for staple in gateway.published().snapshot.tls.staples() {
                 if staple.is_due(now()) {
-                    tokio::spawn(ask(Arc::clone(staple), Arc::clone(&room), Arc::clone(&stats)));
+                    let call = question(staple, Arc::clone(&reach));
+                    tokio::spawn(ask(
+                        call,
+                        Arc::clone(staple),
+                        Arc::clone(&room),
+                        Arc::clone(&stats),
+                    ));
                 }
             }
         }
@@ -34,27 +42,29 @@ pub async fn keep_fresh(status: Arc<Status>) {
     }
 }
 
-async fn ask(staple: Arc<Staple>, room: Arc<Semaphore>, stats: Arc<OcspStats>) {
-    let Ok(_room) = room.acquire().await else { return };
+fn question(staple: &Staple, reach: Arc<WebhookAddressPolicy>) -> ClientRequest {
     let call = ClientRequest {
         method: Method::POST,
         body: staple.request.clone(),
         timeout: TIMEOUT,
         max_body: MAX_RESPONSE,
+        reach: Some(reach),
         ..ClientRequest::get(staple.url.clone())
     };
-    let call = call.header("content-type", "application/ocsp-request");
+    call.header("content-type", "application/ocsp-request")
+}
+
+async fn ask(call: ClientRequest, staple: Arc<Staple>, room: Arc<Semaphore>, stats: Arc<OcspStats>) {
+    let Ok(_room) = room.acquire().await else { return };
     let (result, why) = match call.make().await {
         Ok((code, body)) if code.is_success() => match staple.take(&body, now()) {
             Ok(()) => return stats.add(OcspResult::Taken),
             Err(why) => (OcspResult::Unusable, why.to_string()),
         },
-        Ok((code, _)) => {
+        // Who uploads a certificate chooses whom the gateway asks: they learn nothing of what another server answers.
+        Ok(_) => {
             staple.fail(now());
-            (
-                OcspResult::Failed,
-                format!("it has answered with status {}", code.as_u16()),
-            )
+            (OcspResult::Failed, "its answer is no success".to_owned())
         }
         Err(error) => {
             staple.fail(now());

@@ -2,8 +2,9 @@
 //! needs for these calls.
 
 use crate::{ask, gateway, head, values};
-use rcgen::generate_simple_self_signed;
-use rustls::pki_types::PrivateKeyDer;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, generate_simple_self_signed};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -167,6 +168,11 @@ fn secure_server(listener: TcpListener) {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .expect("a configuration");
+    answer_securely(listener, config);
+}
+
+/// Gives each connection over TLS one answer.
+fn answer_securely(listener: TcpListener, config: rustls::ServerConfig) {
     let config = Arc::new(config);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -226,4 +232,133 @@ fn calls_never_go_past_the_proxy() {
     assert_eq!(seen.try_iter().count(), 2);
     upstream.set_nonblocking(true).expect("set");
     assert!(upstream.accept().is_err(), "the service was not called");
+}
+
+/// A server that shows a certificate of the authority, and takes only clients that show one of it, too.
+fn exacting_server(
+    listener: TcpListener,
+    authority: &CertificateDer<'static>,
+    own: (CertificateDer<'static>, KeyPair),
+) {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(authority.clone()).expect("an authority");
+    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let key = PrivateKeyDer::try_from(own.1.serialize_der()).expect("a key");
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_client_cert_verifier(clients.build().expect("a verifier"))
+        .with_single_cert(vec![own.0], key)
+        .expect("a configuration");
+    answer_securely(listener, config);
+}
+
+/// The plugin changes whether the service's certificate is checked, and nothing else of its rules.
+#[test]
+fn authorities_and_the_certificate_of_the_service_hold_behind_the_proxy() {
+    const ID: &str = "11111111-1111-4111-8111-111111111111";
+    let mut params = CertificateParams::new([]).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let authority = params.self_signed(&key).expect("an authority");
+    let issuer = Issuer::new(params, key);
+    let made = || {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new([NAME.to_owned()]).expect("a name");
+        (params.signed_by(&key, &issuer).expect("signed"), key)
+    };
+    let (upstream, address) = listener();
+    let (proxy, _seen) = proxy(address);
+    let (nothing, _) = listener();
+    let (of_server, key) = made();
+    exacting_server(upstream, authority.der(), (of_server.der().clone(), key));
+    let (of_client, key) = made();
+    let entities = format!(
+        "ca_certificates:\n- {{id: {ID}, cert: {:?}}}\ncertificates:\n- {{id: {ID}, cert: {:?}, key: {:?}}}\n",
+        authority.pem(),
+        of_client.pem(),
+        key.serialize_pem()
+    );
+    for (service_verifies, proxy_verifies, authorities, status) in [
+        (true, true, true, "200"),
+        (true, false, true, "200"),
+        (false, true, true, "200"),
+        (false, true, false, "502"),
+        (true, true, false, "502"),
+    ] {
+        let config = of_proxy(proxy, &format!(", https_verify: {proxy_verifies}"));
+        let mut rules =
+            format!("  retries: 0\n  client_certificate: {ID}\n  tls_verify: {service_verifies}\n");
+        if authorities {
+            rules.push_str(&format!("  ca_certificates: [{ID}]\n"));
+        }
+        let document = document("https", address.port(), &config).replace("  retries: 0\n", &rules);
+        let (_folder, weir) = gateway(&(document + &entities), &nothing);
+        let client = ask(&weir, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+        let line = head(&client)[0].clone();
+        assert_eq!(
+            line.split(' ').nth(1),
+            Some(status),
+            "{service_verifies} {proxy_verifies} {authorities}: {line}"
+        );
+    }
+}
+
+/// What fails is the proxy: that is nothing against the target, which other routes reach without it.
+#[test]
+fn failures_of_the_proxy_say_nothing_of_the_target() {
+    let (upstream, address) = listener();
+    let (away, gone) = listener();
+    drop(away);
+    std::thread::spawn(move || {
+        for stream in upstream.incoming() {
+            let mut stream = stream.expect("a stream");
+            head(&stream);
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _gone = stream.write_all(answer);
+        }
+    });
+    let document = format!(
+        "
+_format_version: '3.0'
+upstreams:
+- name: u
+  targets: [{{target: 'localhost:{}'}}]
+  healthchecks: {{passive: {{unhealthy: {{tcp_failures: 1, http_failures: 1, http_statuses: [407]}}}}}}
+services:
+- name: s
+  url: http://u
+  retries: 0
+  routes:
+  - name: proxied
+    paths: [/proxied]
+    plugins:
+    - {{name: forward-proxy, config: {{http_proxy_host: 127.0.0.1, http_proxy_port: {}}}}}
+  - name: refused
+    paths: [/refused]
+    plugins:
+    - {{name: forward-proxy, config: {{http_proxy_host: 127.0.0.1, http_proxy_port: {}}}}}
+  - {{name: direct, paths: [/direct]}}
+",
+        address.port(),
+        gone.port(),
+        proxy(address).0.port(),
+    );
+    let (nothing, _) = listener();
+    let (_folder, weir) = gateway(&document, &nothing);
+    for (path, status) in [
+        ("/direct", "200"),
+        ("/proxied", "502"),
+        ("/proxied", "502"),
+        ("/direct", "200"),
+        // The proxy wants a user.
+        ("/refused", "407"),
+        ("/refused", "407"),
+        ("/direct", "200"),
+    ] {
+        let client = ask(&weir, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let line = head(&client)[0].clone();
+        assert_eq!(line.split(' ').nth(1), Some(status), "{path}: {line}");
+    }
 }

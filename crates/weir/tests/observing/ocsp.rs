@@ -210,7 +210,35 @@ fn handshake(authority: &Authority, weir: &Gateway, name: &str) -> String {
 
 fn gateway(certificates: &[serde_json::Value]) -> Gateway {
     let document = json!({"weir": 1, "certificates": certificates});
-    Gateway::with("weir.yaml", &document, &["--listen-tls", "127.0.0.1:0"])
+    let flags = ["--listen-tls", "127.0.0.1:0", "--webhook-allow", "127.0.0.0/8"];
+    Gateway::with("weir.yaml", &document, &flags)
+}
+
+/// Who uploads a certificate chooses its responder: it leads to no server of the operator's own.
+#[test]
+fn responders_that_are_not_public_are_only_asked_where_the_operator_allows_it() {
+    let Some(openssl) = program("openssl") else { return };
+    let authority = Authority::new(openssl);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let case = Case {
+        name: "a.test",
+        signer: "ca",
+        is_revoked: false,
+        skip_verify: false,
+        told: NOTHING,
+    };
+    let shown = authority.shown(case, listener.local_addr().unwrap());
+    let document = json!({"weir": 1, "certificates": [shown]});
+    let weir = Gateway::with("weir.yaml", &document, &["--listen-tls", "127.0.0.1:0"]);
+    let began = Instant::now();
+    let failed = "weir_ocsp_answers_total{result=\"failed\"} 1";
+    while !weir.scrape("/metrics").lines().any(|line| line == failed) {
+        assert!(began.elapsed() < TIMEOUT, "{}", weir.scrape("/metrics"));
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "the responder was not called");
+    let told = handshake(&authority, &weir, case.name);
+    assert!(told.contains(case.told), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 use weir_kong::Options;
 use weir_kong::incremental::IncrementalModel;
-use weir_model::{ChainStep, Model, PluginInstance, PluginRef};
+use weir_model::{ChainStep, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget};
 
 const ALICE: &str = "00000005-0000-4000-8000-000000000001";
 
@@ -93,7 +93,9 @@ fn refused(model: &Model, workspace: &str) -> String {
         else {
             continue;
         };
-        match [None, Some(alice.as_str())].map(|consumer| refuses(model, &route.plugins, consumer)) {
+        let is_refused = route.target == RouteTarget::respond_before_plugins(503);
+        let of = |consumer| is_refused || refuses(model, &route.plugins, consumer);
+        match [None, Some(alice.as_str())].map(of) {
             [true, true] => words.push(name.to_owned()),
             [false, true] => words.push(format!("{name}!")),
             [false, false] => {}
@@ -217,5 +219,50 @@ fn calls_that_need_them_are_refused() {
         let (model, broken) = stored.model();
         assert_eq!((refused(&model, workspace), broken.len()), (String::new(), 0));
         assert_eq!(model.routes[0].plugins.len(), usize::from(workspace == "default"));
+    }
+}
+
+/// Plugins that the dialect serves, and that are lost later: a secret of theirs cannot be had, or they cannot be built.
+#[test]
+fn what_is_lost_later_refuses_the_same_calls() {
+    let plugin = |name: &str, config: &str, place: &str| {
+        format!(r#"{{"name":"{name}","config":{{{config}}},{place}}}"#)
+    };
+    let everywhere = r#""tags":null"#;
+    let target = r#""http_endpoint":"http://h.test/","headers":{"X-Key":"{vault://env/none}"}"#;
+    let minute = r#""minute":5,"policy":"local""#;
+    for (workspace, other) in [("default", "team"), ("team", "default")] {
+        let mut stored = stored("team");
+        let key = format!("{workspace}/plugins/00000007-0000-4000-8000-000000000001");
+        for (value, expected) in [
+            (plugin("http-log", target, everywhere), ""),
+            (plugin("http-log", target, OF_ALICE), ""),
+            (plugin("http-log", target, ROUTE), ""),
+            (plugin("rate-limiting", minute, OF_ALICE), "a! b! c!"),
+            (
+                plugin("rate-limiting", minute, &format!("{OF_ALICE},{ROUTE}")),
+                "a!",
+            ),
+            (plugin("rate-limiting", minute, SERVICE), "a b"),
+            (plugin("ip-restriction", r#""deny":["10.0.0.1"]"#, STREAM), "t"),
+            (
+                plugin("ip-restriction", r#""deny":["10.0.0.1"]"#, everywhere),
+                "a b c t",
+            ),
+        ] {
+            stored.apply(&key, Some(value.as_bytes()));
+            let (mut model, broken) = stored.model();
+            assert_eq!(
+                (refused(&model, workspace), broken.len()),
+                (String::new(), 0),
+                "{value}"
+            );
+            let lost = LostPlugins::of(&model.plugins, weir_plugins::is_harmless);
+            assert_eq!(lost.plugins.len() + lost.harmless.len(), 1, "{value}");
+            model.take_out(&lost);
+            assert_eq!(refused(&model, workspace), expected, "{value}");
+            assert_eq!(refused(&model, other), "", "{value}");
+            assert_eq!(model.validate(), Vec::new(), "{value}");
+        }
     }
 }

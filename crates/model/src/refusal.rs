@@ -2,10 +2,10 @@
 //!
 //! A route that lacks a plugin must not serve calls without it, and must not go away either: another route that asks for
 //! less could take its calls. So it stays, and refuses them. **What it is not**: it decides nothing about which plugins may be
-//! missed.
+//! missed: its callers say so.
 
-use crate::{ChainStep, Model, PluginRef, Route, RouteTarget, StreamRoute};
-use std::collections::HashSet;
+use crate::{ChainStep, Model, PluginInstance, PluginRef, Route, RouteTarget, StreamRoute};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The status of calls that are refused because the gateway cannot serve them as it is told to.
@@ -29,50 +29,135 @@ impl StreamRoute {
 /// Plugins and tables of consumers that cannot be served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LostPlugins {
-    /// Ids of shared plugins.
+    /// Ids of shared plugins without which no call is served.
     pub plugins: HashSet<String>,
+    /// Ids of shared plugins that calls may pass without.
+    pub harmless: HashSet<String>,
     /// Ids of tables.
     pub tables: HashSet<String>,
 }
 
 impl LostPlugins {
+    /// These plugins; `is_harmless` says of a plugin's name whether calls may pass without it.
+    pub fn of<'p>(
+        plugins: impl IntoIterator<Item = &'p PluginInstance>,
+        is_harmless: impl Fn(&str) -> bool,
+    ) -> Self {
+        let mut lost = Self::default();
+        for plugin in plugins {
+            let ids = match is_harmless(&plugin.name) {
+                true => &mut lost.harmless,
+                false => &mut lost.plugins,
+            };
+            ids.insert(plugin.id.clone());
+        }
+        lost
+    }
+
+    fn has_plugin(&self, id: &str) -> bool {
+        self.plugins.contains(id) || self.harmless.contains(id)
+    }
+
+    /// Whether the step's plugin, or all of a table, is lost.
     fn is_needed_by(&self, step: &ChainStep) -> bool {
         let is_own = matches!(&step.plugin, Some(PluginRef::Shared(id)) if self.plugins.contains(id));
         is_own || step.consumer_overrides.iter().any(|id| self.tables.contains(id))
     }
+
+    fn names_harmless(&self, step: &ChainStep) -> bool {
+        matches!(&step.plugin, Some(PluginRef::Shared(id)) if self.harmless.contains(id))
+    }
+}
+
+/// Takes steps out of a chain. Returns whether calls must not pass without one of them; `is_harmless` says of a plugin's name
+/// whether they may.
+pub fn take_out_steps(
+    steps: &mut Vec<ChainStep>,
+    positions: &HashSet<usize>,
+    is_harmless: impl Fn(&str) -> bool,
+) -> bool {
+    let (mut at, mut is_needed) = (0, false);
+    steps.retain_mut(|step| {
+        at += 1;
+        if !positions.contains(&(at - 1)) {
+            return true;
+        }
+        is_needed |= !matches!(&step.plugin, Some(PluginRef::Inline(it)) if is_harmless(&it.name));
+        step.plugin = None;
+        !step.consumer_overrides.is_empty()
+    });
+    is_needed
+}
+
+/// What refuses the calls that come to it, in the place of a lost plugin.
+fn refusal(id: String) -> PluginInstance {
+    PluginInstance {
+        id,
+        name: "request-termination".to_owned(),
+        config: serde_json::json!({ "status": REFUSED }),
+        when: None,
+        on_refusal: None,
+        workspace: None,
+    }
 }
 
 impl Model {
-    /// Takes plugins and tables out. Routes that ask for one of them refuse their calls; calls that match no route run
-    /// through no plugin.
-    pub fn take_out(&mut self, mut lost: LostPlugins) {
-        self.plugins.retain(|it| !lost.plugins.contains(&it.id));
-        let tables = &mut lost.tables;
-        self.consumer_tables.retain(|table| {
-            if table
-                .instances
-                .values()
-                .flatten()
-                .any(|id| lost.plugins.contains(id))
-            {
-                tables.insert(table.id.clone());
+    /// Takes plugins and tables out. Routes that ask for one of them refuse their calls, those of a consumer if it is his
+    /// plugin; without harmless ones they are served. Calls that match no route run through no plugin.
+    pub fn take_out(&mut self, lost: &LostPlugins) {
+        self.plugins.retain(|it| !lost.has_plugin(&it.id));
+        self.consumer_tables.retain(|it| !lost.tables.contains(&it.id));
+        // Tables that hold refusals.
+        let mut refusing = HashSet::new();
+        let mut refusals = BTreeSet::new();
+        for table in &mut self.consumer_tables {
+            let is_harmless = |id: &Option<String>| id.as_ref().is_some_and(|id| lost.harmless.contains(id));
+            table.instances.retain(|_, id| !is_harmless(id));
+            for id in table.instances.values().flatten() {
+                if lost.plugins.contains(id) {
+                    refusals.insert(id.clone());
+                    refusing.insert(table.id.clone());
+                }
             }
-            !tables.contains(&table.id)
-        });
+        }
+        self.plugins.extend(refusals.into_iter().map(refusal));
+        let refuses = |step: &ChainStep| step.consumer_overrides.iter().any(|id| refusing.contains(id));
+        // Where no request comes by, a refusal would refuse nothing.
+        let is_needed = |step: &ChainStep| lost.is_needed_by(step) || step.response_only && refuses(step);
+        let without_harmless = |steps: &mut Vec<ChainStep>| {
+            steps.retain_mut(|step| {
+                let is_out = lost.names_harmless(step);
+                if is_out {
+                    step.plugin = None;
+                }
+                !is_out || !step.consumer_overrides.is_empty()
+            });
+        };
         for route in &mut self.routes {
-            if route.plugins.iter().any(|step| lost.is_needed_by(step)) {
-                let route = Arc::make_mut(route);
-                route.refuse_calls();
-                route.plugins.retain(|step| !lost.is_needed_by(step));
+            let is_touched = |step: &ChainStep| is_needed(step) || lost.names_harmless(step);
+            if !route.plugins.iter().any(is_touched) {
+                continue;
             }
+            let route = Arc::make_mut(route);
+            if route.plugins.iter().any(is_needed) {
+                route.refuse_calls();
+                route.plugins.retain(|step| !is_needed(step));
+            }
+            without_harmless(&mut route.plugins);
         }
         for route in &mut self.stream_routes {
             if route.plugins.iter().any(|step| lost.is_needed_by(step)) {
                 route.refuse_sessions();
             }
+            // Sessions have no consumers, and refusals of calls do not work on them.
+            for step in &mut route.plugins {
+                step.consumer_overrides.retain(|id| !refusing.contains(id));
+            }
+            without_harmless(&mut route.plugins);
         }
-        if self.unmatched.iter().any(|step| lost.is_needed_by(step)) {
+        if self.unmatched.iter().any(is_needed) {
             self.unmatched.clear();
         }
+        without_harmless(&mut self.unmatched);
     }
 }

@@ -1,13 +1,16 @@
 //! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
-//! the rest is served. A route whose plugins cannot be compiled stays and refuses its calls, so that no other route takes
-//! them.
+//! the rest is served. A route whose plugins or service cannot be compiled stays and refuses its calls, so that no other
+//! route takes them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, LostPlugins, Model, RouteTarget, Severity};
+use weir_model::{
+    Diagnostic, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget, Severity, take_out_steps,
+};
 use weir_plugin::Registry;
+use weir_plugins::is_harmless;
 use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 
 /// What is left out may let something else dangle, which shows in the next round.
@@ -76,7 +79,7 @@ fn reduce(
             if !culprits.add(error) {
                 return Err(found);
             }
-            let reason = match is_about_plugins(error) {
+            let reason = match is_refused(error, model) {
                 true => format!("{}; {REFUSED}", error.message),
                 false => error.message.clone(),
             };
@@ -90,7 +93,7 @@ fn reduce(
     Err(Vec::new())
 }
 
-/// What becomes of calls that need a plugin which cannot be compiled.
+/// What becomes of calls that need what cannot be compiled.
 const REFUSED: &str = "calls that come to it are refused";
 
 /// Whether a finding is about a plugin, a table of plugins or the chain of a route.
@@ -104,6 +107,42 @@ fn is_about_plugins(found: &Diagnostic) -> bool {
             ..,
         ] => matches!(list.as_str(), "routes" | "stream_routes") && inner == "plugins",
         _ => false,
+    }
+}
+
+/// The position in the chain of a route that a finding about a plugin is about.
+fn step_of(found: &Diagnostic) -> Option<usize> {
+    match found.path.0.as_slice() {
+        [_, _, _, PathStep::Index(step), PathStep::Field(inner), ..] if inner == "use" => Some(*step),
+        _ => None,
+    }
+}
+
+/// Whether a finding is about where a route leads.
+fn is_about_service(found: &Diagnostic) -> bool {
+    matches!(found.path.0.as_slice(), [_, PathStep::Index(_), PathStep::Field(inner), ..] if inner == "service")
+}
+
+/// Whether calls are refused for want of what a finding is about.
+fn is_refused(found: &Diagnostic, model: &Model) -> bool {
+    let [PathStep::Field(list), PathStep::Index(index), ..] = found.path.0.as_slice() else {
+        return false;
+    };
+    let is_needed = |plugin: Option<&PluginInstance>| plugin.is_none_or(|it| !is_harmless(&it.name));
+    match list.as_str() {
+        "services" | "upstreams" => true,
+        "plugins" => is_needed(model.plugins.get(*index)),
+        "consumer_tables" => true,
+        "routes" | "stream_routes" if is_about_service(found) => true,
+        "routes" if is_about_plugins(found) => {
+            let route = model.routes.get(*index);
+            let step = route.and_then(|route| route.plugins.get(step_of(found)?));
+            is_needed(step.and_then(|step| match &step.plugin {
+                Some(PluginRef::Inline(instance)) => Some(&**instance),
+                _ => None,
+            }))
+        }
+        _ => is_about_plugins(found),
     }
 }
 
@@ -151,10 +190,12 @@ pub fn name_of(found: &Diagnostic, model: &Model) -> String {
 struct RejectedPositions {
     services: HashSet<usize>,
     routes: HashSet<usize>,
-    /// Routes whose chains cannot be compiled.
-    chains: HashSet<usize>,
+    /// Routes whose chains cannot be compiled, or that lead nowhere.
+    refusing: HashSet<usize>,
+    /// Steps of routes that cannot be compiled.
+    steps: HashMap<usize, HashSet<usize>>,
     stream_routes: HashSet<usize>,
-    stream_chains: HashSet<usize>,
+    refusing_streams: HashSet<usize>,
     upstreams: HashSet<usize>,
     consumers: HashSet<usize>,
     /// Consumer and credential.
@@ -182,10 +223,15 @@ impl RejectedPositions {
                 self.credentials.insert((*consumer, *credential));
             }
             [PathStep::Field(list), PathStep::Index(index), ..] => {
+                let is_refusing = is_about_plugins(found) || is_about_service(found);
+                if let Some(step) = step_of(found).filter(|_| list == "routes" && is_about_plugins(found)) {
+                    self.steps.entry(*index).or_default().insert(step);
+                    return true;
+                }
                 let culprits = match list.as_str() {
                     "services" => &mut self.services,
-                    "routes" if is_about_plugins(found) => &mut self.chains,
-                    "stream_routes" if is_about_plugins(found) => &mut self.stream_chains,
+                    "routes" if is_refusing => &mut self.refusing,
+                    "stream_routes" if is_refusing => &mut self.refusing_streams,
                     "routes" => &mut self.routes,
                     "stream_routes" => &mut self.stream_routes,
                     "upstreams" => &mut self.upstreams,
@@ -204,7 +250,8 @@ impl RejectedPositions {
         true
     }
 
-    /// Leaves them out with all that leads to them. A route is never served without a plugin that it asks for.
+    /// Leaves them out with all that leads to them. A route is never served without a plugin that it needs. If it lacks one, or
+    /// its service, it stays and refuses calls: another route that asks for less could take them.
     fn leave_out_of(self, model: &mut Model) {
         for (consumer, credential) in self.credentials.iter().rev() {
             if let Some(consumer) = model.consumers.get_mut(*consumer)
@@ -230,36 +277,45 @@ impl RejectedPositions {
         });
         // Where one of several with one name goes, the name still leads somewhere.
         services.retain(|name| !model.services.iter().any(|it| it.name == *name));
-        let mut lost = LostPlugins {
-            plugins: names_at(&model.plugins, &self.plugins, |it| &it.id),
-            tables: names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id),
-        };
+        let plugins = self.plugins.iter().filter_map(|at| model.plugins.get(*at));
+        let mut lost = LostPlugins::of(plugins, is_harmless);
+        lost.tables = names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id);
         drop_at(&mut model.plugins, &self.plugins);
         drop_at(&mut model.consumer_tables, &self.consumer_tables);
-        lost.plugins
-            .retain(|id| !model.plugins.iter().any(|it| it.id == *id));
-        for at in self.chains {
+        for ids in [&mut lost.plugins, &mut lost.harmless] {
+            ids.retain(|id| !model.plugins.iter().any(|it| it.id == *id));
+        }
+        for (at, steps) in self.steps {
+            if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut)
+                && take_out_steps(&mut route.plugins, &steps, is_harmless)
+            {
+                route.refuse_calls();
+            }
+        }
+        for at in self.refusing {
             if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut) {
                 route.refuse_calls();
                 route.plugins.clear();
             }
         }
-        for at in self.stream_chains {
+        for at in self.refusing_streams {
             if let Some(route) = model.stream_routes.get_mut(at) {
                 route.refuse_sessions();
             }
         }
-        model.take_out(lost);
+        model.take_out(&lost);
         drop_at(&mut model.routes, &self.routes);
-        model.routes.retain(|route| match &route.target {
-            RouteTarget::Service(name) => !services.contains(name),
-            RouteTarget::Respond(_) => true,
-        });
+        for route in &mut model.routes {
+            if matches!(&route.target, RouteTarget::Service(name) if services.contains(name)) {
+                Arc::make_mut(route).refuse_calls();
+            }
+        }
         drop_at(&mut model.stream_routes, &self.stream_routes);
-        model.stream_routes.retain(|route| {
-            let service = route.service.as_ref();
-            service.is_none_or(|name| !services.contains(name))
-        });
+        for route in &mut model.stream_routes {
+            if route.service.as_ref().is_some_and(|name| services.contains(name)) {
+                route.refuse_sessions();
+            }
+        }
         if self.unmatched {
             model.unmatched.clear();
         }
@@ -378,7 +434,7 @@ mod tests {
             .iter()
             .map(|it| it.series_names.1.as_ref())
             .collect();
-        assert_eq!(names, ["good", "shared"]);
+        assert_eq!(names, ["good", "shared", "astray"]);
         let left_out: HashSet<&str> = left_out.iter().map(|it| it.name.as_str()).collect();
         for name in [
             "service 'a'",

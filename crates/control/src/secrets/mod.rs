@@ -3,7 +3,8 @@
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
 //! what they stand for. A value that cannot be had again stays what it was; what refers to a value that could never be
-//! had is left out, because everyone can guess an empty secret; routes that ask for such a plugin refuse their calls.
+//! had is left out, because everyone can guess an empty secret; routes that ask for such a plugin refuse their calls, unless
+//! it is one that may be missed.
 
 mod cache;
 mod definitions;
@@ -16,10 +17,11 @@ pub use reading::{Reading, SecretReadings, SecretState};
 pub(crate) use syntaxes::Syntaxes;
 pub use unresolved::{Fate, Policy, UnresolvedReference};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
-use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef};
+use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef, take_out_steps};
+use weir_plugins::is_harmless;
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -192,10 +194,10 @@ fn text_of(entry: &mut Acme) -> Option<&mut String> {
 enum SecretOwner {
     /// A shared instance of a plugin.
     Plugin(String),
-    /// A route, by its place.
-    Route(usize, String),
-    /// The chain of unmatched calls.
-    Unmatched,
+    /// A step of a route, by their places.
+    Route(usize, usize, String),
+    /// A step of the chain of unmatched calls.
+    Unmatched(usize),
     /// A credential of a consumer, by their places.
     Credential(usize, usize, String),
 }
@@ -204,8 +206,8 @@ impl SecretOwner {
     fn told(&self) -> String {
         match self {
             Self::Plugin(id) => format!("plugin '{id}'"),
-            Self::Route(_, name) => format!("route '{name}'"),
-            Self::Unmatched => "the plugins of unmatched calls".to_owned(),
+            Self::Route(_, _, name) => format!("route '{name}'"),
+            Self::Unmatched(_) => "the plugins of unmatched calls".to_owned(),
             Self::Credential(_, _, id) => format!("a credential of consumer '{id}'"),
         }
     }
@@ -217,12 +219,12 @@ fn for_each_config(
     model: &mut Model,
     visit: &mut impl FnMut(SecretOwner, &mut serde_json::Value),
 ) {
-    let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(&mut serde_json::Value)| {
-        for step in steps {
+    let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(usize, &mut serde_json::Value)| {
+        for (at, step) in steps.iter_mut().enumerate() {
             if let Some(PluginRef::Inline(instance)) = &mut step.plugin
                 && refers_elsewhere(references, &instance.config)
             {
-                visit(&mut std::sync::Arc::make_mut(instance).config);
+                visit(at, &mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };
@@ -237,12 +239,12 @@ fn for_each_config(
         }
         let route = std::sync::Arc::make_mut(route);
         let name = &route.name;
-        inline(&mut route.plugins, &mut |config| {
-            visit(SecretOwner::Route(at, name.clone()), config)
+        inline(&mut route.plugins, &mut |step, config| {
+            visit(SecretOwner::Route(at, step, name.clone()), config)
         });
     }
-    inline(&mut model.unmatched, &mut |config| {
-        visit(SecretOwner::Unmatched, config)
+    inline(&mut model.unmatched, &mut |step, config| {
+        visit(SecretOwner::Unmatched(step), config)
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
@@ -264,27 +266,30 @@ fn refers_elsewhere(references: References<'_>, config: &serde_json::Value) -> b
     references.are_in(config) || definitions::names_file(config)
 }
 
-/// Takes out what refers to nothing. Routes that ask for such a plugin refuse their calls.
+/// Takes out what refers to nothing. Routes that ask for such a plugin refuse their calls, unless calls may pass without it.
 fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
-    for (at, route) in model.routes.iter_mut().enumerate() {
-        if faulty.contains(&SecretOwner::Route(at, route.name.clone())) {
-            let route = std::sync::Arc::make_mut(route);
-            route.refuse_calls();
-            // What refers to nothing stands in one of them.
-            route.plugins.clear();
+    let mut chains: HashMap<usize, HashSet<usize>> = HashMap::new();
+    let mut unmatched = HashSet::new();
+    for owner in faulty {
+        match owner {
+            SecretOwner::Route(route, step, _) => drop(chains.entry(*route).or_default().insert(*step)),
+            SecretOwner::Unmatched(step) => drop(unmatched.insert(*step)),
+            SecretOwner::Plugin(_) | SecretOwner::Credential(..) => {}
         }
     }
-    let plugins = faulty.iter().filter_map(|owner| match owner {
-        SecretOwner::Plugin(id) => Some(id.clone()),
-        _ => None,
-    });
-    model.take_out(LostPlugins {
-        plugins: plugins.collect(),
-        ..LostPlugins::default()
-    });
-    if faulty.contains(&SecretOwner::Unmatched) {
+    for (at, steps) in chains {
+        let route = std::sync::Arc::make_mut(&mut model.routes[at]);
+        if take_out_steps(&mut route.plugins, &steps, is_harmless) {
+            route.refuse_calls();
+        }
+    }
+    if take_out_steps(&mut model.unmatched, &unmatched, is_harmless) {
         model.unmatched.clear();
     }
+    let plugins = model.plugins.iter();
+    let lost = plugins.filter(|it| faulty.contains(&SecretOwner::Plugin(it.id.clone())));
+    let lost = LostPlugins::of(lost, is_harmless);
+    model.take_out(&lost);
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let mut position = 0;
         let id = consumer.id.clone();
@@ -336,6 +341,83 @@ mod tests {
         assert_eq!(model.consumers[0].credentials.len(), 1);
         assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
         assert!(broken.iter().all(|it| !it.reason.contains(&path)));
+    }
+
+    /// Whether calls of `/a` are refused, for all and for the consumer, when this is all that refers to nothing.
+    #[test]
+    fn no_more_is_refused_than_needs_what_is_missing() {
+        let missing = |name: &str| serde_json::json!({"id": "p", "name": name, "config": {"text": "sample:NOT_THERE_2"}});
+        let shared = serde_json::json!([{"use": "p"}]);
+        let of_consumer = serde_json::json!([{"use": "p", "overrides": ["t"]}]);
+        let table = |plugin: &str| serde_json::json!([{"id": "t", "instances": {"c": plugin}}]);
+        let fine = |name: &str| serde_json::json!({"id": "q", "name": name});
+        for (plugins, steps, tables, all, own) in [
+            (vec![missing("logger")], shared.clone(), table("p"), false, None),
+            (vec![missing("key-auth")], shared, table("p"), true, Some("p")),
+            (
+                vec![],
+                serde_json::json!([{"use": missing("tracing")}]),
+                serde_json::json!([]),
+                false,
+                None,
+            ),
+            (
+                vec![],
+                serde_json::json!([{"use": missing("acl")}]),
+                serde_json::json!([]),
+                true,
+                None,
+            ),
+            (
+                vec![missing("rate-limit"), fine("rate-limit")],
+                serde_json::json!([{"use": "q", "overrides": ["t"]}]),
+                table("p"),
+                false,
+                Some("p"),
+            ),
+            (
+                vec![missing("logger"), fine("logger")],
+                serde_json::json!([{"use": "q", "overrides": ["t"]}]),
+                table("p"),
+                false,
+                None,
+            ),
+            (
+                vec![missing("logger"), fine("logger")],
+                of_consumer,
+                table("q"),
+                false,
+                Some("q"),
+            ),
+            // A response is too late.
+            (
+                vec![missing("response-transform")],
+                serde_json::json!([{"overrides": ["t"], "response_only": true}]),
+                table("p"),
+                true,
+                Some("p"),
+            ),
+        ] {
+            let said = format!("{plugins:?} {steps}");
+            let mut model: Model = serde_json::from_value(serde_json::json!({"weir": 1,
+                "services": [{"name": "s", "url": "http://h"}], "consumers": [{"id": "c"}],
+                "routes": [{"name": "a", "match": [{"path": "/a"}], "to": {"service": "s"}, "plugins": steps}],
+                "plugins": plugins, "consumer_tables": tables}))
+            .unwrap_or_else(|error| panic!("{error}: {said}"));
+            let broken = secrets().resolve(None, &mut model);
+            assert_eq!(broken.len(), 1, "{said}");
+            let is_refused = model.routes[0].target == RouteTarget::respond_before_plugins(503);
+            let table = model.consumer_tables.first();
+            let found = table.and_then(|it| it.instances.get("c")?.as_deref());
+            assert_eq!(found, own, "{said}");
+            assert_eq!(is_refused, all, "{said}");
+            let stand_in = model.plugins.iter().find(|it| it.id == "p");
+            assert_eq!(
+                stand_in.map(|it| it.config["status"].as_u64()),
+                own.filter(|it| *it == "p").map(|_| Some(503)),
+                "{said}"
+            );
+        }
     }
 
     #[test]

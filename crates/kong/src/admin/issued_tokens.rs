@@ -162,7 +162,7 @@ fn list(
 
 async fn remove(call: &Call, records: Arc<dyn SharedRecords>, name: &str) -> Result<ApiResponse, Failure> {
     if call.dry_run {
-        return Ok(ApiResponse::no_content());
+        return Ok(ApiResponse::no_content().tried());
     }
     let (tell, told) = tokio::sync::oneshot::channel();
     records.remove(

@@ -10,11 +10,15 @@ use super::failure::Failure;
 use super::password_hash::random_text;
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
+use axum::body::Bytes;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::{Mutex, MutexGuard};
 use weir_dialect::{HttpCall, SecretSyntax};
-use weir_plugins::vault_auth::{HEADERS, VaultServer};
+use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer};
 
 /// Answers a call for pairs of tokens; `None`: it is for something else.
 pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Failure>> {
@@ -24,13 +28,15 @@ pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Fa
         ["vault-auth", vault, "credentials", consumer] => (*vault, Wanted::Consumer(consumer)),
         _ => return None,
     };
-    Some(match (&call.method, wanted) {
+    let answer = match (&call.method, wanted) {
         (&Method::OPTIONS, Wanted::Pair(_)) => Ok(ApiResponse::options("DELETE, OPTIONS")),
         (&Method::OPTIONS, Wanted::Consumer(_)) => Ok(ApiResponse::options("OPTIONS, POST")),
         (&Method::DELETE, Wanted::Pair(access)) => remove(admin, call, vault, access).await,
         (&Method::POST, Wanted::Consumer(consumer)) => create(admin, call, vault, consumer).await,
         _ => Err(Failure(ApiResponse::method_not_allowed())),
-    })
+    };
+    let is_tried = call.dry_run && matches!(call.method, Method::POST | Method::DELETE);
+    Some(answer.map(|answer| if is_tried { answer.tried() } else { answer }))
 }
 
 /// What a path is about.
@@ -50,6 +56,16 @@ struct NewPair {
     is_chosen: bool,
 }
 
+/// Engines of the first version cannot be told to write only what they do not have: looking and writing are two calls. Within
+/// this process no two calls for one access token are between them. Which lock is one's own follows from the token.
+static WRITES: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
+
+/// Waits until no other call writes a pair with this access token.
+async fn lock_token(access: &str) -> MutexGuard<'static, ()> {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(access);
+    WRITES[(hash % WRITES.len() as u64) as usize].lock().await
+}
+
 async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Result<ApiResponse, Failure> {
     let (server, consumer) = {
         let state = admin.state();
@@ -61,8 +77,14 @@ async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Resu
     let pair = NewPair::read(&call.body)?;
     let address = address(&server, &pair.access, false)?;
     let client = Client::new(admin, server)?;
-    if pair.is_chosen && client.ask(Method::GET, &address, None).await? != StatusCode::NOT_FOUND {
-        return Err(Failure::unique_violation(json!({ "access_token": pair.access })));
+    let is_taken = || Failure::unique_violation(json!({ "access_token": pair.access }));
+    let has_versions = client.server.version == EngineVersion::V2;
+    let _alone = match pair.is_chosen && !has_versions {
+        true => Some(lock_token(&pair.access).await),
+        false => None,
+    };
+    if pair.is_chosen && client.ask(Method::GET, &address, None).await?.0 != StatusCode::NOT_FOUND {
+        return Err(is_taken());
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut told = json!({
@@ -75,7 +97,10 @@ async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Resu
     if !call.dry_run {
         let mut kept = told.clone();
         kept["updated_at"] = now.as_secs().into();
-        let status = client.ask(Method::POST, &address, Some(kept)).await?;
+        let (status, said) = client.ask(Method::POST, &address, Some(kept)).await?;
+        if has_versions && status == StatusCode::BAD_REQUEST && contains(&said, OTHER_VERSION) {
+            return Err(is_taken());
+        }
         client.expect(status)?;
         tracing::info!(vault, consumer, "a pair of tokens is written into the vault");
     }
@@ -93,15 +118,22 @@ async fn remove(admin: &Admin, call: &Call, vault: &str, access: &str) -> Result
     };
     let (address, whole) = (address(&server, access, false)?, address(&server, access, true)?);
     let client = Client::new(admin, server)?;
-    if client.ask(Method::GET, &address, None).await? == StatusCode::NOT_FOUND {
+    if client.ask(Method::GET, &address, None).await?.0 == StatusCode::NOT_FOUND {
         return Err(Failure::not_found());
     }
     if !call.dry_run {
-        let status = client.ask(Method::DELETE, &whole, None).await?;
+        let (status, _) = client.ask(Method::DELETE, &whole, None).await?;
         client.expect(status)?;
         tracing::info!(vault, "a pair of tokens is taken out of the vault");
     }
     Ok(ApiResponse::no_content())
+}
+
+/// What a vault says of a secret that is there already, when it is told to write it only as the first version.
+const OTHER_VERSION: &str = "check-and-set parameter did not match";
+
+fn contains(text: &[u8], part: &str) -> bool {
+    text.windows(part.len()).any(|it| it == part.as_bytes())
 }
 
 fn address(server: &VaultServer, access: &str, is_whole: bool) -> Result<String, Failure> {
@@ -170,8 +202,13 @@ impl<'a> Client<'a> {
         Ok(Self { admin, server })
     }
 
-    /// The status of the vault's answer.
-    async fn ask(&self, method: Method, url: &str, secret: Option<Value>) -> Result<StatusCode, Failure> {
+    /// The status and the body of the vault's answer.
+    async fn ask(
+        &self,
+        method: Method,
+        url: &str,
+        secret: Option<Value>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
         let client = self.admin.options.node.http.as_ref();
         let client = client.ok_or_else(|| away("this process asks no servers"))?;
         let json = secret.map(|secret| self.server.document(secret).to_string().into_bytes());
@@ -182,11 +219,11 @@ impl<'a> Client<'a> {
             headers: vec![(token, self.server.token.clone()), (request, "true".to_owned())],
             json,
         });
-        let (status, _) = made.await.map_err(|reason| away(&reason))?;
-        match method {
-            Method::GET if status != StatusCode::NOT_FOUND => self.expect(status).map(|()| status),
-            _ => Ok(status),
+        let (status, said) = made.await.map_err(|reason| away(&reason))?;
+        if method == Method::GET && status != StatusCode::NOT_FOUND {
+            self.expect(status)?;
         }
+        Ok((status, said))
     }
 
     fn expect(&self, status: StatusCode) -> Result<(), Failure> {
@@ -197,9 +234,13 @@ impl<'a> Client<'a> {
     }
 }
 
+/// The answer is always the same: who may write a vault's address must not learn what listens where. The log says more.
 fn away(reason: &str) -> Failure {
-    let message = format!("the vault cannot be asked: {reason}");
-    Failure::message(StatusCode::BAD_GATEWAY, &message)
+    tracing::warn!(reason, "a vault of vault-auth cannot be asked");
+    Failure::message(
+        StatusCode::BAD_GATEWAY,
+        "the vault cannot be asked: the gateway's log says why",
+    )
 }
 
 #[cfg(test)]

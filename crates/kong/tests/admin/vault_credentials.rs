@@ -19,21 +19,27 @@ impl HttpClient for Vault {
         let is_known = call.headers.contains(&("X-Vault-Token", "t".to_owned()));
         // All versions of a secret go together.
         let url = call.url.replace("/metadata/", "/data/");
-        let status = match call.method {
-            _ if !is_known => StatusCode::FORBIDDEN,
-            Method::GET if kept.contains_key(&url) => StatusCode::OK,
-            Method::GET => StatusCode::NOT_FOUND,
+        let (mut status, mut said) = (StatusCode::NO_CONTENT, "");
+        match call.method {
+            _ if !is_known => status = StatusCode::FORBIDDEN,
+            Method::GET if kept.contains_key(&url) => status = StatusCode::OK,
+            Method::GET => status = StatusCode::NOT_FOUND,
             Method::POST => {
-                let body = serde_json::from_slice(&call.json.expect("a secret")).expect("JSON");
-                kept.insert(url, body);
-                StatusCode::NO_CONTENT
+                let body: Value = serde_json::from_slice(&call.json.expect("a secret")).expect("JSON");
+                if body["options"]["cas"] == 0 && kept.contains_key(&url) {
+                    status = StatusCode::BAD_REQUEST;
+                    said = r#"{"errors":["check-and-set parameter did not match the current version"]}"#;
+                } else {
+                    kept.insert(url, body);
+                }
             }
-            _ => {
-                kept.remove(&url);
-                StatusCode::NO_CONTENT
-            }
-        };
-        Box::pin(async move { Ok((status, Bytes::new())) })
+            _ => drop(kept.remove(&url)),
+        }
+        // Other calls come in between.
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok((status, Bytes::from_static(said.as_bytes())))
+        })
     }
 }
 
@@ -116,11 +122,14 @@ const CALLS: &[Expected] = &[
     ("DELETE /vault-auth/two/credentials/token/b", "", 204, &["one/a"]),
 ];
 
-#[tokio::test]
-async fn pairs_are_written_into_the_vault_and_taken_out() {
-    let vault = Arc::new(Vault::default());
+/// A workspace with a consumer and connections to vaults.
+async fn conversation(vault: &Arc<Vault>) -> (Conversation, Value) {
+    conversation_with(Some(Arc::clone(vault) as Arc<dyn HttpClient>)).await
+}
+
+async fn conversation_with(http: Option<Arc<dyn HttpClient>>) -> (Conversation, Value) {
     let node = Node {
-        http: Some(Arc::clone(&vault) as Arc<dyn HttpClient>),
+        http,
         ..Node::default()
     };
     let conversation = Conversation::with(AdminOptions {
@@ -128,12 +137,8 @@ async fn pairs_are_written_into_the_vault_and_taken_out() {
         ..AdminOptions::default()
     })
     .await;
-    let alice = json_of(
-        conversation
-            .call("POST /consumers", r#"{"username":"alice"}"#)
-            .await,
-    )
-    .await;
+    let alice = conversation.call("POST /consumers", r#"{"username":"alice"}"#);
+    let alice = json_of(alice.await).await;
     for (name, fields) in [
         ("one", json!({"kv": "v1", "vault_token": "t"})),
         ("two", json!({"kv": "v2", "vault_token": "t"})),
@@ -150,6 +155,70 @@ async fn pairs_are_written_into_the_vault_and_taken_out() {
         let made = conversation.call("POST /vault-auth", &body.to_string()).await;
         assert_eq!(made.status(), StatusCode::CREATED, "{name}");
     }
+    (conversation, alice)
+}
+
+/// A vault may be asked by two calls at once: one of them gets the token, whatever the engine.
+#[tokio::test]
+async fn one_of_two_gets_a_token() {
+    let vault = Arc::new(Vault::default());
+    let (conversation, _) = conversation(&vault).await;
+    for engine in ["one", "two"] {
+        let call = format!("POST /vault-auth/{engine}/credentials/alice");
+        let pairs = ["s", "t"].map(|secret| format!(r#"{{"access_token":"a","secret_token":"{secret}"}}"#));
+        let answers = tokio::join!(
+            conversation.call(&call, &pairs[0]),
+            conversation.call(&call, &pairs[1])
+        );
+        let mut statuses = [answers.0.status().as_u16(), answers.1.status().as_u16()];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 409], "{engine}");
+    }
+}
+
+/// The answer to a dry run says that it was one, so that no change is recorded; the vault keeps what it has.
+#[tokio::test]
+async fn dry_runs_say_so() {
+    let vault = Arc::new(Vault::default());
+    let (conversation, _) = conversation(&vault).await;
+    for (call, status, is_tried, held) in [
+        ("POST /vault-auth/one/credentials/alice", 201, true, 0),
+        ("POST /vault-auth/two/credentials/alice", 201, true, 0),
+        ("POST /vault-auth/two/credentials/alice", 201, false, 1),
+        ("DELETE /vault-auth/two/credentials/token/a", 204, true, 1),
+        ("DELETE /vault-auth/two/credentials/token/a", 204, false, 0),
+    ] {
+        let line = match is_tried {
+            true => format!("{call} Weir-Dry-Run=true"),
+            false => call.to_owned(),
+        };
+        let answer = conversation.call(&line, r#"{"access_token":"a"}"#).await;
+        let says_so = answer.headers().contains_key("weir-dry-run");
+        assert_eq!((answer.status().as_u16(), says_so), (status, is_tried), "{line}");
+        assert_eq!(vault.0.lock().expect("whole").len(), held, "{line}");
+    }
+}
+
+/// Who may write an address must not learn what is there.
+#[tokio::test]
+async fn all_vaults_that_cannot_be_asked_get_one_answer() {
+    let (refuses, none) = (Arc::new(Vault::default()), Node::default().http);
+    let (first, _) = conversation(&refuses).await;
+    let second = conversation_with(none).await.0;
+    let mut answers = Vec::new();
+    for conversation in [first, second] {
+        let call = "POST /vault-auth/wrong/credentials/alice";
+        let answer = conversation.call(call, "").await;
+        assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+        answers.push(json_of(answer).await);
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[tokio::test]
+async fn pairs_are_written_into_the_vault_and_taken_out() {
+    let vault = Arc::new(Vault::default());
+    let (conversation, alice) = conversation(&vault).await;
     for (call, body, status, keys) in CALLS {
         let answer = conversation.call(call, body).await;
         assert_eq!(answer.status().as_u16(), *status, "{call} {body}");

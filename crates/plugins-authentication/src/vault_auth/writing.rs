@@ -22,11 +22,12 @@ impl VaultServer {
         is_fine.then(|| format!("{address}/v1/{mount}/{folder}{}", encoded(access)))
     }
 
-    /// A secret as the engine takes it.
+    /// A secret as the engine takes it. The second version takes it only if it has no such secret yet; the first one cannot be
+    /// told to.
     pub fn document(&self, secret: Value) -> Value {
         match self.version {
             EngineVersion::V1 => secret,
-            EngineVersion::V2 => json!({ "data": secret }),
+            EngineVersion::V2 => json!({ "options": { "cas": 0 }, "data": secret }),
         }
     }
 }
@@ -67,6 +68,7 @@ mod tests {
             assert_eq!(address.as_deref(), expected, "{access}");
         }
         assert_eq!(server(EngineVersion::V1).document(json!(1)), json!(1));
-        assert_eq!(server(EngineVersion::V2).document(json!(1)), json!({"data": 1}));
+        let first_only = json!({"options": {"cas": 0}, "data": 1});
+        assert_eq!(server(EngineVersion::V2).document(json!(1)), first_only);
     }
 }

@@ -190,9 +190,12 @@ fn the_admin_api_lists_and_removes(group: &Group) {
     }
     let all: Vec<String> = group.tokens().iter().map(|it| it["id"].to_string()).collect();
     assert_eq!(ids, all);
-    Call::new("DELETE", &kong, &format!("/oauth2_tokens/{id}"))
-        .make()
-        .expect(204);
+    let removal = || Call::new("DELETE", &kong, &format!("/oauth2_tokens/{id}"));
+    // A dry run says that it is one, so that no removal is recorded.
+    let tried = removal().header("Weir-Dry-Run", "true").make().expect(204);
+    assert_eq!(tried.header("weir-dry-run").as_deref(), Some("true"));
+    assert_eq!(Call::get(&kong, &path).make().status, 200);
+    removal().make().expect(204);
     for gateway in [a, b] {
         until("it is removed", || with(gateway, &token) == 401);
     }

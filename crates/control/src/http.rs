@@ -232,14 +232,18 @@ impl ClientRequest {
 /// The longest answer that an Admin API waits for, in bytes.
 const MAX_OF_ADMIN_API: usize = 1 << 20;
 
-/// Makes calls for Admin APIs.
-pub struct ForAdminApis;
+/// Makes calls for Admin APIs. Who writes documents names the addresses, and may be no operator: they go where webhooks may.
+pub struct ForAdminApis {
+    /// The addresses that they may go to.
+    pub reach: Arc<WebhookAddressPolicy>,
+}
 
 impl weir_dialect::HttpClient for ForAdminApis {
     fn make(&self, call: weir_dialect::HttpCall) -> weir_dialect::HttpAnswer {
         let mut made = ClientRequest {
             method: call.method,
             max_body: MAX_OF_ADMIN_API,
+            reach: Some(Arc::clone(&self.reach)),
             ..ClientRequest::get(call.url)
         };
         if let Some(json) = call.json {

@@ -23,6 +23,7 @@ use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Ticker};
 use weir_control::follow::StateHandle;
+use weir_control::http::ForAdminApis;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{self, Outbox, WebhookAddressPolicy};
@@ -280,7 +281,11 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
         plugin_metrics: Arc::clone(&starter.plugin_metrics),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
-        http: Some(Arc::new(weir_control::http::ForAdminApis)),
+        http: Some(Arc::new(ForAdminApis {
+            reach: Arc::new(WebhookAddressPolicy {
+                allowed: args.outbox.webhook_allow.clone(),
+            }),
+        })),
         ..Node::default()
     }
 }

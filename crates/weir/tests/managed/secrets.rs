@@ -222,6 +222,43 @@ fn pairs_of_tokens_stand_in_a_vault() {
     until("without the vault, no call goes on", || status("a1", "s1") == 500);
 }
 
+/// Who writes the address of a vault may be no operator: without the flag the control plane calls no address of its own network,
+/// and no answer says what is there.
+#[test]
+fn vaults_are_called_where_the_operator_allows() {
+    let vault = server(|head| match head.starts_with("GET ") {
+        true => (404, "{\"errors\":[]}".to_owned()),
+        false => (200, "{}".to_owned()),
+    });
+    let refuses = server(|_| (403, String::new()));
+    let allowed: Vec<&str> = [&ALL_APIS[..], &["--webhook-allow", "127.0.0.0/8"]].concat();
+    for (flags, is_allowed) in [(&ALL_APIS[..], false), (&allowed[..], true)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let weir = Weir::start_with(folder.path(), flags, &[]);
+        ask_kong(&weir, "PUT", "/consumers/alice", "{}", 200);
+        let mut answers = Vec::new();
+        for (name, host, port, is_vault) in [
+            ("right", "127.0.0.1", vault.port(), true),
+            ("wrong", "127.0.0.1", refuses.port(), false),
+            ("none", "127.0.0.1", 1, false),
+            ("metadata", "169.254.169.254", 80, false),
+        ] {
+            let entity = format!(
+                "{{\"name\": \"{name}\", \"host\": \"{host}\", \"port\": {port}, \"mount\": \"m\", \"vault_token\": \"t\"}}"
+            );
+            ask_kong(&weir, "POST", "/vault-auth", &entity, 201);
+            let path = format!("/vault-auth/{name}/credentials/alice");
+            let expected = if is_vault && is_allowed { 201 } else { 502 };
+            let answer = ask_kong(&weir, "POST", &path, "{\"access_token\": \"a\"}", expected);
+            if expected == 502 {
+                answers.push(answer);
+            }
+        }
+        answers.dedup();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+    }
+}
+
 #[test]
 fn keys_of_a_store_open_and_sign_tokens() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
+use weir_plugin::WorkBudget;
 
-/// Reads JSON. Texts may hold control characters, and need not be UTF-8.
+/// Reads JSON of which nothing is passed on. Texts may hold control characters, and need not be UTF-8: what is not becomes
+/// U+FFFD.
 ///
 /// # Errors
 /// Where and why it is none.
@@ -16,7 +18,24 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
     serde_json::from_str(&escape_controls(&lenient)).map_err(|_| fault(text))
 }
 
-/// Escapes control characters that stand in texts, so that a strict reader takes them too.
+/// Reads JSON that is passed on, also in parts, so nothing of it may be lost. Texts may hold control characters. What they
+/// take beyond valid JSON is work of the call.
+///
+/// # Errors
+/// Where and why it is none. It must be UTF-8.
+pub fn parse_whole(text: &[u8], work: &WorkBudget) -> Result<Value, String> {
+    if let Ok(value) = serde_json::from_slice(text) {
+        return Ok(value);
+    }
+    work.spend(text.len() / 8)
+        .map_err(|exhausted| exhausted.to_string())?;
+    let read = std::str::from_utf8(text).ok();
+    let read = read.and_then(|text| serde_json::from_str(&escape_controls(text)).ok());
+    read.ok_or_else(|| fault(text))
+}
+
+/// Escapes control characters that stand in texts, so that a strict reader takes them too. It leaves those that lua-cjson
+/// does not take: NUL, which ends its text, and one after a backslash.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < b' ') {
         return Cow::Borrowed(text);
@@ -26,9 +45,12 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     for character in text.chars() {
         match character {
             '"' if !after_backslash => in_text = !in_text,
-            control if in_text && control < ' ' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(control)));
-                after_backslash = false;
+            '\u{1}'..='\u{1f}' if in_text && !after_backslash => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                let code = character as usize;
+                escaped.push_str("\\u00");
+                escaped.push(char::from(DIGITS[code / 16]));
+                escaped.push(char::from(DIGITS[code % 16]));
                 continue;
             }
             _ => {}
@@ -216,7 +238,7 @@ impl Reader<'_> {
         let mut at = start + 1;
         loop {
             match self.text.get(at) {
-                None => return (Token::Bad("unexpected end of string"), at + 1),
+                None | Some(0) => return (Token::Bad("unexpected end of string"), at + 1),
                 Some(b'"') => {
                     self.at = at + 1;
                     return (Token::Text, start + 1);
@@ -261,9 +283,52 @@ mod tests {
         ] {
             assert_eq!(parse(text).expect("valid enough"), wanted);
         }
+        let every: String = ('\u{1}'..='\u{1f}').collect();
         assert_eq!(
-            parse(b"{\"a\n\": }"),
-            Err("Expected value but found T_OBJ_END at character 8".to_owned())
+            parse(format!("[\"{every}\"]").as_bytes()),
+            Ok(serde_json::json!([every]))
+        );
+        for (text, wanted) in [
+            (
+                &b"{\"a\n\": }"[..],
+                "Expected value but found T_OBJ_END at character 8",
+            ),
+            (
+                b"[\"a\\\nb\"]",
+                "Expected value but found invalid escape code at character 4",
+            ),
+            (
+                b"[\"\ta\0b\"]",
+                "Expected value but found unexpected end of string at character 5",
+            ),
+        ] {
+            assert_eq!(parse(text), Err(wanted.to_owned()));
+            assert_eq!(parse_whole(text, &WorkBudget::default()), Err(wanted.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_passed_on_is_whole_and_is_work() {
+        let controls = format!("[\"{}\"]", "\n".repeat(80_000));
+        for (text, done, wanted) in [
+            (&b"[\"a\"]"[..], 0, Ok("a".to_owned())),
+            (controls.as_bytes(), 10_000, Ok("\n".repeat(80_000))),
+            (b"[\"\xc3\xa4\t\"]", 0, Ok("ä\t".to_owned())),
+            (
+                b"[\"a\tb\xff\"]",
+                1,
+                Err("Expected value but found invalid token at character 1".to_owned()),
+            ),
+        ] {
+            let work = WorkBudget::default();
+            let read = parse_whole(text, &work).map(|value| value[0].as_str().expect("a text").to_owned());
+            assert_eq!((read, work.done()), (wanted, done));
+        }
+        let spent = WorkBudget::default();
+        assert!(spent.spend(weir_plugin::WORK_STEPS as usize).is_ok());
+        assert_eq!(
+            parse_whole(controls.as_bytes(), &spent),
+            Err("the work for this call goes beyond its budget".to_owned())
         );
     }
 

@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(fs::read_dir(&path).expect("a folder").count(), 0);
     }
 
-    /// A batch every ten seconds, in the middle of which the gateway starts again.
+    /// A batch every ten seconds, in the middle of which the gateway starts again. The machine ends in the midst of the last:
+    /// its file has its name, but not all bytes, or none.
     #[test]
     fn half_an_hour_waits_and_nothing_is_lost() {
         const BATCHES: u64 = 30 * 6;
@@ -288,9 +289,17 @@ mod tests {
                 expected.push((run, number));
             }
         }
+        let last = batch(2, BATCHES / 2 + 1, 1_031).encode();
+        for length in 0..last.len() {
+            let name = format!("{:020}-{:010}{SUFFIX}", 2, BATCHES / 2 + 1);
+            fs::write(folder.path().join(name), &last[..length]).expect("written");
+            let backlog = Backlog::open(Some(folder.path())).expect("opened");
+            assert_eq!(backlog.len(), expected.len(), "{length} bytes of the last one");
+        }
         let backlog = Backlog::open(Some(folder.path())).expect("opened");
         assert_eq!(ids(&backlog), expected);
         assert_eq!((backlog.take_lost(), backlog.dropped()), (None, 0));
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
     }
 
     #[test]

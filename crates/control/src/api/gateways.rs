@@ -94,6 +94,15 @@ pub struct Gateways {
     limits: LimitExchanges,
 }
 
+/// How a report in the store was seen.
+#[derive(Debug, Clone, Copy)]
+enum ReportAge {
+    /// It was written now, by the clock of this process: that of the gateway may be wrong.
+    New,
+    /// It was there at the start. Only it can say since when; its gateway may follow this control plane by now.
+    Found,
+}
+
 #[derive(Debug, Default)]
 struct FleetState {
     reports: BTreeMap<String, (Report, SystemTime)>,
@@ -145,13 +154,16 @@ impl Gateways {
 
     /// Takes over the report that a gateway has left in the store. Who writes there may do more than any token: it speaks for
     /// its name, and no token does as long as it reports.
-    fn note_stored(&self, name: &str, report: Report, now: SystemTime) {
-        if name.len() <= MAX_TEXT {
-            // By the clock of this process: that of the gateway may be wrong.
-            self.known().speak_from_store(name, now);
+    fn note_stored(&self, name: &str, report: Report, age: ReportAge, now: SystemTime) {
+        let said = (UNIX_EPOCH + Duration::from_millis(report.time)).min(now);
+        let spoke = match age {
+            ReportAge::New => now,
+            ReportAge::Found => said,
+        };
+        if name.len() <= MAX_TEXT && since(spoke, now) <= AWAY {
+            self.known().speak_from_store(name, spoke);
         }
-        let said = UNIX_EPOCH + Duration::from_millis(report.time);
-        self.note(name, report, said.min(now));
+        self.note(name, report, said);
     }
 
     /// Takes over a report. One that is too long is passed over.
@@ -240,7 +252,8 @@ impl Gateways {
     ) -> Result<(), StoreError> {
         let (documents, _, following) = weir_store::follow::start(store, "").await?;
         for document in documents {
-            self.take(&document.key, Some(&document.value));
+            let value = Some(document.value.as_ref());
+            self.take(&document.key, value, ReportAge::Found);
         }
         tokio::spawn(self.clone().follow(following, prefixes, commits));
         Ok(())
@@ -255,18 +268,19 @@ impl Gateways {
                 self.commit(changes.revision, SystemTime::now());
             }
             for (key, document) in &changes.documents {
-                self.take(key, document.as_ref().map(|it| it.value.as_ref()));
+                let value = document.as_ref().map(|it| it.value.as_ref());
+                self.take(key, value, ReportAge::New);
             }
         }
     }
 
-    fn take(&self, key: &Key, value: Option<&[u8]>) {
+    fn take(&self, key: &Key, value: Option<&[u8]>, age: ReportAge) {
         let Some(name) = key.as_str().strip_prefix(PREFIX) else {
             return;
         };
         // Reports leave the store soon after a gateway is away; it is remembered for longer.
         if let Some(report) = value.and_then(|value| serde_json::from_slice::<Report>(value).ok()) {
-            self.note_stored(name, report, SystemTime::now());
+            self.note_stored(name, report, age, SystemTime::now());
         }
     }
 
@@ -425,6 +439,8 @@ pub async fn limits(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_store::memory::MemoryStore;
+    use weir_store::{Change, Transaction};
 
     #[test]
     fn what_is_too_long_is_not_kept() {
@@ -484,7 +500,9 @@ mod tests {
             UNIX_EPOCH + Duration::from_secs(seconds)
         });
         let token = |name: &str, seconds| gateways.known().speak_for(name, "token", at(seconds));
-        let stored = |name: &str, seconds| gateways.note_stored(name, Report::default(), at(seconds));
+        let stored = |name: &str, seconds| {
+            gateways.note_stored(name, Report::default(), ReportAge::New, at(seconds));
+        };
         assert!(token("late", 100));
         stored("edge", 100);
         stored("late", 101);
@@ -498,6 +516,43 @@ mod tests {
         }
         stored(&"x".repeat(MAX_TEXT + 1), 200);
         assert_eq!(gateways.known().speakers.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn reports_that_are_found_at_the_start_hold_their_names_from_when_they_were_made() {
+        let store = MemoryStore::new();
+        let now = SystemTime::now();
+        let made = |ago: i64| {
+            let now = now.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as i64;
+            (now - ago * 1_000) as u64
+        };
+        let report = |(name, ago): (&str, i64)| {
+            let key = Key::new(&format!("{PREFIX}{name}")).expect("a key");
+            Change::put(key, json!({ "time": made(ago) }).to_string().into_bytes())
+        };
+        let reports = Transaction {
+            author: "test".to_owned(),
+            note: String::new(),
+            time: now,
+            changes: [("moved", 35), ("silent", 20), ("ahead", -60)].map(report).into(),
+        };
+        store.commit(reports, Revision(0)).await.expect("made");
+        let (gateways, (commits, _told)) = (Gateways::default(), crate::events::commits());
+        let opened = gateways.open(Arc::new(store), Vec::new(), commits).await;
+        opened.expect("opened");
+        assert_eq!(gateways.to_json(now).len(), 3);
+        for (name, later, expected) in [
+            ("moved", 0, true),
+            ("silent", 5, false),
+            ("silent", 11, true),
+            ("ahead", 25, false),
+            ("ahead", 40, true),
+        ] {
+            let may = gateways
+                .known()
+                .speak_for(name, "token", now + Duration::from_secs(later));
+            assert_eq!(may, expected, "{name} after {later}");
+        }
     }
 
     #[test]

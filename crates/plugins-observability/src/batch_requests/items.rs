@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::time::Duration;
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::{Exchange, Subrequest, Verify};
+use weir_plugin::{Exchange, Subrequest, Verify, WorkBudget};
 use weir_plugins_shared::http_request::add_form_argument;
 use weir_plugins_shared::lenient_json;
 
@@ -96,8 +96,8 @@ impl Batch {
     ///
     /// # Errors
     /// In the original's words.
-    pub fn read(body: &[u8]) -> Result<Self, String> {
-        let value = lenient_json::parse(body).map_err(|fault| {
+    pub fn read(body: &[u8], work: &WorkBudget) -> Result<Self, String> {
+        let value = lenient_json::parse_whole(body, work).map_err(|fault| {
             let body = String::from_utf8_lossy(body);
             format!("invalid request body: {body}, err: {fault}")
         })?;

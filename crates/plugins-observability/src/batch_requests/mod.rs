@@ -190,7 +190,9 @@ impl BatchFilter {
             exchange.filter_state.put(self, BodyRequested);
             return Err(Outcome::NeedBody { max_bytes: most });
         };
-        let batch = Batch::read(body).map_err(|message| refuse(400, &message))?;
+        let work = &exchange.request.work;
+        work.allow_pass(body.len());
+        let batch = Batch::read(body, work).map_err(|message| refuse(400, &message))?;
         if batch.items.len() > self.0.max_items {
             return Err(refuse(
                 400,

@@ -156,7 +156,7 @@ impl SchemaFilter {
         if is_form {
             return schema.check(&mut form(body), &request.work).map_err(Some);
         }
-        let mut value: Value = lenient_json::parse(body).map_err(Some)?;
+        let mut value: Value = lenient_json::parse_whole(body, &request.work)?;
         schema.check(&mut value, &request.work)?;
         let written = value.to_string().into_bytes();
         request.forget_parsed_body();
@@ -245,6 +245,10 @@ mod tests {
     use weir_plugins_testkit::*;
 
     fn call(config: &Value, headers: &[(&str, &str)], body: Option<&str>) -> (String, Exchange) {
+        call_bytes(config, headers, body.map(str::as_bytes))
+    }
+
+    fn call_bytes(config: &Value, headers: &[(&str, &str)], body: Option<&[u8]>) -> (String, Exchange) {
         let filter = build(&RequestValidation, config).expect("valid");
         let mut exchange = exchange();
         prepare(&mut exchange, "POST /", headers);
@@ -252,7 +256,7 @@ mod tests {
         if body.is_some() {
             assert_eq!(word(&filter.on_request(&mut exchange)), "body");
         }
-        exchange.request.body = body.map(|body| body.as_bytes().to_vec());
+        exchange.request.body = body.map(<[u8]>::to_vec);
         let told = match filter.on_request(&mut exchange) {
             Outcome::Refuse(refusal) => {
                 format!("{} {}", refusal.status, refusal.message.as_deref().unwrap_or("-"))
@@ -299,6 +303,26 @@ mod tests {
             exchange.request.body.as_deref(),
             Some(&br#"{"name":2,"a":1}"#[..])
         );
+    }
+
+    #[test]
+    fn bodies_pass_whole_or_not_at_all() {
+        let not_utf8 = "400 Expected value but found invalid token at character 1";
+        for (body, expected, passed) in [
+            (
+                &b"{\"a\":\"\t\xc3\xa4\"}"[..],
+                "continue",
+                &b"{\"a\":\"\\t\xc3\xa4\"}"[..],
+            ),
+            (b"{\"a\":\"\xff\"}", not_utf8, b"{\"a\":\"\xff\"}"),
+            (b"{\"a\":\"\t\xff\"}", not_utf8, b"{\"a\":\"\t\xff\"}"),
+        ] {
+            let (told, exchange) = call_bytes(&json!({"body_schema": {}}), &[], Some(body));
+            assert_eq!(
+                (&*told, exchange.request.body.as_deref()),
+                (expected, Some(passed))
+            );
+        }
     }
 
     #[test]

@@ -156,3 +156,28 @@ fn a_router_that_drops_slashes_forwards_what_it_matched() {
     };
     assert_eq!(instance.config["path_patterns"][0]["pattern"], "^(.+)/$");
 }
+
+/// Clients that write the whole configuration at once count the changes of each item in it.
+#[test]
+fn counted_changes_are_no_part_of_an_item() {
+    let text = |count: &str| {
+        format!(
+            "
+routes: [{{id: r, uri: /, service_id: s, plugin_config_id: p{count}}}]
+services: [{{id: s, upstream_id: u{count}}}]
+upstreams: [{{id: u, nodes: {{'127.0.0.1:1': 1}}{count}}}]
+plugin_configs: [{{id: p, plugins: {{cors: {{}}}}{count}}}]
+global_rules: [{{id: g, plugins: {{prometheus: {{}}}}{count}}}]
+consumers: [{{username: jack, plugins: {{key-auth: {{key: k}}}}{count}}}]
+consumer_groups: [{{id: c, plugins: {{}}{count}}}]
+plugin_metadata: [{{id: prometheus{count}}}]
+protos: [{{id: x, content: 'syntax = \"proto3\";'{count}}}]
+stream_routes: [{{id: t, server_port: 9000, upstream_id: u{count}}}]
+"
+        )
+    };
+    let (plain, counted) = (text(""), text(", modifiedIndex: 7"));
+    let options = Options::default();
+    assert_eq!(read(&counted, &options), read(&plain, &options));
+    assert_eq!(model(&counted).routes.len(), 1);
+}

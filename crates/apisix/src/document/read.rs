@@ -149,7 +149,7 @@ pub fn read_one<T: DeserializeOwned>(
     side: Option<PluginLocation>,
     check: fn(&Map<String, Value>, &DocPath) -> Result<(), ItemError>,
 ) -> Result<T, ItemError> {
-    let mut value = Value::Object(map.clone());
+    let mut value = given(map);
     fill_empty_plugins(&mut value);
     forget_nulls(&mut value);
     shape.check(&mut value).map_err(|error| (place.clone(), error))?;
@@ -165,6 +165,13 @@ pub fn read_one<T: DeserializeOwned>(
         check(map, place)?;
     }
     T::deserialize(value).map_err(|error| (place.clone(), error.to_string()))
+}
+
+/// What an item says. A client that writes the whole configuration may have counted the item's changes in it.
+fn given(map: &Map<String, Value>) -> Value {
+    let mut map = map.clone();
+    map.shift_remove("modifiedIndex");
+    Value::Object(map)
 }
 
 /// Items of which the last with an id counts, in the place of the first.
@@ -322,7 +329,7 @@ impl<'d> Reader<'d> {
     fn metadata(&mut self) -> Map<String, Value> {
         let mut metadata = Map::new();
         for (place, id, map) in self.raw("plugin_metadata") {
-            let mut value = Value::Object(map.clone());
+            let mut value = given(map);
             forget_nulls(&mut value);
             match self.checker.check_metadata(&id, &mut value) {
                 Ok(true) => {
@@ -350,7 +357,7 @@ impl<'d> Reader<'d> {
     fn report_unserved_sections(&mut self) {
         for (section, shape_of) in ignored_sections::SECTIONS {
             for (place, id, map) in self.raw(section) {
-                let mut value = Value::Object(map.clone());
+                let mut value = given(map);
                 forget_nulls(&mut value);
                 let checked = match shape_of(&id) {
                     Some(shape) => shape.check(&mut value),

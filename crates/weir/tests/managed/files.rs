@@ -115,7 +115,7 @@ fn an_apisix_yaml_has_the_admin_api_of_the_standalone_mode() {
     }
     let whole = |path: &str, version: u32| {
         let route = serde_json::json!({
-            "id": "r", "uri": path, "upstream": {"type": "roundrobin", "nodes": {server.to_string(): 1}}
+            "id": "r", "uri": path, "modifiedIndex": version, "upstream": {"type": "roundrobin", "nodes": {server.to_string(): 1}}
         });
         serde_json::json!({ "routes": [route], "routes_conf_version": version }).to_string()
     };

@@ -165,7 +165,7 @@ fn counted_changes_are_no_part_of_an_item() {
             "
 routes: [{{id: r, uri: /, service_id: s, plugin_config_id: p{count}}}]
 services: [{{id: s, upstream_id: u{count}}}]
-upstreams: [{{id: u, nodes: NODES{count}}}]
+upstreams: [{{id: u, nodes: {{'127.0.0.1:1': 1}}{count}}}]
 plugin_configs: [{{id: p, plugins: {{cors: {{}}}}{count}}}]
 global_rules: [{{id: g, plugins: {{prometheus: {{}}}}{count}}}]
 consumers: [{{username: jack, plugins: {{key-auth: {{key: k}}}}{count}}}]
@@ -175,9 +175,9 @@ protos: [{{id: x, content: 'syntax = \"proto3\";'{count}}}]
 stream_routes: [{{id: t, server_port: 9000, upstream_id: u{count}}}]
 "
         )
-        .replace("NODES", "{'127.0.0.1:1': 1}")
     };
     let (plain, counted) = (text(""), text(", modifiedIndex: 7"));
-    assert_eq!(read(&counted), read(&plain));
+    let options = Options::default();
+    assert_eq!(read(&counted, &options), read(&plain, &options));
     assert_eq!(model(&counted).routes.len(), 1);
 }

@@ -311,6 +311,7 @@ fn failures_of_the_proxy_say_nothing_of_the_target() {
     let (upstream, address) = listener();
     let (away, gone) = listener();
     drop(away);
+    let (refusing, _seen) = proxy(address);
     std::thread::spawn(move || {
         for stream in upstream.incoming() {
             let mut stream = stream.expect("a stream");
@@ -343,7 +344,7 @@ services:
 ",
         address.port(),
         gone.port(),
-        proxy(address).0.port(),
+        refusing.port(),
     );
     let (nothing, _) = listener();
     let (_folder, weir) = gateway(&document, &nothing);

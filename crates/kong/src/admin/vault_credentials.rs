@@ -23,16 +23,16 @@ use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer};
 /// Answers a call for pairs of tokens; `None`: it is for something else.
 pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
-    let (vault, wanted) = match path.as_slice() {
-        ["vault-auth", vault, "credentials", "token", access] => (*vault, Wanted::Pair(access)),
-        ["vault-auth", vault, "credentials", consumer] => (*vault, Wanted::Consumer(consumer)),
+    let (vault, selector) = match path.as_slice() {
+        ["vault-auth", vault, "credentials", "token", access] => (*vault, CredentialSelector::Pair(access)),
+        ["vault-auth", vault, "credentials", consumer] => (*vault, CredentialSelector::Consumer(consumer)),
         _ => return None,
     };
-    let answer = match (&call.method, wanted) {
-        (&Method::OPTIONS, Wanted::Pair(_)) => Ok(ApiResponse::options("DELETE, OPTIONS")),
-        (&Method::OPTIONS, Wanted::Consumer(_)) => Ok(ApiResponse::options("OPTIONS, POST")),
-        (&Method::DELETE, Wanted::Pair(access)) => remove(admin, call, vault, access).await,
-        (&Method::POST, Wanted::Consumer(consumer)) => create(admin, call, vault, consumer).await,
+    let answer = match (&call.method, selector) {
+        (&Method::OPTIONS, CredentialSelector::Pair(_)) => Ok(ApiResponse::options("DELETE, OPTIONS")),
+        (&Method::OPTIONS, CredentialSelector::Consumer(_)) => Ok(ApiResponse::options("OPTIONS, POST")),
+        (&Method::DELETE, CredentialSelector::Pair(access)) => remove(admin, call, vault, access).await,
+        (&Method::POST, CredentialSelector::Consumer(consumer)) => create(admin, call, vault, consumer).await,
         _ => Err(Failure(ApiResponse::method_not_allowed())),
     };
     let is_tried = call.dry_run && matches!(call.method, Method::POST | Method::DELETE);
@@ -40,7 +40,7 @@ pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Fa
 }
 
 /// What a path is about.
-enum Wanted<'p> {
+enum CredentialSelector<'p> {
     /// A pair, by its access token.
     Pair(&'p str),
     /// All of a consumer.

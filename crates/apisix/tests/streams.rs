@@ -133,12 +133,15 @@ fn a_store_is_served_likewise() {
     );
     let (model, broken) = stored.model();
     let names: Vec<_> = model.stream_routes.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, ["a"]);
+    assert_eq!(names, ["a", "b"]);
+    // It lacks a plugin, so it stays and refuses its sessions.
+    assert!(model.stream_routes[1].service.is_none());
     assert_eq!(model.upstreams.len(), 1);
     assert!(
         broken.iter().any(|it| it.document == "stream_routes/b"),
         "{broken:?}"
     );
     stored.apply("stream_routes/a", None);
+    stored.apply("stream_routes/b", None);
     assert!(stored.model().0.stream_routes.is_empty());
 }

@@ -222,7 +222,8 @@ fn calls_that_need_them_are_refused() {
     }
 }
 
-/// Plugins that the dialect serves, and that are lost later: a secret of theirs cannot be had, or they cannot be built.
+/// Plugins that the dialect serves, and that are lost later: a secret of theirs cannot be had, or they cannot be built. All
+/// are shared: those of one route alone are part of its chain.
 #[test]
 fn what_is_lost_later_refuses_the_same_calls() {
     let plugin = |name: &str, config: &str, place: &str| {
@@ -237,14 +238,13 @@ fn what_is_lost_later_refuses_the_same_calls() {
         for (value, expected) in [
             (plugin("http-log", target, everywhere), ""),
             (plugin("http-log", target, OF_ALICE), ""),
-            (plugin("http-log", target, ROUTE), ""),
+            (plugin("http-log", target, SERVICE), ""),
             (plugin("rate-limiting", minute, OF_ALICE), "a! b! c!"),
             (
                 plugin("rate-limiting", minute, &format!("{OF_ALICE},{ROUTE}")),
                 "a!",
             ),
             (plugin("rate-limiting", minute, SERVICE), "a b"),
-            (plugin("ip-restriction", r#""deny":["10.0.0.1"]"#, STREAM), "t"),
             (
                 plugin("ip-restriction", r#""deny":["10.0.0.1"]"#, everywhere),
                 "a b c t",

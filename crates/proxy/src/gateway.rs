@@ -104,11 +104,11 @@ impl Gateway {
             http3,
             health: HealthNotifier::new(options.passive_ejection),
             log_out: LogSinks::default(),
-            wanted_lines: Arc::default(),
+            gateway_log_levels: Arc::default(),
             calls: options.calls,
             redis: Arc::default(),
         });
-        (shared.wanted_lines).note_taking(&shared.published.load().snapshot.gateway_logs);
+        (shared.gateway_log_levels).note_taking(&shared.published.load().snapshot.gateway_logs);
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
         metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
         metrics.observe_redis(Arc::clone(&shared.redis));
@@ -202,7 +202,7 @@ impl Gateway {
         }
         let taking = fresh.snapshot.gateway_logs.clone();
         retired.push(self.shared.published.swap(fresh));
-        self.shared.wanted_lines.note_taking(&taking);
+        self.shared.gateway_log_levels.note_taking(&taking);
         self.shared.generation.store(generation, Ordering::Release);
         self.shared.health.note_published();
         retired.retain(|old| Arc::strong_count(old) > 1);

@@ -6,7 +6,7 @@ use crate::dns::NameServers;
 use crate::h3::config::{Common, Http3};
 use crate::health::HealthNotifier;
 use crate::limits::Limits;
-use crate::log_sinks::{LogSinks, WantedLines};
+use crate::log_sinks::{GatewayLogLevels, LogSinks};
 use crate::proxy_protocol::ProxyProtocolTrust;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -66,7 +66,7 @@ pub struct Shared {
     pub redis: Arc<RedisStats>,
     pub log_out: LogSinks,
     /// Which lines of the gateway's own log anything of the snapshot takes.
-    pub wanted_lines: Arc<WantedLines>,
+    pub gateway_log_levels: Arc<GatewayLogLevels>,
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
 }
 

@@ -12,6 +12,7 @@ use weir_telemetry::metrics::{
     Observation, ProtocolError, Refusal, Registry, RegistryOptions, SeriesId, StreamKind, StreamResult,
     TargetSample, TargetSource,
 };
+use weir_telemetry::ocsp::{OcspResult, OcspStats};
 use weir_telemetry::redis::RedisStats;
 
 fn registry(series_limit: usize) -> Registry {
@@ -20,6 +21,13 @@ fn registry(series_limit: usize) -> Registry {
         version: "0.1.0".into(),
         revision: "abc123".into(),
     })
+}
+
+/// One answer that was stapled.
+fn one_stapled() -> Arc<OcspStats> {
+    let stats = Arc::new(OcspStats::default());
+    stats.add(OcspResult::Taken);
+    stats
 }
 
 /// A target that is healthy.
@@ -144,6 +152,7 @@ fn the_exposition_is_golden() {
     let analytics = Arc::new(AnalyticsStats::default());
     analytics.dropped.fetch_add(4, Relaxed);
     registry.observe_analytics(analytics);
+    registry.observe_ocsp(one_stapled());
 
     let text = scrape(&registry);
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/exposition.txt");

@@ -243,7 +243,7 @@ fn what_is_broken_is_named_and_stops_nothing() {
         (
             "routes/x",
             r#"{"uri": "/", "plugins": {"inspect": {}}}"#,
-            "plugin \"inspect\" is not available in this version of Weir; calls are served without",
+            "plugin \"inspect\" is not available in this version of Weir; calls are served without (inspect: it debugs the original's own Lua code)",
             whole + 1,
         ),
         (

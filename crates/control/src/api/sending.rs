@@ -137,8 +137,9 @@ fn prepared(call: &TryCallRequest) -> Result<ValidCall, Problem> {
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
     }
     // A line of curl may name the host in a header; it means the same as in the address.
-    let (named, others): (Vec<_>, Vec<_>) = (call.headers.iter().cloned())
+    let (named, others): (Vec<_>, Vec<_>) = (call.headers.iter())
         .filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
+        .cloned()
         .partition(|(name, _)| name.eq_ignore_ascii_case("host"));
     let named = named.into_iter().next().map(|(_, value)| value);
     if let Some(name) = &named {

@@ -258,7 +258,7 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
         health: HealthNotifier::new(Duration::ZERO),
         redis: Arc::default(),
         log_out: LogSinks::default(),
-        wanted_lines: Arc::default(),
+        gateway_log_levels: Arc::default(),
         calls: None,
     };
     let of_worker = metrics.worker();

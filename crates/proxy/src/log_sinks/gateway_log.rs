@@ -1,11 +1,11 @@
 //! Lines of the gateway's own log on their way to log targets: what takes them stands in the snapshot that is served, and
 //! they wait with all other entries. What the sending itself has to say is never sent, so no line begets another.
 
+use super::gateway_log_levels::GatewayLogLevels;
 use super::thread::NAME;
 use crate::shared::Shared;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
-use weir_plugin::{GatewayLog, GatewayLogLevel};
+use weir_plugin::GatewayLogLevel;
 
 /// The part of the gateway whose own lines are not sent.
 const SENDING: &str = "weir_proxy::log_sinks";
@@ -14,36 +14,7 @@ const SENDING: &str = "weir_proxy::log_sinks";
 #[derive(Clone)]
 pub struct GatewayLogLines {
     shared: Weak<Shared>,
-    wanted: Arc<WantedLines>,
-}
-
-/// The most verbose level that is taken, for a look that costs next to nothing at each line.
-#[derive(Debug, Default)]
-pub struct WantedLines(AtomicU8);
-
-impl WantedLines {
-    /// That nothing takes any line.
-    const NONE: u8 = 0;
-
-    /// From now on, these take lines.
-    pub fn note_taking(&self, taking: &[Arc<dyn GatewayLog>]) {
-        let most = taking.iter().map(|takes| place(takes.level())).max();
-        self.0.store(most.unwrap_or(Self::NONE), Relaxed);
-    }
-
-    fn wants(&self, level: GatewayLogLevel) -> bool {
-        place(level) <= self.0.load(Relaxed)
-    }
-}
-
-/// What is more verbose has a higher one.
-fn place(level: GatewayLogLevel) -> u8 {
-    match level {
-        GatewayLogLevel::Error => 1,
-        GatewayLogLevel::Warn => 2,
-        GatewayLogLevel::Info => 3,
-        GatewayLogLevel::Debug => 4,
-    }
+    levels: Arc<GatewayLogLevels>,
 }
 
 impl GatewayLogLines {
@@ -51,7 +22,7 @@ impl GatewayLogLines {
     pub(crate) fn of(shared: &Arc<Shared>) -> Self {
         Self {
             shared: Arc::downgrade(shared),
-            wanted: Arc::clone(&shared.wanted_lines),
+            levels: Arc::clone(&shared.gateway_log_levels),
         }
     }
 
@@ -62,8 +33,8 @@ impl GatewayLogLines {
     }
 
     /// Whether anything takes lines of this level.
-    pub fn wants(&self, level: GatewayLogLevel) -> bool {
-        self.wanted.wants(level)
+    pub fn are_taken(&self, level: GatewayLogLevel) -> bool {
+        self.levels.are_taken(level)
     }
 
     /// Hands a line over to all that take lines of this level, where there is room; else it is counted as dropped. Never
@@ -87,43 +58,7 @@ fn is_of_sending(part: &str, thread: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{WantedLines, is_of_sending};
-    use crate::log_sinks::gateway_log::GatewayLog;
-    use std::sync::Arc;
-    use weir_plugin::{GatewayLogLevel, LogEntry};
-
-    struct Takes(GatewayLogLevel);
-
-    impl GatewayLog for Takes {
-        fn level(&self) -> GatewayLogLevel {
-            self.0
-        }
-
-        fn entry(&self, _: &str, _: &str) -> LogEntry {
-            unreachable!("no line is handed over here")
-        }
-    }
-
-    #[test]
-    fn lines_are_wanted_while_something_takes_them() {
-        use GatewayLogLevel::{Debug, Error, Info, Warn};
-        let wanted = WantedLines::default();
-        for (taking, expected) in [
-            (vec![], vec![]),
-            (vec![Error, Info], vec![Error, Warn, Info]),
-            (vec![Debug], vec![Error, Warn, Info, Debug]),
-            (vec![Error], vec![Error]),
-            (vec![], vec![]),
-        ] {
-            let instances: Vec<Arc<dyn GatewayLog>> = (taking.iter())
-                .map(|level| Arc::new(Takes(*level)) as Arc<dyn GatewayLog>)
-                .collect();
-            wanted.note_taking(&instances);
-            let mut levels = vec![Error, Warn, Info, Debug];
-            levels.retain(|level| wanted.wants(*level));
-            assert_eq!(levels, expected, "{taking:?}");
-        }
-    }
+    use super::is_of_sending;
 
     #[test]
     fn lines_about_sending_are_not_sent() {

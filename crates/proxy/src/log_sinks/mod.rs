@@ -10,13 +10,15 @@ mod connect;
 mod context;
 mod file;
 mod gateway_log;
+mod gateway_log_levels;
 mod grpc;
 mod kafka;
 mod queue;
 mod sender;
 mod thread;
 
-pub use gateway_log::{GatewayLogLines, WantedLines};
+pub use gateway_log::GatewayLogLines;
+pub use gateway_log_levels::GatewayLogLevels;
 pub use kafka::fuzzing as kafka_fuzzing;
 pub use thread::start;
 

@@ -108,8 +108,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
-        let reach = Arc::new(outbox::reach(&args.outbox));
-        tokio::spawn(staples::keep_fresh(Arc::clone(&status), reach));
+        tokio::spawn(staples::keep_fresh(
+            Arc::clone(&status),
+            outbox::reach(&args.outbox),
+        ));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);
@@ -143,18 +145,24 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if let Some(log) = access_log {
         log.close(LOG_TIMEOUT);
     }
-    match end {
-        ServeEnd::Drained => Ok(()),
-        ServeEnd::CutShort => Err(anyhow::anyhow!(
-            "told to stop a second time: calls in progress are cut off"
-        )),
-    }
+    end.into_result()
 }
 
 /// How serving came to its end.
 enum ServeEnd {
     Drained,
     CutShort,
+}
+
+impl ServeEnd {
+    fn into_result(self) -> anyhow::Result<()> {
+        match self {
+            Self::Drained => Ok(()),
+            Self::CutShort => Err(anyhow::anyhow!(
+                "told to stop a second time: calls in progress are cut off"
+            )),
+        }
+    }
 }
 
 /// The signals that tell the gateway to stop.

@@ -22,28 +22,28 @@ pub fn begin() {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     // The one without colours first: both write what the first has made of spans.
-    let is_wanted = |level| LINES.get().is_some_and(|lines| lines.wants(level));
+    let is_taken = |level| LINES.get().is_some_and(|lines| lines.are_taken(level));
     // The filter of all outermost: what it leaves out costs the least then.
     tracing_subscriber::registry()
-        .with(handed_over(is_wanted))
+        .with(handed_over(is_taken))
         .with(to_stderr)
         .with(filter)
         .init();
 }
 
 /// Writes the lines that are handed over. A line that nothing takes is not even made.
-fn handed_over<S>(is_wanted: impl Fn(GatewayLogLevel) -> bool + Send + Sync + 'static) -> impl Layer<S>
+fn handed_over<S>(is_taken: impl Fn(GatewayLogLevel) -> bool + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
 {
     let layer = fmt::layer().with_writer(HandedOver).with_ansi(false);
-    layer.with_filter(Wanted(is_wanted))
+    layer.with_filter(TakenLevels(is_taken))
 }
 
 /// Lets lines through that something takes at this moment: that changes with the configuration.
-struct Wanted<W>(W);
+struct TakenLevels<T>(T);
 
-impl<S, W: Fn(GatewayLogLevel) -> bool> Filter<S> for Wanted<W> {
+impl<S, T: Fn(GatewayLogLevel) -> bool> Filter<S> for TakenLevels<T> {
     fn enabled(&self, of: &Metadata<'_>, _: &Context<'_, S>) -> bool {
         (self.0)(level(*of.level())) && !GatewayLogLines::is_about_sending(of.target())
     }
@@ -101,9 +101,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// Counts how often it is written.
-    struct Counted<'c>(&'c AtomicUsize);
+    struct CountingValue<'c>(&'c AtomicUsize);
 
-    impl std::fmt::Debug for Counted<'_> {
+    impl std::fmt::Debug for CountingValue<'_> {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             self.0.fetch_add(1, Relaxed);
             f.write_str("counted")
@@ -122,8 +122,8 @@ mod tests {
             let layer = handed_over(move |level| taken.is_some_and(|taken| level <= taken));
             let subscriber = tracing_subscriber::registry().with(layer);
             tracing::subscriber::with_default(subscriber, || {
-                tracing::warn!(value = ?Counted(&made), "a line");
-                tracing::warn!(target: "weir_proxy::log_sinks", value = ?Counted(&made), "about sending");
+                tracing::warn!(value = ?CountingValue(&made), "a line");
+                tracing::warn!(target: "weir_proxy::log_sinks", value = ?CountingValue(&made), "about sending");
             });
             assert_eq!(made.load(Relaxed), expected, "{taken:?}");
         }

@@ -20,7 +20,8 @@ const MAX_QUESTIONS: usize = 16;
 
 /// Asks until the process ends. Certificates come from people who may be no operators, and name their responders: these are
 /// only asked where `reach` permits it.
-pub async fn keep_fresh(status: Arc<Status>, reach: Arc<WebhookAddressPolicy>) {
+pub async fn keep_fresh(status: Arc<Status>, reach: WebhookAddressPolicy) {
+    let reach = Arc::new(reach);
     let stats = Arc::new(OcspStats::default());
     status.metrics().observe_ocsp(Arc::clone(&stats));
     let room = Arc::new(Semaphore::new(MAX_QUESTIONS));

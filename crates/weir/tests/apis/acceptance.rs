@@ -148,7 +148,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "27 the end of a subscription",
         &[
             "ticker a_subscription_is_announced_before_its_end_and_refused_after",
-            "telling a_subscription_ends_by_itself",
+            "notifications a_subscription_ends_by_itself",
         ],
     ),
     (
@@ -183,7 +183,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         &[
             "alerts an_alert_fires_once_and_ends",
             "alerts no_data_is_a_state_of_its_own",
-            "telling reports_and_alerts_come_by_mail",
+            "notifications reports_and_alerts_come_by_mail",
             "states alerts_carry_the_first_and_the_last_value_and_a_digest_each_hour",
         ],
     ),

@@ -139,9 +139,18 @@ fn deadlines_are_kept_while_the_client_does_not_read() {
     });
     run(async {
         let client = Client::connect(gateway.address).await;
-        let request = client.request("POST", "/", &[GRPC, ("grpc-timeout", "200m")]);
-        let (response, _) = client.begin(request, true).await.unwrap();
-        let mut body = response.await.unwrap().into_body();
+        // On a busy machine the shorter time may be over before the answer has begun.
+        let mut answered = None;
+        for timeout in ["200m", "2S", "20S"] {
+            let request = client.request("POST", "/", &[GRPC, ("grpc-timeout", timeout)]);
+            let (response, _) = client.begin(request, true).await.unwrap();
+            let response = response.await.unwrap();
+            if !response.headers().contains_key("grpc-status") {
+                answered = Some(response);
+                break;
+            }
+        }
+        let mut body = answered.expect("an answer in time").into_body();
         // What was read makes no room. Trailers need none.
         let mut length = 0;
         while let Some(data) = body.data().await {

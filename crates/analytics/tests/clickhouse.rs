@@ -3,9 +3,12 @@
 //!
 //! `make deps` installs both. Debian's server is tested if it is there, as not every release has it.
 
+#[path = "../../weir/tests/support/ports.rs"]
+mod ports;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,8 +72,7 @@ impl Server {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-        let (port, path) = (port.expect("a port").port(), folder.path().display());
+        let (port, path) = (ports::free_port(), folder.path().display());
         let config = format!(
             "<yandex><logger><level>error</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
              <http_port>{port}</http_port><path>{path}/data/</path><tmp_path>{path}/tmp/</tmp_path>

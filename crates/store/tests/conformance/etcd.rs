@@ -3,8 +3,8 @@
 //! They are Debian's `etcd-server`, or whatever `etcd` is in `PATH`.
 
 use crate::fixture::TIMEOUT;
+use crate::ports::free_port;
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -49,12 +49,6 @@ impl Member {
             process.wait().expect("it ends");
         }
     }
-}
-
-/// A port without a listener.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").port()
 }
 
 impl Cluster {

@@ -13,6 +13,9 @@ mod full;
 mod leader;
 mod many;
 mod operational;
+// Foreign programs cannot say which port they took.
+#[path = "../../../weir/tests/support/ports.rs"]
+mod ports;
 mod sqlite_file;
 mod watching;
 

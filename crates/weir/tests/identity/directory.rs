@@ -1,5 +1,6 @@
 //! `ldap-auth` with OpenLDAP's server.
 
+use crate::ports::free_port;
 use crate::weir::Weir;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,9 +89,7 @@ impl Directory {
             .stderr(Stdio::null())
             .status();
         assert!(added.expect("it runs").success(), "the entries are added");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("bound").port();
-        drop(listener);
+        let port = free_port();
         let child = Self::spawn(&folder, port);
         let directory = Self { child, folder, port };
         directory.listens();

@@ -1,10 +1,12 @@
 //! Plugins that recognise callers, with real partners: each test starts the partner and a gateway, on ports that the kernel
-//! gave.
+//! gave, or for foreign programs on ports below the kernel's own.
 
 mod browser;
 mod directory;
 mod opa;
 mod openid;
+#[path = "../support/ports.rs"]
+mod ports;
 #[path = "../support/provider.rs"]
 mod provider;
 mod saml;

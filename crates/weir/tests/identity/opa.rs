@@ -1,10 +1,11 @@
 //! `opa` with a real Open Policy Agent, in all spellings.
 
 use crate::directory::{echo, until};
+use crate::ports::free_port;
 use crate::tools::program;
 use crate::weir::Weir;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,9 +51,7 @@ impl Agent {
         let program = program("opa")?;
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("policy.rego"), POLICY).expect("written");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("bound").port();
-        drop(listener);
+        let port = free_port();
         let agent = Self {
             child: Self::spawn(&program, &folder, port),
             program,
@@ -75,7 +74,7 @@ impl Agent {
     fn listens(&self) {
         let address = format!("127.0.0.1:{}", self.port);
         until("the agent has read its policy", || {
-            TcpStream::connect(&address).is_ok() && send(&address, "GET", "/health", "").0 == 200
+            ask(&address, "GET", "/health", "").is_ok_and(|answer| answer.contains(" 200 "))
         });
     }
 
@@ -103,13 +102,19 @@ impl Drop for Agent {
     }
 }
 
+/// The whole of an answer.
+fn ask(address: &str, method: &str, path: &str, headers: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
 /// The status and the whole of an answer.
 fn send(address: &str, method: &str, path: &str, headers: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("read");
+    let answer = ask(address, method, path, headers).expect("an answer");
     let status = answer.get(9..12).and_then(|status| status.parse().ok());
     (status.expect("a status"), answer)
 }

@@ -155,9 +155,9 @@ fn compile_apisix(bencher: Bencher<'_, '_>, routes: u32) {
 fn compile_routes(bencher: Bencher<'_, '_>, dialect: Dialect, routes: u32) {
     let model = dialect.routes(routes);
     let registry = weir_plugins::registry();
-    let carry = PersistentState::default();
+    let persistent = PersistentState::default();
     bencher.bench_local(|| {
-        compile(black_box(&model), &registry, &carry)
+        compile(black_box(&model), &registry, &persistent)
             .map(|it| it.0.hash)
             .ok()
     });
@@ -215,13 +215,13 @@ fn change_apisix(bencher: Bencher<'_, '_>, routes: u32) {
 /// What a change of one route of many costs, from its document to the snapshot in its place, the old one freed.
 fn change<S>(bencher: Bencher<'_, '_>, mut stored: S, changed: impl Fn(&mut S, u32) -> Model) {
     let registry = weir_plugins::registry();
-    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
+    let (persistent, mut cache) = (PersistentState::default(), CompileCache::default());
     let place = ArcSwap::from_pointee(compiled(&Dialect::Kong.routes(1)));
     let mut number = 0;
     let mut next = move || {
         number += 1;
         let model = changed(&mut stored, number);
-        let snapshot = recompile(&model, number.into(), &registry, &carry, &mut pieces);
+        let snapshot = recompile(&model, number.into(), &registry, &persistent, &mut cache);
         let snapshot = snapshot.unwrap_or_else(|found| panic!("{found:?}")).0;
         place.swap(Arc::new(snapshot)).hash
     };

@@ -31,7 +31,7 @@ fn start(kept: Option<LastKnownGoodFile>) -> Running {
     let (counted, newest) = (Arc::clone(&served), Arc::clone(&routes));
     let engine = Engine {
         registry: weir_plugins::registry(),
-        carry: PersistentState::default(),
+        persistent: PersistentState::default(),
         rest: 1,
         acme: weir_control::acme::AcmeConfigs::default(),
         secrets: Secrets::default(),

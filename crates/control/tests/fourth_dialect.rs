@@ -59,7 +59,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let followed = StateHandle::default();
     let engine = Engine {
         registry: weir_plugins::registry(),
-        carry: PersistentState::default(),
+        persistent: PersistentState::default(),
         rest: 1,
         acme: AcmeConfigs::default(),
         secrets: Secrets::new(&dialects, Cache::default()),

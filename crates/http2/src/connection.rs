@@ -76,7 +76,7 @@ pub struct ConnectionState<R> {
     written: usize,
     /// Bytes that the peer's own frames have had this side write since `out` was last empty: its bodies are not among
     /// them, which wait for room.
-    pub(crate) owed: usize,
+    pub(crate) control_bytes: usize,
     driver: Waker,
     is_woken: bool,
     /// Nothing is read any more.
@@ -124,7 +124,7 @@ impl<R: Resources> ConnectionState<R> {
             awaits_preface: side == Role::Server,
             out: resources.take_output(),
             written: 0,
-            owed: 0,
+            control_bytes: 0,
             driver: Waker::noop().clone(),
             is_woken: false,
             is_over: false,
@@ -268,7 +268,7 @@ impl<R: Resources> ConnectionState<R> {
     /// All was written: the buffer goes back, and streams that wait for room are woken.
     pub fn end_writing(&mut self) {
         self.written = 0;
-        self.owed = 0;
+        self.control_bytes = 0;
         if self.out.capacity() > 0 {
             self.resources.give_output(std::mem::take(&mut self.out));
         }
@@ -278,7 +278,7 @@ impl<R: Resources> ConnectionState<R> {
     /// Whether the peer's own frames have had this side write more than it reads: then nothing more is done for it. Bodies
     /// are no reason: two sides that both wait for the other to read first would wait for ever (RFC 9113, 5.2.2).
     pub fn owes_too_much(&self) -> bool {
-        self.owed > FULL
+        self.control_bytes > FULL
     }
 
     /// Wakes streams that wait with data, as many as can send some.
@@ -304,15 +304,15 @@ impl<R: Resources> ConnectionState<R> {
     }
 
     /// Where a frame of so many bytes is written to that the peer is the reason of.
-    pub(crate) fn owe(&mut self, bytes: usize) -> &mut Vec<u8> {
-        self.owed += bytes;
+    pub(crate) fn reserve_control(&mut self, bytes: usize) -> &mut Vec<u8> {
+        self.control_bytes += bytes;
         self.out()
     }
 
-    /// Whether bodies have to wait until more of what there is was written. Once what is owed is too much, all of it goes
+    /// Whether bodies have to wait until more of what there is was written. Once of its control frames are too many, all of it goes
     /// out before they go on.
     pub(crate) fn is_full(&self) -> bool {
-        self.pending_out() > FULL || self.owed > FULL
+        self.pending_out() > FULL || self.control_bytes > FULL
     }
 
     /// Has the driver write what there is, once it is its turn.

@@ -36,7 +36,13 @@ impl<R: Resources> ConnectionState<R> {
             self.take_setting(u16::from_be_bytes(*name), u32::from_be_bytes([*a, *b, *c, *d]))?;
         }
         self.is_greeted = true;
-        frame::push_head(self.owe(frame::HEAD_BYTES), 0, frame::SETTINGS, frame::ACK, 0);
+        frame::push_head(
+            self.reserve_control(frame::HEAD_BYTES),
+            0,
+            frame::SETTINGS,
+            frame::ACK,
+            0,
+        );
         self.wake_driver();
         Ok(())
     }
@@ -92,7 +98,7 @@ impl<R: Resources> ConnectionState<R> {
             }
             return Ok(());
         }
-        let out = self.owe(frame::HEAD_BYTES + payload.len());
+        let out = self.reserve_control(frame::HEAD_BYTES + payload.len());
         frame::push_head(out, 8, frame::PING, frame::ACK, 0);
         out.extend_from_slice(payload);
         self.wake_driver();
@@ -110,7 +116,7 @@ impl<R: Resources> ConnectionState<R> {
         if self.side == Role::Client {
             for (_, stream) in &mut self.streams {
                 if stream.id > last {
-                    stream.end(self.side, StreamError::Unseen);
+                    stream.end(self.side, StreamError::NotProcessed);
                 }
             }
         }

@@ -361,7 +361,7 @@ impl<R: Resources> ConnectionState<R> {
     pub(crate) fn break_stream(&mut self, key: usize, code: Code) {
         let stream = &mut self.streams[key];
         let id = stream.id;
-        stream.fault.get_or_insert(StreamError::Broken);
+        stream.fault.get_or_insert(StreamError::Invalid);
         stream.wake();
         self.keys.remove(&id);
         self.push_reset(id, code);
@@ -369,7 +369,12 @@ impl<R: Resources> ConnectionState<R> {
 
     pub(crate) fn push_reset(&mut self, id: u32, code: Code) {
         self.note_reset(id);
-        frame::push_number(self.owe(frame::NUMBER_BYTES), frame::RST_STREAM, id, code.0);
+        frame::push_number(
+            self.reserve_control(frame::NUMBER_BYTES),
+            frame::RST_STREAM,
+            id,
+            code.0,
+        );
         self.wake_driver();
     }
 }

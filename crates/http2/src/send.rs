@@ -34,7 +34,7 @@ impl<R: Resources> ConnectionState<R> {
     /// Opens a stream with a request's head; gives its key. `is_whole`: there is no body.
     pub fn send_request(&mut self, request: RequestHead<'_>, is_whole: bool) -> io::Result<usize> {
         if self.is_over || self.peer_is_going {
-            return Err(StreamError::Unseen.error());
+            return Err(StreamError::NotProcessed.error());
         }
         // All bytes are looked at, so that it takes no branch for each.
         let is_bad = |byte: &u8| *byte <= 0x20 || *byte == 0x7f;
@@ -105,7 +105,7 @@ impl<R: Resources> ConnectionState<R> {
         hpack::end_frame(from, ends(ends_stream), id, self.peer_max_frame, &mut self.out);
         // An answer is what a client has asked for.
         if self.side == Role::Server {
-            self.owed += frame::HEAD_BYTES + self.out.len() - from;
+            self.control_bytes += frame::HEAD_BYTES + self.out.len() - from;
         }
     }
 
@@ -227,7 +227,7 @@ impl<R: Resources> ConnectionState<R> {
         if self.unannounced >= self.settings.stream_window as usize && !self.is_over {
             let more = std::mem::take(&mut self.unannounced);
             self.window_in += more as i64;
-            let out = self.owe(frame::NUMBER_BYTES);
+            let out = self.reserve_control(frame::NUMBER_BYTES);
             frame::push_number(out, frame::WINDOW_UPDATE, 0, more as u32);
             self.wake_driver();
         }
@@ -243,7 +243,7 @@ impl<R: Resources> ConnectionState<R> {
         }
         let (id, more) = (stream.id, std::mem::take(&mut stream.unannounced));
         stream.window_in += more as i64;
-        let out = self.owe(frame::NUMBER_BYTES);
+        let out = self.reserve_control(frame::NUMBER_BYTES);
         frame::push_number(out, frame::WINDOW_UPDATE, id, more as u32);
         self.wake_driver();
     }

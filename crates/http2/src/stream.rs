@@ -23,21 +23,21 @@ pub enum StreamError {
     /// The peer has reset it.
     Reset(Code),
     /// The peer has not looked at it.
-    Unseen,
+    NotProcessed,
     /// The connection is lost.
     Lost,
     /// What the peer sent makes no message, or it was reset from this side.
-    Broken,
+    Invalid,
 }
 
 impl StreamError {
     /// What it means for a call. `ConnectionRefused`: the peer has not looked at the request.
     pub fn error(self) -> io::Error {
         match self {
-            Self::Reset(Code::REFUSED_STREAM) | Self::Unseen => io::ErrorKind::ConnectionRefused,
+            Self::Reset(Code::REFUSED_STREAM) | Self::NotProcessed => io::ErrorKind::ConnectionRefused,
             Self::Reset(_) => io::ErrorKind::ConnectionReset,
             Self::Lost => io::ErrorKind::BrokenPipe,
-            Self::Broken => io::ErrorKind::InvalidData,
+            Self::Invalid => io::ErrorKind::InvalidData,
         }
         .into()
     }

@@ -249,11 +249,11 @@ fn route() -> impl Strategy<Value = Route> {
         via,
         ..ForwardedHeaders::default()
     });
-    let stamp_value = prop_oneof![
+    let header_value = prop_oneof![
         name().prop_map(GatewayHeaderValue::Text),
         Just(GatewayHeaderValue::RequestId)
     ];
-    let stamp = (name(), stamp_value).prop_map(|(name, value)| GatewayHeader { name, value });
+    let gateway_header = (name(), header_value).prop_map(|(name, value)| GatewayHeader { name, value });
     let dialect = prop_oneof![
         Just(DialectName::NATIVE),
         Just(DialectName::new("kong")),
@@ -261,7 +261,7 @@ fn route() -> impl Strategy<Value = Route> {
     ];
     (
         (name(), dialect, matches(), target),
-        (path, host, forwarded, vec(stamp, 0..2)),
+        (path, host, forwarded, vec(gateway_header, 0..2)),
         vec(step(), 0..3),
         (
             option::of(Just(426)),
@@ -271,7 +271,12 @@ fn route() -> impl Strategy<Value = Route> {
         ),
     )
         .prop_map(
-            |((name, dialect, matches, target), (path, upstream_host, forwarded, stamps), plugins, rest)| {
+            |(
+                (name, dialect, matches, target),
+                (path, upstream_host, forwarded, gateway_headers),
+                plugins,
+                rest,
+            )| {
                 let (https_only_status, timeouts, upgrade, max_body_bytes) = rest;
                 // Read from a document, so that fields which this test does not know have their defaults.
                 let plain = json!({"name": name, "match": matches, "to": target});
@@ -282,7 +287,7 @@ fn route() -> impl Strategy<Value = Route> {
                     path,
                     upstream_host,
                     forwarded,
-                    request_headers: stamps,
+                    request_headers: gateway_headers,
                     timeouts,
                     upgrade,
                     max_body_bytes,

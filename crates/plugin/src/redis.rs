@@ -119,7 +119,7 @@ pub struct RedisCall {
     /// The script.
     pub script: &'static RedisScript,
     /// What is run if no call waits for the answer any more, or none comes: it reverts what the call did.
-    pub undo: Option<Box<RedisCall>>,
+    pub compensate: Option<Box<RedisCall>>,
     /// Running it twice does what running it once does, so that it can be sent again when no answer has come.
     pub is_repeatable: bool,
     /// The script answers with texts too. Without it, an answer with a text is none.
@@ -136,7 +136,7 @@ impl RedisCall {
         Self {
             server: Arc::clone(server),
             script,
-            undo: None,
+            compensate: None,
             is_repeatable: false,
             gives_texts: false,
             keys: 0,
@@ -228,7 +228,7 @@ impl fmt::Debug for RedisResponse {
 /// A worker's way to a Redis.
 pub trait RedisPublisher {
     /// Runs a script whose answer is not awaited. It is left out if too many wait already.
-    fn post(&self, call: RedisCall);
+    fn fire_and_forget(&self, call: RedisCall);
 }
 
 /// Counts that are kept here and settled with a Redis now and then.

@@ -24,7 +24,7 @@ pub async fn listen(
     worker: Rc<Worker>,
     tasks: Rc<TaskPool>,
     listener: TcpListener,
-    entry: ListenerKind,
+    kind: ListenerKind,
     mut drain: watch::Receiver<bool>,
 ) {
     let Ok(local) = listener.local_addr() else { return };
@@ -38,7 +38,7 @@ pub async fn listen(
         };
         match accepted {
             Ok((stream, _)) if !is_prompt && stream.set_nodelay(true).is_err() => {}
-            Ok((stream, peer)) => take_in(&worker, &tasks, stream, Addresses { peer, local }, entry),
+            Ok((stream, peer)) => accept_connection(&worker, &tasks, stream, Addresses { peer, local }, kind),
             Err(error) => {
                 // Usually out of descriptors; connections that end free some.
                 if warned_at.is_none_or(|at| at.elapsed() > HOUSEKEEPING) {
@@ -56,7 +56,7 @@ pub async fn listen(
             && (is_prompt || stream.set_nodelay(true).is_ok())
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            take_in(&worker, &tasks, stream, Addresses { peer, local }, entry);
+            accept_connection(&worker, &tasks, stream, Addresses { peer, local }, kind);
         }
     }
 }
@@ -67,45 +67,39 @@ fn is_prompt(listener: &TcpListener) -> bool {
     cfg!(target_os = "linux") && SockRef::from(listener).set_tcp_nodelay(true).is_ok()
 }
 
-fn take_in(
+fn accept_connection(
     worker: &Rc<Worker>,
     tasks: &Rc<TaskPool>,
     stream: TcpStream,
     addresses: Addresses,
-    entry: ListenerKind,
+    kind: ListenerKind,
 ) {
     if !worker.has_room() {
         return;
     }
-    let registration = ConnectionGuard::new(worker);
+    let guard = ConnectionGuard::new(worker);
     let tasks = Rc::clone(tasks);
-    let is_told = entry.is_told
+    let uses_proxy_protocol = kind.uses_proxy_protocol
         && (worker.shared.proxy_protocol.as_ref()).is_some_and(|it| it.trusts(addresses.peer.ip()));
-    match (is_told, entry.is_stream) {
-        (true, _) => spawn_local(told(registration, tasks, stream, addresses, entry)),
-        (false, false) => spawn_local(connection::serve(
-            registration,
-            tasks,
-            stream,
-            addresses,
-            entry.is_tls,
-        )),
-        (false, true) => spawn_local(stream::serve(registration, stream, addresses, entry.is_tls)),
+    match (uses_proxy_protocol, kind.is_stream) {
+        (true, _) => spawn_local(serve_proxy_protocol(guard, tasks, stream, addresses, kind)),
+        (false, false) => spawn_local(connection::serve(guard, tasks, stream, addresses, kind.is_tls)),
+        (false, true) => spawn_local(stream::serve(guard, stream, addresses, kind.is_tls)),
     };
 }
 
 /// Serves a connection whose peer tells first who its client is.
-async fn told(
-    registration: ConnectionGuard,
+async fn serve_proxy_protocol(
+    guard: ConnectionGuard,
     tasks: Rc<TaskPool>,
     tcp: TcpStream,
     mut addresses: Addresses,
-    entry: ListenerKind,
+    kind: ListenerKind,
 ) {
-    let worker = &registration.worker;
+    let worker = &guard.worker;
     let timeout = worker.shared.limits.header_timeout;
-    let told = tokio::time::timeout(timeout, proxy_protocol::read(&tcp)).await;
-    match told.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+    let header = tokio::time::timeout(timeout, proxy_protocol::read(&tcp)).await;
+    match header.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
         // A tool that looks whether the gateway is there may say nothing at all.
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,
         Err(error) => {
@@ -116,18 +110,9 @@ async fn told(
         Ok(ProxyHeader::Nothing) => {}
         Ok(ProxyHeader::Client { source, .. }) => addresses.peer = source,
     }
-    match entry.is_stream {
-        false => {
-            Box::pin(connection::serve(
-                registration,
-                tasks,
-                tcp,
-                addresses,
-                entry.is_tls,
-            ))
-            .await
-        }
-        true => Box::pin(stream::serve(registration, tcp, addresses, entry.is_tls)).await,
+    match kind.is_stream {
+        false => Box::pin(connection::serve(guard, tasks, tcp, addresses, kind.is_tls)).await,
+        true => Box::pin(stream::serve(guard, tcp, addresses, kind.is_tls)).await,
     }
 }
 

@@ -17,19 +17,19 @@ const MAX_ANSWER: u64 = 1 << 20;
 
 impl RequestContext<'_> {
     /// Sends what filters want sent beside the call.
-    pub fn send_side_calls(&mut self) {
-        for side_call in self.exchange.background_requests.drain(..) {
-            let under_way = Rc::clone(&self.worker.side_calls);
+    pub fn send_background_requests(&mut self) {
+        for request in self.exchange.background_requests.drain(..) {
+            let under_way = Rc::clone(&self.worker.background_requests);
             // The worker holds one count itself.
             if Rc::strong_count(&under_way) > MAX_UNDER_WAY + 1 {
-                tracing::debug!(host = side_call.host, "too many side calls are under way");
+                tracing::debug!(host = request.host, "too many background requests are under way");
                 continue;
             }
             let worker = Rc::clone(self.worker);
             tokio::task::spawn_local(async move {
-                let sent = tokio::time::timeout(side_call.timeout, send(&worker, &side_call)).await;
+                let sent = tokio::time::timeout(request.timeout, send(&worker, &request)).await;
                 if !matches!(sent, Ok(Ok(()))) {
-                    tracing::debug!(host = side_call.host, "a side call failed");
+                    tracing::debug!(host = request.host, "a background request failed");
                 }
                 drop(under_way);
             });
@@ -37,16 +37,16 @@ impl RequestContext<'_> {
     }
 }
 
-async fn send(worker: &Worker, side_call: &BackgroundRequest) -> io::Result<()> {
-    let ip = match side_call.host.parse() {
+async fn send(worker: &Worker, request: &BackgroundRequest) -> io::Result<()> {
+    let ip = match request.host.parse() {
         Ok(ip) => ip,
         Err(_) => {
-            let resolved = worker.resolver.resolve(&side_call.host, Instant::now()).await;
+            let resolved = worker.resolver.resolve(&request.host, Instant::now()).await;
             resolved.map_err(|_| io::ErrorKind::NotFound)?
         }
     };
-    let mut stream = TcpStream::connect(SocketAddr::new(ip, side_call.port)).await?;
-    stream.write_all(&side_call.message).await?;
+    let mut stream = TcpStream::connect(SocketAddr::new(ip, request.port)).await?;
+    stream.write_all(&request.message).await?;
     let mut scratch = [0; 4096];
     let mut answer = (&mut stream).take(MAX_ANSWER);
     while answer.read(&mut scratch).await? > 0 {}

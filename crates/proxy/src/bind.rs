@@ -39,7 +39,7 @@ pub struct ListenerKind {
     /// They are carried as they come, below HTTP.
     pub is_stream: bool,
     /// Before all else, trusted peers tell who their clients are.
-    pub is_told: bool,
+    pub uses_proxy_protocol: bool,
 }
 
 /// A worker's sockets.
@@ -67,16 +67,16 @@ pub fn bind(
         datagrams: Vec::new(),
         quic: Vec::new(),
     };
-    let is_told = |on: fn(&ProxyProtocolTrust) -> bool| trusted.is_some_and(on);
+    let uses_proxy_protocol = |on: fn(&ProxyProtocolTrust) -> bool| trusted.is_some_and(on);
     let plain = ListenerKind {
         is_tls: false,
         is_stream: false,
-        is_told: is_told(|it| it.on_plain),
+        uses_proxy_protocol: uses_proxy_protocol(|it| it.on_plain),
     };
     let tls = ListenerKind {
         is_tls: true,
         is_stream: false,
-        is_told: is_told(|it| it.on_tls),
+        uses_proxy_protocol: uses_proxy_protocol(|it| it.on_tls),
     };
     let tls = sockets.listen_all(&addresses.tls, tls)?;
     let bound = ListenAddresses {
@@ -86,7 +86,7 @@ pub fn bind(
             false => sockets.take_quic(&addresses.http3)?,
         },
         tls,
-        streams: sockets.take_streams(&addresses.streams, is_told(|it| it.on_streams))?,
+        streams: sockets.take_streams(&addresses.streams, uses_proxy_protocol(|it| it.on_streams))?,
     };
     Ok((sockets, bound))
 }
@@ -99,19 +99,23 @@ impl Sockets {
     fn listen(&mut self, address: SocketAddr, entry: ListenerKind) -> io::Result<SocketAddr> {
         let socket = open(address, Type::STREAM, Protocol::TCP)
             .and_then(|socket| socket.listen(4096).map(|()| socket))
-            .map_err(|error| told(address, &error))?;
+            .map_err(|error| listen_error(address, &error))?;
         let socket = std::net::TcpListener::from(socket);
         let bound = socket.local_addr()?;
         self.listeners.push(Listener { socket, entry });
         Ok(bound)
     }
 
-    fn take_streams(&mut self, streams: &[StreamListen], is_told: bool) -> io::Result<Vec<StreamListen>> {
+    fn take_streams(
+        &mut self,
+        streams: &[StreamListen],
+        uses_proxy_protocol: bool,
+    ) -> io::Result<Vec<StreamListen>> {
         let mut take = |stream: &StreamListen| {
             let entry = ListenerKind {
                 is_tls: stream.transport == StreamTransport::Tls,
                 is_stream: true,
-                is_told,
+                uses_proxy_protocol,
             };
             let address = match stream.transport {
                 StreamTransport::Tcp | StreamTransport::Tls => self.listen(stream.address, entry)?,
@@ -123,7 +127,7 @@ impl Sockets {
     }
 
     fn take_datagrams(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let socket = open_datagrams(address).map_err(|error| told(address, &error))?;
+        let socket = open_datagrams(address).map_err(|error| listen_error(address, &error))?;
         let bound = socket.local_addr()?;
         self.datagrams.push(socket);
         Ok(bound)
@@ -147,7 +151,7 @@ impl Sockets {
     /// Opens the sockets that the first worker has.
     fn take_quic(&mut self, addresses: &[SocketAddr]) -> io::Result<Vec<SocketAddr>> {
         for address in addresses {
-            let socket = open_datagrams(*address).map_err(|error| told(*address, &error))?;
+            let socket = open_datagrams(*address).map_err(|error| listen_error(*address, &error))?;
             self.quic.push(socket);
         }
         Ok(addresses.to_vec())
@@ -174,6 +178,6 @@ fn open_datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-fn told(address: SocketAddr, error: &io::Error) -> io::Error {
+fn listen_error(address: SocketAddr, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
 }

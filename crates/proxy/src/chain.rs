@@ -87,9 +87,9 @@ impl RequestContext<'_> {
                     return self.wait_for(Suspend::time(time)).await;
                 }
                 Outcome::Suspend(wait) => self.wait_for(wait).await?,
-                Outcome::Subrequest(question) => {
+                Outcome::Subrequest(subrequest) => {
                     // In a place of its own, as calls that ask nothing need no room for it.
-                    let answer = Box::pin(self.ask(&question)).await?;
+                    let answer = Box::pin(self.send_subrequest(&subrequest)).await?;
                     self.exchange.subrequest_response = Some(answer);
                 }
                 Outcome::Converse(conversation) => {
@@ -190,8 +190,8 @@ impl RequestContext<'_> {
                 Outcome::Refuse(refusal) => return Err(ShortCircuit::Refuse(refusal)),
                 Outcome::Delay(time) => return self.wait_for(Suspend::time(time)).await,
                 Outcome::Suspend(wait) => self.wait_for(wait).await?,
-                Outcome::Subrequest(question) => {
-                    self.exchange.subrequest_response = Some(self.ask(&question).await?);
+                Outcome::Subrequest(subrequest) => {
+                    self.exchange.subrequest_response = Some(self.send_subrequest(&subrequest).await?);
                 }
                 Outcome::Converse(conversation) => {
                     let answer = self.converse(conversation).await?;

@@ -69,13 +69,13 @@ impl Drop for ResetOnPanic<'_> {
 
 /// Serves a connection until it ends.
 pub async fn serve(
-    registration: ConnectionGuard,
+    guard: ConnectionGuard,
     tasks: Rc<TaskPool>,
     stream: TcpStream,
     addresses: Addresses,
     is_tls: bool,
 ) {
-    let worker = registration.attach().await;
+    let worker = guard.attach().await;
     let secured = match is_tls {
         false => Ok(Some((crate::halves::plain(stream), None))),
         true => secure(&worker, stream, addresses.local)

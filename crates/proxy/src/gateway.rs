@@ -103,14 +103,14 @@ impl Gateway {
             fallback_tls: options.fallback_tls,
             http3,
             health: HealthNotifier::new(options.passive_ejection),
-            log_out: LogSinks::default(),
+            log_sinks: LogSinks::default(),
             gateway_log_levels: Arc::default(),
             calls: options.calls,
             redis: Arc::default(),
         });
         (shared.gateway_log_levels).note_taking(&shared.published.load().snapshot.gateway_logs);
         metrics.observe_targets(Arc::new(health::Targets::of(&shared)));
-        metrics.observe_log_out(Arc::clone(shared.log_out.stats()));
+        metrics.observe_log_sinks(Arc::clone(shared.log_sinks.stats()));
         metrics.observe_redis(Arc::clone(&shared.redis));
         log_sinks::start(&shared, seed(usize::MAX - 1))?;
         let mut gateway = Self {
@@ -223,8 +223,8 @@ impl Gateway {
     }
 
     /// How all targets stand.
-    pub fn health(&self) -> health::Report {
-        health::Report::of(&self.published().snapshot)
+    pub fn health(&self) -> health::HealthReport {
+        health::HealthReport::of(&self.published().snapshot)
     }
 
     /// How the targets of one upstream stand; `None`: there is none of this name.
@@ -261,7 +261,7 @@ impl Gateway {
                 tracing::error!("a worker has panicked");
             }
         }
-        self.shared.log_out.finish();
+        self.shared.log_sinks.finish();
     }
 }
 

@@ -7,8 +7,8 @@ use weir_snapshot::GatewayHeader;
 
 impl RequestContext<'_> {
     /// Writes the headers that the gateway adds by itself.
-    pub fn write_stamps(&mut self, stamps: &[GatewayHeader], out: &mut Vec<u8>) {
-        for stamp in stamps {
+    pub fn write_gateway_headers(&mut self, headers: &[GatewayHeader], out: &mut Vec<u8>) {
+        for header in headers {
             let upstream = self.report.upstream_time;
             let gateway = || {
                 let until = self.report.answered_at.unwrap_or_else(Instant::now);
@@ -16,22 +16,22 @@ impl RequestContext<'_> {
                     .saturating_duration_since(self.started)
                     .saturating_sub(upstream.unwrap_or_default())
             };
-            let millis = match &stamp.value {
+            let millis = match &header.value {
                 GatewayHeaderValue::Text(_) => {
-                    out.extend_from_slice(&stamp.line);
+                    out.extend_from_slice(&header.line);
                     continue;
                 }
                 GatewayHeaderValue::RequestId => {
-                    push_behind(out, &stamp.line, self.exchange.ensure_request_id().as_bytes());
+                    push_behind(out, &header.line, self.exchange.ensure_request_id().as_bytes());
                     continue;
                 }
                 GatewayHeaderValue::UpstreamStatus => {
-                    self.write_upstream_status(&stamp.line, out);
+                    self.write_upstream_status(&header.line, out);
                     continue;
                 }
                 GatewayHeaderValue::UpstreamErrorStatus => {
                     if self.report.answered.or(self.report.tries.last().copied()) >= Some(500) {
-                        self.write_upstream_status(&stamp.line, out);
+                        self.write_upstream_status(&header.line, out);
                     }
                     continue;
                 }
@@ -43,7 +43,7 @@ impl RequestContext<'_> {
             if let Some(millis) = millis {
                 push_behind(
                     out,
-                    &stamp.line,
+                    &header.line,
                     itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes(),
                 );
             }

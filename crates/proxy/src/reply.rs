@@ -104,7 +104,7 @@ impl RequestContext<'_> {
         }
         self.exchange.response.headers.write_lines(&mut out);
         if let Some(route) = route {
-            self.write_stamps(&route.rules.response_headers, &mut out);
+            self.write_gateway_headers(&route.rules.response_headers, &mut out);
             if let Some(via) = route
                 .rules
                 .forwarded

@@ -147,7 +147,7 @@ impl RequestContext<'_> {
                 status: *status,
             })
             .collect();
-        let log_out = &self.worker.shared.log_out;
+        let log_sinks = &self.worker.shared.log_sinks;
         let record = CallRecord {
             started_ms: started_us / 1_000,
             started_us,
@@ -169,7 +169,7 @@ impl RequestContext<'_> {
                     .host
                     .as_str()
             }),
-            hostname: log_out.hostname(),
+            hostname: log_sinks.hostname(),
         };
         let mut entries = Vec::new();
         for (place, index) in chain.log_steps.iter().enumerate() {
@@ -181,7 +181,7 @@ impl RequestContext<'_> {
             }
         }
         for entry in entries {
-            log_out.offer(entry);
+            log_sinks.offer(entry);
         }
     }
 

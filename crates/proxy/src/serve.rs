@@ -328,7 +328,7 @@ impl<'c> RequestContext<'c> {
         {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
-        if let Action::Broken(status) = route.rules.action {
+        if let Action::Reject(status) = route.rules.action {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
         if route.chain.has_request_work {
@@ -336,7 +336,7 @@ impl<'c> RequestContext<'c> {
             self.run_request_work(&route.chain).await?;
         }
         if !self.exchange.background_requests.is_empty() {
-            self.send_side_calls();
+            self.send_background_requests();
         }
         let destinations = &self.serving.published.snapshot.destinations;
         if let Some(forward) = (self.exchange.destination).and_then(|place| destinations.get(place as usize))
@@ -345,7 +345,7 @@ impl<'c> RequestContext<'c> {
         }
         match &route.rules.action {
             Action::Forward(forward) => self.forward(route, forward, found).await,
-            Action::Unavailable(status) | Action::Broken(status) => {
+            Action::Unavailable(status) | Action::Reject(status) => {
                 Err(Refusal::with_status(RefusalKind::NoService, *status).into())
             }
         }

@@ -64,7 +64,7 @@ pub struct Shared {
     pub health: HealthNotifier,
     /// How it stands with servers that hold counts.
     pub redis: Arc<RedisStats>,
-    pub log_out: LogSinks,
+    pub log_sinks: LogSinks,
     /// Which lines of the gateway's own log anything of the snapshot takes.
     pub gateway_log_levels: Arc<GatewayLogLevels>,
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,

@@ -21,19 +21,22 @@ use weir_plugin::{Response, Subrequest, SubrequestResponse};
 
 /// Most bytes of an answer's head.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most interim (1xx) answers to one question.
+/// Most interim (1xx) answers to one subrequest.
 const MAX_INTERIM: usize = 16;
 
 impl RequestContext<'_> {
     /// Asks another server, as long as the client waits. `None`: there is no answer.
-    pub async fn ask(&mut self, question: &Subrequest) -> Result<Option<SubrequestResponse>, ShortCircuit> {
+    pub async fn send_subrequest(
+        &mut self,
+        subrequest: &Subrequest,
+    ) -> Result<Option<SubrequestResponse>, ShortCircuit> {
         let (client, worker) = (&mut *self.client, self.worker);
-        let answer = tokio::time::timeout(question.timeout, answer(worker, self.serving, question));
+        let answer = tokio::time::timeout(subrequest.timeout, answer(worker, self.serving, subrequest));
         let mut answer = std::pin::pin!(answer);
         std::future::poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(Ok(Ok(answer))) => Poll::Ready(Ok(Some(answer))),
             Poll::Ready(_) => {
-                tracing::debug!(host = question.host, "a filter's question was not answered");
+                tracing::debug!(host = subrequest.host, "a filter's subrequest was not answered");
                 Poll::Ready(Ok(None))
             }
             Poll::Pending => client
@@ -48,16 +51,16 @@ impl RequestContext<'_> {
 async fn answer(
     worker: &Rc<Worker>,
     serving: &crate::worker::WorkerSnapshot,
-    question: &Subrequest,
+    subrequest: &Subrequest,
 ) -> io::Result<SubrequestResponse> {
     let now = Instant::now();
-    let server = (question.host.as_str(), question.port);
+    let server = (subrequest.host.as_str(), subrequest.port);
     let way = ConnectTarget::find(
         worker,
         serving,
         server,
-        question.tls,
-        question.connector.as_deref(),
+        subrequest.tls,
+        subrequest.connector.as_deref(),
     )
     .await?;
     let place = match &way.proxy {
@@ -68,15 +71,15 @@ async fn answer(
         }),
     };
     let message = match &way.proxy {
-        Some(proxy) if way.tls.is_none() => Cow::Owned(absolute_form(&question.message, proxy)),
-        _ => Cow::Borrowed(question.message.as_slice()),
+        Some(proxy) if way.tls.is_none() => Cow::Owned(absolute_form(&subrequest.message, proxy)),
+        _ => Cow::Borrowed(subrequest.message.as_slice()),
     };
-    let bounds = question.keep.map(|(size, time)| KeepalivePool {
+    let bounds = subrequest.keep.map(|(size, time)| KeepalivePool {
         size,
         idle_timeout_ms: time.as_millis().try_into().unwrap_or(u64::MAX),
         requests: 0,
     });
-    let (buffers, most) = (&worker.runtime.buffers, question.max_body_bytes);
+    let (buffers, most) = (&worker.runtime.buffers, subrequest.max_body_bytes);
     if let Some(bounds) = &bounds
         && let Some(mut connection) = place.take(worker, bounds, now)
     {
@@ -90,7 +93,7 @@ async fn answer(
             Err(SubrequestError::InAnswer(error)) => return Err(error),
         }
     }
-    let timer = Timer::new(now, question.timeout);
+    let timer = Timer::new(now, subrequest.timeout);
     let mut connection = UpstreamConnection::of(way.open().await?, timer, &worker.metrics);
     match exchange(buffers, &mut connection, &message, most).await {
         Ok((answer, keeps)) => {
@@ -136,7 +139,7 @@ pub enum SubrequestError {
     InAnswer(io::Error),
 }
 
-/// Sends the question and reads the answer; says also whether the connection can be used again.
+/// Sends the subrequest and reads the answer; says also whether the connection can be used again.
 pub async fn exchange(
     buffers: &Buffers,
     connection: &mut UpstreamConnection,

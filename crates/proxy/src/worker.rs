@@ -52,7 +52,7 @@ pub struct Worker {
     /// Servers that hold counts for filters.
     pub redis: Redis,
     /// Held once for each side call under way.
-    pub side_calls: Rc<()>,
+    pub background_requests: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,
     /// If analytics are on: receives finished calls.
@@ -208,7 +208,7 @@ impl Worker {
             runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),
             wall_clock: WallClock::default(),
-            side_calls: Rc::default(),
+            background_requests: Rc::default(),
             redis: Redis::new(&shared, &resolver),
             resolver,
             metrics,

@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn states_of_targets_are_found_by_upstream_and_target() {
-        let carry = PersistentState::default();
-        let target = carry.target("u", "t:1");
-        carry.prune();
-        assert!(Arc::ptr_eq(&carry.target("u", "t:1"), &target));
-        assert!(!Arc::ptr_eq(&carry.target("v", "t:1"), &target));
+        let persistent = PersistentState::default();
+        let target = persistent.target("u", "t:1");
+        persistent.prune();
+        assert!(Arc::ptr_eq(&persistent.target("u", "t:1"), &target));
+        assert!(!Arc::ptr_eq(&persistent.target("v", "t:1"), &target));
     }
 }

@@ -62,7 +62,7 @@ pub enum Action {
     /// Nowhere: a refusal with this status, unless a plugin answers first.
     Unavailable(u16),
     /// Nowhere: a refusal with this status before any plugin runs.
-    Broken(u16),
+    Reject(u16),
 }
 
 /// How calls are forwarded.

@@ -143,14 +143,14 @@ fn hashes_are_of_the_first_source_that_the_call_has() {
 
 #[test]
 fn states_of_targets_outlive_snapshots() {
-    let carry = PersistentState::default();
+    let persistent = PersistentState::default();
     let compiled = |hosts: &[&str]| -> Snapshot {
         let targets: Vec<_> = hosts
             .iter()
             .map(|host| json!({"host": host, "port": 80}))
             .collect();
         let text = json!({"upstreams": [{"name": "u", "targets": targets}]});
-        compile(&model(text), &registry(), &carry)
+        compile(&model(text), &registry(), &persistent)
             .map_err(|_| ())
             .expect("good")
             .0

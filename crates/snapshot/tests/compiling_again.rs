@@ -115,8 +115,8 @@ fn a_destination_that_is_refused_is_forgotten() {
     let sends = |service: &str, host: &str| json!([{"use": {"name": "phased", "config": {"request": true, "sends_to": {"service": service, "host": {"fixed": host}}}}}]);
     let services = json!([{"name": "s", "url": "http://a.test"}, {"name": "t", "url": "http://b.test"}]);
     let with = |routes: Vec<Value>| common::model(json!({"services": services, "routes": routes}));
-    let (registry, carry, mut pieces) = (registry(), PersistentState::default(), CompileCache::default());
-    let mut again = |model: &Model| recompile(model, 7, &registry, &carry, &mut pieces).map(|it| it.0);
+    let (registry, persistent, mut cache) = (registry(), PersistentState::default(), CompileCache::default());
+    let mut again = |model: &Model| recompile(model, 7, &registry, &persistent, &mut cache).map(|it| it.0);
     let (good, other) = (route("a", "s", sends("s", "x")), route("b", "s", sends("t", "y")));
     let first = again(&with(vec![good.clone()])).expect("good");
     assert_eq!(first.destinations.len(), 1);
@@ -140,11 +140,11 @@ fn a_destination_that_is_refused_is_forgotten() {
 
 #[test]
 fn what_is_compiled_again_equals_what_is_compiled_as_a_whole() {
-    let (registry, carry, mut pieces) = (registry(), PersistentState::default(), CompileCache::default());
+    let (registry, persistent, mut cache) = (registry(), PersistentState::default(), CompileCache::default());
     let mut before = Model::default();
     for (step, text) in changes().iter().enumerate() {
         let model = shared_with(&before, text);
-        let again = recompile(&model, 7, &registry, &carry, &mut pieces);
+        let again = recompile(&model, 7, &registry, &persistent, &mut cache);
         let again = again.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
         let whole = compile(&model, &registry, &PersistentState::default());
         let whole = whole.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
@@ -156,11 +156,11 @@ fn what_is_compiled_again_equals_what_is_compiled_as_a_whole() {
 
 #[test]
 fn only_what_has_changed_is_compiled() {
-    let (registry, carry, mut pieces) = (registry(), PersistentState::default(), CompileCache::default());
+    let (registry, persistent, mut cache) = (registry(), PersistentState::default(), CompileCache::default());
     let texts = changes();
     let mut compiled = |before: &Model, step: usize| {
         let model = shared_with(before, &texts[step]);
-        let snapshot = recompile(&model, 7, &registry, &carry, &mut pieces);
+        let snapshot = recompile(&model, 7, &registry, &persistent, &mut cache);
         (model, snapshot.unwrap_or_else(|found| panic!("{found:?}")).0)
     };
     let (model, first) = compiled(&Model::default(), 0);
@@ -184,7 +184,7 @@ fn only_what_has_changed_is_compiled() {
 /// What was wrong is found again as long as it is wrong, and what it was compiled with is not used for something else.
 #[test]
 fn what_is_wrong_is_found_again() {
-    let (registry, carry, mut pieces) = (registry(), PersistentState::default(), CompileCache::default());
+    let (registry, persistent, mut cache) = (registry(), PersistentState::default(), CompileCache::default());
     let wrong = json!([{"use": {"name": "phased", "config": {"what": 1}}}]);
     let service = json!({"name": "s", "url": "http://a.test"});
     let good = json!({"services": [service], "routes": [route("a", "s", json!([]))]});
@@ -198,7 +198,7 @@ fn what_is_wrong_is_found_again() {
         (&bad, false),
     ] {
         let model = shared_with(&before, text);
-        let compiled = recompile(&model, 7, &registry, &carry, &mut pieces);
+        let compiled = recompile(&model, 7, &registry, &persistent, &mut cache);
         assert_eq!(compiled.is_ok(), is_good);
         before = model;
     }

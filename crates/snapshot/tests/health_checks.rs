@@ -60,8 +60,8 @@ fn what_cannot_be_checked_is_refused_with_its_place() {
     assert!(errors(budget)[0].starts_with("upstreams[0].retry_budget.percent: "));
 }
 
-fn snapshot(text: Value, carry: &PersistentState) -> Snapshot {
-    match compile(&model(text), &Registry::default(), carry) {
+fn snapshot(text: Value, persistent: &PersistentState) -> Snapshot {
+    match compile(&model(text), &Registry::default(), persistent) {
         Ok((snapshot, _)) => snapshot,
         Err(found) => panic!("{found:?}"),
     }
@@ -73,9 +73,9 @@ fn health(snapshot: &Snapshot, upstream: usize) -> Option<Arc<TargetHealth>> {
 
 #[test]
 fn health_outlives_reloads_with_its_checks() {
-    let carry = PersistentState::default();
+    let persistent = PersistentState::default();
     let checked = with_checks(json!({"passive": {}}));
-    let first = snapshot(checked.clone(), &carry);
+    let first = snapshot(checked.clone(), &persistent);
     let known = health(&first, 0).expect("checked");
     let rules = first.upstreams[0].checks.as_ref().expect("checked").call_rules;
     let address = known.addresses()[0].address;
@@ -83,13 +83,13 @@ fn health_outlives_reloads_with_its_checks() {
         known.observe(address, Signal::TcpFailure, &rules);
     }
     assert!(!known.is_usable());
-    let changed = snapshot(with_checks(json!({"active": {}})), &carry);
+    let changed = snapshot(with_checks(json!({"active": {}})), &persistent);
     assert!(Arc::ptr_eq(&known, &health(&changed, 0).expect("checked")));
     let unchecked = json!({"upstreams": [{"name": "u", "targets": [{"host": "127.0.0.1", "port": 80}]}]});
-    let without = snapshot(unchecked, &carry);
+    let without = snapshot(unchecked, &persistent);
     assert!(health(&without, 0).is_none());
     drop((first, changed, known));
-    let again = snapshot(checked, &carry);
+    let again = snapshot(checked, &persistent);
     assert!(
         health(&again, 0).expect("checked").is_usable(),
         "all is forgotten"

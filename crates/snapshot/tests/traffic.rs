@@ -136,8 +136,8 @@ fn limits_that_cannot_be_served_are_refused_with_their_place() {
     );
 }
 
-fn snapshot(changes: Value, carry: &PersistentState) -> Snapshot {
-    match compile(&model(upstream(changes)), &Registry::default(), carry) {
+fn snapshot(changes: Value, persistent: &PersistentState) -> Snapshot {
+    match compile(&model(upstream(changes)), &Registry::default(), persistent) {
         Ok((snapshot, _)) => snapshot,
         Err(found) => panic!("{found:?}"),
     }
@@ -145,23 +145,23 @@ fn snapshot(changes: Value, carry: &PersistentState) -> Snapshot {
 
 #[test]
 fn limits_and_sticky_targets_outlive_a_reload() {
-    let carry = PersistentState::default();
+    let persistent = PersistentState::default();
     let of = |snapshot: &Snapshot| Arc::clone(&snapshot.upstreams[0]);
-    let hedged = |carry| of(&snapshot(json!({"hedge": {}}), carry));
-    let (before, after) = (hedged(&carry), hedged(&carry));
+    let hedged = |persistent| of(&snapshot(json!({"hedge": {}}), persistent));
+    let (before, after) = (hedged(&persistent), hedged(&persistent));
     let hedges = [&before, &after].map(|it| {
         let traffic = it.traffic.as_ref().expect("traffic");
         Arc::as_ptr(&traffic.hedge.as_ref().expect("hedging").state)
     });
     assert_eq!(hedges[0], hedges[1]);
     let all = json!({"adaptive_concurrency": {}, "sticky": {"max_age_s": 60}});
-    let before = snapshot(all.clone(), &carry);
+    let before = snapshot(all.clone(), &persistent);
     let mut changed = all;
     changed["targets"] = json!([
         {"host": "127.0.0.1", "port": 90},
         {"host": "127.0.0.1", "port": 81, "weight": 0},
     ]);
-    let after = snapshot(changed, &carry);
+    let after = snapshot(changed, &persistent);
     let (before, after) = (of(&before), of(&after));
     let (before, after) = (
         before.traffic.as_ref().expect("traffic"),
@@ -180,7 +180,7 @@ fn limits_and_sticky_targets_outlive_a_reload() {
     assert_eq!(after.target(&before.values[0]), None, "that target is gone");
     assert_eq!(after.target(&before.values[1]), Some(1));
     assert_eq!(before.attributes, b"; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
-    let plain = snapshot(json!({}), &carry);
+    let plain = snapshot(json!({}), &persistent);
     assert!(
         plain.upstreams[0].traffic.is_none(),
         "without any of it nothing is there"

@@ -4,7 +4,7 @@
 //! Both follow one pattern. A worker writes into memory of its own, without a lock and without a
 //! read-modify-write; readers (a scrape, the log's writer thread) look from another
 //! thread. [`metrics`] holds names, counters and the Prometheus exposition, [`access_log`] the JSON lines,
-//! [`calls`] carries finished calls to analytics, [`log_out`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
+//! [`calls`] carries finished calls to analytics, [`log_sinks`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
 //! JSON is written is in [`json`], and its dates in [`calendar`], for plugins that log too.
 //!
 //! This crate knows no HTTP engine, no snapshot and no plugin: it is told numbers and names, and reads no

@@ -130,7 +130,7 @@ fn the_exposition_is_golden() {
     assert!(log.close(std::time::Duration::from_secs(60)));
 
     let sent = Arc::new(LogSinkStats::default());
-    registry.observe_log_out(Arc::clone(&sent));
+    registry.observe_log_sinks(Arc::clone(&sent));
     sent.add_sent(LogSinkKind::Http, 3);
     sent.add_dropped(LogSinkKind::Http, 1);
     sent.add_retry(LogSinkKind::Http);

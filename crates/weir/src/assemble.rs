@@ -14,7 +14,7 @@ pub struct Assembler<'l> {
     pub sources: &'l [Source],
     pub dialects: &'l DialectSet,
     pub registry: &'l Registry,
-    pub carry: &'l PersistentState,
+    pub persistent: &'l PersistentState,
 }
 
 impl Assembler<'_> {
@@ -44,7 +44,7 @@ impl Assembler<'_> {
         if is_refused {
             return None;
         }
-        let found = match weir_snapshot::compile(&resolved, self.registry, self.carry) {
+        let found = match weir_snapshot::compile(&resolved, self.registry, self.persistent) {
             Ok((snapshot, mut warnings)) => {
                 warnings.extend(certificates::warnings(&snapshot.tls));
                 warnings.extend(guards::warnings(&merged));
@@ -58,7 +58,7 @@ impl Assembler<'_> {
         // A secret may have to look like one. Where it is not there, the rest is looked at without what needs it.
         if let Some(parts) = written.filter(|_| !unresolved.is_empty()) {
             let (rest, _) = resolve(self.dialects, parts, Policy::Serve);
-            if let Ok((snapshot, _)) = weir_snapshot::compile(&rest, self.registry, self.carry) {
+            if let Ok((snapshot, _)) = weir_snapshot::compile(&rest, self.registry, self.persistent) {
                 return Some((rest, snapshot));
             }
         }

@@ -153,9 +153,9 @@ pub fn load(
     routers: RouterArgs,
     policy: Policy,
     registry: &Registry,
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Result<Loaded, UnreadableFile> {
-    load_replaced(files, &[], routers, policy, registry, carry)
+    load_replaced(files, &[], routers, policy, registry, persistent)
 }
 
 /// Loads files as one configuration; what is in `replaced` counts in their place.
@@ -168,7 +168,7 @@ pub fn load_replaced(
     routers: RouterArgs,
     policy: Policy,
     registry: &Registry,
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Result<Loaded, UnreadableFile> {
     let mut sources = Vec::with_capacity(files.len());
     let mut findings = Findings::default();
@@ -220,7 +220,7 @@ pub fn load_replaced(
             sources: &sources,
             dialects,
             registry,
-            carry,
+            persistent,
         };
         assembler.compile(merged, parts, policy, &mut findings)
     });

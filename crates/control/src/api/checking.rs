@@ -15,9 +15,9 @@ type CredentialIdentity<'m> = (&'m str, DialectName, Option<&'m str>, (&'m str, 
 /// Compiles what would be served. To be used on threads that may take their time, by one writer after the other.
 pub struct Checker {
     registry: Registry,
-    carry: PersistentState,
+    persistent: PersistentState,
     /// What was compiled for an earlier write.
-    pieces: CompileCache,
+    cache: CompileCache,
     /// The documents, as far as they were told.
     model: IncrementalModel,
 }
@@ -46,8 +46,8 @@ impl Checker {
     pub fn new(registry: Registry) -> Self {
         Self {
             registry,
-            carry: PersistentState::default(),
-            pieces: CompileCache::default(),
+            persistent: PersistentState::default(),
+            cache: CompileCache::default(),
             model: IncrementalModel::new(),
         }
     }
@@ -104,7 +104,7 @@ impl Checker {
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
         // It is not served, so it needs no hash.
-        let compiled = weir_snapshot::recompile(model, 0, &self.registry, &self.carry, &mut self.pieces);
+        let compiled = weir_snapshot::recompile(model, 0, &self.registry, &self.persistent, &mut self.cache);
         let mut found: Vec<Diagnostic> = match compiled {
             Ok(_) => Vec::new(),
             Err(found) => {

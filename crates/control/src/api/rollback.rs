@@ -143,8 +143,8 @@ fn newly_broken(
 
 fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<SkippedDocument> {
     let (model, mut broken) = dialects.model(|_, _| Vec::new());
-    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
-    match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
+    let (persistent, mut cache) = (PersistentState::default(), CompileCache::default());
+    match compile(&model, 0, &(api.options.registry)(), &persistent, &mut cache) {
         Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| SkippedDocument {
             document: it.name,
             reason: it.reason,

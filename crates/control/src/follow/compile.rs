@@ -25,7 +25,7 @@ pub struct SkippedResource {
     pub reason: String,
 }
 
-/// Compiles a model, without what is wrong in it. What is known in `pieces` is not compiled again; `hash` becomes the
+/// Compiles a model, without what is wrong in it. What is known in `cache` is not compiled again; `hash` becomes the
 /// snapshot's.
 ///
 /// # Errors
@@ -34,11 +34,11 @@ pub fn compile(
     model: &Model,
     hash: u64,
     registry: &Registry,
-    carry: &PersistentState,
-    pieces: &mut CompileCache,
+    persistent: &PersistentState,
+    cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    reduce(&mut model, hash, registry, carry, pieces)
+    reduce(&mut model, hash, registry, persistent, cache)
 }
 
 /// The same, with the model that is served: what is left out is not in it.
@@ -48,10 +48,10 @@ pub fn compile(
 pub fn compile_reduced(
     model: &Model,
     registry: &Registry,
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Result<(Model, Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    let (snapshot, left_out) = reduce(&mut model, 0, registry, carry, &mut CompileCache::default())?;
+    let (snapshot, left_out) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
     Ok((model.into_owned(), snapshot, left_out))
 }
 
@@ -59,12 +59,12 @@ fn reduce(
     model: &mut Cow<'_, Model>,
     hash: u64,
     registry: &Registry,
-    carry: &PersistentState,
-    pieces: &mut CompileCache,
+    persistent: &PersistentState,
+    cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut left_out = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let found = match weir_snapshot::recompile(model, hash, registry, carry, pieces) {
+        let found = match weir_snapshot::recompile(model, hash, registry, persistent, cache) {
             Ok((snapshot, warnings)) => {
                 for warning in warnings {
                     let name = name_of(&warning, model);
@@ -405,10 +405,10 @@ mod tests {
             let model: Model = serde_json::from_value(with(wrong.clone()))
                 .unwrap_or_else(|error| panic!("{error}: {wrong}"));
             let registry = weir_plugins::registry();
-            let mut pieces = CompileCache::default();
+            let mut cache = CompileCache::default();
             // Twice: what was compiled before must not be in the way.
             for _ in 0..2 {
-                let made = compile(&model, 7, &registry, &PersistentState::default(), &mut pieces);
+                let made = compile(&model, 7, &registry, &PersistentState::default(), &mut cache);
                 let (snapshot, left_out) = made.unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
                 let is_served = snapshot.routes.iter().any(|it| &*it.series_names.1 == "good");
                 assert!(is_served && !left_out.is_empty(), "{wrong}: {left_out:?}");

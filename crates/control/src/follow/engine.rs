@@ -50,7 +50,7 @@ pub struct Engine {
     /// The plugins.
     pub registry: Registry,
     /// What outlives snapshots.
-    pub carry: PersistentState,
+    pub persistent: PersistentState,
     /// How many times as long as a compile took there is none after it, under a storm of changes: the more there is
     /// to compile, the more changes a compile takes together.
     pub rest: u32,
@@ -79,7 +79,7 @@ pub(super) struct Work {
     /// Hash of what the files say.
     files_hash: u64,
     /// What was compiled before.
-    pieces: CompileCache,
+    cache: CompileCache,
     revision: Revision,
     /// Whether there is something to compile.
     is_due: bool,
@@ -142,7 +142,7 @@ impl Work {
             set: dialects,
             documents: Documents::default(),
             files_hash: 0,
-            pieces: CompileCache::default(),
+            cache: CompileCache::default(),
             revision: Revision(0),
             is_due: false,
             is_heard: false,
@@ -262,7 +262,7 @@ impl Work {
         let begun = Instant::now();
         let Engine {
             registry,
-            carry,
+            persistent,
             secrets,
             acme,
             followed,
@@ -280,7 +280,7 @@ impl Work {
             *known = wanted;
             is_other
         });
-        let compiled = compile::compile(&model, hash, registry, carry, &mut self.pieces);
+        let compiled = compile::compile(&model, hash, registry, persistent, &mut self.cache);
         followed.note_server_names(&self.set, self.dialects.server_names());
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
         match compiled {
@@ -328,14 +328,14 @@ impl Work {
         }
         let Engine {
             registry,
-            carry,
+            persistent,
             secrets,
             ..
         } = &mut self.engine;
         let (model, mut left_out) = dialects.model(|dialect, model| secrets.resolve(dialect, model));
         left_out.truncate(MAX_NAMED);
         let hash = known.number() ^ self.files_hash;
-        let compiled = compile::compile(&model, hash, registry, carry, &mut CompileCache::default());
+        let compiled = compile::compile(&model, hash, registry, persistent, &mut CompileCache::default());
         drop(model);
         dialects.swap_files(&mut self.dialects);
         let Ok((snapshot, _)) = compiled else { return };

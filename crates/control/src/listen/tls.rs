@@ -60,7 +60,7 @@ pub struct Tls {
 
 struct Current {
     config: Arc<ServerConfig>,
-    stamps: Vec<FileFingerprint>,
+    fingerprints: Vec<FileFingerprint>,
     looked: Instant,
 }
 
@@ -70,9 +70,9 @@ impl Tls {
     /// # Errors
     /// A file cannot be used.
     pub fn from_files(files: TlsFiles) -> Result<Self, TlsError> {
-        let stamps = files.stamps();
+        let fingerprints = files.fingerprints();
         let config = files.read()?;
-        Ok(Self::new(Some(files), config, stamps))
+        Ok(Self::new(Some(files), config, fingerprints))
     }
 
     /// TLS that presents one certificate, and asks clients for none.
@@ -89,12 +89,12 @@ impl Tls {
         Ok(Self::new(None, config, Vec::new()))
     }
 
-    fn new(files: Option<TlsFiles>, config: Arc<ServerConfig>, stamps: Vec<FileFingerprint>) -> Self {
+    fn new(files: Option<TlsFiles>, config: Arc<ServerConfig>, fingerprints: Vec<FileFingerprint>) -> Self {
         Self {
             files,
             current: Mutex::new(Current {
                 config,
-                stamps,
+                fingerprints,
                 looked: Instant::now(),
             }),
         }
@@ -116,9 +116,9 @@ impl Tls {
             && current.looked.elapsed() >= INTERVAL
         {
             current.looked = Instant::now();
-            let stamps = files.stamps();
-            if stamps != current.stamps {
-                current.stamps = stamps;
+            let fingerprints = files.fingerprints();
+            if fingerprints != current.fingerprints {
+                current.fingerprints = fingerprints;
                 match files.read() {
                     Ok(config) => current.config = config,
                     Err(error) => {
@@ -142,8 +142,8 @@ impl std::fmt::Debug for Tls {
 }
 
 impl TlsFiles {
-    fn stamps(&self) -> Vec<FileFingerprint> {
-        let stamp = |found: Metadata| Some((found.modified().ok()?, found.len()));
+    fn fingerprints(&self) -> Vec<FileFingerprint> {
+        let fingerprint = |found: Metadata| Some((found.modified().ok()?, found.len()));
         [
             Some(&self.certificate),
             Some(&self.key),
@@ -151,7 +151,7 @@ impl TlsFiles {
         ]
         .into_iter()
         .flatten()
-        .map(|path| std::fs::metadata(path).ok().and_then(stamp))
+        .map(|path| std::fs::metadata(path).ok().and_then(fingerprint))
         .collect()
     }
 

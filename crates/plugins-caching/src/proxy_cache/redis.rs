@@ -204,7 +204,7 @@ impl RedisStore {
         call.argument(&[&value]);
         call.number(life);
         call.argument(&[&location.mark]);
-        location.outlet.post(call);
+        location.outlet.fire_and_forget(call);
     }
 
     /// Keeps a response again where it stands, with newer headers or times.
@@ -223,7 +223,7 @@ impl RedisStore {
         call.argument(&[value]);
         call.number(life_ms);
         call.argument(&[&location.mark]);
-        location.outlet.post(call);
+        location.outlet.fire_and_forget(call);
     }
 
     /// Forgets what stands under a key, and all variants of it.
@@ -233,7 +233,7 @@ impl RedisStore {
 
     /// The same, without waiting for it.
     pub(super) fn forget_later(&self, location: &Location) {
-        location.outlet.post(self.forget_call(&location.base));
+        location.outlet.fire_and_forget(self.forget_call(&location.base));
     }
 
     fn forget_call(&self, key: &Key) -> RedisCall {
@@ -334,7 +334,7 @@ mod tests {
     struct RecordingPublisher(RefCell<Vec<RedisCall>>);
 
     impl RedisPublisher for RecordingPublisher {
-        fn post(&self, call: RedisCall) {
+        fn fire_and_forget(&self, call: RedisCall) {
             self.0.borrow_mut().push(call);
         }
     }

@@ -22,7 +22,7 @@ struct AcquiredSlot {
 impl Drop for AcquiredSlot {
     fn drop(&mut self) {
         if let Some(leave) = self.leave.take() {
-            self.outlet.post(leave);
+            self.outlet.fire_and_forget(leave);
         }
     }
 }
@@ -83,7 +83,7 @@ impl SharedConcurrencyFilter {
             enter.number(count.saturating_add(burst));
             enter.number(self.forget_ms);
             enter.argument(&[&id[0], &id[1]]);
-            enter.undo = Some(Box::new(leave.clone()));
+            enter.compensate = Some(Box::new(leave.clone()));
             progress.is_counted = true;
             progress.asked = Some((leave, count));
             return Ok(Some(enter));

@@ -14,7 +14,7 @@ use weir_plugins_testkit::{NOW_MS, build, exchange, lines, prepare, refused_at, 
 struct RecordingPublisher(RefCell<Vec<RedisCall>>);
 
 impl RedisPublisher for RecordingPublisher {
-    fn post(&self, call: RedisCall) {
+    fn fire_and_forget(&self, call: RedisCall) {
         self.0.borrow_mut().push(call);
     }
 }

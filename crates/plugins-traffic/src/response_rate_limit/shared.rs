@@ -77,7 +77,7 @@ impl SharedUsage {
 
     fn add(&self, known: &RedisUsage, name: &[u8], of: impl Iterator<Item = Window> + Clone, used: u64) {
         let of = of.map(|window| (name, window, window.end_ms(known.now_ms)));
-        known.outlet.post(windows::add(&self.shared, of, used));
+        known.outlet.fire_and_forget(windows::add(&self.shared, of, used));
     }
 }
 

@@ -135,8 +135,8 @@ impl Hops {
             peer: ([192, 0, 2, 1], 40_000).into(),
             local: ([127, 0, 0, 1], 8000).into(),
         };
-        let registration = ConnectionGuard::new(&self.first);
-        let serving = tokio::task::spawn_local(serve(registration, Rc::default(), far, addresses, false));
+        let guard = ConnectionGuard::new(&self.first);
+        let serving = tokio::task::spawn_local(serve(guard, Rc::default(), far, addresses, false));
         let mut heard = Vec::new();
         for piece in pieces {
             listen_for_a_while(&near, &mut heard, rounds).await;
@@ -257,7 +257,7 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
         proxy_protocol: None,
         health: HealthNotifier::new(Duration::ZERO),
         redis: Arc::default(),
-        log_out: LogSinks::default(),
+        log_sinks: LogSinks::default(),
         gateway_log_levels: Arc::default(),
         calls: None,
     };

@@ -69,7 +69,7 @@ impl RequestContext<'_> {
         // There is no body: what follows the head is the tunnel's (RFC 9110, 9.3.6).
         fields::forget_framing(&mut self.exchange.response.headers);
         self.exchange.response.headers.write_lines(&mut out);
-        self.write_stamps(&plan.route.rules.response_headers, &mut out);
+        self.write_gateway_headers(&plan.route.rules.response_headers, &mut out);
         out.extend_from_slice(b"\r\n");
         self.report.bytes_out += out.len() as u64;
         let written = self.write_to_client(&out, &[], &mut Background::Nothing).await;

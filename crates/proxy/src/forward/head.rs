@@ -81,7 +81,7 @@ impl RequestContext<'_> {
         if let Some(via) = plan.route.rules.forwarded.via.as_ref().filter(|_| !plan.has_via) {
             push_via(self.exchange.request.version, via, out);
         }
-        self.write_stamps(&plan.route.rules.request_headers, out);
+        self.write_gateway_headers(&plan.route.rules.request_headers, out);
         if let Some(protocol) = self.head.upgrade.as_ref().filter(|_| plan.route.rules.upgrade) {
             out.extend_from_slice(b"Connection: Upgrade\r\n");
             push_header(out, b"Upgrade", protocol);

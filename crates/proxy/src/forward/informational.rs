@@ -65,7 +65,7 @@ impl RequestContext<'_> {
             push_header(&mut out, b"Upgrade", protocol);
         }
         self.exchange.response.headers.write_lines(&mut out);
-        self.write_stamps(&plan.route.rules.response_headers, &mut out);
+        self.write_gateway_headers(&plan.route.rules.response_headers, &mut out);
         let written = match self.client.stream() {
             Some(stream) => stream.send_head(200, &out, false),
             None => {

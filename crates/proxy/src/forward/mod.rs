@@ -188,8 +188,8 @@ impl RequestContext<'_> {
                 self.exchange,
             );
         }
-        for stamp in route.rules.request_headers.iter() {
-            self.exchange.request.headers.remove(&stamp.name);
+        for header in route.rules.request_headers.iter() {
+            self.exchange.request.headers.remove(&header.name);
         }
         let dialect = self.worker.shared.error_renderers.get(route.rules.dialect);
         let version = self.exchange.request.version;

@@ -186,7 +186,7 @@ impl RequestContext<'_> {
         // The end of a stream tells by itself that there is no body.
         let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
         if !plan.route.rules.response_headers.is_empty() {
-            self.write_stamps(&plan.route.rules.response_headers, out);
+            self.write_gateway_headers(&plan.route.rules.response_headers, out);
         }
         match framing {
             Framing::Length(_) if is_told => {}

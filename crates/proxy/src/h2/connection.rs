@@ -22,7 +22,7 @@ use weir_http2::{ConnectionState, FieldList, Resources, Role, Settings, StreamBu
 const MAX_READ: usize = 2 * frame::MAX_PAYLOAD;
 
 /// The state of a worker's connection.
-pub type State = ConnectionState<WorkerResources>;
+pub type Http2State = ConnectionState<WorkerResources>;
 
 /// What a connection takes from its worker.
 pub struct WorkerResources(Rc<Runtime>);
@@ -63,7 +63,7 @@ impl Resources for WorkerResources {
 pub struct Connection(RefCell<Inner>);
 
 struct Inner {
-    state: State,
+    state: Http2State,
     runtime: Rc<Runtime>,
     read: SocketRead,
     write: SocketWrite,
@@ -71,7 +71,7 @@ struct Inner {
 }
 
 /// Ends a connection whose state a panic has left half changed: what is written next may be no frame.
-struct EndOnPanic<'s>(&'s mut State);
+struct EndOnPanic<'s>(&'s mut Http2State);
 
 impl Drop for EndOnPanic<'_> {
     fn drop(&mut self) {
@@ -111,7 +111,7 @@ impl Connection {
 
     /// Does something with the state.
     #[inline]
-    pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    pub fn with<T>(&self, work: impl FnOnce(&mut Http2State) -> T) -> T {
         let mut inner = self.0.borrow_mut();
         let guard = EndOnPanic(&mut inner.state);
         let result = work(guard.0);
@@ -131,7 +131,7 @@ impl Connection {
     ) -> (Poll<io::Result<usize>>, bool) {
         let inner = &mut *self.0.borrow_mut();
         let (write, guard) = (&mut inner.write, EndOnPanic(&mut inner.state));
-        let flush = |state: &mut State| {
+        let flush = |state: &mut Http2State| {
             // What is wrong the driver finds out as well.
             let driver = state.driver().clone();
             let _written = poll_write(state, write, &mut Context::from_waker(&driver));
@@ -240,7 +240,11 @@ impl Inner {
 }
 
 /// Writes what has gathered as far as it can be.
-fn poll_write(state: &mut State, write: &mut SocketWrite, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+fn poll_write(
+    state: &mut Http2State,
+    write: &mut SocketWrite,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
     while state.pending_out() > 0 {
         match ready!(Pin::new(&mut *write).poll_write(context, state.unwritten())) {
             Ok(count) if count > 0 => state.note_written(count),

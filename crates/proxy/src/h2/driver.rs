@@ -1,7 +1,7 @@
 //! What the task of a connection to an upstream does, from the first words until it ends. Which calls go on it is
 //! [`super::pool`]'s to say.
 
-use super::connection::{Connection, State};
+use super::connection::{Connection, Http2State};
 use crate::limits::LINGER;
 use crate::timer::Timer;
 use std::io;
@@ -34,7 +34,7 @@ pub async fn drive(wire: &Connection, is_kept: impl Fn() -> bool) {
         let is_over = wire.poll_in(context).is_ready();
         let is_done = is_over || !is_kept();
         if !is_over && is_done {
-            wire.with(State::go_away);
+            wire.with(Http2State::go_away);
         }
         match wire.poll_out(context) {
             Poll::Ready(written) if is_done || written.is_err() => Poll::Ready(written),

@@ -22,7 +22,7 @@ impl OpenConnection {
     /// Whether it takes one more call.
     pub fn has_room(&self, bounds: &KeepalivePool) -> bool {
         let is_worn = bounds.requests > 0 && self.calls.get() >= bounds.requests;
-        let has_stream = |state: &mut connection::State| state.has_room_beside(self.active.get());
+        let has_stream = |state: &mut connection::Http2State| state.has_room_beside(self.active.get());
         !self.is_closed.get() && !is_worn && self.wire.with(has_stream)
     }
 }
@@ -30,7 +30,7 @@ impl OpenConnection {
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         // It ends with its last call.
-        self.wire.with(connection::State::wake_driver);
+        self.wire.with(connection::Http2State::wake_driver);
     }
 }
 

@@ -50,11 +50,11 @@ pub async fn serve(worker: &Rc<Worker>, tasks: Rc<TaskPool>, client: Client) {
     };
     let connection = connection::Connection::new(&worker.runtime, socket, inbox, Role::Server, settings);
     let _streams = connection::LoseOnPanic(Rc::clone(&connection));
-    let mut carrier = Streams { connection, tasks };
-    match carrier.greet(worker).await {
+    let mut protocol = Streams { connection, tasks };
+    match protocol.greet(worker).await {
         true => {
             MuxConnection::new(worker, peer, local, tls)
-                .run(&mut carrier)
+                .run(&mut protocol)
                 .await
         }
         false => {
@@ -62,8 +62,8 @@ pub async fn serve(worker: &Rc<Worker>, tasks: Rc<TaskPool>, client: Client) {
             tracing::debug!(client = %peer, "a client does not speak HTTP/2");
         }
     }
-    carrier.connection.lose();
-    linger(&carrier.connection).await;
+    protocol.connection.lose();
+    linger(&protocol.connection).await;
 }
 
 /// The streams of a connection.
@@ -92,37 +92,41 @@ impl Streams {
     }
 
     /// Begins a call for each stream that has come.
-    fn begin(&self, session: &Rc<MuxConnection>) {
-        let (mut accepted, late_resets) = self.connection.with(connection::State::take_accepted);
+    fn begin(&self, connection: &Rc<MuxConnection>) {
+        let (mut accepted, late_resets) = self.connection.with(connection::Http2State::take_accepted);
         for _ in 0..late_resets {
-            session.note_given_up();
+            connection.note_given_up();
         }
         for request in accepted.drain(..) {
-            let ends = stream::StreamHalves::from_client(&self.connection, request.key);
-            if ends.is_faulty() {
+            let halves = stream::StreamHalves::from_client(&self.connection, request.key);
+            if halves.is_faulty() {
                 // It was given up before anybody looked at it.
-                session.note_given_up();
+                connection.note_given_up();
                 continue;
             }
             let protocol = request.list.get(PseudoHeader::Protocol).map(<[u8]>::to_vec);
-            let asked = StreamRequest {
+            let request = StreamRequest {
                 list: request.list,
                 protocol,
                 version: (2, 0),
             };
-            self.tasks.run(session.begin(), asked, StreamHalves::Http2(ends));
+            self.tasks
+                .run(connection.begin(), request, StreamHalves::Http2(halves));
         }
         self.connection.with(|state| state.give_accepted(accepted));
     }
 }
 
 impl MuxProtocol for Streams {
-    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_streams(&mut self, connection: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
         let is_over = self.connection.poll_in(context).is_ready();
-        self.begin(session);
-        let is_done = |state: &mut connection::State| {
+        self.begin(connection);
+        let is_done = |state: &mut connection::Http2State| {
             if state.take_failure().is_some() {
-                session.worker.metrics.protocol_error(ProtocolError::BadRequest);
+                connection
+                    .worker
+                    .metrics
+                    .protocol_error(ProtocolError::BadRequest);
             }
             is_over || state.is_done()
         };
@@ -146,7 +150,7 @@ impl MuxProtocol for Streams {
     fn cut_off(&mut self) {
         self.connection.fail(Code::ENHANCE_YOUR_CALM);
         // It is counted as what it is.
-        let _failure = self.connection.with(connection::State::take_failure);
+        let _failure = self.connection.with(connection::Http2State::take_failure);
     }
 }
 

@@ -98,13 +98,13 @@ pub async fn accept(worker: Rc<Worker>, endpoint: Endpoint, mut drain: watch::Re
             _ = drain.wait_for(|draining| *draining) => break,
         };
         let Some(incoming) = incoming else { break };
-        take_in(&worker, incoming, local);
+        accept_connection(&worker, incoming, local);
     }
     // From here on clients are told to go elsewhere.
     endpoint.set_server_config(None);
 }
 
-fn take_in(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr) {
+fn accept_connection(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr) {
     if !worker.has_room() {
         return incoming.refuse();
     }
@@ -116,8 +116,8 @@ fn take_in(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr) {
     let peer = incoming.remote_address();
     match incoming.accept() {
         Ok(connecting) => {
-            let registration = ConnectionGuard::new(worker);
-            tokio::task::spawn_local(server::serve(registration, connecting, local));
+            let guard = ConnectionGuard::new(worker);
+            tokio::task::spawn_local(server::serve(guard, connecting, local));
         }
         Err(error) => {
             worker.metrics.protocol_error(ProtocolError::QuicHandshake);

@@ -149,13 +149,13 @@ impl quic::Connection<Bytes> for QuicConnection {
             .allowance
             .set(shared.allowance.get().saturating_add(BESIDE_PER_REQUEST));
         let receiving = Receiving::new(receive, self.connection.clone(), shared.max_headers);
-        let lane = QuicStream {
+        let stream = QuicStream {
             sending: Rc::new(RefCell::new(Sending::new(send))),
             receiving: Rc::new(RefCell::new(receiving)),
             head: Rc::default(),
         };
-        shared.latest.replace(Some(lane.clone()));
-        Poll::Ready(Ok(lane))
+        shared.latest.replace(Some(stream.clone()));
+        Poll::Ready(Ok(stream))
     }
 
     fn opener(&self) -> UniOpener {

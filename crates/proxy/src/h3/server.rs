@@ -35,8 +35,8 @@ const FIELD_OVERHEAD: usize = 32;
 type Http3 = Connection<quic::QuicConnection, Bytes>;
 
 /// Serves a connection until it ends.
-pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local: SocketAddr) {
-    let worker = registration.attach().await;
+pub async fn serve(guard: ConnectionGuard, connecting: Connecting, local: SocketAddr) {
+    let worker = guard.attach().await;
     let peer = connecting.remote_address();
     let limits = &worker.shared.limits;
     let shaking = HandshakeGuard::new(&worker);
@@ -68,7 +68,7 @@ pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local:
         worker.metrics.protocol_error(ProtocolError::BadRequest);
         return connection.close(code(Code::H3_CLOSED_CRITICAL_STREAM), b"");
     };
-    let mut carrier = Streams {
+    let mut protocol = Streams {
         http3,
         connection,
         shared,
@@ -76,7 +76,7 @@ pub async fn serve(registration: ConnectionGuard, connecting: Connecting, local:
         going: None,
     };
     MuxConnection::new(&worker, peer, local, Some(agreed))
-        .run(&mut carrier)
+        .run(&mut protocol)
         .await;
 }
 
@@ -98,16 +98,16 @@ async fn begin(
 
 /// What the handshake has told.
 fn agreed(connection: &quinn::Connection) -> TlsSession {
-    let told = connection
+    let facts = connection
         .handshake_data()
         .and_then(|it| it.downcast::<HandshakeFacts>().ok());
-    let told = told.map(|told| *told).unwrap_or_default();
+    let facts = facts.map(|facts| *facts).unwrap_or_default();
     let chain = connection.peer_identity();
     let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
     TlsSession {
-        server_name: told.server_name,
-        certificates: chain.and_then(|chain| shown_certificates(&chain, told.presented.as_deref())),
-        presented: told.presented,
+        server_name: facts.server_name,
+        certificates: chain.and_then(|chain| shown_certificates(&chain, facts.presented.as_deref())),
+        presented: facts.presented,
         is_http2: false,
         alternative: None,
     }
@@ -125,7 +125,7 @@ struct Streams {
 }
 
 impl MuxProtocol for Streams {
-    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_streams(&mut self, connection: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
         if let Some(count) = self.going.take() {
             // The queue takes it, and where the connection is lost this is found out below.
             let _is_said = pin!(self.http3.shutdown(count)).poll(context);
@@ -134,18 +134,21 @@ impl MuxProtocol for Streams {
             // Nothing is lost when it is asked again: it waits for nothing but the next stream.
             match pin!(self.http3.accept()).poll(context) {
                 Poll::Ready(Ok(Some(resolver))) => {
-                    if let Some(lane) = self.shared.take_latest() {
-                        let is_early = lane.receiving.borrow().is_early();
+                    if let Some(stream) = self.shared.take_latest() {
+                        let is_early = stream.receiving.borrow().is_early();
                         let unconfirmed = self.confirmed.as_ref().filter(|_| is_early).cloned();
-                        tokio::task::spawn_local(call(session.begin(), resolver, lane, unconfirmed));
+                        tokio::task::spawn_local(call(connection.begin(), resolver, stream, unconfirmed));
                     }
                 }
                 Poll::Ready(Ok(None)) => return Poll::Ready(()),
                 Poll::Ready(Err(error)) => {
                     if matches!(error, h3::error::ConnectionError::Local { .. }) && !error.is_h3_no_error() {
-                        session.worker.metrics.protocol_error(ProtocolError::BadRequest);
+                        connection
+                            .worker
+                            .metrics
+                            .protocol_error(ProtocolError::BadRequest);
                     }
-                    tracing::debug!(%error, client = %session.peer, "an HTTP/3 connection has ended");
+                    tracing::debug!(%error, client = %connection.peer, "an HTTP/3 connection has ended");
                     return Poll::Ready(());
                 }
                 Poll::Pending => return Poll::Pending,
@@ -178,47 +181,57 @@ impl MuxProtocol for Streams {
 async fn call(
     live: ActiveStream,
     resolver: RequestResolver<quic::QuicConnection, Bytes>,
-    lane: QuicStream,
+    stream: QuicStream,
     unconfirmed: Option<HandshakeState>,
 ) {
-    let session = Rc::clone(live.session());
-    let limits = &session.worker.shared.limits;
+    let connection = Rc::clone(live.connection());
+    let limits = &connection.worker.shared.limits;
     let resolved = tokio::time::timeout(limits.header_timeout, resolver.resolve_request()).await;
     match resolved {
-        Ok(Ok((request, stream))) => {
+        Ok(Ok((request, heads))) => {
             let (mut parts, ()) = request.into_parts();
             if let Some(mut unconfirmed) = unconfirmed
                 && !unconfirmed.admit(&mut parts, limits.header_timeout).await
             {
-                return give_up(&lane, Code::H3_REQUEST_REJECTED);
+                return give_up(&stream, Code::H3_REQUEST_REJECTED);
             }
             let protocol = parts.extensions.get::<h3::ext::Protocol>();
             let protocol = protocol.map(|protocol| protocol.as_str().as_bytes().to_vec());
-            let ends = stream::StreamHalves::new(stream, lane, &parts.headers);
-            let asked = StreamRequest::of(&parts, (3, 0), protocol);
-            live.call(asked, StreamHalves::Http3(Box::new(ends)), TaskState::default())
-                .await;
+            let halves = stream::StreamHalves::new(heads, stream, &parts.headers);
+            let request = StreamRequest::of(&parts, (3, 0), protocol);
+            live.call(
+                request,
+                StreamHalves::Http3(Box::new(halves)),
+                TaskState::default(),
+            )
+            .await;
         }
-        Ok(Err(error)) => refuse(&session, &lane, &error).await,
+        Ok(Err(error)) => refuse(&connection, &stream, &error).await,
         Err(_) => {
-            session.worker.metrics.protocol_error(ProtocolError::HeadTimeout);
-            give_up(&lane, Code::H3_REQUEST_INCOMPLETE);
+            connection
+                .worker
+                .metrics
+                .protocol_error(ProtocolError::HeadTimeout);
+            give_up(&stream, Code::H3_REQUEST_INCOMPLETE);
         }
     }
 }
 
 /// Ends a stream whose request could not be read.
-async fn refuse(session: &MuxConnection, lane: &QuicStream, error: &StreamError) {
-    tracing::debug!(%error, client = %session.peer, "a request over HTTP/3 cannot be read");
+async fn refuse(connection: &MuxConnection, stream: &QuicStream, error: &StreamError) {
+    tracing::debug!(%error, client = %connection.peer, "a request over HTTP/3 cannot be read");
     let (kind, why) = match error {
         StreamError::HeaderTooBig { .. } => {
-            session.worker.metrics.protocol_error(ProtocolError::HeadTooLarge);
+            connection
+                .worker
+                .metrics
+                .protocol_error(ProtocolError::HeadTooLarge);
             // The crate has answered that itself.
-            lane.sending.borrow_mut().end();
-            lane.receiving.borrow_mut().stop(code(Code::H3_NO_ERROR));
-            let mut timer = Timer::new(Instant::now(), session.worker.shared.limits.write_timeout);
+            stream.sending.borrow_mut().end();
+            stream.receiving.borrow_mut().stop(code(Code::H3_NO_ERROR));
+            let mut timer = Timer::new(Instant::now(), connection.worker.shared.limits.write_timeout);
             return std::future::poll_fn(|context| {
-                let sending = &mut *lane.sending.borrow_mut();
+                let sending = &mut *stream.sending.borrow_mut();
                 if sending.poll_flush(context).is_ready() && sending.poll_gone(context).is_ready() {
                     return Poll::Ready(());
                 }
@@ -229,12 +242,12 @@ async fn refuse(session: &MuxConnection, lane: &QuicStream, error: &StreamError)
         StreamError::RemoteTerminate { .. } => (ProtocolError::ClientAborted, Code::H3_REQUEST_CANCELLED),
         _ => (ProtocolError::BadRequest, Code::H3_MESSAGE_ERROR),
     };
-    session.worker.metrics.protocol_error(kind);
-    session.note_given_up();
-    give_up(lane, why);
+    connection.worker.metrics.protocol_error(kind);
+    connection.note_given_up();
+    give_up(stream, why);
 }
 
-fn give_up(lane: &QuicStream, why: Code) {
-    lane.sending.borrow_mut().reset(code(why));
-    lane.receiving.borrow_mut().stop(code(why));
+fn give_up(stream: &QuicStream, why: Code) {
+    stream.sending.borrow_mut().reset(code(why));
+    stream.receiving.borrow_mut().stop(code(why));
 }

@@ -1,4 +1,4 @@
-//! One stream of an HTTP/3 connection: heads by the `h3` crate, data by `lane`.
+//! One stream of an HTTP/3 connection: heads by the `h3` crate, data by `stream_io`.
 
 use super::frames::FrameRead;
 use super::quic::QuicStream;
@@ -19,7 +19,7 @@ use weir_http1::fields::parse_length;
 pub struct StreamHalves {
     /// For heads.
     request: RequestStream<QuicStream, Bytes>,
-    lane: QuicStream,
+    stream: QuicStream,
     /// What is to come of a body of stated length.
     stated: Option<u64>,
     incoming: Incoming,
@@ -35,7 +35,7 @@ enum Incoming {
     Trailers,
     Over,
     /// What came makes no request, or the client has given it up.
-    Broken,
+    Failed,
 }
 
 #[derive(PartialEq, Eq)]
@@ -48,14 +48,14 @@ enum Outgoing {
 
 impl StreamHalves {
     /// Those of a stream whose request has these fields.
-    pub fn new(request: RequestStream<QuicStream, Bytes>, lane: QuicStream, fields: &HeaderMap) -> Self {
+    pub fn new(request: RequestStream<QuicStream, Bytes>, stream: QuicStream, fields: &HeaderMap) -> Self {
         // A length that is none is refused with the other fields.
         let stated = fields
             .get(CONTENT_LENGTH)
             .and_then(|it| parse_length(it.as_bytes()));
         Self {
             request,
-            lane,
+            stream,
             stated,
             incoming: Incoming::Body,
             outgoing: Outgoing::Answer,
@@ -77,7 +77,7 @@ impl StreamHalves {
             return Err(io::ErrorKind::NotConnected.into());
         }
         if is_whole {
-            self.lane.sending.borrow_mut().end();
+            self.stream.sending.borrow_mut().end();
         }
         self.outgoing = match is_whole {
             true => Outgoing::Over,
@@ -90,7 +90,7 @@ impl StreamHalves {
     fn write_head(&mut self, head: Response<()>) -> io::Result<()> {
         let mut context = Context::from_waker(Waker::noop());
         at_once(self.request.send_response(head), &mut context)?;
-        match self.lane.sending.borrow_mut().poll_flush(&mut context) {
+        match self.stream.sending.borrow_mut().poll_flush(&mut context) {
             Poll::Ready(flushed) => flushed,
             Poll::Pending => Ok(()),
         }
@@ -107,7 +107,7 @@ impl StreamHalves {
         if let Some(trailers) = trailers {
             at_once(self.request.send_trailers(trailers), &mut context)?;
         }
-        let sending = &mut *self.lane.sending.borrow_mut();
+        let sending = &mut *self.stream.sending.borrow_mut();
         sending.end();
         match sending.poll_flush(&mut context) {
             Poll::Ready(flushed) => flushed,
@@ -140,13 +140,13 @@ impl StreamHalves {
         let why = code(self.fault.unwrap_or(Code::H3_INTERNAL_ERROR));
         self.outgoing = Outgoing::Over;
         self.incoming = Incoming::Over;
-        self.lane.sending.borrow_mut().reset(why);
-        self.lane.receiving.borrow_mut().stop(why);
+        self.stream.sending.borrow_mut().reset(why);
+        self.stream.receiving.borrow_mut().stop(why);
     }
 
     /// Ready once the client has given the stream up.
     pub fn poll_reset(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let sending = &mut *self.lane.sending.borrow_mut();
+        let sending = &mut *self.stream.sending.borrow_mut();
         if let Poll::Ready(Err(_)) = sending.poll_flush(context) {
             return Poll::Ready(());
         }
@@ -158,7 +158,7 @@ impl StreamHalves {
         // Whatever is still sent is not wanted (RFC 9114, section 4.1).
         if self.incoming != Incoming::Over {
             self.incoming = Incoming::Over;
-            self.lane.receiving.borrow_mut().stop(code(Code::H3_NO_ERROR));
+            self.stream.receiving.borrow_mut().stop(code(Code::H3_NO_ERROR));
         }
         self.poll_reset(context)
     }
@@ -166,17 +166,17 @@ impl StreamHalves {
     /// Waits for the next piece.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<BodyFrame>> {
         if self.incoming == Incoming::Body {
-            let found = ready!(self.lane.receiving.borrow_mut().poll_next(context));
+            let found = ready!(self.stream.receiving.borrow_mut().poll_next(context));
             match found {
                 Ok(Some(FrameRead::Data(data))) => return Poll::Ready(self.note_data(data)),
                 Ok(Some(FrameRead::Headers(head))) => {
-                    self.lane.receiving.borrow_mut().close();
-                    self.lane.head.set(Some(head));
+                    self.stream.receiving.borrow_mut().close();
+                    self.stream.head.set(Some(head));
                     self.incoming = Incoming::Trailers;
                 }
                 Ok(None) => return Poll::Ready(self.note_end(None)),
                 Err(error) => {
-                    self.incoming = Incoming::Broken;
+                    self.incoming = Incoming::Failed;
                     if error.kind() == io::ErrorKind::InvalidData {
                         self.fault = Some(Code::H3_MESSAGE_ERROR);
                     }
@@ -186,14 +186,14 @@ impl StreamHalves {
         }
         match self.incoming {
             Incoming::Over => return Poll::Ready(Ok(BodyFrame::End(None))),
-            Incoming::Broken => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
+            Incoming::Failed => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
             Incoming::Body | Incoming::Trailers => {}
         }
         let trailers = ready!(self.request.poll_recv_trailers(context));
         Poll::Ready(match trailers {
             Ok(trailers) => self.note_end(trailers),
             Err(error) => {
-                self.incoming = Incoming::Broken;
+                self.incoming = Incoming::Failed;
                 self.fault = Some(Code::H3_MESSAGE_ERROR);
                 Err(error_of(error))
             }
@@ -220,7 +220,7 @@ impl StreamHalves {
     }
 
     fn blame_client(&mut self) -> io::Error {
-        self.incoming = Incoming::Broken;
+        self.incoming = Incoming::Failed;
         self.fault = Some(Code::H3_MESSAGE_ERROR);
         io::Error::new(
             io::ErrorKind::InvalidData,
@@ -241,7 +241,7 @@ impl StreamHalves {
         if self.outgoing != Outgoing::Body {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        let sending = &mut *self.lane.sending.borrow_mut();
+        let sending = &mut *self.stream.sending.borrow_mut();
         let count = ready!(sending.poll_data(context, parts))?;
         if ends && count == parts.iter().map(|part| part.len()).sum::<usize>() {
             self.outgoing = Outgoing::Over;

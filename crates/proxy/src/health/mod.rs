@@ -11,7 +11,7 @@ mod report;
 mod watch;
 
 pub use report::{
-    AddressReport, HealthSelector, Report, SetHealthError, Status, TargetReport, UpstreamReport,
+    AddressReport, HealthReport, HealthSelector, SetHealthError, Status, TargetReport, UpstreamReport,
 };
 
 pub(crate) use report::{Targets, set};

@@ -23,7 +23,7 @@ pub enum Status {
 
 /// How all targets stand.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct HealthReport {
     /// In the order of the configuration; those without checks too.
     pub upstreams: Vec<UpstreamReport>,
 }
@@ -67,7 +67,7 @@ pub struct AddressReport {
     pub health: Health,
 }
 
-impl Report {
+impl HealthReport {
     /// How the targets of a snapshot stand now.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         Self {

@@ -46,7 +46,9 @@ impl GatewayLogLines {
         let published = shared.published.load();
         let taking = published.snapshot.gateway_logs.iter();
         for takes in taking.filter(|takes| level <= takes.level()) {
-            shared.log_out.offer(takes.entry(line, shared.log_out.hostname()));
+            shared
+                .log_sinks
+                .offer(takes.entry(line, shared.log_sinks.hostname()));
         }
     }
 }

@@ -154,7 +154,7 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
         let each = count / messages.len();
         for message in messages {
             let sent = deliver(&sink_context, &sink_queue, &mut sender, message).await;
-            let stats = sink_context.shared.log_out.stats();
+            let stats = sink_context.shared.log_sinks.stats();
             match sent {
                 Ok(()) => stats.add_sent(kind(&sink_queue.target), each),
                 Err(error) => {
@@ -197,7 +197,7 @@ async fn deliver(
         retries += 1;
         sink_context
             .shared
-            .log_out
+            .log_sinks
             .stats()
             .add_retry(kind(&sink_queue.target));
         tokio::time::sleep(wait).await;

@@ -31,7 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// # Errors
 /// When it cannot be started.
 pub fn start(shared: &Arc<Shared>, seed: u64) -> io::Result<()> {
-    let sinks: &LogSinks = &shared.log_out;
+    let sinks: &LogSinks = &shared.log_sinks;
     let entries = sinks
         .entries
         .lock()
@@ -68,10 +68,10 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
         buffers: Buffers::default(),
         shared,
     });
-    let log_out = &sink_context.shared.log_out;
+    let log_sinks = &sink_context.shared.log_sinks;
     let mut sink_queues = SinkQueues::new();
     let (mut in_vain, mut looked_after) = (0, Instant::now());
-    while !log_out.is_over.load(Ordering::Acquire) {
+    while !log_sinks.is_over.load(Ordering::Acquire) {
         if sort(&sink_context, &entries, &mut sink_queues) {
             in_vain = 0;
         } else {
@@ -84,13 +84,13 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
             sink_queues.retain(|_, sink_queue| sink_queue.is_used_since(now, UNUSED) || sink_queue.end());
         }
         if in_vain > IDLE_TICKS {
-            log_out.is_awake.store(false, Ordering::Relaxed);
+            log_sinks.is_awake.store(false, Ordering::Relaxed);
             std::sync::atomic::fence(Ordering::SeqCst);
             if !sort(&sink_context, &entries, &mut sink_queues) {
                 // Names and queues are looked after now and then.
-                let _woken = tokio::time::timeout(UNUSED, log_out.wake.notified()).await;
+                let _woken = tokio::time::timeout(UNUSED, log_sinks.wake.notified()).await;
             }
-            log_out.is_awake.store(true, Ordering::Relaxed);
+            log_sinks.is_awake.store(true, Ordering::Relaxed);
             in_vain = 0;
         } else {
             tokio::time::sleep(TICK).await;
@@ -105,13 +105,13 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
         tokio::time::sleep(TICK).await;
     }
     for (target, sink_queue) in &sink_queues {
-        log_out.stats.add_dropped(kind(target), sink_queue.pending());
+        log_sinks.stats.add_dropped(kind(target), sink_queue.pending());
     }
 }
 
 /// Sorts all entries that wait into queues; says whether there were any.
 fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queues: &mut SinkQueues) -> bool {
-    let log_out = &sink_context.shared.log_out;
+    let log_sinks = &sink_context.shared.log_sinks;
     // Neighbours mostly go to the same place; looking for its queue takes longer than the rest.
     let mut last: Option<(Arc<LogTarget>, Rc<SinkQueue>)> = None;
     for count in 0..QUEUE_ENTRIES {
@@ -119,7 +119,7 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
             Ok(entry) => entry,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => return count > 0,
         };
-        log_out.bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+        log_sinks.bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
         let (target, sink_queue) = match last.take() {
             Some(last) if Arc::ptr_eq(&last.0, &target) => last,
             _ => {
@@ -131,7 +131,7 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
             }
         };
         if !sink_queue.push(bytes) {
-            log_out.stats.add_dropped(kind(&target), 1);
+            log_sinks.stats.add_dropped(kind(&target), 1);
         }
         last = Some((target, sink_queue));
     }

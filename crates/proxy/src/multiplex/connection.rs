@@ -31,7 +31,7 @@ const SMALL_BODY: usize = 16 * 1024;
 /// How a protocol carries the streams of a connection.
 pub trait MuxProtocol {
     /// Begins a call for each stream that is there. Ready once the connection is over.
-    fn poll_streams(&mut self, session: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()>;
+    fn poll_streams(&mut self, connection: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()>;
 
     /// Writes what all streams have to say, where the connection does not by itself.
     ///
@@ -98,7 +98,7 @@ impl MuxConnection {
     }
 
     /// Takes streams in until the connection ends.
-    pub async fn run(self: &Rc<Self>, carrier: &mut impl MuxProtocol) {
+    pub async fn run(self: &Rc<Self>, protocol: &mut impl MuxProtocol) {
         let idle_timeout = self.worker.shared.limits.idle_timeout;
         let mut timer = Timer::new(Instant::now(), idle_timeout);
         let mut told = None;
@@ -109,11 +109,11 @@ impl MuxConnection {
                 if self.given_up.get() > MAX_GIVEN_UP {
                     self.given_up.set(0);
                     self.worker.metrics.protocol_error(ProtocolError::ClientAborted);
-                    carrier.cut_off();
+                    protocol.cut_off();
                 }
-                let is_over = carrier.poll_streams(self, context).is_ready();
+                let is_over = protocol.poll_streams(self, context).is_ready();
                 // What all streams that were ready had to say goes out together.
-                if let Poll::Ready(Err(_)) = carrier.poll_out(context) {
+                if let Poll::Ready(Err(_)) = protocol.poll_out(context) {
                     return Poll::Ready(());
                 }
                 if is_over {
@@ -123,7 +123,7 @@ impl MuxConnection {
                     was_busy = true;
                 } else if std::mem::take(&mut was_busy) {
                     let time = if told.is_some() {
-                        carrier.grace_period()
+                        protocol.grace_period()
                     } else {
                         idle_timeout
                     };
@@ -135,12 +135,12 @@ impl MuxConnection {
                         || (is_idle && timer.poll_expired(context).is_ready()) =>
                     {
                         told = Some(GoAway::Promised);
-                        carrier.go_away(GoAway::Promised);
-                        timer.set(Instant::now(), carrier.grace_period());
+                        protocol.go_away(GoAway::Promised);
+                        timer.set(Instant::now(), protocol.grace_period());
                     }
                     Some(GoAway::Promised) if timer.poll_expired(context).is_ready() => {
                         told = Some(GoAway::Final);
-                        carrier.go_away(GoAway::Final);
+                        protocol.go_away(GoAway::Final);
                     }
                     Some(GoAway::Final) if is_idle && timer.poll_expired(context).is_ready() => {
                         return Poll::Ready(());
@@ -177,7 +177,7 @@ pub struct ActiveStream(Rc<MuxConnection>);
 
 impl ActiveStream {
     /// Whose call it is.
-    pub fn session(&self) -> &Rc<MuxConnection> {
+    pub fn connection(&self) -> &Rc<MuxConnection> {
         &self.0
     }
 
@@ -187,8 +187,8 @@ impl ActiveStream {
             mut timer,
             mut stream,
         } = kept;
-        let session = &*self.0;
-        let worker = &session.worker;
+        let connection = &*self.0;
+        let worker = &connection.worker;
         let started = Instant::now();
         let deadline = grpc::deadline(&asked).map(|time| Timer::new(started, time));
         Stream::begin(&mut stream, ends, deadline);
@@ -202,11 +202,11 @@ impl ActiveStream {
             reader,
             write: WriteHalf::Stream(Rc::clone(&stream)),
             timer,
-            forwarded_lines: session.forwarded_lines.clone(),
+            forwarded_lines: connection.forwarded_lines.clone(),
             last_head: HeadSlot::default(),
-            peer: session.peer,
-            local: session.local,
-            tls: session.tls.clone(),
+            peer: connection.peer,
+            local: connection.local,
+            tls: connection.tls.clone(),
         };
         let mut exchange = worker.take_exchange();
         client.fill_client_info(&mut exchange);
@@ -218,7 +218,7 @@ impl ActiveStream {
                 serve::reject_malformed(worker, &mut client, &mut exchange, Refusal::new(kind)).await
             }
         };
-        settle(session, &stream, &exchange);
+        settle(connection, &stream, &exchange);
         worker.give_exchange(exchange);
         client.reader.inbox.consume(client.reader.inbox.bytes().len());
         client.reader.inbox.release(&worker.runtime.buffers);
@@ -267,7 +267,7 @@ async fn take_small_body(reader: &mut Reader, stream: &Stream, worker: &Worker) 
 }
 
 /// Ends a stream whose answer did not come to its end.
-fn settle(session: &MuxConnection, stream: &Stream, exchange: &Exchange) {
+fn settle(connection: &MuxConnection, stream: &Stream, exchange: &Exchange) {
     if stream.is_ended() {
         return;
     }
@@ -278,7 +278,7 @@ fn settle(session: &MuxConnection, stream: &Stream, exchange: &Exchange) {
         }
     }
     if stream.is_unanswered() {
-        session.note_given_up();
+        connection.note_given_up();
     }
     stream.reset();
 }

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 const MAX_IDLE: usize = 1024;
 
 /// A call to be run.
-struct Call {
+struct QueuedCall {
     live: ActiveStream,
-    asked: StreamRequest,
-    ends: StreamHalves,
+    request: StreamRequest,
+    halves: StreamHalves,
 }
 
 /// What a task keeps for its next call, as making it again costs more.
@@ -39,7 +39,7 @@ impl Default for TaskState {
 /// Where a waiting task gets its call.
 #[derive(Default)]
 struct TaskSlot {
-    call: RefCell<Option<Call>>,
+    call: RefCell<Option<QueuedCall>>,
     waker: RefCell<Option<Waker>>,
     /// There will be no more calls.
     is_closed: Cell<bool>,
@@ -68,8 +68,12 @@ impl Default for TaskPool {
 
 impl TaskPool {
     /// Has a call run.
-    pub fn run(&self, live: ActiveStream, asked: StreamRequest, ends: StreamHalves) {
-        let call = Call { live, asked, ends };
+    pub fn run(&self, live: ActiveStream, request: StreamRequest, halves: StreamHalves) {
+        let call = QueuedCall {
+            live,
+            request,
+            halves,
+        };
         let Some(desk) = self.idle.take() else {
             let desk = Rc::new(TaskSlot::default());
             tokio::task::spawn_local(work(desk, Rc::clone(&self.idle), call));
@@ -89,12 +93,16 @@ impl TaskPool {
 }
 
 /// Runs calls, one after the other, until there are tasks enough.
-async fn work(desk: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: Call) {
+async fn work(desk: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: QueuedCall) {
     let mut call = first;
     let mut kept = TaskState::default();
     loop {
-        let Call { live, asked, ends } = call;
-        kept = live.call(asked, ends, kept).await;
+        let QueuedCall {
+            live,
+            request,
+            halves,
+        } = call;
+        kept = live.call(request, halves, kept).await;
         if !idle.has_room() {
             return;
         }

@@ -94,19 +94,19 @@ impl Client {
     pub async fn run(self: &Rc<Self>, call: RedisCall) -> Option<Values> {
         let mut pending = CompensationGuard {
             client: self,
-            undo: call.undo.clone(),
+            compensate: call.compensate.clone(),
         };
         let sent = self.send(&call).await;
         let answer = match sent {
             Some(sent) => self.answer(sent, &call).await,
             // Nothing was done, so there is nothing to be taken back.
             None => {
-                pending.undo = None;
+                pending.compensate = None;
                 None
             }
         };
         if answer.is_some() {
-            pending.undo = None;
+            pending.compensate = None;
         }
         answer
     }
@@ -212,13 +212,13 @@ fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Optio
 /// Takes back what a call did whose answer is unknown or no longer wanted.
 struct CompensationGuard<'c> {
     client: &'c Rc<Client>,
-    undo: Option<Box<RedisCall>>,
+    compensate: Option<Box<RedisCall>>,
 }
 
 impl Drop for CompensationGuard<'_> {
     fn drop(&mut self) {
-        if let Some(undo) = self.undo.take() {
-            self.client.post(*undo);
+        if let Some(compensate) = self.compensate.take() {
+            self.client.fire_and_forget(*compensate);
         }
     }
 }
@@ -247,7 +247,7 @@ impl Client {
 }
 
 impl RedisPublisher for Client {
-    fn post(&self, call: RedisCall) {
+    fn fire_and_forget(&self, call: RedisCall) {
         let mut posts = self.posts.borrow_mut();
         let bytes = self.posted_bytes.get() + call.size();
         if posts.len() < MAX_POSTS && bytes <= MAX_POSTED_BYTES && !self.closed.get() {

@@ -101,17 +101,17 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, ProtocolError> {
         Ok(value) => Ok(Some((value, parser.at))),
         Err(ParseError::Partial) if bytes.len() >= MAX_REPLY => Err(ProtocolError("a reply is too long")),
         Err(ParseError::Partial) => Ok(None),
-        Err(ParseError::Fault(fault)) => Err(fault),
+        Err(ParseError::Protocol(fault)) => Err(fault),
     }
 }
 
 enum ParseError {
     Partial,
-    Fault(ProtocolError),
+    Protocol(ProtocolError),
 }
 
 fn fault<T>(what: &'static str) -> Result<T, ParseError> {
-    Err(ParseError::Fault(ProtocolError(what)))
+    Err(ParseError::Protocol(ProtocolError(what)))
 }
 
 struct Parser<'b> {

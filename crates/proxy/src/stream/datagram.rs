@@ -191,27 +191,22 @@ impl Listener {
         self.sessions
             .borrow_mut()
             .insert(key(addresses), Rc::clone(&session));
-        let registration = ConnectionGuard::uncounted(&self.worker);
-        tokio::task::spawn_local(Rc::clone(self).serve(session, addresses, registration));
+        let guard = ConnectionGuard::uncounted(&self.worker);
+        tokio::task::spawn_local(Rc::clone(self).serve(session, addresses, guard));
         is_taken
     }
 
-    async fn serve(
-        self: Rc<Self>,
-        session: Rc<Session>,
-        addresses: Addresses,
-        registration: ConnectionGuard,
-    ) {
-        let worker = registration.attach().await;
+    async fn serve(self: Rc<Self>, session: Rc<Session>, addresses: Addresses, guard: ConnectionGuard) {
+        let worker = guard.attach().await;
         let mut report = SessionRecord::new(&worker, StreamKind::Udp, addresses);
         let open = OpenSession(&self, addresses);
-        let ended = self.carry(&session, addresses, &mut report).await;
+        let ended = self.persistent(&session, addresses, &mut report).await;
         report.carried(session.bytes_sent.take(), 0);
         drop(open);
         report.end(ended.unwrap_or_else(|early| early));
     }
 
-    async fn carry(
+    async fn persistent(
         &self,
         session: &Session,
         addresses: Addresses,

@@ -21,15 +21,15 @@ use weir_snapshot::{SessionInfo, StreamRoute, StreamTransport};
 use weir_telemetry::metrics::{ProtocolError, StreamKind, StreamResult};
 
 /// Carries a connection until it is over.
-pub async fn serve(registration: ConnectionGuard, tcp: TcpStream, addresses: Addresses, is_tls: bool) {
-    let worker = registration.attach().await;
+pub async fn serve(guard: ConnectionGuard, tcp: TcpStream, addresses: Addresses, is_tls: bool) {
+    let worker = guard.attach().await;
     let first_kind = if is_tls { StreamKind::Tls } else { StreamKind::Tcp };
     let mut report = SessionRecord::new(&worker, first_kind, addresses);
     let session = Session {
         worker: &worker,
         addresses,
     };
-    let ended = session.carry(tcp, is_tls, &mut report).await;
+    let ended = session.persistent(tcp, is_tls, &mut report).await;
     report.end(ended.unwrap_or_else(|early| early));
 }
 
@@ -46,7 +46,7 @@ enum ClientStream {
 
 impl Session<'_> {
     /// Both say how the session has ended; an error, before anything was carried.
-    async fn carry(
+    async fn persistent(
         &self,
         mut tcp: TcpStream,
         is_tls: bool,

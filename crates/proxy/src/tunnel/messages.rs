@@ -53,7 +53,7 @@ pub async fn run(
     let Some(mut tunnel) = Tunnel::open(worker, client, upstream, up, down).await else {
         return TunnelStats::default();
     };
-    tunnel.carry().await;
+    tunnel.persistent().await;
     if tunnel.up.is_cut(worker) || tunnel.down.is_cut(worker) {
         close(&mut tunnel, mask).await;
     }

@@ -17,7 +17,7 @@ use weir_telemetry::metrics;
 /// A running gateway. When it goes, it is drained, and a panic of any worker fails the test.
 pub struct TestGateway {
     gateway: Option<Gateway>,
-    carry: PersistentState,
+    persistent: PersistentState,
     metrics: Arc<metrics::Registry>,
     pub address: SocketAddr,
 }
@@ -98,9 +98,9 @@ impl TestGateway {
         }
         change(&mut options);
         let metrics = Arc::new(metrics::Registry::new(metrics::RegistryOptions::default()));
-        let carry = PersistentState::default();
-        carry.set_zone(super::ZONE.to_owned());
-        let snapshot = snapshot(model, &carry);
+        let persistent = PersistentState::default();
+        persistent.set_zone(super::ZONE.to_owned());
+        let snapshot = snapshot(model, &persistent);
         let gateway = Gateway::start(options, Arc::clone(&metrics), None, snapshot).unwrap();
         let bound = gateway.bound();
         let address = if crate::OVER_TLS {
@@ -110,7 +110,7 @@ impl TestGateway {
         };
         Self {
             gateway: Some(gateway),
-            carry,
+            persistent,
             metrics,
             address,
         }
@@ -142,7 +142,7 @@ impl TestGateway {
 
     /// Serves another model from now on.
     pub fn publish(&self, model: Value) {
-        self.gateway().publish(snapshot(model, &self.carry));
+        self.gateway().publish(snapshot(model, &self.persistent));
     }
 
     /// Begins to drain on a thread of its own, which ends with the gateway.
@@ -164,12 +164,12 @@ impl Drop for TestGateway {
     }
 }
 
-fn snapshot(model: Value, carry: &PersistentState) -> Snapshot {
+fn snapshot(model: Value, persistent: &PersistentState) -> Snapshot {
     let model: Model = serde_json::from_value(model).expect("a model");
     let mut registry = Registry::default();
     registry.add(Puppet);
     let (snapshot, _) =
-        compile(&model, &registry, carry).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
+        compile(&model, &registry, persistent).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
     snapshot
 }
 

@@ -5,7 +5,7 @@
 //! a route's service, the place of its upstream, and, where it has plugins, those who call and what is shared.
 //! **What it is not**: it outlives no process, and says nothing of what was wrong: only what is good is kept.
 
-use super::compiled::{CompiledRoute, CompiledService, Forwardings, Stampings};
+use super::compiled::{CompiledGatewayHeaders, CompiledRoute, CompiledService, Forwardings};
 use crate::chain::{ConsumerTable, Instance};
 use crate::upstream::Upstream;
 use std::collections::{HashMap, HashSet};
@@ -31,9 +31,9 @@ pub struct CompileCache {
     /// Upstreams of services with a `url`, by their names.
     pub(super) servers: Map<Arc<str>, (Arc<Upstream>, u64)>,
     /// Where upstreams stand in the list, so that most keep their places whichever come and go.
-    places: Map<Arc<str>, u32>,
+    stable_indices: Map<Arc<str>, u32>,
     pub(super) forwardings: Forwardings,
-    pub(super) stampings: Stampings,
+    pub(super) gateway_headers: CompiledGatewayHeaders,
     shared: Shared,
 }
 
@@ -101,12 +101,12 @@ impl CompileCache {
         }
         if has_other_callers || self.has_wrong_destinations(model) {
             self.shared.known = SharedParts::default();
-            self.routes.retain(|_, piece| piece.model.plugins.is_empty());
+            self.routes.retain(|_, item| item.model.plugins.is_empty());
         } else if has_other_plugins {
             self.shared.known.instances.clear();
             self.shared.known.tables.clear();
             self.routes
-                .retain(|_, piece| piece.model.plugins.iter().all(stands_alone));
+                .retain(|_, item| item.model.plugins.iter().all(stands_alone));
         }
     }
 
@@ -154,15 +154,15 @@ impl CompileCache {
 
     /// A place from 0 for each of these names, which are taken where they were before as far as that can be, and in
     /// their order otherwise.
-    pub(super) fn places(&mut self, names: &[&str]) -> Vec<u32> {
+    pub(super) fn stable_indices(&mut self, names: &[&str]) -> Vec<u32> {
         const NOWHERE: u32 = u32::MAX;
         let mut taken = vec![false; names.len()];
         let mut homeless = 0;
-        let mut places: Vec<u32> = Vec::with_capacity(names.len());
+        let mut stable_indices: Vec<u32> = Vec::with_capacity(names.len());
         for name in names {
-            let known = self.places.get(*name).map_or(NOWHERE, |place| *place);
+            let known = self.stable_indices.get(*name).map_or(NOWHERE, |place| *place);
             let is_free = taken.get(known as usize).is_some_and(|is_taken| !is_taken);
-            places.push(if is_free { known } else { NOWHERE });
+            stable_indices.push(if is_free { known } else { NOWHERE });
             match taken.get_mut(known as usize) {
                 Some(is_taken) if is_free => *is_taken = true,
                 _ => homeless += 1,
@@ -170,7 +170,7 @@ impl CompileCache {
         }
         if homeless > 0 {
             let mut free = (0..).zip(&taken).filter(|(_, is_taken)| !**is_taken);
-            for (place, name) in places
+            for (place, name) in stable_indices
                 .iter_mut()
                 .zip(names)
                 .filter(|(place, _)| **place == NOWHERE)
@@ -178,42 +178,42 @@ impl CompileCache {
                 // As many are free as are without a place.
                 if let Some((found, _)) = free.next() {
                     *place = found;
-                    self.places.insert(Arc::from(*name), found);
+                    self.stable_indices.insert(Arc::from(*name), found);
                 }
             }
         }
-        if self.places.len() > names.len() {
+        if self.stable_indices.len() > names.len() {
             let there: HashSet<&str> = names.iter().copied().collect();
-            self.places.retain(|name, _| there.contains(&**name));
+            self.stable_indices.retain(|name, _| there.contains(&**name));
         }
-        places
+        stable_indices
     }
 }
 
 impl<M, C> CachedItem<M, C> {
     /// Notes what was compiled of a value.
-    pub(super) fn note(pieces: &mut Map<usize, Self>, model: &Arc<M>, compiled: &Arc<C>, round: u64) {
-        let piece = Self {
+    pub(super) fn note(cache: &mut Map<usize, Self>, model: &Arc<M>, compiled: &Arc<C>, round: u64) {
+        let item = Self {
             model: Arc::clone(model),
             compiled: Arc::clone(compiled),
             round,
         };
-        pieces.insert(address(model), piece);
+        cache.insert(address(model), item);
     }
 
     /// What was compiled of a value, where `holds` says that it still holds.
     pub(super) fn find(
-        pieces: &mut Map<usize, Self>,
+        cache: &mut Map<usize, Self>,
         model: &Arc<M>,
         round: u64,
         holds: impl FnOnce(&C) -> bool,
     ) -> Option<Arc<C>> {
-        let piece = pieces.get_mut(&address(model))?;
-        if !holds(&piece.compiled) {
+        let item = cache.get_mut(&address(model))?;
+        if !holds(&item.compiled) {
             return None;
         }
-        piece.round = round;
-        Some(Arc::clone(&piece.compiled))
+        item.round = round;
+        Some(Arc::clone(&item.compiled))
     }
 }
 
@@ -223,11 +223,11 @@ fn stands_alone(step: &ChainStep) -> bool {
 }
 
 /// Forgets what was not used in this round, where there is any.
-fn keep<M, C>(pieces: &mut Map<usize, CachedItem<M, C>>, used: usize, round: u64) {
-    if pieces.len() > used {
-        pieces.retain(|_, piece| piece.round == round);
-        if pieces.capacity() > 4 * pieces.len().max(16) {
-            pieces.shrink_to_fit();
+fn keep<M, C>(cache: &mut Map<usize, CachedItem<M, C>>, used: usize, round: u64) {
+    if cache.len() > used {
+        cache.retain(|_, item| item.round == round);
+        if cache.capacity() > 4 * cache.len().max(16) {
+            cache.shrink_to_fit();
         }
     }
 }
@@ -238,8 +238,8 @@ mod tests {
 
     #[test]
     fn most_keep_their_places() {
-        let mut pieces = CompileCache::default();
-        for (names, places) in [
+        let mut cache = CompileCache::default();
+        for (names, stable_indices) in [
             (&["a", "b", "c"][..], &[0, 1, 2][..]),
             (&["a", "n", "b", "c"], &[0, 3, 1, 2]),
             (&["n", "b", "c"], &[0, 1, 2]),
@@ -247,8 +247,8 @@ mod tests {
             (&[], &[]),
             (&["x", "x"], &[0, 1]),
         ] {
-            assert_eq!(pieces.places(names), places, "{names:?}");
-            assert!(pieces.places.len() <= names.len().max(1), "{names:?}");
+            assert_eq!(cache.stable_indices(names), stable_indices, "{names:?}");
+            assert!(cache.stable_indices.len() <= names.len().max(1), "{names:?}");
         }
     }
 }

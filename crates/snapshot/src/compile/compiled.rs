@@ -12,7 +12,7 @@ const REMEMBERED: usize = 8;
 /// What is remembered of what becomes of forwarding headers.
 pub(super) type Forwardings = RecentValues<model::ForwardedHeaders, Arc<ForwardedHeaderPolicy>>;
 /// What is remembered of what becomes of added headers.
-pub(super) type Stampings = RecentValues<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
+pub(super) type CompiledGatewayHeaders = RecentValues<Vec<model::GatewayHeader>, Arc<[GatewayHeader]>>;
 
 /// A route, and how its service was reached when it was compiled.
 pub(super) struct CompiledRoute {

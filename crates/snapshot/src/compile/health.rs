@@ -23,14 +23,14 @@ const MAX_CONCURRENCY: u32 = 1_000;
 pub(super) fn compile(
     checks: &HealthChecks,
     place: &DocPath,
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Result<Checks, Diagnostic> {
     let active = checks.active.as_ref();
     let over_tls = active.filter(|active| matches!(active.kind, ProbeKind::Https | ProbeKind::Grpcs));
     let tls = over_tls.map(|active| {
         let place = place.field("active").field("tls");
-        carry.client(&active.tls, |id| {
-            ClientTls::compile(&active.tls, &place, carry.roots(), id)
+        persistent.client(&active.tls, |id| {
+            ClientTls::compile(&active.tls, &place, persistent.roots(), id)
         })
     });
     let passive = checks.passive.as_ref();

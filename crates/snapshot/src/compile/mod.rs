@@ -34,9 +34,15 @@ use weir_plugin::Registry;
 pub fn compile(
     model: &Model,
     registry: &Registry,
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
-    recompile(model, hash(model), registry, carry, &mut CompileCache::default())
+    recompile(
+        model,
+        hash(model),
+        registry,
+        persistent,
+        &mut CompileCache::default(),
+    )
 }
 
 /// Compiles a model much of which was compiled before: what of it is the same shared value is not compiled again. Of
@@ -48,16 +54,16 @@ pub fn recompile(
     model: &Model,
     hash: u64,
     registry: &Registry,
-    carry: &PersistentState,
-    pieces: &mut CompileCache,
+    persistent: &PersistentState,
+    cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<Diagnostic>), Vec<Diagnostic>> {
-    pieces.begin(model);
+    cache.begin(model);
     let mut diagnostics = model.validate();
-    let mut chains = Chains::new(model, registry, pieces.known(), &mut diagnostics);
-    let (services, upstreams) = Services::compile(model, carry, pieces, &mut diagnostics);
-    let tables = tables(model, carry, &mut diagnostics);
+    let mut chains = Chains::new(model, registry, cache.known(), &mut diagnostics);
+    let (services, upstreams) = Services::compile(model, persistent, cache, &mut diagnostics);
+    let tables = tables(model, persistent, &mut diagnostics);
     let settings = settings::compile(model, &mut diagnostics);
-    let mut compiler = RouteCompiler::new(&services, pieces, &mut diagnostics);
+    let mut compiler = RouteCompiler::new(&services, cache, &mut diagnostics);
     let routes: Vec<Arc<Route>> = (model.routes.iter().enumerate())
         .map(|(index, route)| compiler.route(index, route, &mut chains))
         .collect();
@@ -69,24 +75,24 @@ pub fn recompile(
     diagnostics.extend(found);
     let destinations = routes::destinations(&services, &known.destinations);
     let gateway_logs = known.gateway_logs();
-    pieces.learn(known);
-    let mut tls = ServerTls::compile(&model.certificates, carry.server_tls(), &mut diagnostics);
+    cache.learn(known);
+    let mut tls = ServerTls::compile(&model.certificates, persistent.server_tls(), &mut diagnostics);
     let asking = (model.routes.iter().zip(&routes))
         .filter(|(_, made)| made.chain.asks_client_certificate)
         .map(|(route, _)| route);
     tls.ask(
         CertificateRequestNames::of(asking),
         &model.certificates,
-        carry.server_tls(),
+        persistent.server_tls(),
     );
     tls.add_challenges(&model.tls_challenges);
     check_acme(&model.acme, &mut diagnostics);
     if diagnostics.iter().any(|it| it.severity == Severity::Error) {
-        carry.prune();
+        persistent.prune();
         return Err(diagnostics);
     }
-    pieces.end(model, &upstreams);
-    carry.prune();
+    cache.end(model, &upstreams);
+    persistent.prune();
     let snapshot = Snapshot {
         dialect: model.dialect,
         tables,
@@ -98,7 +104,7 @@ pub fn recompile(
         destinations,
         settings,
         tls,
-        ad_hoc_tls: AdHocClientTls::new(carry.roots()),
+        ad_hoc_tls: AdHocClientTls::new(persistent.roots()),
         gateway_logs,
         hash,
         names: OnceLock::new(),
@@ -106,7 +112,7 @@ pub fn recompile(
     Ok((snapshot, diagnostics))
 }
 
-fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
+fn tables(model: &Model, persistent: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
     let mut dialects: Vec<DialectName> = Vec::new();
     for route in &model.routes {
         if !dialects.contains(&route.dialect) {
@@ -119,7 +125,7 @@ fn tables(model: &Model, carry: &PersistentState, diagnostics: &mut Vec<Diagnost
             .filter(|(_, route)| route.dialect == dialect)
             .map(|(index, route)| (index, &**route))
             .collect();
-        RouteTable::build(dialect, &routes, carry, diagnostics)
+        RouteTable::build(dialect, &routes, persistent, diagnostics)
     };
     dialects.into_iter().map(table).collect()
 }

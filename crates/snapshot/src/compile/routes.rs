@@ -17,7 +17,7 @@ use weir_plugin::{RouteInfo, headers};
 pub(super) struct RouteCompiler<'c, 'm> {
     services: &'c Services<'m>,
     diagnostics: &'c mut Vec<Diagnostic>,
-    pieces: &'c mut CompileCache,
+    cache: &'c mut CompileCache,
     no_service: Arc<str>,
     /// Not kept for the next compile: rules hold clients of TLS.
     rules: RecentValues<RouteRules, Arc<RouteRules>>,
@@ -26,13 +26,13 @@ pub(super) struct RouteCompiler<'c, 'm> {
 impl<'c, 'm> RouteCompiler<'c, 'm> {
     pub(super) fn new(
         services: &'c Services<'m>,
-        pieces: &'c mut CompileCache,
+        cache: &'c mut CompileCache,
         diagnostics: &'c mut Vec<Diagnostic>,
     ) -> Self {
         Self {
             services,
             diagnostics,
-            pieces,
+            cache,
             no_service: Arc::default(),
             rules: RecentValues::default(),
         }
@@ -49,8 +49,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             RouteTarget::Service(name) => self.services.get(name),
             RouteTarget::Respond(_) => None,
         };
-        let round = self.pieces.round();
-        let known = CachedItem::find(&mut self.pieces.routes, route, round, |known| {
+        let round = self.cache.round();
+        let known = CachedItem::find(&mut self.cache.routes, route, round, |known| {
             known.service.as_ref().map(Arc::as_ptr) == service.map(Arc::as_ptr)
         });
         if let Some(known) = known {
@@ -65,7 +65,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 route: Arc::clone(&compiled),
                 service: service.cloned(),
             };
-            CachedItem::note(&mut self.pieces.routes, route, &Arc::new(piece), round);
+            CachedItem::note(&mut self.cache.routes, route, &Arc::new(piece), round);
         }
         compiled
     }
@@ -99,8 +99,10 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             dialect: route.dialect,
             https_only_status: route.https_only_status,
             grpc_only_status: route.grpc_only_status,
-            request_headers: self.stamps(&route.request_headers, || place().field("request_headers")),
-            response_headers: self.stamps(&route.response_headers, || place().field("response_headers")),
+            request_headers: self
+                .gateway_headers(&route.request_headers, || place().field("request_headers")),
+            response_headers: self
+                .gateway_headers(&route.response_headers, || place().field("response_headers")),
             forwarded: self.forwarded(&route.forwarded, || place().field("forwarded")),
             upgrade: route.upgrade,
             connect: route.connect,
@@ -132,7 +134,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             RouteTarget::Service(_) => {}
             RouteTarget::Respond(respond) => {
                 let action = if respond.before_plugins {
-                    Action::Broken(respond.status)
+                    Action::Reject(respond.status)
                 } else {
                     Action::Unavailable(respond.status)
                 };
@@ -141,7 +143,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             }
         }
         let Some(compiled) = service else {
-            return (Arc::clone(&self.no_service), Action::Broken(503));
+            return (Arc::clone(&self.no_service), Action::Reject(503));
         };
         if compiled.scheme.is_stream() {
             let word = compiled.scheme.as_str();
@@ -181,21 +183,21 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
     }
 
-    fn stamps(
+    fn gateway_headers(
         &mut self,
-        stamps: &Vec<model::GatewayHeader>,
+        headers: &Vec<model::GatewayHeader>,
         place: impl Fn() -> DocPath,
     ) -> Arc<[GatewayHeader]> {
-        if let Some(known) = self.pieces.stampings.get(stamps) {
+        if let Some(known) = self.cache.gateway_headers.get(headers) {
             return known;
         }
-        for (index, stamp) in stamps.iter().enumerate() {
-            if !headers::is_name(stamp.name.as_bytes()) {
-                let message = format!("expected a header name, found '{}'", stamp.name);
+        for (index, header) in headers.iter().enumerate() {
+            if !headers::is_name(header.name.as_bytes()) {
+                let message = format!("expected a header name, found '{}'", header.name);
                 let place = place().index(index).field("name");
                 self.diagnostics.push(Diagnostic::error(place, message));
             }
-            if let GatewayHeaderValue::Text(text) = &stamp.value
+            if let GatewayHeaderValue::Text(text) = &header.value
                 && !headers::is_value(text.as_bytes())
             {
                 let message = "expected a header value without control characters";
@@ -203,10 +205,12 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 self.diagnostics.push(Diagnostic::error(place, message));
             }
         }
-        let compiled = stamps
+        let compiled = headers
             .iter()
-            .map(|stamp| GatewayHeader::new(&stamp.name, stamp.value.clone()));
-        self.pieces.stampings.remember(stamps.clone(), compiled.collect())
+            .map(|header| GatewayHeader::new(&header.name, header.value.clone()));
+        self.cache
+            .gateway_headers
+            .remember(headers.clone(), compiled.collect())
     }
 
     fn forwarded(
@@ -214,7 +218,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         forwarded: &model::ForwardedHeaders,
         place: impl Fn() -> DocPath,
     ) -> Arc<ForwardedHeaderPolicy> {
-        if let Some(known) = self.pieces.forwardings.get(forwarded) {
+        if let Some(known) = self.cache.forwardings.get(forwarded) {
             return known;
         }
         let texts = [
@@ -240,7 +244,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             first_line_only: forwarded.first_line_only,
             host_if_none: (forwarded.host_if_none.as_ref()).map(|host| host.as_bytes().to_vec()),
         };
-        self.pieces
+        self.cache
             .forwardings
             .remember(forwarded.clone(), Arc::new(compiled))
     }

@@ -17,17 +17,17 @@ use weir_model::{Diagnostic, DocPath, Model, Scheme, Service};
 pub(super) struct Services<'m>(Map<&'m str, Arc<CompiledService>>);
 
 impl<'m> Services<'m> {
-    /// Compiles all services and upstreams of the model, but for what is known in `pieces`.
+    /// Compiles all services and upstreams of the model, but for what is known in `cache`.
     pub(super) fn compile(
         model: &'m Model,
-        carry: &PersistentState,
-        pieces: &mut CompileCache,
+        persistent: &PersistentState,
+        cache: &mut CompileCache,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> (Self, Vec<Arc<Upstream>>) {
         let mut compiler = Compiler {
-            carry,
+            persistent,
             diagnostics,
-            round: pieces.round(),
+            round: cache.round(),
         };
         let destinations: Vec<_> = (model.services.iter().enumerate())
             .map(|(index, service)| compiler.destination(index, service))
@@ -36,25 +36,25 @@ impl<'m> Services<'m> {
         let names: Vec<&str> = (model.upstreams.iter().map(|it| it.name.as_str()))
             .chain(servers.iter().map(|(name, _)| name.as_str()))
             .collect();
-        let places = pieces.places(&names);
+        let stable_indices = cache.stable_indices(&names);
         let mut upstreams: Vec<Option<Arc<Upstream>>> = vec![None; names.len()];
-        for ((index, upstream), place) in model.upstreams.iter().enumerate().zip(&places) {
-            upstreams[*place as usize] = Some(compiler.own(index, upstream, pieces));
+        for ((index, upstream), place) in model.upstreams.iter().enumerate().zip(&stable_indices) {
+            upstreams[*place as usize] = Some(compiler.own(index, upstream, cache));
         }
         compiler
             .diagnostics
             .extend(health::check_sharing(&model.upstreams));
-        for ((name, origin), place) in servers.iter().zip(&places[model.upstreams.len()..]) {
-            upstreams[*place as usize] = Some(compiler.server(name, *origin, pieces));
+        for ((name, origin), place) in servers.iter().zip(&stable_indices[model.upstreams.len()..]) {
+            upstreams[*place as usize] = Some(compiler.server(name, *origin, cache));
         }
         let upstreams: Vec<Arc<Upstream>> = upstreams.into_iter().flatten().collect();
-        let by_name: Map<&str, u32> = names.iter().copied().zip(places).collect();
+        let by_name: Map<&str, u32> = names.iter().copied().zip(stable_indices).collect();
         let mut services = Map::with_capacity_and_hasher(model.services.len(), Default::default());
         for ((index, service), destination) in model.services.iter().enumerate().zip(destinations) {
             let upstream = destination.and_then(|it| by_name.get(it.name()).map(|place| (*place, it.path())));
             if let Some((place, path)) = upstream {
                 let at = (place, upstreams[place as usize].scheme);
-                let compiled = compiler.service((index, service), at, path, pieces);
+                let compiled = compiler.service((index, service), at, path, cache);
                 services.insert(service.name.as_str(), compiled);
             }
         }
@@ -146,11 +146,11 @@ impl Compiler<'_> {
         (index, service): (usize, &Arc<Service>),
         (upstream, scheme): (u32, Scheme),
         path: Option<&str>,
-        pieces: &mut CompileCache,
+        cache: &mut CompileCache,
     ) -> Arc<CompiledService> {
         let is_tls = scheme.is_tls();
         let holds = |known: &CompiledService| known.upstream == upstream && known.scheme == scheme;
-        if let Some(known) = CachedItem::find(&mut pieces.services, service, self.round, holds) {
+        if let Some(known) = CachedItem::find(&mut cache.services, service, self.round, holds) {
             return known;
         }
         let tls = is_tls.then(|| self.tls(index, service)).flatten();
@@ -165,7 +165,7 @@ impl Compiler<'_> {
             retry_statuses: service.retry_statuses.as_slice().into(),
         });
         if is_good {
-            CachedItem::note(&mut pieces.services, service, &compiled, self.round);
+            CachedItem::note(&mut cache.services, service, &compiled, self.round);
         }
         compiled
     }
@@ -173,8 +173,8 @@ impl Compiler<'_> {
     /// How the targets of a service are met over TLS.
     fn tls(&mut self, index: usize, service: &Service) -> Option<Arc<ClientTls>> {
         let place = DocPath::root().field("services").index(index).field("tls");
-        let build = |id| ClientTls::compile(&service.tls, &place, self.carry.roots(), id);
-        match self.carry.client(&service.tls, build) {
+        let build = |id| ClientTls::compile(&service.tls, &place, self.persistent.roots(), id);
+        match self.persistent.client(&service.tls, build) {
             Ok(tls) => Some(tls),
             Err(found) => {
                 self.diagnostics.push(found);

@@ -239,7 +239,7 @@ fn numbered(upstream: &Upstream, zones: &model::ZoneAwareness, own: &str) -> Opt
 pub(super) fn compile(
     upstream: &Upstream,
     specs: &[TargetSpec],
-    carry: &PersistentState,
+    persistent: &PersistentState,
 ) -> Option<Box<UpstreamTraffic>> {
     let name = upstream.name.as_str();
     let traffic = UpstreamTraffic {
@@ -262,13 +262,13 @@ pub(super) fn compile(
                 percent: hedge.percent,
                 burst: hedge.burst,
             },
-            state: carry.hedge(name),
+            state: persistent.hedge(name),
         }),
         overload: upstream.adaptive_concurrency.map(|limit| {
             let rules = overload_rules(&limit);
             UpstreamOverload {
                 rules,
-                limit: carry.limit(name, &rules),
+                limit: persistent.limit(name, &rules),
             }
         }),
     };

@@ -21,7 +21,7 @@ pub(super) type Origin<'m> = (Scheme, &'m str, u16, bool);
 
 /// Compiles upstreams and services.
 pub(super) struct Compiler<'c> {
-    pub carry: &'c PersistentState,
+    pub persistent: &'c PersistentState,
     pub diagnostics: &'c mut Vec<Diagnostic>,
     /// Which compile this is.
     pub round: u64,
@@ -33,9 +33,9 @@ impl Compiler<'_> {
         &mut self,
         index: usize,
         upstream: &Arc<model::Upstream>,
-        pieces: &mut CompileCache,
+        cache: &mut CompileCache,
     ) -> Arc<Upstream> {
-        if let Some(known) = CachedItem::find(&mut pieces.upstreams, upstream, self.round, |_| true) {
+        if let Some(known) = CachedItem::find(&mut cache.upstreams, upstream, self.round, |_| true) {
             return known;
         }
         let found_before = self.diagnostics.len();
@@ -44,14 +44,14 @@ impl Compiler<'_> {
         compiled.checks = self.checks(index, upstream);
         let compiled = Arc::new(compiled);
         if self.diagnostics.len() == found_before {
-            CachedItem::note(&mut pieces.upstreams, upstream, &compiled, self.round);
+            CachedItem::note(&mut cache.upstreams, upstream, &compiled, self.round);
         }
         compiled
     }
 
     /// The upstream of a single server.
-    pub(super) fn server(&self, name: &str, origin: Origin<'_>, pieces: &mut CompileCache) -> Arc<Upstream> {
-        if let Some((known, used)) = pieces.servers.get_mut(name) {
+    pub(super) fn server(&self, name: &str, origin: Origin<'_>, cache: &mut CompileCache) -> Arc<Upstream> {
+        if let Some((known, used)) = cache.servers.get_mut(name) {
             *used = self.round;
             return Arc::clone(known);
         }
@@ -80,7 +80,7 @@ impl Compiler<'_> {
             adaptive_concurrency: None,
         }));
         let known = (Arc::clone(&compiled), self.round);
-        pieces.servers.insert(name.into(), known);
+        cache.servers.insert(name.into(), known);
         compiled
     }
 
@@ -89,7 +89,7 @@ impl Compiler<'_> {
         let checks = upstream.checks.as_ref()?;
         let place = DocPath::root().field("upstreams").index(index).field("checks");
         health::check(checks, &place, self.diagnostics);
-        match health::compile(checks, &place, self.carry) {
+        match health::compile(checks, &place, self.persistent) {
             Ok(compiled) => Some(Arc::new(compiled)),
             Err(found) => {
                 self.diagnostics.push(found);
@@ -158,8 +158,8 @@ impl Compiler<'_> {
             name: upstream.name.clone(),
             scheme: upstream.scheme,
             targets,
-            balancer: traffic::balancer(upstream, balancer, self.carry.zone()),
-            traffic: traffic::compile(upstream, &specs, self.carry),
+            balancer: traffic::balancer(upstream, balancer, self.persistent.zone()),
+            traffic: traffic::compile(upstream, &specs, self.persistent),
             hash_on: hash_on.map(hash_source).collect(),
             keepalive: upstream.keepalive,
             srv: upstream.srv,
@@ -169,7 +169,7 @@ impl Compiler<'_> {
                     percent: budget.percent,
                     burst: budget.burst,
                 },
-                left: self.carry.budget(&upstream.name),
+                left: self.persistent.budget(&upstream.name),
             }),
         }
     }
@@ -189,10 +189,10 @@ impl Compiler<'_> {
             weight: target.weight,
             address,
             host_header: host_header.into_bytes(),
-            state: self.carry.target(&upstream.name, id),
+            state: self.persistent.target(&upstream.name, id),
             health: upstream.checks.as_ref().map(|checks| {
                 let owner = checks.shared_with.as_ref().unwrap_or(&upstream.name);
-                self.carry.health(owner, id, address)
+                self.persistent.health(owner, id, address)
             }),
         }
     }

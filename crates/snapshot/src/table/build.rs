@@ -4,7 +4,7 @@ use super::RouteTable;
 use super::conditions::Conditions;
 use super::hosts::Hosts;
 use super::pattern::{PatternCompiler, RoutePattern};
-use super::trie::{Candidate, Entry, NONE, Trie};
+use super::trie::{Candidate, NONE, Trie, TrieEntry};
 use crate::persistent_state::PersistentState;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ impl RouteTable {
     pub(crate) fn build(
         dialect: DialectName,
         routes: &[(usize, &Route)],
-        carry: &PersistentState,
+        persistent: &PersistentState,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut builder = Builder {
-            carry,
+            persistent,
             diagnostics,
             hosts: Hosts::default(),
             compiler: PatternCompiler::default(),
@@ -41,11 +41,11 @@ impl RouteTable {
 struct UnrankedEntry<'m> {
     precedence: u64,
     match_index: u32,
-    entry: Entry<'m>,
+    entry: TrieEntry<'m>,
 }
 
 struct Builder<'b, 'm> {
-    carry: &'b PersistentState,
+    persistent: &'b PersistentState,
     diagnostics: &'b mut Vec<Diagnostic>,
     hosts: Hosts,
     compiler: PatternCompiler,
@@ -67,7 +67,10 @@ impl<'m> Builder<'_, 'm> {
         let (methods, conditions) = Conditions::compile(route_match, &mut |within, message| {
             diagnostics.push(Diagnostic::error(place(within), message));
         });
-        let path = match self.compiler.compile(&route_match.path, self.carry.patterns()) {
+        let path = match self
+            .compiler
+            .compile(&route_match.path, self.persistent.patterns())
+        {
             Ok(path) => path,
             Err(message) => {
                 let place = place(DocPath::root().field("path"));
@@ -99,7 +102,7 @@ impl<'m> Builder<'_, 'm> {
             self.entries.push(UnrankedEntry {
                 precedence: route_match.precedence.unwrap_or_else(default),
                 match_index: match_index as u32,
-                entry: Entry {
+                entry: TrieEntry {
                     root: self.hosts.root(host),
                     key: path.key.clone(),
                     candidate,
@@ -138,7 +141,7 @@ impl<'m> Builder<'_, 'm> {
         for (rank, place) in (0u32..).zip(in_order) {
             unranked[place].entry.candidate.rank = rank;
         }
-        let ranked: Vec<Entry<'_>> = unranked.into_iter().map(|it| it.entry).collect();
+        let ranked: Vec<TrieEntry<'_>> = unranked.into_iter().map(|it| it.entry).collect();
         RouteTable {
             dialect,
             trie: Trie::build(&ranked, self.hosts.count()),

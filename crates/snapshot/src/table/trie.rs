@@ -72,7 +72,7 @@ impl Tail {
 }
 
 /// A key with what to do when it is reached, for building.
-pub(super) struct Entry<'m> {
+pub(super) struct TrieEntry<'m> {
     /// The root.
     pub root: u32,
     /// Literal bytes and [`PARAMETER`].
@@ -124,9 +124,9 @@ pub(super) struct Trie {
 
 impl Trie {
     /// Builds the index of `roots` roots. Keys are at most 65,535 bytes long.
-    pub(super) fn build(entries: &[Entry<'_>], roots: u32) -> Self {
+    pub(super) fn build(entries: &[TrieEntry<'_>], roots: u32) -> Self {
         // Entries are large, so only their places are moved.
-        let mut entries: Vec<&Entry<'_>> = entries.iter().collect();
+        let mut entries: Vec<&TrieEntry<'_>> = entries.iter().collect();
         entries.sort_unstable_by(|a, b| {
             (a.root, &a.key, a.candidate.rank).cmp(&(b.root, &b.key, b.candidate.rank))
         });
@@ -230,7 +230,7 @@ pub(super) fn segment_end(path: &[u8], position: usize) -> usize {
 
 struct Builder<'e, 'm> {
     /// Sorted by root, key and rank.
-    entries: &'e [&'e Entry<'m>],
+    entries: &'e [&'e TrieEntry<'m>],
     /// By node: its entries, and how many bytes of their keys lead to it.
     spans: Vec<(u32, u32, u16)>,
     leading: Vec<u8>,
@@ -289,7 +289,7 @@ impl Builder<'_, '_> {
 }
 
 /// What all keys have in common behind `depth`, up to the first parameter.
-fn common_label<'e>(entries: &[&'e Entry<'_>], depth: usize) -> &'e [u8] {
+fn common_label<'e>(entries: &[&'e TrieEntry<'_>], depth: usize) -> &'e [u8] {
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
         return &[];
     };
@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn trie(keys: &[&'static str]) -> Trie {
-        let entries = keys.iter().enumerate().map(|(rank, key)| Entry {
+        let entries = keys.iter().enumerate().map(|(rank, key)| TrieEntry {
             root: 0,
             key: Cow::Borrowed(key.as_bytes()),
             candidate: Candidate {
@@ -328,7 +328,7 @@ mod tests {
                 is_regex: false,
             },
         });
-        let entries: Vec<Entry<'_>> = entries.collect();
+        let entries: Vec<TrieEntry<'_>> = entries.collect();
         Trie::build(&entries, 1)
     }
 

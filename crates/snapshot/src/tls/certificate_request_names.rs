@@ -100,7 +100,7 @@ mod tests {
 
     /// What is shown, with a certificate of each of these names. Those that begin with `!` demand certificates.
     fn served(asked: CertificateRequestNames, shown: &[&str]) -> ServerTls {
-        let carry = ServerTlsState::default();
+        let state = ServerTlsState::default();
         let certificates: Vec<Certificate> = shown
             .iter()
             .map(|shown| {
@@ -123,9 +123,9 @@ mod tests {
             })
             .collect();
         let mut found = Vec::new();
-        let mut tls = ServerTls::compile(&certificates, &carry, &mut found);
+        let mut tls = ServerTls::compile(&certificates, &state, &mut found);
         assert_eq!(found, []);
-        tls.ask(asked, &certificates, &carry);
+        tls.ask(asked, &certificates, &state);
         tls
     }
 

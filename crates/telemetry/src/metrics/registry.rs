@@ -61,7 +61,7 @@ struct State {
     allotment: SeriesSlots,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
-    log_out: Option<Arc<LogSinkStats>>,
+    log_sinks: Option<Arc<LogSinkStats>>,
     ocsp: Option<Arc<OcspStats>>,
     redis: Option<Arc<RedisStats>>,
     analytics: Option<Arc<AnalyticsStats>>,
@@ -105,7 +105,7 @@ impl Registry {
             allotment: SeriesSlots::new(options.series_limit),
             configuration: Configuration::default(),
             access_log: None,
-            log_out: None,
+            log_sinks: None,
             ocsp: None,
             redis: None,
             analytics: None,
@@ -167,8 +167,8 @@ impl Registry {
     }
 
     /// Exposes the counts of what plugins log elsewhere.
-    pub fn observe_log_out(&self, stats: Arc<LogSinkStats>) {
-        self.state().log_out = Some(stats);
+    pub fn observe_log_sinks(&self, stats: Arc<LogSinkStats>) {
+        self.state().log_sinks = Some(stats);
     }
 
     /// Exposes what became of questions to the responders of certificates.
@@ -255,7 +255,7 @@ impl Registry {
             overflow: state.allotment.overflow(),
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
-            log_out: state.log_out.clone(),
+            log_sinks: state.log_sinks.clone(),
             ocsp: state.ocsp.clone(),
             redis: state.redis.clone(),
             analytics: state.analytics.clone(),

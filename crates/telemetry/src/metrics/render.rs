@@ -37,7 +37,7 @@ pub(super) struct Scrape {
     pub(super) overflow: usize,
     pub(super) configuration: Configuration,
     pub(super) access_log: Option<Arc<AccessLogStats>>,
-    pub(super) log_out: Option<Arc<LogSinkStats>>,
+    pub(super) log_sinks: Option<Arc<LogSinkStats>>,
     pub(super) ocsp: Option<Arc<OcspStats>>,
     pub(super) redis: Option<Arc<RedisStats>>,
     pub(super) analytics: Option<Arc<AnalyticsStats>>,
@@ -64,7 +64,7 @@ impl Scrape {
         out.single(Metric::SeriesLimit, self.limit as u64)?;
         out.single(Metric::SeriesOverflow, self.overflow as u64)?;
         self.access_log(&mut out)?;
-        self.log_out(&mut out)?;
+        self.log_sinks(&mut out)?;
         self.analytics(&mut out)?;
         self.redis(&mut out)?;
         self.evictions(&mut out)
@@ -265,8 +265,8 @@ impl Scrape {
         Ok(())
     }
 
-    fn log_out<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
-        let Some(stats) = &self.log_out else {
+    fn log_sinks<W: fmt::Write>(&self, out: &mut Exposition<'_, W>) -> fmt::Result {
+        let Some(stats) = &self.log_sinks else {
             return Ok(());
         };
         let is_used = |kind: &LogSinkKind| stats.sent(*kind) + stats.dropped(*kind) > 0;

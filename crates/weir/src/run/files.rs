@@ -30,7 +30,7 @@ pub struct Loader {
     pub files: Vec<PathBuf>,
     pub routers: RouterArgs,
     pub registry: Registry,
-    pub carry: PersistentState,
+    pub persistent: PersistentState,
     /// Whether there is a place for certificates that an authority signs on demand.
     pub has_store: bool,
 }
@@ -80,9 +80,9 @@ pub struct FileFingerprint {
 
 impl Loader {
     /// What the files look like now.
-    pub fn stamps(&self) -> Vec<Option<FileFingerprint>> {
+    pub fn fingerprints(&self) -> Vec<Option<FileFingerprint>> {
         use std::os::unix::fs::MetadataExt;
-        let stamp = |file: &PathBuf| {
+        let fingerprint = |file: &PathBuf| {
             let metadata = std::fs::metadata(file).ok()?;
             Some(FileFingerprint {
                 modified: metadata.modified().ok(),
@@ -90,7 +90,7 @@ impl Loader {
                 inode: metadata.ino(),
             })
         };
-        self.files.iter().map(stamp).collect()
+        self.files.iter().map(fingerprint).collect()
     }
 
     /// Loads on a thread that gives way to the workers.
@@ -108,7 +108,7 @@ impl Loader {
             self.routers,
             Policy::Serve,
             &self.registry,
-            &self.carry,
+            &self.persistent,
         )
         .map_err(|error| error.to_string())?;
         let is_refused = loaded.severity() == Some(Severity::Error);
@@ -147,7 +147,7 @@ impl Loader {
 /// Files that are watched, and what Admin APIs put in their place.
 pub struct WatchedFiles {
     loader: Arc<Loader>,
-    stamps: Vec<Option<FileFingerprint>>,
+    fingerprints: Vec<Option<FileFingerprint>>,
     watch: FileWatch,
     tick: tokio::time::Interval,
     declarations: Declarations,
@@ -166,7 +166,11 @@ enum Cause {
 
 impl WatchedFiles {
     /// Files that looked like that when they were loaded.
-    pub fn new(loader: Loader, stamps: Vec<Option<FileFingerprint>>, declarations: Declarations) -> Self {
+    pub fn new(
+        loader: Loader,
+        fingerprints: Vec<Option<FileFingerprint>>,
+        declarations: Declarations,
+    ) -> Self {
         let watch = FileWatch::new(&loader.files);
         let mut tick = tokio::time::interval(match watch.is_blind() {
             true => WATCH_INTERVAL,
@@ -175,7 +179,7 @@ impl WatchedFiles {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Self {
             loader: loader.into(),
-            stamps,
+            fingerprints,
             watch,
             tick,
             declarations,
@@ -198,8 +202,8 @@ impl WatchedFiles {
             };
             let cause = tokio::select! {
                 () = may_have_changed => {
-                    let current = self.loader.stamps();
-                    if current == self.stamps {
+                    let current = self.loader.fingerprints();
+                    if current == self.fingerprints {
                         continue;
                     }
                     Cause::Changed(current)
@@ -215,15 +219,19 @@ impl WatchedFiles {
                 }
                 Cause::Changed(current) => {
                     let is_same = |it: &Replaced| {
-                        let mut files = self.loader.files.iter().zip(self.stamps.iter().zip(&current));
+                        let mut files = self
+                            .loader
+                            .files
+                            .iter()
+                            .zip(self.fingerprints.iter().zip(&current));
                         files.any(|(file, (old, new))| *file == it.file && old == new)
                     };
                     let replaced = self.replaced.iter().filter(|it| is_same(it)).cloned().collect();
-                    self.stamps = current;
+                    self.fingerprints = current;
                     return self.load(replaced).await;
                 }
                 Cause::Asked => {
-                    self.stamps = self.loader.stamps();
+                    self.fingerprints = self.loader.fingerprints();
                     return self.load(Vec::new()).await;
                 }
             }

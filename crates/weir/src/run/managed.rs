@@ -164,8 +164,8 @@ pub async fn serve(
     let cache = Cache::new(tokio::runtime::Handle::current());
     let taking = is_gateway.then(|| Arc::clone(&serving));
     let secrets = Secrets::new(&dialects, cache.clone());
-    let carry = super::trust::carry(starter.args.upstreams.zone.as_deref());
-    let parts = (starter.registry(caches.clone()), carry, secrets);
+    let persistent = super::trust::persistent_state(starter.args.upstreams.zone.as_deref());
+    let parts = (starter.registry(caches.clone()), persistent, secrets);
     let counts: Vec<_> = parts.0.shared_counts().collect();
     let shared_of_plugins = prepare_plugins(starter, &parts.0, is_gateway, opened.shared.as_ref());
     let engine = engine(taking, parts, followed.clone(), wanted, caches.clone());
@@ -316,14 +316,14 @@ fn issue(
 /// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
 fn engine(
     serving: Option<Arc<Serving>>,
-    (registry, carry, secrets): (Registry, PersistentState, Secrets),
+    (registry, persistent, secrets): (Registry, PersistentState, Secrets),
     followed: StateHandle,
     acme: AcmeConfigs,
     caches: Caches,
 ) -> Engine {
     Engine {
         registry,
-        carry,
+        persistent,
         // Half of a core at most if a caller waits for a change to be served, and little if none does.
         rest: if serving.is_some() { 1 } else { 15 },
         secrets,

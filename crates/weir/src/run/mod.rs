@@ -67,10 +67,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             log_folder.clone(),
             Arc::clone(&plugin_metrics),
         ),
-        carry: trust::carry(args.upstreams.zone.as_deref()),
+        persistent: trust::persistent_state(args.upstreams.zone.as_deref()),
         has_store: plan.has_store(),
     };
-    let stamps = loader.stamps();
+    let fingerprints = loader.fingerprints();
     let good = loader
         .load(&[])
         .map_err(|report| anyhow::anyhow!("{}", report.trim_end()))?;
@@ -116,7 +116,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
             RunMode::Files => {
                 counts.keep(&loader.registry);
                 send_alerts(&analytics, &args)?;
-                from_files(&mut control, &starter, (loader, stamps), good, caches).await
+                from_files(&mut control, &starter, (loader, fingerprints), good, caches).await
             }
             RunMode::Managed(management) => {
                 // The console shows Kong's Admin API, too.
@@ -129,7 +129,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
                 texts.set(files::for_lists(&good.texts));
                 let files = (!args.config.is_empty()).then(|| managed::Files {
                     texts,
-                    watched: WatchedFiles::new(loader, stamps, declarations),
+                    watched: WatchedFiles::new(loader, fingerprints, declarations),
                     model: good.model,
                     in_files: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,
@@ -274,7 +274,7 @@ async fn free_retired(status: Arc<Status>) {
 async fn from_files(
     control: &mut Control,
     starter: &proxy::Starter<'_>,
-    (loader, stamps): (Loader, Vec<Option<files::FileFingerprint>>),
+    (loader, fingerprints): (Loader, Vec<Option<files::FileFingerprint>>),
     good: LoadedConfig,
     caches: Caches,
 ) -> anyhow::Result<ServeEnd> {
@@ -289,7 +289,7 @@ async fn from_files(
     starter.analytics.start(&starter.gateway_name(&gateway))?;
     control.status.set_gateway(gateway);
     control.status.served(good.notes);
-    let mut files = WatchedFiles::new(loader, stamps, declarations);
+    let mut files = WatchedFiles::new(loader, fingerprints, declarations);
     let addresses = if declared.is_empty() {
         Vec::new()
     } else {

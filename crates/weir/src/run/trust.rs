@@ -9,10 +9,10 @@ use weir_model::{Certificate, TlsVersion};
 use weir_snapshot::{PersistentState, ServerIdentity, ServerTlsState};
 
 /// What outlives snapshots, with the authorities of the system, for a gateway in this zone.
-pub fn carry(zone: Option<&str>) -> PersistentState {
-    let carry = PersistentState::default();
+pub fn persistent_state(zone: Option<&str>) -> PersistentState {
+    let persistent = PersistentState::default();
     if let Some(zone) = zone {
-        carry.set_zone(zone.to_owned());
+        persistent.set_zone(zone.to_owned());
     }
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
@@ -23,8 +23,8 @@ pub fn carry(zone: Option<&str>) -> PersistentState {
     if unusable > 0 {
         tracing::debug!(unusable, "authorities of the system that cannot be used");
     }
-    carry.trust(roots);
-    carry
+    persistent.trust(roots);
+    persistent
 }
 
 /// A certificate that Weir has signed itself, with its key.

@@ -315,8 +315,8 @@ fn newly_broken(api: &Api, library: &Library, rendered: &Changes) -> Vec<(String
 fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
     let (model, skipped) = dialects.model(|_, _| Vec::new());
     let mut broken: Vec<(String, String)> = skipped.into_iter().map(|it| (it.document, it.reason)).collect();
-    let (carry, mut pieces) = (PersistentState::default(), CompileCache::default());
-    match compile(&model, 0, &(api.options.registry)(), &carry, &mut pieces) {
+    let (persistent, mut cache) = (PersistentState::default(), CompileCache::default());
+    match compile(&model, 0, &(api.options.registry)(), &persistent, &mut cache) {
         Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| (it.name, it.reason))),
         Err(found) => broken.extend(found.into_iter().map(|it| (it.path.to_string(), it.message))),
     }

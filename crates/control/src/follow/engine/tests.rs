@@ -32,7 +32,7 @@ fn rather_the_last_known_good_than_nothing() {
     let followed = StateHandle::default();
     let engine = Engine {
         registry: weir_plugins::registry(),
-        carry: PersistentState::default(),
+        persistent: PersistentState::default(),
         rest: 1,
         acme: AcmeConfigs::default(),
         secrets: Secrets::new(&crate::sample::native(), Cache::default()),

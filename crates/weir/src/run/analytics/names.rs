@@ -257,11 +257,11 @@ mod tests {
             "routes": [{"name": "list", "match": [{}], "to": {"respond": {"status": 200}}}],
         });
         let model = serde_json::from_value(model).expect("a model");
-        let (registry, carry) = (
+        let (registry, persistent) = (
             weir_plugin::Registry::default(),
             weir_snapshot::PersistentState::default(),
         );
-        let compiled = weir_snapshot::compile(&model, &registry, &carry);
+        let compiled = weir_snapshot::compile(&model, &registry, &persistent);
         Arc::new(PublishedSnapshot {
             snapshot: compiled.expect("compiled").0,
             series: Vec::new(),

@@ -17,7 +17,7 @@ mod spread;
 mod tests;
 mod texts;
 
-pub use call::{Call, GroupedCall, SampledCall};
+pub use call::{FinishedCall, GroupedCall, SampledCall};
 pub use groups::{CallerNames, GroupId, KindNames, RouteNames, TargetNames};
 
 use crate::cell::{Field, Sums};
@@ -202,7 +202,7 @@ impl Aggregator {
     }
 
     /// Counts a call by its names.
-    pub fn add(&mut self, call: &Call) {
+    pub fn add(&mut self, call: &FinishedCall) {
         let counted = GroupedCall {
             minute: call.minute,
             route: self.route(RouteNames {

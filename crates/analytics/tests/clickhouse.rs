@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use weir_analytics::aggregate::{Aggregator, Call, SampledCall};
+use weir_analytics::aggregate::{Aggregator, FinishedCall, SampledCall};
 use weir_analytics::batch::Batch;
 use weir_analytics::clickhouse::{ClickhouseAnalytics, Transport};
 use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse, TimePoint};
@@ -192,7 +192,7 @@ fn batches(days: u64) -> Vec<Batch> {
             let total_us = 500 + below(90_000) as u32;
             let status = [200, 200, 200, 201, 404, 429, 502][below(7) as usize];
             let service = services[below(4) as usize];
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute,
                 service,
                 route: routes[below(3) as usize],
@@ -206,7 +206,7 @@ fn batches(days: u64) -> Vec<Batch> {
                 bytes_in: 100,
                 bytes_out: below(5_000),
                 caller: below(500),
-                ..Call::default()
+                ..FinishedCall::default()
             });
             aggregator.add_sampled(&SampledCall {
                 minute,
@@ -446,12 +446,12 @@ impl Stores {
 fn late(gateway: &str, minute: u64, now: u64) -> Batch {
     let mut aggregator = Aggregator::new(gateway, "prod", now * 1_000);
     let service = aggregator.name("shop");
-    aggregator.add(&Call {
+    aggregator.add(&FinishedCall {
         minute: minute as u32,
         service,
         status: 200,
         total_us: 1_000,
-        ..Call::default()
+        ..FinishedCall::default()
     });
     aggregator.take_batch(now, true)
 }

@@ -6,7 +6,7 @@ mod made_up;
 use made_up::Numbers;
 use std::collections::BTreeMap;
 use std::path::Path;
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 use weir_analytics::batch::{Batch, BatchRow};
 use weir_analytics::cell::{Cell, Field};
 use weir_analytics::cube::Cube;
@@ -58,14 +58,14 @@ fn counts_are_exact_and_percentiles_close() {
         let consumer = numbers.below(30);
         let status = statuses[numbers.below(7) as usize];
         let us = numbers.duration();
-        let call = Call {
+        let call = FinishedCall {
             minute: ((START + number / 30) / 60) as u32,
             service: aggregator.name("shop"),
             route: aggregator.name(&format!("route-{route}")),
             consumer: aggregator.name(&format!("consumer-{consumer}")),
             status,
             total_us: us as u32,
-            ..Call::default()
+            ..FinishedCall::default()
         };
         aggregator.add(&call);
         *by_route.entry(format!("route-{route}")).or_insert(0.0) += 1.0;
@@ -249,7 +249,7 @@ fn retention_makes_the_file_smaller_and_answers_coarser() {
     let (days, per_minute) = (3_u64, 12_u64);
     for minute in 0..days * 24 * 60 {
         for _ in 0..per_minute {
-            let call = Call {
+            let call = FinishedCall {
                 minute: (START / 60 + minute) as u32,
                 service: aggregator.name("shop"),
                 route: aggregator.name(&format!("route-{}", numbers.below(10))),
@@ -257,7 +257,7 @@ fn retention_makes_the_file_smaller_and_answers_coarser() {
                 status: 200,
                 total_us: numbers.duration() as u32,
                 bytes_out: numbers.below(5_000),
-                ..Call::default()
+                ..FinishedCall::default()
             };
             aggregator.add(&call);
         }

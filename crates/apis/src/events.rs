@@ -1,11 +1,11 @@
 //! What has happened, for people and their programs: found by comparing an entity before and after a
 //! commit. So nothing that changes an entity can forget to say so. How it is put into words is in [`words`].
 
+mod messages;
 #[cfg(test)]
 mod tests;
-mod words;
 
-pub use words::{for_application, mail_to_application, mail_to_owner, notice_to_application};
+pub use messages::{for_application, mail_to_application, mail_to_owner, notice_to_application};
 
 use crate::entities::{
     Approval, ApprovalState, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 use weir_model::Model;
 use weir_plugin::{Exchange, Outcome, system_clock};
 use weir_snapshot::{Chain, CompileCache, PersistentState, Snapshot, compile, recompile};
@@ -425,7 +425,7 @@ fn analytics_aggregation(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
         for number in 0..CALLS {
             let name = names[number as usize % names.len()];
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute: 1,
                 service: names[0],
                 route: name,
@@ -435,7 +435,7 @@ fn analytics_aggregation(bencher: Bencher<'_, '_>) {
                 status: 200,
                 total_us: 500 + (number * 37 % 4_000) as u32,
                 upstream_us: 400,
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
     });

@@ -15,7 +15,7 @@ use crate::cpu::{self, CpuTime};
 use crate::experiment::{Experiment, FLOOD_HEADER, Flood, Load};
 use crate::load::{self, Loader, Work};
 use crate::results::{Conditions, Round};
-use crate::sender::{Plan, send};
+use crate::sender::{LoadPlan, send};
 use crate::single;
 use crate::{machine, sender};
 
@@ -230,7 +230,7 @@ fn constant_rate(
     let requests = requests
         .iter()
         .map(|path| request("GET", path, target.address, &headers));
-    let plan = Plan {
+    let plan = LoadPlan {
         target: target.address,
         requests: requests.collect(),
         rate,
@@ -268,11 +268,11 @@ fn constant_rate(
 }
 
 /// What comes beside the load, for as long as that.
-fn flood(target: Target, experiment: &Experiment, load: &Plan) -> Option<Plan> {
+fn flood(target: Target, experiment: &Experiment, load: &LoadPlan) -> Option<LoadPlan> {
     let keys = experiment.setup.flood.keys();
     let requests = keys.map(|key| request("GET", "/hello", target.address, &[(FLOOD_HEADER, key)]));
     let requests: Vec<Vec<u8>> = requests.collect();
-    (!requests.is_empty()).then(|| Plan {
+    (!requests.is_empty()).then(|| LoadPlan {
         requests,
         rate: Flood::RATE,
         ..load.clone()

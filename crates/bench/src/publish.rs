@@ -15,7 +15,7 @@ use crate::bench::Bench;
 use crate::client::request;
 use crate::control_plane::{ControlPlane, call, first};
 use crate::results::{Line, Results};
-use crate::sender::{self, Plan, Record, send};
+use crate::sender::{self, LoadPlan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
 use crate::upstream::{ResponseKind, Upstream};
@@ -105,7 +105,7 @@ fn measure(plane: &ControlPlane, upstream: &Upstream, size: Size) -> Result<Publ
     api("POST", PUBLICATION, &json!({"runtime": runtime}))?;
     plane.wait_until_served(&last(0, size.operations))?;
     let proxy = plane.gateways[0].proxy;
-    let load = Plan {
+    let load = LoadPlan {
         target: proxy,
         requests: vec![request("GET", "/v1/steady", proxy, &[])],
         rate: size.rate,

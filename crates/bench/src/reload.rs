@@ -17,7 +17,7 @@ use crate::experiment::{Experiment, PLAIN, Setup, closed};
 use crate::gateway::Gateway;
 use crate::results::{Line, Results};
 use crate::running::{self, Running};
-use crate::sender::{self, Plan, Record, send};
+use crate::sender::{self, LoadPlan, Record, send};
 use crate::table::{Spread, Table};
 use crate::terminal;
 use crate::upstream::ResponseKind;
@@ -105,7 +105,7 @@ fn change_under_load(
     rate: u32,
 ) -> Result<ReloadResult> {
     let target = running.place.listen;
-    let plan = Plan {
+    let plan = LoadPlan {
         target,
         requests: vec![request("GET", "/hello", target, &[])],
         rate,

@@ -22,7 +22,7 @@ const MAX_SLEEP: Duration = Duration::from_millis(50);
 
 /// What is sent where, and how often.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The gateway.
     pub target: SocketAddr,
     /// The bytes of each request; they are sent in turn.
@@ -95,7 +95,7 @@ impl Record {
 ///
 /// # Errors
 /// The gateway takes no connection.
-pub fn send(plan: &Plan, stop: &AtomicBool) -> Result<Record> {
+pub fn send(plan: &LoadPlan, stop: &AtomicBool) -> Result<Record> {
     // The kernel may otherwise wake this thread 50 µs late, which would count as latency.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).context("setting the timer slack")?;
     if plan.requests.is_empty() || plan.rate == 0 {
@@ -126,7 +126,7 @@ struct SenderConnection {
 }
 
 struct Sender<'a> {
-    plan: &'a Plan,
+    plan: &'a LoadPlan,
     schedule: Schedule,
     keep_from: Instant,
     give_up: Instant,
@@ -140,7 +140,7 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    fn new(plan: &'a Plan) -> Result<Self> {
+    fn new(plan: &'a LoadPlan) -> Result<Self> {
         let connections: Vec<SenderConnection> = (0..plan.connections)
             .map(|_| SenderConnection::open(plan.target))
             .collect::<Result<_>>()?;

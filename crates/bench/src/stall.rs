@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::request;
-use crate::sender::{Plan, Record, microseconds, send};
+use crate::sender::{LoadPlan, Record, microseconds, send};
 use crate::table::Table;
 use crate::terminal;
 
@@ -116,7 +116,7 @@ fn answer(stream: &mut TcpStream, buffer: &mut [u8]) -> bool {
 }
 
 fn measure(server: &Server, rate: u32, length: Duration, connections: usize) -> Result<Record> {
-    let plan = Plan {
+    let plan = LoadPlan {
         target: server.address,
         requests: vec![request("GET", "/", server.address, &[])],
         rate,

@@ -19,7 +19,7 @@ use crate::control_plane::{ControlPlane, call, first};
 use crate::cpu::{Clock, CpuTime};
 use crate::process::Process;
 use crate::results::{Line, Results};
-use crate::sender::{self, Plan, Record, send};
+use crate::sender::{self, LoadPlan, Record, send};
 use crate::table::Table;
 use crate::terminal;
 use crate::upstream::{ResponseKind, Upstream};
@@ -122,7 +122,7 @@ fn measure(
         &configuration(upstream.address, routes),
     )?;
     plane.wait_until_served(&path(routes - 1, 0))?;
-    let load = Plan {
+    let load = LoadPlan {
         target: proxy,
         requests: vec![request("GET", "/hello", proxy, &[])],
         rate: RATE,
@@ -131,7 +131,7 @@ fn measure(
         length,
     };
     let quiet = first(|| send(&load, &AtomicBool::new(false)))?;
-    let writes = Plan {
+    let writes = LoadPlan {
         target: plane.admin,
         requests: (0..routes).map(|at| write(plane.admin, at, 1)).collect(),
         rate,

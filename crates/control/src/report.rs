@@ -1,6 +1,6 @@
 //! What a gateway reports about itself for the list of gateways.
 
-use crate::api::{DRAINS, Gateways, Report, ReportResponse};
+use crate::api::{DRAINS, GatewayReport, Gateways, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
 use hyper::Method;
@@ -45,30 +45,30 @@ pub struct ReporterInfo {
 /// Reports after every change, and now and then without one, until the process ends. `drain` is told whether the gateway is
 /// taken out, each time that it hears so.
 pub async fn report(
-    speaker: ReporterInfo,
+    reporter: ReporterInfo,
     followed: StateHandle,
-    sink: ReportTarget,
+    target: ReportTarget,
     drain: impl Fn(bool) + Send + Sync,
 ) {
     let mut changed = followed.subscribe();
     // A report in the store is a commit, of which the gateway hears in turn.
-    let pause = match sink {
+    let pause = match target {
         ReportTarget::Here(_) | ReportTarget::Control { .. } => Duration::from_millis(200),
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
-    let mut said: Option<Report> = None;
+    let mut said: Option<GatewayReport> = None;
     let mut is_out = false;
     loop {
-        let report = speaker.report(&followed, is_out);
+        let report = reporter.report(&followed, is_out);
         let is_due = said.as_ref().is_none_or(|said| {
             let is_other =
                 said.hash != report.hash || said.state != report.state || said.left_out != report.left_out;
             // In a store, a revision that changes nothing else may be that of the last report.
-            let is_further = !matches!(sink, ReportTarget::Store(_)) && said.revision != report.revision;
+            let is_further = !matches!(target, ReportTarget::Store(_)) && said.revision != report.revision;
             is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
         });
         if is_due {
-            match sink.say(&speaker.name, &report).await {
+            match target.say(&reporter.name, &report).await {
                 Ok(answer) => {
                     said = Some(report);
                     if answer.drain != is_out {
@@ -89,10 +89,10 @@ pub async fn report(
 }
 
 impl ReporterInfo {
-    fn report(&self, followed: &StateHandle, is_out: bool) -> Report {
+    fn report(&self, followed: &StateHandle, is_out: bool) -> GatewayReport {
         let state = followed.state();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        Report {
+        GatewayReport {
             revision: state.revision.0,
             hash: state.hash.clone(),
             left_out: state.left_out.len(),
@@ -112,7 +112,7 @@ impl ReporterInfo {
 }
 
 impl ReportTarget {
-    async fn say(&self, name: &str, report: &Report) -> Result<ReportResponse, String> {
+    async fn say(&self, name: &str, report: &GatewayReport) -> Result<ReportResponse, String> {
         match self {
             Self::Here(gateways) => {
                 gateways.note_own(name, report.clone(), SystemTime::now());
@@ -144,7 +144,7 @@ impl ReportTarget {
     }
 }
 
-async fn leave(store: &dyn Store, name: &str, report: &Report) -> Result<(), String> {
+async fn leave(store: &dyn Store, name: &str, report: &GatewayReport) -> Result<(), String> {
     let key = Key::new(&format!("weir/gateways/{name}")).map_err(|error| error.to_string())?;
     let value = serde_json::to_vec(report).map_err(|error| error.to_string())?;
     let transaction = Transaction {

@@ -32,7 +32,7 @@ fn start(kept: Option<LastKnownGoodFile>) -> Running {
     let engine = Engine {
         registry: weir_plugins::registry(),
         persistent: PersistentState::default(),
-        rest: 1,
+        duty_factor: 1,
         acme: weir_control::acme::AcmeConfigs::default(),
         secrets: Secrets::default(),
         followed: followed.clone(),
@@ -52,7 +52,7 @@ fn start(kept: Option<LastKnownGoodFile>) -> Running {
 
 impl Running {
     async fn hear(&self, heard: SourceEvent) {
-        self.inputs.tell(EngineEvent::Heard(heard)).await;
+        self.inputs.tell(EngineEvent::Source(heard)).await;
     }
 
     async fn until(&self, holds: impl Fn(&FollowState) -> bool) -> Arc<FollowState> {

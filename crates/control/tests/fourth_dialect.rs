@@ -60,7 +60,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let engine = Engine {
         registry: weir_plugins::registry(),
         persistent: PersistentState::default(),
-        rest: 1,
+        duty_factor: 1,
         acme: AcmeConfigs::default(),
         secrets: Secrets::new(&dialects, Cache::default()),
         followed: followed.clone(),
@@ -80,7 +80,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let documents =
         documents.map(|(key, value)| (Key::new(key).expect("a key"), Arc::from(value.as_bytes())));
     inputs
-        .tell(EngineEvent::Heard(SourceEvent::Whole {
+        .tell(EngineEvent::Source(SourceEvent::Whole {
             documents: documents.to_vec(),
             revision: Revision(1),
         }))

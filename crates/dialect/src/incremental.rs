@@ -22,7 +22,7 @@ pub trait IncrementalModel: Send {
     fn model(&mut self) -> (Model, Vec<SkippedDocument>);
 
     /// Documents that are served, but otherwise than they ask for.
-    fn notes(&self) -> Vec<SkippedDocument> {
+    fn warnings(&self) -> Vec<SkippedDocument> {
         Vec::new()
     }
 }

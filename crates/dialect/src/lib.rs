@@ -36,8 +36,8 @@ pub use node::{
 };
 pub use plugin_support::{PluginName, Support};
 pub use replica::{
-    ATTEMPTS, Plan, Replica, ReplicaState, StateRef, Version, WriteError, WriteFailure, WriteGuard,
-    WriteOutcome, Writer,
+    ATTEMPTS, Replica, ReplicaState, StateRef, Version, WriteError, WriteFailure, WriteGuard, WriteOutcome,
+    WritePlan, Writer,
 };
 pub use routes::OtherRoutes;
 pub use secrets::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};

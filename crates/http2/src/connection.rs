@@ -309,7 +309,7 @@ impl<R: Resources> ConnectionState<R> {
         self.out()
     }
 
-    /// Whether bodies have to wait until more of what there is was written. Once of its control frames are too many, all of it goes
+    /// Whether bodies have to wait until more of what there is was written. Once control frames are too many, all of it goes
     /// out before they go on.
     pub(crate) fn is_full(&self) -> bool {
         self.pending_out() > FULL || self.control_bytes > FULL

@@ -257,8 +257,8 @@ fn what_is_lost_later_refuses_the_same_calls() {
                 (String::new(), 0),
                 "{value}"
             );
-            let lost = LostPlugins::of(&model.plugins, weir_plugins::is_harmless);
-            assert_eq!(lost.plugins.len() + lost.harmless.len(), 1, "{value}");
+            let lost = LostPlugins::of(&model.plugins, weir_plugins::is_skippable);
+            assert_eq!(lost.plugins.len() + lost.skippable.len(), 1, "{value}");
             model.take_out(&lost);
             assert_eq!(refused(&model, workspace), expected, "{value}");
             assert_eq!(refused(&model, other), "", "{value}");

@@ -32,21 +32,21 @@ pub struct LostPlugins {
     /// Ids of shared plugins without which no call is served.
     pub plugins: HashSet<String>,
     /// Ids of shared plugins that calls may pass without.
-    pub harmless: HashSet<String>,
+    pub skippable: HashSet<String>,
     /// Ids of tables.
     pub tables: HashSet<String>,
 }
 
 impl LostPlugins {
-    /// These plugins; `is_harmless` says of a plugin's name whether calls may pass without it.
+    /// These plugins; `is_skippable` says of a plugin's name whether calls may pass without it.
     pub fn of<'p>(
         plugins: impl IntoIterator<Item = &'p PluginInstance>,
-        is_harmless: impl Fn(&str) -> bool,
+        is_skippable: impl Fn(&str) -> bool,
     ) -> Self {
         let mut lost = Self::default();
         for plugin in plugins {
-            let ids = match is_harmless(&plugin.name) {
-                true => &mut lost.harmless,
+            let ids = match is_skippable(&plugin.name) {
+                true => &mut lost.skippable,
                 false => &mut lost.plugins,
             };
             ids.insert(plugin.id.clone());
@@ -55,7 +55,7 @@ impl LostPlugins {
     }
 
     fn has_plugin(&self, id: &str) -> bool {
-        self.plugins.contains(id) || self.harmless.contains(id)
+        self.plugins.contains(id) || self.skippable.contains(id)
     }
 
     /// Whether the step's plugin, or all of a table, is lost.
@@ -64,17 +64,17 @@ impl LostPlugins {
         is_own || step.consumer_overrides.iter().any(|id| self.tables.contains(id))
     }
 
-    fn names_harmless(&self, step: &ChainStep) -> bool {
-        matches!(&step.plugin, Some(PluginRef::Shared(id)) if self.harmless.contains(id))
+    fn names_skippable(&self, step: &ChainStep) -> bool {
+        matches!(&step.plugin, Some(PluginRef::Shared(id)) if self.skippable.contains(id))
     }
 }
 
-/// Takes steps out of a chain. Returns whether calls must not pass without one of them; `is_harmless` says of a plugin's name
+/// Takes steps out of a chain. Returns whether calls must not pass without one of them; `is_skippable` says of a plugin's name
 /// whether they may.
 pub fn take_out_steps(
     steps: &mut Vec<ChainStep>,
     positions: &HashSet<usize>,
-    is_harmless: impl Fn(&str) -> bool,
+    is_skippable: impl Fn(&str) -> bool,
 ) -> bool {
     let (mut at, mut is_needed) = (0, false);
     steps.retain_mut(|step| {
@@ -82,7 +82,7 @@ pub fn take_out_steps(
         if !positions.contains(&(at - 1)) {
             return true;
         }
-        is_needed |= !matches!(&step.plugin, Some(PluginRef::Inline(it)) if is_harmless(&it.name));
+        is_needed |= !matches!(&step.plugin, Some(PluginRef::Inline(it)) if is_skippable(&it.name));
         step.plugin = None;
         !step.consumer_overrides.is_empty()
     });
@@ -103,7 +103,7 @@ fn refusal(id: String) -> PluginInstance {
 
 impl Model {
     /// Takes plugins and tables out. Routes that ask for one of them refuse their calls, those of a consumer if it is his
-    /// plugin; without harmless ones they are served. Calls that match no route run through no plugin.
+    /// plugin; without skippable ones they are served. Calls that match no route run through no plugin.
     pub fn take_out(&mut self, lost: &LostPlugins) {
         self.plugins.retain(|it| !lost.has_plugin(&it.id));
         self.consumer_tables.retain(|it| !lost.tables.contains(&it.id));
@@ -111,8 +111,9 @@ impl Model {
         let mut refusing = HashSet::new();
         let mut refusals = BTreeSet::new();
         for table in &mut self.consumer_tables {
-            let is_harmless = |id: &Option<String>| id.as_ref().is_some_and(|id| lost.harmless.contains(id));
-            table.instances.retain(|_, id| !is_harmless(id));
+            let is_skippable =
+                |id: &Option<String>| id.as_ref().is_some_and(|id| lost.skippable.contains(id));
+            table.instances.retain(|_, id| !is_skippable(id));
             for id in table.instances.values().flatten() {
                 if lost.plugins.contains(id) {
                     refusals.insert(id.clone());
@@ -124,9 +125,9 @@ impl Model {
         let refuses = |step: &ChainStep| step.consumer_overrides.iter().any(|id| refusing.contains(id));
         // Where no request comes by, a refusal would refuse nothing.
         let is_needed = |step: &ChainStep| lost.is_needed_by(step) || step.response_only && refuses(step);
-        let without_harmless = |steps: &mut Vec<ChainStep>| {
+        let without_skippable = |steps: &mut Vec<ChainStep>| {
             steps.retain_mut(|step| {
-                let is_out = lost.names_harmless(step);
+                let is_out = lost.names_skippable(step);
                 if is_out {
                     step.plugin = None;
                 }
@@ -134,7 +135,7 @@ impl Model {
             });
         };
         for route in &mut self.routes {
-            let is_touched = |step: &ChainStep| is_needed(step) || lost.names_harmless(step);
+            let is_touched = |step: &ChainStep| is_needed(step) || lost.names_skippable(step);
             if !route.plugins.iter().any(is_touched) {
                 continue;
             }
@@ -143,7 +144,7 @@ impl Model {
                 route.refuse_calls();
                 route.plugins.retain(|step| !is_needed(step));
             }
-            without_harmless(&mut route.plugins);
+            without_skippable(&mut route.plugins);
         }
         for route in &mut self.stream_routes {
             if route.plugins.iter().any(|step| lost.is_needed_by(step)) {
@@ -153,11 +154,11 @@ impl Model {
             for step in &mut route.plugins {
                 step.consumer_overrides.retain(|id| !refusing.contains(id));
             }
-            without_harmless(&mut route.plugins);
+            without_skippable(&mut route.plugins);
         }
         if self.unmatched.iter().any(is_needed) {
             self.unmatched.clear();
         }
-        without_harmless(&mut self.unmatched);
+        without_skippable(&mut self.unmatched);
     }
 }

@@ -23,6 +23,7 @@ mod dialect;
 mod errors;
 pub mod incremental;
 mod merged_model;
+mod messages;
 mod overview;
 mod print;
 mod renamed;
@@ -30,7 +31,6 @@ mod schema;
 mod shorthand;
 mod source_map;
 mod translate;
-mod wording;
 mod yaml;
 
 pub use dialect::{NativeDialect, PREFIX};

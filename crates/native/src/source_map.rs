@@ -4,8 +4,8 @@
 //! used a short form, those stand elsewhere in it. The way back is searched in the document only when there is
 //! something to report, so a translation carries no positions.
 
+use crate::messages::reword;
 use crate::shorthand::FIELDS;
-use crate::wording::reword;
 use serde_json::{Map, Value};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath};

@@ -4,6 +4,7 @@ use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
 use crate::filter_state::FilterState;
 use crate::headers::Headers;
+use crate::plugin::DestinationId;
 use crate::redis::RedisResponse;
 use crate::request::Request;
 use crate::response::Response;
@@ -53,9 +54,9 @@ pub struct Exchange {
     pub upstream_path: Option<Vec<u8>>,
     /// The query that the upstream gets in place of the call's, without its `?`; empty: none.
     pub upstream_query: Option<Vec<u8>>,
-    /// The place in the snapshot's list of destinations to which a filter sends the call, in place of the route's
-    /// own; see [`BuildContext::destination`](crate::BuildContext::destination).
-    pub destination: Option<u32>,
+    /// Where a filter sends the call in place of the route's own service; see
+    /// [`BuildContext::destination`](crate::BuildContext::destination).
+    pub destination: Option<DestinationId>,
     /// Where the call goes in place of the service's own targets.
     pub target_override: Option<Box<TargetOverride>>,
     /// Times for the upstream in place of the route's own.

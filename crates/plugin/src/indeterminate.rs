@@ -58,12 +58,12 @@ impl Condition {
     ///
     /// # Errors
     /// Why that cannot be told, where it hangs on such a variable.
-    pub fn judge(&self, exchange: &Exchange) -> Result<bool, Indeterminate> {
+    pub fn evaluate_strict(&self, exchange: &Exchange) -> Result<bool, Indeterminate> {
         // One that is decided may decide alone, wherever it stands.
-        let judge_list = |list: &[Self], deciding: bool| {
+        let evaluate_list = |list: &[Self], deciding: bool| {
             let mut result = Ok(!deciding);
             for condition in list {
-                match condition.judge(exchange) {
+                match condition.evaluate_strict(exchange) {
                     Ok(holds) if holds == deciding => return Ok(deciding),
                     Ok(_) => {}
                     Err(why) => result = Err(why),
@@ -72,9 +72,9 @@ impl Condition {
             result
         };
         match self {
-            Self::All(list) => judge_list(list, false),
-            Self::Any(list) => judge_list(list, true),
-            Self::Not(inner) => inner.judge(exchange).map(|holds| !holds),
+            Self::All(list) => evaluate_list(list, false),
+            Self::Any(list) => evaluate_list(list, true),
+            Self::Not(inner) => inner.evaluate_strict(exchange).map(|holds| !holds),
             Self::Test(variable, _) => match variable.indeterminate(&exchange.request) {
                 Some(why) => Err(why),
                 None => Ok(self.holds(exchange)),

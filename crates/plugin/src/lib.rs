@@ -73,8 +73,8 @@ pub use log::{
 };
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use plugin::{
-    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Destinations, Filter,
-    IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
+    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, DestinationId, Destinations,
+    Filter, IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,

@@ -155,7 +155,7 @@ pub trait Filter: Send + Sync {
         false
     }
 
-    /// Whether a call loses no more than an account of it where this instance is left out. The conditions of all others
+    /// Whether a call loses no more than its log record where this instance is left out. The conditions of all others
     /// must be decided: calls on which they cannot be are refused.
     fn is_observer(&self) -> bool {
         false
@@ -202,14 +202,14 @@ pub trait Filter: Send + Sync {
         Outcome::Continue
     }
 
-    /// Whether it wants to give an account of this call, which may still be settled here. Who declines costs the call
-    /// no more.
+    /// Whether it wants to log this call, whose log record may still be prepared here. A filter that declines costs
+    /// the call nothing more.
     fn wants_log(&self, exchange: &mut Exchange) -> bool {
         let _ = exchange;
         true
     }
 
-    /// Gives an account of the finished call; entries are put into `out`.
+    /// Makes the log record of the finished call; entries are put into `out`.
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
         let _ = (exchange, record, out);
     }
@@ -298,6 +298,10 @@ pub type IndexSlot = (String, &'static str, DialectName, Option<Arc<str>>);
 /// The services that filters may send calls to, with the Host that each is told.
 pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
 
+/// A destination: its index in [`Destinations`] and in the snapshot's list of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DestinationId(pub u32);
+
 /// What an instance may know of its context while it is built.
 pub struct BuildContext<'c> {
     /// Stable id of the instance. State kept outside of the snapshot belongs to it.
@@ -365,17 +369,18 @@ impl BuildContext<'_> {
         index
     }
 
-    /// The place of a service in the snapshot's list of destinations, for
+    /// A service as a destination of the snapshot, for
     /// [`Exchange::destination`](crate::Exchange::destination). One that does not exist is found when all plugins
     /// are built.
-    pub fn destination(&self, service: &str, host: &UpstreamHost) -> u32 {
+    pub fn destination(&self, service: &str, host: &UpstreamHost) -> DestinationId {
         let mut asked = self.destinations.borrow_mut();
         let is_it = |(name, told): &(String, UpstreamHost)| name == service && told == host;
         let known = asked.iter().position(is_it);
-        known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             asked.push((service.to_owned(), host.clone()));
             asked.len() - 1
-        }) as u32
+        });
+        DestinationId(index as u32)
     }
 
     /// The consumer with this id in this context's dialect.

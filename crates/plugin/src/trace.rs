@@ -11,7 +11,7 @@ pub struct TraceContext {
     pub parent_id: u64,
     /// The span that the upstream is told to be its parent.
     pub upstream_id: u64,
-    /// Whether anybody is given an account of the call. What is not sampled costs no more than its headers.
+    /// Whether the call gets a log record. What is not sampled costs no more than its headers.
     pub is_sampled: bool,
 }
 

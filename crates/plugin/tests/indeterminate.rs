@@ -23,7 +23,9 @@ fn call(line: &str, content_type: &str, body: Option<&str>) -> Exchange {
 
 fn judge(rule: &Value, exchange: &Exchange) -> Result<bool, Indeterminate> {
     let predicate = Predicate::parse(rule).expect("valid");
-    Condition::compile(&predicate).expect("valid").judge(exchange)
+    Condition::compile(&predicate)
+        .expect("valid")
+        .evaluate_strict(exchange)
 }
 
 #[test]

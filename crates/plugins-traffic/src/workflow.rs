@@ -194,7 +194,11 @@ impl Filter for Rules {
     /// A rule that cannot be judged stands before all that follow.
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         for rule in &self.0 {
-            match rule.when.as_ref().map_or(Ok(true), |when| when.judge(exchange)) {
+            match rule
+                .when
+                .as_ref()
+                .map_or(Ok(true), |when| when.evaluate_strict(exchange))
+            {
                 Ok(false) => {}
                 Ok(true) => match &rule.then {
                     RuleAction::Run(_, filter) if filter.needs_body() => {

@@ -6,13 +6,13 @@
 //!
 //! **What it is not**: a plugin, or an algorithm. A change to a plugin compiles its family and this list.
 
-mod harmless;
 mod registry;
+mod skippable;
 #[cfg(test)]
 mod work_tests;
 
-pub use harmless::is_harmless;
 pub use registry::{registry, registry_on, registry_with};
+pub use skippable::is_skippable;
 pub use weir_plugins_authentication::*;
 pub use weir_plugins_caching::*;
 pub use weir_plugins_observability::*;

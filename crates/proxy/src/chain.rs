@@ -66,7 +66,9 @@ impl RequestContext<'_> {
         let applies = match &instance.when {
             None => true,
             Some(condition) if filter.is_observer() => condition.holds(self.exchange),
-            Some(condition) => condition.judge(self.exchange).map_err(RefusalKind::from)?,
+            Some(condition) => condition
+                .evaluate_strict(self.exchange)
+                .map_err(RefusalKind::from)?,
         };
         let undecided = match applies && filter.needs_body() {
             true => filter.indeterminate(self.exchange),

@@ -339,8 +339,7 @@ impl<'c> RequestContext<'c> {
             self.send_background_requests();
         }
         let destinations = &self.serving.published.snapshot.destinations;
-        if let Some(forward) = (self.exchange.destination).and_then(|place| destinations.get(place as usize))
-        {
+        if let Some(forward) = (self.exchange.destination).and_then(|id| destinations.get(id.0 as usize)) {
             return self.forward(route, forward, found).await;
         }
         match &route.rules.action {

@@ -76,7 +76,7 @@ pub fn publish(metrics: &Registry, snapshot: Snapshot, generation: u64) -> Publi
         .routes
         .iter()
         .map(|route| (route.series_names.0.as_ref(), route.series_names.1.as_ref()));
-    let series = metrics.allot(names);
+    let series = metrics.allocate(names);
     PublishedSnapshot {
         snapshot,
         series,

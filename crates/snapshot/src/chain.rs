@@ -11,7 +11,7 @@ pub struct Chain {
     pub steps: Box<[Step]>,
     /// Indexes of the steps that may have response work, in the order of that work.
     pub response_order: Box<[u16]>,
-    /// Indexes of the steps that may give an account of finished calls.
+    /// Indexes of the steps that may log finished calls.
     pub log_steps: Box<[u16]>,
     /// Whether any step may have request work, or needs the body.
     pub has_request_work: bool,

@@ -5,7 +5,7 @@ use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_flow::health::{HealthCell, Rules, Signal, State};
+use weir_flow::health::{HealthCell, HealthState, Rules, Signal};
 use weir_model::{ActiveChecks, NoneHealthy};
 
 /// Most addresses of one target whose health is remembered.
@@ -100,7 +100,7 @@ impl TargetHealth {
     }
 
     /// Notes what a call to this address has shown. Gives the new state where the address got usable or unusable.
-    pub fn observe(&self, address: SocketAddr, signal: Signal, rules: &Rules) -> Option<State> {
+    pub fn observe(&self, address: SocketAddr, signal: Signal, rules: &Rules) -> Option<HealthState> {
         let addresses = self.addresses.load();
         if let Some(known) = addresses.iter().find(|known| known.address == address) {
             return known.cell.observe(signal, &rules.thresholds);
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(health.observe(address(1), Signal::Success, &RULES), None);
         assert!(health.addresses().is_empty(), "good news are no news");
         let state = health.observe(address(1), Signal::TcpFailure, &RULES);
-        assert_eq!(state, Some(State::Unhealthy));
+        assert_eq!(state, Some(HealthState::Unhealthy));
         assert!(!health.is_usable() && !health.allows(address(1)) && health.allows(address(2)));
         health.resolved_to(&[address(1), address(2)]);
         assert!(

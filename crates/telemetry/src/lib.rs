@@ -5,14 +5,14 @@
 //! read-modify-write; readers (a scrape, the log's writer thread) look from another
 //! thread. [`metrics`] holds names, counters and the Prometheus exposition, [`access_log`] the JSON lines,
 //! [`calls`] carries finished calls to analytics, [`log_sinks`] counts what plugins log elsewhere, [`redis`] what is asked of servers that hold counts. How a log's
-//! JSON is written is in [`json`], and its dates in [`calendar`], for plugins that log too.
+//! JSON is written is in [`json`], and its dates in [`civil_date`], for plugins that log too.
 //!
 //! This crate knows no HTTP engine, no snapshot and no plugin: it is told numbers and names, and reads no
 //! clock. It sits beside the data plane and depends on no other crate of the workspace.
 
 pub mod access_log;
-pub mod calendar;
 pub mod calls;
+pub mod civil_date;
 pub mod json;
 pub mod log_sinks;
 pub mod metrics;

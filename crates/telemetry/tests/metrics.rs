@@ -75,7 +75,7 @@ fn seen(status: u16) -> Observation {
 fn the_exposition_is_golden() {
     let registry = registry(2);
     let (one, two) = (registry.worker(), registry.worker());
-    let ids = registry.allot([("inventory", "things"), ("", "say \"hi\"\\\n"), ("late", "comer")]);
+    let ids = registry.allocate([("inventory", "things"), ("", "say \"hi\"\\\n"), ("late", "comer")]);
     registry.reload_failed(1_700_000_000);
     registry.reload_succeeded(7, "9f86d081", 1_700_000_100);
 
@@ -192,7 +192,7 @@ fn a_fresh_registry_claims_nothing() {
 #[test]
 fn workers_are_summed() {
     let registry = registry(10);
-    let ids = registry.allot([("s", "a"), ("s", "b")]);
+    let ids = registry.allocate([("s", "a"), ("s", "b")]);
     let threads: Vec<_> = (1..=4)
         .map(|n| {
             let (worker, ids) = (registry.worker(), ids.clone());
@@ -221,10 +221,10 @@ fn workers_are_summed() {
 fn counters_survive_a_reload_and_pairs_beyond_the_limit_share_one_series() {
     let registry = registry(2);
     let worker = registry.worker();
-    let first = registry.allot([("s", "a"), ("s", "b")]);
+    let first = registry.allocate([("s", "a"), ("s", "b")]);
     worker.record(first[0], &seen(200));
 
-    let second = registry.allot([("s", "b"), ("s", "c"), ("s", "a"), ("s", "d")]);
+    let second = registry.allocate([("s", "b"), ("s", "c"), ("s", "a"), ("s", "d")]);
     assert_eq!([second[0], second[2]], [first[1], first[0]]);
     second.iter().for_each(|&id| worker.record(id, &seen(200)));
 
@@ -242,7 +242,7 @@ fn counters_survive_a_reload_and_pairs_beyond_the_limit_share_one_series() {
     assert_eq!(value(&text, "weir_metrics_series_overflow"), Some(2));
 
     // `a` is replaced by `e`, which starts from zero; a request still running on `a` then has no series.
-    let third = registry.allot([("s", "b"), ("s", "e")]);
+    let third = registry.allocate([("s", "b"), ("s", "e")]);
     let text = scrape(&registry);
     assert_eq!(requests(&text, "s", "a"), None);
     assert_eq!(requests(&text, "s", "e"), None);
@@ -263,7 +263,7 @@ fn ten_thousand_changes_leave_no_trace_but_the_limit() {
     for change in 0..10_000 {
         name.clear();
         write!(name, "route-{change}").unwrap();
-        let id = registry.allot([("s", name.as_str())])[0];
+        let id = registry.allocate([("s", name.as_str())])[0];
         assert_ne!(id, SeriesId::OTHER);
         worker.record(id, &seen(200));
     }
@@ -290,7 +290,7 @@ fn a_scrape_during_counting_and_reloads_never_shows_a_counter_of_another_pair() 
             } else {
                 ("odd", 503)
             };
-            let id = counting.allot([("s", name)])[0];
+            let id = counting.allocate([("s", name)])[0];
             (0..50).for_each(|_| worker.record(id, &seen(status)));
         }
     });

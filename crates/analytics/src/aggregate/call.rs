@@ -38,7 +38,7 @@ pub struct GroupedCall {
 
 /// A finished call, with the numbers of its names: for those who do not know its groups of names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Call {
+pub struct FinishedCall {
     /// The minute in which it ended, from the Unix epoch.
     pub minute: u32,
     /// The service, the route, the consumer.

@@ -21,7 +21,7 @@ fn a_call_counts_in_every_cube_that_it_concerns() {
     let mut aggregator = Aggregator::new("edge-1", "prod", 60_000 * 1_000);
     let [service, route, consumer, upstream, target, refusal] =
         ["shop", "list", "alice", "u", "h:1", "rate_limited"].map(|name| aggregator.name(name));
-    let call = Call {
+    let call = FinishedCall {
         minute: 1_000,
         service,
         route,
@@ -31,10 +31,10 @@ fn a_call_counts_in_every_cube_that_it_concerns() {
         status: 200,
         total_us: 900,
         upstream_us: 600,
-        ..Call::default()
+        ..FinishedCall::default()
     };
     aggregator.add(&call);
-    aggregator.add(&Call {
+    aggregator.add(&FinishedCall {
         refusal,
         upstream: 0,
         upstream_us: 0,
@@ -76,7 +76,7 @@ fn memory_is_bounded_with_a_million_keys() {
                 0 => aggregator.name(&format!("c{number}")),
                 _ => 0,
             };
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute: 7,
                 service,
                 route: number,
@@ -84,7 +84,7 @@ fn memory_is_bounded_with_a_million_keys() {
                 status: 200,
                 total_us: number,
                 caller: u64::from(number),
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
         let text = format!("/{number}");
@@ -161,7 +161,7 @@ fn counts_go_to_the_minutes_of_their_calls() {
     let apart = [7_u32, 8, 7, 61, 59, 61, 8];
     for (place, minute) in apart.into_iter().enumerate() {
         for caller in 0..3 {
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute,
                 service,
                 upstream: service,
@@ -169,7 +169,7 @@ fn counts_go_to_the_minutes_of_their_calls() {
                 total_us: 1_000 * (place as u32 + 1),
                 upstream_us: 500,
                 caller,
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
     }
@@ -217,7 +217,7 @@ fn more_series_than_there_is_room_for_are_all_counted() {
     let (service, target) = (aggregator.name("s"), aggregator.name("t"));
     let calls = series::MAX_SERIES as u32 + 1_000;
     for route in 0..calls {
-        aggregator.add(&Call {
+        aggregator.add(&FinishedCall {
             minute: 7,
             service,
             route,
@@ -226,7 +226,7 @@ fn more_series_than_there_is_room_for_are_all_counted() {
             status: 200,
             total_us: 5,
             upstream_us: 4,
-            ..Call::default()
+            ..FinishedCall::default()
         });
     }
     let spread = aggregator.by_route.called();
@@ -243,7 +243,7 @@ proptest! {
         let mut aggregator = Aggregator::new("g", "", 0);
         let names: Vec<NameId> = (0..6).map(|it| aggregator.name(&it.to_string())).collect();
         for (minute, name, class, us) in &calls {
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute: 60 + minute,
                 service: names[*name as usize % 3],
                 route: names[*name as usize],
@@ -251,7 +251,7 @@ proptest! {
                 status: 100 * (class + 1),
                 total_us: *us,
                 bytes_out: u64::from(*us),
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
         let batch = aggregator.take_batch(3_900, false);

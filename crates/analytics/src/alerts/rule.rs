@@ -211,7 +211,7 @@ impl Rule {
         }
         // Whether all of it is kept, the query's plan tells.
         for query in self.queries(1_000_000) {
-            crate::query::Plan::of(&query, &crate::retention::Retention::default(), 1_000_000)?;
+            crate::query::QueryPlan::of(&query, &crate::retention::Retention::default(), 1_000_000)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! **What it is not**: it keeps nothing and draws nothing. A board is a document; who shows it asks its queries.
 
-use crate::query::{Length, OneOrMany, Plan, Query, QueryError, TimePoint, time};
+use crate::query::{Length, OneOrMany, Query, QueryError, QueryPlan, TimePoint, time};
 use crate::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,7 @@ impl Board {
                 field: format!("panels.{place}.query.{}", error.field),
                 message: error.message,
             };
-            Plan::of(&self.query_of(panel), &Retention::default(), now).map_err(field)?;
+            QueryPlan::of(&self.query_of(panel), &Retention::default(), now).map_err(field)?;
         }
         Ok(())
     }

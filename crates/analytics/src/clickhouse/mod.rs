@@ -13,7 +13,7 @@
 //! told the same deduplication token again; a server too old for tokens (before 22.1) is asked whether it has the batch.
 //! Registers of callers may come twice: the larger one counts.
 //!
-//! The same [`Plan`] answers a query as in SQLite, so answers are the same, but for sums of times and bytes by the
+//! The same [`QueryPlan`] answers a query as in SQLite, so answers are the same, but for sums of times and bytes by the
 //! minute, which SQLite rounds.
 
 mod ingest;
@@ -120,7 +120,7 @@ impl AnalyticsStore for ClickhouseAnalytics {
 
     fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError> {
         // What is wrong with a query is told without the server.
-        let plan = crate::query::Plan::of(query, &self.retention, now)?;
+        let plan = crate::query::QueryPlan::of(query, &self.retention, now)?;
         self.server()?;
         read::answer(self, &plan, now)
     }

@@ -6,7 +6,7 @@ use super::{ClickhouseAnalytics, quoted};
 use crate::cell::{Cell, Field};
 use crate::cube::{OTHER, Position};
 use crate::query::frames::RowContent;
-use crate::query::{Frames, GroupKey, Plan, QueryResponse, Source};
+use crate::query::{Frames, GroupKey, QueryPlan, QueryResponse, Source};
 use crate::retention::{HOUR, MINUTE};
 use crate::store::StoreError;
 use crate::uniques::Uniques;
@@ -53,7 +53,7 @@ struct TableRange {
 }
 
 /// Answers a plan.
-pub fn answer(store: &ClickhouseAnalytics, plan: &Plan, now: u64) -> Result<QueryResponse, StoreError> {
+pub fn answer(store: &ClickhouseAnalytics, plan: &QueryPlan, now: u64) -> Result<QueryResponse, StoreError> {
     let reading = TableReader {
         store,
         rolled: store.ledger.rolled_days()?.unwrap_or(0) * 24 * HOUR,
@@ -81,7 +81,7 @@ struct TableReader<'s> {
 }
 
 impl TableReader<'_> {
-    fn totals(&self, plan: &Plan, names: &mut Names) -> Result<Frames, StoreError> {
+    fn totals(&self, plan: &QueryPlan, names: &mut Names) -> Result<Frames, StoreError> {
         let mut frames = Frames::new(plan);
         self.read(plan, None, &GroupSplit::All, names, |group, _, part| {
             Ok(frames.add(group, part)?)
@@ -89,7 +89,7 @@ impl TableReader<'_> {
         Ok(frames)
     }
 
-    fn series(&self, plan: &Plan, frames: &mut Frames, names: &mut Names) -> Result<(), StoreError> {
+    fn series(&self, plan: &QueryPlan, frames: &mut Frames, names: &mut Names) -> Result<(), StoreError> {
         let Some(step) = plan.step else {
             return Ok(());
         };
@@ -111,7 +111,7 @@ impl TableReader<'_> {
     }
 
     /// The tables to read: hours where whole ones are asked for and summed up, minutes elsewhere.
-    fn spans(&self, plan: &Plan, step: Option<u64>) -> Vec<TableRange> {
+    fn spans(&self, plan: &QueryPlan, step: Option<u64>) -> Vec<TableRange> {
         let by_hour = step.is_none_or(|step| step.is_multiple_of(HOUR) && plan.from.is_multiple_of(HOUR));
         let whole = (
             plan.from.div_ceil(HOUR) * HOUR,
@@ -133,7 +133,7 @@ impl TableReader<'_> {
 
     fn read(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         step: Option<u64>,
         apart: &GroupSplit<'_>,
         names: &mut Names,
@@ -193,7 +193,7 @@ impl TableReader<'_> {
 
     fn callers(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         step: Option<u64>,
         apart: &GroupSplit<'_>,
         names: &mut Names,
@@ -228,7 +228,7 @@ impl TableReader<'_> {
 
 /// A part of what a plan asks for.
 struct TableQuery<'p> {
-    plan: &'p Plan,
+    plan: &'p QueryPlan,
     step: Option<u64>,
     apart: &'p GroupSplit<'p>,
     span: &'p TableRange,

@@ -2,9 +2,9 @@
 //!
 //! In a first pass come the totals of all groups, from which those that are shown are chosen; in a second one, if series
 //! are asked for, their steps. So memory is bounded by the groups that are shown, not by those that there are. Sketches
-//! are most of what there is to read; where steps follow, the first pass leaves them out ([`Plan::ranks_by_sums`]).
+//! are most of what there is to read; where steps follow, the first pass leaves them out ([`QueryPlan::ranks_by_sums`]).
 
-use super::plan::Plan;
+use super::plan::QueryPlan;
 use super::{ComparisonValues, Frame, MAX_GROUPS, Metric, QueryResponse};
 use crate::cell::Cell;
 use crate::cube::OTHER;
@@ -65,7 +65,7 @@ pub struct Frames {
 }
 
 /// Orders groups of equal values by their names, as far as they may be shown.
-fn order_equal(groups: &mut [(f64, GroupKey)], plan: &Plan, name: impl Fn(u64) -> String) {
+fn order_equal(groups: &mut [(f64, GroupKey)], plan: &QueryPlan, name: impl Fn(u64) -> String) {
     let mut start = 0;
     while start < groups.len().min(plan.limit) {
         let equal = groups[start..]
@@ -87,7 +87,7 @@ impl Frames {
     pub const REST: GroupKey = [u64::MAX, u64::MAX];
 
     /// Nothing yet.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &QueryPlan) -> Self {
         Self {
             totals: HashMap::default(),
             shown: Vec::new(),
@@ -113,7 +113,7 @@ impl Frames {
 
     /// Chooses the groups that are shown; all others become one. Equal ones are ordered by their names, so that the
     /// answer does not depend on the store.
-    pub fn choose(&mut self, plan: &Plan, name: impl Fn(u64) -> String) {
+    pub fn choose(&mut self, plan: &QueryPlan, name: impl Fn(u64) -> String) {
         let (place, is_largest) = plan.order;
         let (metric, seconds) = (plan.metrics[place], plan.to - plan.from);
         let mut groups: Vec<(f64, GroupKey)> = self
@@ -173,7 +173,7 @@ impl Frames {
     /// The part is a row that is damaged.
     pub fn add_to_step(
         &mut self,
-        plan: &Plan,
+        plan: &QueryPlan,
         group: GroupKey,
         at: u64,
         part: RowContent<'_>,
@@ -207,7 +207,7 @@ impl Frames {
     }
 
     /// The values of a group, by metric.
-    fn values(&self, plan: &Plan, group: &GroupKey) -> ComparisonValues {
+    fn values(&self, plan: &QueryPlan, group: &GroupKey) -> ComparisonValues {
         let (seconds, empty) = (plan.to - plan.from, Sum::default());
         let total = self.totals.get(group).unwrap_or(&empty);
         let mut values = BTreeMap::new();
@@ -238,8 +238,8 @@ impl Frames {
     /// The answer. `name` tells the names of groups' values.
     pub fn answer(
         mut self,
-        plan: &Plan,
-        compared: Option<(&Plan, Self)>,
+        plan: &QueryPlan,
+        compared: Option<(&QueryPlan, Self)>,
         gaps: Vec<Gap>,
         name: impl Fn(u64) -> String,
     ) -> QueryResponse {

@@ -10,7 +10,7 @@ pub mod time;
 
 pub use frames::{Frames, GroupKey};
 pub use metric::Metric;
-pub use plan::{Plan, Source};
+pub use plan::{QueryPlan, Source};
 
 use crate::cube::Dimension;
 use crate::store::Gap;

@@ -28,7 +28,7 @@ pub enum Source {
 
 /// A query as a store carries it out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct QueryPlan {
     /// Where the rows are.
     pub source: Source,
     /// The metrics.
@@ -63,7 +63,7 @@ struct Needs {
     has_uniques: bool,
 }
 
-impl Plan {
+impl QueryPlan {
     /// The plan of a query.
     ///
     /// # Errors

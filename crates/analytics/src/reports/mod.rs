@@ -14,7 +14,7 @@ pub use schedule::{Period, ReportInterval, Schedule};
 
 use crate::boards::{Board, Panel, check_panels, check_title};
 use crate::mail_address;
-use crate::query::{Length, Plan, Query, QueryError, TimePoint};
+use crate::query::{Length, Query, QueryError, QueryPlan, TimePoint};
 use crate::retention::{HOUR, Retention};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const MAX_RECEIVERS: usize = 20;
 /// A report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct ScheduledReport {
     /// Its id.
     #[serde(default)]
     pub id: String,
@@ -53,7 +53,7 @@ fn yes() -> bool {
     true
 }
 
-impl Report {
+impl ScheduledReport {
     /// Says what is wrong with it. Whether its board exists, only the store of boards knows.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Report {
                 field: format!("panels.{place}.query.{}", error.field),
                 message: error.message,
             };
-            Plan::of(&query(&panel.query, period), &Retention::default(), now).map_err(field)?;
+            QueryPlan::of(&query(&panel.query, period), &Retention::default(), now).map_err(field)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! callers and are escaped.
 
 use super::chart::{self, COLOURS, Form, MAX_SERIES};
-use super::{Period, Report};
+use super::{Period, ScheduledReport};
 use crate::boards::{Panel, PanelKind};
 use crate::csv;
 use crate::query::{Frame, QueryResponse};
@@ -42,7 +42,12 @@ pub struct Rendered {
 }
 
 /// Writes a report. `link` is where the console shows the same.
-pub fn render(report: &Report, period: Period, sections: &[Section<'_>], link: Option<&str>) -> Rendered {
+pub fn render(
+    report: &ScheduledReport,
+    period: Period,
+    sections: &[Section<'_>],
+    link: Option<&str>,
+) -> Rendered {
     let last = period.to.saturating_sub(1);
     let days = format!(
         "{} to {}",
@@ -207,7 +212,7 @@ fn series(kind: PanelKind, answer: &QueryResponse) -> Vec<(String, Vec<Option<f6
 
 /// Draws the chart of a panel, if it is one, and puts it with its axes and legend into the HTML.
 fn picture(
-    report: &Report,
+    report: &ScheduledReport,
     kind: PanelKind,
     answer: &QueryResponse,
     html: &mut String,

@@ -132,7 +132,7 @@ fn periods_are_whole_weeks_and_months_of_the_zone() {
     }
 }
 
-fn report(fields: Value) -> Report {
+fn report(fields: Value) -> ScheduledReport {
     let mut report = json!({
         "title": "The <week>", "schedule": { "every": "week" }, "to": ["ann@example.com"],
         "panels": [{ "title": "Calls", "kind": "area", "query": { "metrics": ["calls"], "step": "auto", "group_by": ["service"] } }],
@@ -383,7 +383,7 @@ fn a_mail_has_text_html_pictures_and_files() {
         (name.as_str(), file),
         ("1-calls.csv", &crate::csv::write(&answer()))
     );
-    let plain = Report {
+    let plain = ScheduledReport {
         csv: false,
         ..report.clone()
     };

@@ -3,7 +3,7 @@
 
 use super::{SqliteAnalytics, ingest, meta, read, set_meta};
 use crate::batch::Batch;
-use crate::query::Plan;
+use crate::query::QueryPlan;
 use crate::store::{Gap, StoreError};
 
 /// The first day that the other store has not summed up yet.
@@ -28,7 +28,7 @@ impl SqliteAnalytics {
     }
 
     /// What is missing in the time that a plan is about.
-    pub(crate) fn gaps(&self, plan: &Plan, now: u64) -> Result<Vec<Gap>, StoreError> {
+    pub(crate) fn gaps(&self, plan: &QueryPlan, now: u64) -> Result<Vec<Gap>, StoreError> {
         read::gaps(&self.reader(), plan, now)
     }
 

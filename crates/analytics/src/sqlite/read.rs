@@ -4,7 +4,7 @@ use super::{Tiers, meta, names};
 use crate::cell::{Cell, Parts, Row};
 use crate::cube::{Cube, Position, class_of};
 use crate::query::frames::RowContent;
-use crate::query::{Frames, GroupKey, Plan, Query, QueryResponse, Source};
+use crate::query::{Frames, GroupKey, Query, QueryPlan, QueryResponse, Source};
 use crate::retention::{DAY, HOUR, MINUTE, Retention};
 use crate::store::{Gap, StoreError};
 use crate::uniques::Uniques;
@@ -26,7 +26,7 @@ pub fn query(
     retention: &Retention,
     now: u64,
 ) -> Result<QueryResponse, StoreError> {
-    let plan = Plan::of(query, retention, now)?;
+    let plan = QueryPlan::of(query, retention, now)?;
     // What is written meanwhile does not change the answer half-way.
     let transaction = connection.unchecked_transaction()?;
     let reader = QueryReader {
@@ -103,7 +103,7 @@ impl QueryReader<'_> {
         }
     }
 
-    fn filters(&self, plan: &Plan) -> Result<Vec<Filter>, StoreError> {
+    fn filters(&self, plan: &QueryPlan) -> Result<Vec<Filter>, StoreError> {
         let mut filters = Vec::new();
         for (position, values) in &plan.filter {
             let mut numbers = Vec::new();
@@ -126,7 +126,7 @@ impl QueryReader<'_> {
     }
 
     /// The group of a key; `None`: a filter leaves it out.
-    fn group(&self, plan: &Plan, filters: &[Filter], key: &[u64]) -> Option<GroupKey> {
+    fn group(&self, plan: &QueryPlan, filters: &[Filter], key: &[u64]) -> Option<GroupKey> {
         let holds = |filter: &Filter| filter.numbers.contains(&self.value(key, filter.position));
         if !filters.iter().all(holds) {
             return None;
@@ -139,7 +139,7 @@ impl QueryReader<'_> {
     }
 
     /// The total of each group.
-    fn totals(&self, plan: &Plan) -> Result<Frames, StoreError> {
+    fn totals(&self, plan: &QueryPlan) -> Result<Frames, StoreError> {
         let mut frames = Frames::new(plan);
         let sketches = match plan.ranks_by_sums() {
             true => [false; 3],
@@ -169,7 +169,7 @@ impl QueryReader<'_> {
 
     /// The days whose rows hold all that is asked for of them: the first one, the one behind the last, and the time up to
     /// which they hold it. The present day is summed up in part: its row will do if the rest of it is asked for as well.
-    fn whole_days(&self, plan: &Plan) -> (u64, u64, u64) {
+    fn whole_days(&self, plan: &QueryPlan) -> (u64, u64, u64) {
         let first = plan.from.div_ceil(DAY);
         let end = match self.rolled * HOUR {
             rolled if rolled <= plan.to => rolled,
@@ -179,7 +179,7 @@ impl QueryReader<'_> {
     }
 
     /// The steps of the groups that are shown.
-    fn series(&self, plan: &Plan, frames: &mut Frames) -> Result<(), StoreError> {
+    fn series(&self, plan: &QueryPlan, frames: &mut Frames) -> Result<(), StoreError> {
         let Some(step) = plan.step else {
             return Ok(());
         };
@@ -205,7 +205,7 @@ impl QueryReader<'_> {
 
     fn days(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         (first, last): (u64, u64),
         sketches: [bool; 3],
         mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), DecodeError>,
@@ -224,7 +224,7 @@ impl QueryReader<'_> {
     /// Adds what was counted between two times. With a step, minutes are told apart where it asks for them.
     fn hours(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         (from, to): (u64, u64),
         (step, parts): (Option<u64>, Parts),
         mut add: impl FnMut(GroupKey, u64, RowContent<'_>) -> Result<(), DecodeError>,
@@ -266,7 +266,7 @@ impl QueryReader<'_> {
 
     fn rows(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         span: RowPeriod,
         (first, last): (u64, u64),
         mut each: impl FnMut(Cube, u64, GroupKey, &[u8]) -> Result<(), StoreError>,
@@ -299,7 +299,7 @@ impl QueryReader<'_> {
 
     fn callers(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         span: &str,
         (first, last): (u64, u64),
         mut each: impl FnMut(GroupKey, u64, &Uniques) -> Result<(), DecodeError>,
@@ -325,7 +325,7 @@ impl QueryReader<'_> {
 }
 
 /// What is missing in the time that a plan is about.
-pub fn gaps(connection: &Connection, plan: &Plan, now: u64) -> Result<Vec<Gap>, StoreError> {
+pub fn gaps(connection: &Connection, plan: &QueryPlan, now: u64) -> Result<Vec<Gap>, StoreError> {
     let (from, to) = (plan.from / MINUTE, plan.to.min(now).div_ceil(MINUTE));
     let mut gaps = Vec::new();
     let mut select = connection.prepare_cached(

@@ -35,7 +35,7 @@ impl Admin {
             let plan = plan(state)?;
             check_files(call, &plan)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
-            Ok(weir_dialect::Plan {
+            Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,
                 answer: (plan.answer, is_kept),
             })

@@ -54,7 +54,7 @@ impl PluginAdapter for Degraphql {
         let query = config.get("query").and_then(Value::as_str).unwrap_or_default();
         match Document::read(query) {
             // APISIX names the line on which it has stopped; the document's last one is never before that.
-            Err(DocumentError::Broken) => Err(format!(
+            Err(DocumentError::Malformed) => Err(format!(
                 "failed to parse query: Syntax error near line {}",
                 query.lines().count().max(1)
             )),

@@ -98,4 +98,4 @@ pub use regexes::check_regex;
 pub use unserved::unserved;
 
 pub(crate) use schemas::{printed_shape, read};
-pub(crate) use skippable::{is_harmless, serves_without};
+pub(crate) use skippable::{is_skippable, serves_without};

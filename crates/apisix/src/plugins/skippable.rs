@@ -20,14 +20,14 @@ const SKIPPABLE: [&str; 11] = [
 ];
 
 /// Whether calls may be served without this plugin: of those that the catalogue has, it knows.
-pub fn is_harmless(plugin: &str) -> bool {
-    let is_so_there = |adapter: &dyn PluginAdapter| weir_plugins::is_harmless(adapter.plugin());
+pub fn is_skippable(plugin: &str) -> bool {
+    let is_so_there = |adapter: &dyn PluginAdapter| weir_plugins::is_skippable(adapter.plugin());
     SKIPPABLE.contains(&plugin) || mapping(plugin).is_some_and(is_so_there)
 }
 
 /// Whether calls are served without a plugin with this configuration that Weir lacks.
 pub fn serves_without(plugin: &str, config: &Value) -> bool {
-    is_harmless(plugin) || does_nothing(plugin, config)
+    is_skippable(plugin) || does_nothing(plugin, config)
 }
 
 /// Whether a plugin does nothing to calls by its configuration.
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn plugins_without_work_take_no_route_away() {
         for adapter in BUILT.iter().filter(|adapter| adapter.plugin().is_empty()) {
-            assert!(is_harmless(adapter.name()), "{}", adapter.name());
+            assert!(is_skippable(adapter.name()), "{}", adapter.name());
         }
         assert!(SKIPPABLE.is_sorted());
     }

@@ -10,7 +10,7 @@ use super::consumers::{Consumers, REFUSED, table_id};
 use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step};
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
-use crate::plugins::{self, PluginAdapter, is_harmless};
+use crate::plugins::{self, PluginAdapter, is_skippable};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use weir_model::{ChainStep, Diagnostic, PluginRef};
@@ -107,7 +107,7 @@ impl Chains {
                     let step = chain_step(Some(PluginRef::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
                 } else {
-                    global_is_lacking |= !is_harmless(name);
+                    global_is_lacking |= !is_skippable(name);
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Chains {
                 true => None,
                 false => instances.step(*written, names.fill(written.config), owner, diagnostics),
             };
-            is_lacking |= plugin.is_none() && !meta.disable && !is_harmless(mapping.name());
+            is_lacking |= plugin.is_none() && !meta.disable && !is_skippable(mapping.name());
             // What rewrites has done so before the consumer is known.
             let replaceable = authenticates && !mapping.phases().rewrite && self.has_table(mapping);
             let overrides: Vec<String> = replaceable

@@ -3,7 +3,7 @@
 use super::instances::{ConfiguredPlugin, Instances, PluginOwner};
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
-use crate::plugins::{self, PluginAdapter, is_harmless};
+use crate::plugins::{self, PluginAdapter, is_skippable};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{Consumer, ConsumerTable, Credential, Diagnostic, DocPath, PluginInstance};
@@ -68,7 +68,7 @@ impl Consumers {
                             ));
                         }
                         let made = instances.shared(written, diagnostics);
-                        if made.is_none() && !is_harmless(mapping.name()) {
+                        if made.is_none() && !is_skippable(mapping.name()) {
                             refuse(item, &mut tables, instances);
                         }
                         made

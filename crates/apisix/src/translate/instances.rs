@@ -1,7 +1,7 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
 use crate::document::{Documents, Item, Upstream};
-use crate::plugins::{FieldRemark, Meta, PluginAdapter, PluginContext, Warnings, is_harmless};
+use crate::plugins::{FieldRemark, Meta, PluginAdapter, PluginContext, Warnings, is_skippable};
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -184,7 +184,7 @@ impl<'d> Instances<'d> {
         let is_faulty = diagnostics[told..]
             .iter()
             .any(|it| it.severity == Severity::Error);
-        if is_faulty && !is_harmless(written.mapping.name()) {
+        if is_faulty && !is_skippable(written.mapping.name()) {
             return None;
         }
         Some(PluginInstance {

@@ -13,7 +13,7 @@ use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol};
 /// The plugins that work on stream routes here.
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
 /// Those without which sessions are served as their owner means it: what they do is seen elsewhere.
-const HARMLESS: [&str; 2] = ["prometheus", "syslog"];
+const SKIPPABLE: [&str; 2] = ["prometheus", "syslog"];
 /// Milliseconds that nothing may move where nothing is said, as in the original's server.
 const IDLE_MS: u64 = 600_000;
 
@@ -161,7 +161,7 @@ impl Translation<'_> {
         }
         let mut steps = Vec::new();
         for (name, config, path) in found {
-            if Meta::of(config).disable || HARMLESS.contains(&name) {
+            if Meta::of(config).disable || SKIPPABLE.contains(&name) {
                 continue;
             }
             let place = path.field("plugins").field(name);

@@ -23,7 +23,7 @@ use crate::gateway::StopSignal;
 use crate::loopback::LoopbackServer;
 use crate::process::{Process, StartOptions, free_addresses};
 use crate::procfs::resident_kib;
-use crate::sender::{Plan, send};
+use crate::sender::{LoadPlan, send};
 use crate::upstream::Upstream;
 
 /// The load ends by itself after this long, if a change is never served.
@@ -217,7 +217,7 @@ impl Fleet {
     /// Calls to the first gateway; the others are equal, and a load for each would share the core with the control plane.
     fn send(&self, rate: u32, length: Duration, stop: &AtomicBool) -> Result<crate::sender::Record> {
         let target = self.gateways.first().context("a fleet without gateways")?.proxy;
-        let plan = Plan {
+        let plan = LoadPlan {
             target,
             requests: vec![request("GET", "/hello", target, &[])],
             rate: (rate / self.gateways.len() as u32).max(1),

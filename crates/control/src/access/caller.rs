@@ -94,18 +94,18 @@ impl Caller {
     }
 
     /// The same caller as the users are by now; `None`: it would not be let in any more.
-    pub fn by_now(&self, users: &Users) -> Option<Self> {
+    pub fn reauthorize(&self, users: &Users) -> Option<Self> {
         let now = SystemTime::now();
         match self {
             Self::LocalAnonymous => users.is_empty().then_some(Self::LocalAnonymous),
             Self::Key(role) => Some(Self::Key(*role)),
             Self::User(user) => users.of_hash(user.token_hash.as_ref()?).map(Self::User),
             Self::Session(_, session) => {
-                let session = users.sessions().by_now(session, now)?;
+                let session = users.sessions().reauthorize(session, now)?;
                 Some(Self::Session(users.of_session(&session)?, session))
             }
             Self::PersonalToken(_, token) => {
-                let token = users.personal_tokens().by_now(token, now)?;
+                let token = users.personal_tokens().reauthorize(token, now)?;
                 Some(Self::PersonalToken(users.of_personal_token(&token)?, token))
             }
         }

@@ -261,7 +261,7 @@ impl<T: IssuedRecord> IssuedStore<T> {
     }
 
     /// The same as it is by now.
-    pub(super) fn by_now(
+    pub(super) fn reauthorize(
         &self,
         entry: &OperationalEntry<T>,
         now: SystemTime,

@@ -87,7 +87,8 @@ pub enum ChallengeResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// For what; another wish is tried at once.
-    pub wish: String,
+    #[serde(rename = "wish")]
+    pub desired: String,
     /// How many have failed, one after the other.
     pub failures: u32,
     /// When the last one did, in seconds since the Unix epoch.
@@ -99,7 +100,7 @@ pub struct Attempt {
 }
 
 /// What tells wishes apart of which one may fail and another not.
-pub fn wish(entry: &Acme) -> String {
+pub fn desired(entry: &Acme) -> String {
     let challenge = match entry.challenge {
         AcmeChallenge::Http01 => "http-01",
         AcmeChallenge::TlsAlpn01 => "tls-alpn-01",

@@ -1,7 +1,7 @@
 //! When a certificate is to be got: at once where there is none, before its end where there is one, and some time
 //! after an attempt that failed. **What it is not**: it has no clock.
 
-use super::documents::{Attempt, IssuedCertificate, wish};
+use super::documents::{Attempt, IssuedCertificate, desired};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_model::Acme;
 
@@ -18,7 +18,7 @@ pub fn due(entry: &Acme, issued: Option<&IssuedCertificate>, attempt: Option<&At
         .filter(|issued| issued.fits(entry))
         .map_or(0, |issued| renewal(entry, issued));
     let allowed = attempt
-        .filter(|attempt| attempt.wish == wish(entry))
+        .filter(|attempt| attempt.desired == desired(entry))
         .map_or(0, |attempt| attempt.next);
     wanted.max(allowed)
 }
@@ -38,15 +38,15 @@ fn renewal(entry: &Acme, issued: &IssuedCertificate) -> i64 {
 
 /// What an attempt that failed at `now` leaves behind, after `before`.
 pub fn failed(entry: &Acme, before: Option<&Attempt>, error: String, now: i64) -> Attempt {
-    let wish = wish(entry);
+    let desired = desired(entry);
     let failures = before
-        .filter(|before| before.wish == wish)
+        .filter(|before| before.desired == desired)
         .map_or(0, |before| before.failures)
         .saturating_add(1);
     let pause = (1..failures).fold(FIRST_PAUSE, |pause, _| (pause * 3).min(LONGEST_PAUSE));
     let spread = spread(&format!("{} {now}", entry.name), pause / 4);
     Attempt {
-        wish,
+        desired,
         failures,
         at: now,
         next: now + pause + spread,

@@ -1,6 +1,6 @@
 //! How it stands with each certificate, for those who ask while it goes on.
 
-use super::documents::{StoredDocument, wish};
+use super::documents::{StoredDocument, desired};
 use super::plan;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ impl AcmeStatus {
             let attempt = kept
                 .attempts
                 .get(&entry.name)
-                .filter(|attempt| attempt.wish == wish(entry));
+                .filter(|attempt| attempt.desired == desired(entry));
             AcmeEntryStatus {
                 name: entry.name.clone(),
                 hosts: entry.hosts.clone(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
-use weir_analytics::reports::{Period, Rendered, Report, Section, render};
+use weir_analytics::reports::{Period, Rendered, ScheduledReport, Section, render};
 use weir_store::Key;
 
 /// The kind of documents that reports are.
@@ -53,7 +53,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
-fn key(report: &Report) -> Result<Key, OperationalError> {
+fn key(report: &ScheduledReport) -> Result<Key, OperationalError> {
     Key::new(&format!("{SENT}{}", report.id)).map_err(OperationalError::Name)
 }
 
@@ -62,11 +62,11 @@ impl AnalyticsStorage {
     ///
     /// # Errors
     /// The store failed.
-    pub fn reports(&self) -> Result<Vec<Report>, StoreError> {
+    pub fn reports(&self) -> Result<Vec<ScheduledReport>, StoreError> {
         let mut reports = Vec::new();
         for (id, text) in self.documents.documents(REPORTS)? {
-            match serde_json::from_str::<Report>(&text) {
-                Ok(report) => reports.push(Report { id, ..report }),
+            match serde_json::from_str::<ScheduledReport>(&text) {
+                Ok(report) => reports.push(ScheduledReport { id, ..report }),
                 Err(error) => tracing::warn!(id, %error, "a report is not understood"),
             }
         }
@@ -77,7 +77,12 @@ impl AnalyticsStorage {
     ///
     /// # Errors
     /// Its board is gone, or the store failed. A query that cannot be answered is told in the report.
-    pub fn rendered(&self, report: &Report, period: Period, now: u64) -> Result<Rendered, StoreError> {
+    pub fn rendered(
+        &self,
+        report: &ScheduledReport,
+        period: Period,
+        now: u64,
+    ) -> Result<Rendered, StoreError> {
         let board = match &report.board {
             None => None,
             Some(id) => Some(self.board(id)?.ok_or_else(|| {
@@ -145,7 +150,7 @@ impl Analytics {
     /// The stores cannot be read. A report that cannot be sent does not keep others from it.
     pub async fn send_due(&self, outbox: &Outbox, now: SystemTime) -> Result<usize, ReportError> {
         let reports = self.with(AnalyticsStorage::reports).await?;
-        let enabled: Vec<Report> = reports.into_iter().filter(|it| it.enabled).collect();
+        let enabled: Vec<ScheduledReport> = reports.into_iter().filter(|it| it.enabled).collect();
         if enabled.is_empty() || !outbox.can_mail() {
             return Ok(0);
         }
@@ -167,7 +172,7 @@ impl Analytics {
     async fn send_if_due(
         &self,
         outbox: &Outbox,
-        report: &Report,
+        report: &ScheduledReport,
         now: SystemTime,
     ) -> Result<bool, ReportError> {
         let at = seconds(now);
@@ -199,7 +204,7 @@ impl Analytics {
     pub async fn send_report(
         &self,
         outbox: &Outbox,
-        (report, to): (&Report, &[String]),
+        (report, to): (&ScheduledReport, &[String]),
         (period, reason): (Period, Option<&str>),
         now: SystemTime,
     ) -> Result<(), ReportError> {

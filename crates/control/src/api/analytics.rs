@@ -223,7 +223,7 @@ pub async fn live(
     let (events, taken) = mpsc::channel(MAX_WAITING);
     let users = api.options.users.clone();
     let may_go_on = move || {
-        let caller = caller.by_now(&users);
+        let caller = caller.reauthorize(&users);
         caller.is_some_and(|it| it.can(Action::AnalyticsRead, &Scope::Everything))
     };
     tokio::spawn(follow(analytics, search, events, may_go_on));

@@ -155,7 +155,7 @@ impl Client {
                 () = self.texts.closed() => return,
                 _ = beats.tick() => {
                     silent += 1;
-                    match self.caller.by_now(&self.api.options.users) {
+                    match self.caller.reauthorize(&self.api.options.users) {
                         Some(caller) => self.caller = caller,
                         None => return,
                     }

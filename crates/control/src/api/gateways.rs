@@ -45,7 +45,7 @@ const MAX_ENVIRONMENTS: usize = 64;
 /// What a gateway says of itself. One of another version may say more, or less.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-pub struct Report {
+pub struct GatewayReport {
     /// The revision that it serves.
     pub revision: u64,
     /// The hash of what it serves.
@@ -87,7 +87,7 @@ pub struct Rollout {
     pub away: Vec<String>,
 }
 
-impl Report {
+impl GatewayReport {
     /// Whether it is as short as reports are. They are kept in memory.
     fn is_short(&self) -> bool {
         let texts = [&self.hash, &self.state, &self.version, &self.address];
@@ -110,12 +110,12 @@ enum ReportAge {
     /// It was written now, by the clock of this process: that of the gateway may be wrong.
     New,
     /// It was there at the start. Only it can say since when; its gateway may follow this control plane by now.
-    Found,
+    AtStart,
 }
 
 #[derive(Debug, Default)]
 struct FleetState {
-    reports: BTreeMap<String, (Report, SystemTime)>,
+    reports: BTreeMap<String, (GatewayReport, SystemTime)>,
     /// Who speaks for a name, and when that was last.
     speakers: BTreeMap<String, (String, SystemTime)>,
     /// Those that are taken out.
@@ -158,7 +158,7 @@ impl Gateways {
     }
 
     /// Takes over the report of this process. It speaks for its gateway, also if another one did before.
-    pub fn note_own(&self, name: &str, report: Report, now: SystemTime) {
+    pub fn note_own(&self, name: &str, report: GatewayReport, now: SystemTime) {
         let own = (String::new(), now);
         self.known().speakers.insert(name.to_owned(), own);
         self.note(name, report, now);
@@ -166,11 +166,11 @@ impl Gateways {
 
     /// Takes over the report that a gateway has left in the store. Who writes there may do more than any token: it speaks for
     /// its name, and no token does as long as it reports.
-    fn note_stored(&self, name: &str, report: Report, age: ReportAge, now: SystemTime) {
+    fn note_stored(&self, name: &str, report: GatewayReport, age: ReportAge, now: SystemTime) {
         let said = (UNIX_EPOCH + Duration::from_millis(report.time)).min(now);
         let spoke = match age {
             ReportAge::New => now,
-            ReportAge::Found => said,
+            ReportAge::AtStart => said,
         };
         if name.len() <= MAX_TEXT && since(spoke, now) <= AWAY {
             self.known().speak_from_store(name, spoke);
@@ -179,7 +179,7 @@ impl Gateways {
     }
 
     /// Takes over a report. One that is too long is passed over.
-    pub fn note(&self, name: &str, report: Report, now: SystemTime) {
+    pub fn note(&self, name: &str, report: GatewayReport, now: SystemTime) {
         if name.len() > MAX_TEXT || !report.is_short() {
             return;
         }
@@ -222,7 +222,7 @@ impl Gateways {
     /// Whether every gateway that was heard of lately serves a revision.
     pub fn serve(&self, revision: Revision, now: SystemTime) -> bool {
         let known = self.known();
-        let is_so_far = |(report, seen): &(Report, SystemTime)| {
+        let is_so_far = |(report, seen): &(GatewayReport, SystemTime)| {
             since(*seen, now) > AWAY || report.state != SERVING || report.revision >= revision.0
         };
         known.reports.values().all(is_so_far)
@@ -259,7 +259,7 @@ impl Gateways {
 
     /// Whether the gateway that left a report serves a revision, or is away.
     pub fn is_at(report: &[u8], revision: Revision, now: SystemTime) -> bool {
-        let Ok(report) = serde_json::from_slice::<Report>(report) else {
+        let Ok(report) = serde_json::from_slice::<GatewayReport>(report) else {
             return true;
         };
         let said = UNIX_EPOCH + Duration::from_millis(report.time);
@@ -284,7 +284,7 @@ impl Gateways {
         let (documents, _, following) = weir_store::follow::start(store, "").await?;
         for document in documents {
             let value = Some(document.value.as_ref());
-            self.take(&document.key, value, ReportAge::Found);
+            self.take(&document.key, value, ReportAge::AtStart);
         }
         tokio::spawn(self.clone().follow(following, prefixes, commits));
         Ok(())
@@ -313,7 +313,7 @@ impl Gateways {
             return;
         };
         // Reports leave the store soon after a gateway is away; it is remembered for longer.
-        if let Some(report) = value.and_then(|value| serde_json::from_slice::<Report>(value).ok()) {
+        if let Some(report) = value.and_then(|value| serde_json::from_slice::<GatewayReport>(value).ok()) {
             self.note_stored(name, report, age, SystemTime::now());
         }
     }
@@ -322,7 +322,7 @@ impl Gateways {
     pub fn to_json(&self, now: SystemTime) -> Vec<Value> {
         let mut known = self.known();
         known.reports.retain(|_, (_, seen)| since(*seen, now) < GONE);
-        let one = |(name, (report, seen)): (&String, &(Report, SystemTime))| {
+        let one = |(name, (report, seen)): (&String, &(GatewayReport, SystemTime))| {
             let missing = known
                 .commits
                 .iter()
@@ -398,7 +398,7 @@ pub async fn report(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(report): Json<Report>,
+    Json(report): Json<GatewayReport>,
 ) -> Result<Response, Problem> {
     if name.len() > MAX_TEXT || !report.is_short() {
         let detail = format!("the name or a text of the report is longer than {MAX_TEXT} bytes");
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_not_kept() {
         let gateways = Gateways::default();
-        let report = |length: usize| Report {
+        let report = |length: usize| GatewayReport {
             revision: 1,
             hash: String::new(),
             left_out: 0,
@@ -545,7 +545,7 @@ mod tests {
         });
         let token = |name: &str, seconds| gateways.known().speak_for(name, "token", at(seconds));
         let stored = |name: &str, seconds| {
-            gateways.note_stored(name, Report::default(), ReportAge::New, at(seconds));
+            gateways.note_stored(name, GatewayReport::default(), ReportAge::New, at(seconds));
         };
         assert!(token("late", 100));
         stored("edge", 100);
@@ -604,7 +604,7 @@ mod tests {
         let (gateways, now) = (Gateways::default(), UNIX_EPOCH + Duration::from_secs(100));
         let edge = Caller::Key(crate::access::Role::Gateway);
         assert!(gateways.speak_for("here", &edge, now).is_ok());
-        gateways.note_own("here", Report::default(), now);
+        gateways.note_own("here", GatewayReport::default(), now);
         assert!(gateways.speak_for("here", &edge, now).is_err());
         assert!(gateways.speak_for(&"x".repeat(MAX_TEXT + 1), &edge, now).is_err());
     }
@@ -614,11 +614,11 @@ mod tests {
         let gateways = Gateways::default();
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(gateways.silence("edge", at(1)), None);
-        gateways.note("edge", Report::default(), at(100));
+        gateways.note("edge", GatewayReport::default(), at(100));
         assert_eq!(gateways.silence("edge", at(140)), Some(Duration::from_secs(40)));
         gateways.forget("edge");
         assert!(gateways.to_json(at(140)).is_empty());
-        gateways.note("edge", Report::default(), at(150));
+        gateways.note("edge", GatewayReport::default(), at(150));
         assert_eq!(gateways.to_json(at(150)).len(), 1);
     }
 
@@ -630,7 +630,7 @@ mod tests {
             gateways.commit(Revision(revision), at(seconds));
         }
         for (name, revision) in [("a", 9), ("b", 8), ("c", 4)] {
-            let report = Report {
+            let report = GatewayReport {
                 revision,
                 hash: String::new(),
                 left_out: 0,
@@ -664,11 +664,11 @@ mod tests {
         let gateways = Gateways::default();
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let note = |name: &str, revision: u64, environments: &[&str], seconds: u64| {
-            let report = Report {
+            let report = GatewayReport {
                 revision,
                 state: SERVING.to_owned(),
                 environments: environments.iter().map(|it| (*it).to_owned()).collect(),
-                ..Report::default()
+                ..GatewayReport::default()
             };
             gateways.note(name, report, at(seconds));
         };

@@ -69,7 +69,7 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
-pub use gateways::{DRAINS, Gateways, PREFIX as REPORTS, Report, ReportResponse, Rollout};
+pub use gateways::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use problem::Problem;
 pub use sending::ListenerOf;

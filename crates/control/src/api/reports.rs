@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
-use weir_analytics::reports::{Period, Report, check_receivers};
+use weir_analytics::reports::{Period, ScheduledReport, check_receivers};
 
 const KIND: Kind = Kind {
     name: "report",
@@ -38,13 +38,13 @@ const PREVIEW_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsa
 pub struct ReportState {
     /// The report.
     #[serde(flatten)]
-    pub report: Report,
+    pub report: ScheduledReport,
     /// When it is sent next, in seconds since the Unix epoch; `null`: it is not enabled.
     pub next: Option<u64>,
 }
 
 impl ReportState {
-    fn of(report: Report) -> Self {
+    fn of(report: ScheduledReport) -> Self {
         let next = report.schedule.next_due(now()).ok().filter(|_| report.enabled);
         Self { report, next }
     }
@@ -88,7 +88,7 @@ pub struct SendReportResponse {
     pub to: Vec<String>,
 }
 
-fn period(report: &Report, which: ReportPeriod) -> Result<Period, Problem> {
+fn period(report: &ScheduledReport, which: ReportPeriod) -> Result<Period, Problem> {
     let period = match which {
         ReportPeriod::Last => report.schedule.last(now()),
         ReportPeriod::Current => report.schedule.current(now()),
@@ -97,7 +97,7 @@ fn period(report: &Report, which: ReportPeriod) -> Result<Period, Problem> {
 }
 
 impl Api {
-    async fn report(&self, id: &str) -> Result<Report, Problem> {
+    async fn report(&self, id: &str) -> Result<ScheduledReport, Problem> {
         let wanted = id.to_owned();
         let found = self.analytics()?.with(move |kept| {
             let mut reports = kept.reports()?.into_iter();
@@ -127,7 +127,7 @@ pub async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let mut report: Report = KIND.read(&body)?;
+    let mut report: ScheduledReport = KIND.read(&body)?;
     if report.id.is_empty() {
         report.id = id_of(&report.title);
     }
@@ -140,14 +140,18 @@ pub async fn replace(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let report = Report {
+    let report = ScheduledReport {
         id,
         ..KIND.read(&body)?
     };
     write(&api, (report, false), is_dry_run(&headers)).await
 }
 
-async fn write(api: &Api, (report, is_new): (Report, bool), is_dry: bool) -> Result<Response, Problem> {
+async fn write(
+    api: &Api,
+    (report, is_new): (ScheduledReport, bool),
+    is_dry: bool,
+) -> Result<Response, Problem> {
     report.check(now()).map_err(|error| wrong(&error))?;
     let written = DocumentWrite {
         id: report.id.clone(),
@@ -162,7 +166,7 @@ async fn write(api: &Api, (report, is_new): (Report, bool), is_dry: bool) -> Res
 }
 
 /// Whether there is the board that a report shows.
-fn has_board(kept: &AnalyticsStorage, report: &Report) -> Result<(), StoreError> {
+fn has_board(kept: &AnalyticsStorage, report: &ScheduledReport) -> Result<(), StoreError> {
     match &report.board {
         Some(board) if kept.board(board)?.is_none() => {
             let message = format!("there is no board '{board}'; GET /api/v1/boards lists them");

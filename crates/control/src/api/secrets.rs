@@ -141,7 +141,7 @@ impl SecretStatus {
 
     /// Whether what refers to it does not get today's value.
     fn is_failing(&self) -> bool {
-        matches!(self.state, SecretState::Missing | SecretState::Kept)
+        matches!(self.state, SecretState::Missing | SecretState::Stale)
     }
 }
 
@@ -295,7 +295,7 @@ mod tests {
             let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
             let state = match place.rsplit('/').next() {
                 Some("good") => SecretState::Resolved,
-                Some("kept") => SecretState::Kept,
+                Some("kept") => SecretState::Stale,
                 _ => SecretState::Missing,
             };
             Reading {
@@ -365,7 +365,7 @@ mod tests {
             all,
             [
                 "sample:vault/bad Missing 1 in 1",
-                "sample:vault/kept Kept 1 in 1",
+                "sample:vault/kept Stale 1 in 1",
                 "sample:vault/good Resolved 2 in 2"
             ]
         );

@@ -22,7 +22,7 @@ use super::operation::refusal;
 use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
 use crate::follow::skew::Head;
-use crate::follow::{Documents, is_served, is_told, told_prefixes};
+use crate::follow::{Documents, is_replicated, is_served, replicated_prefixes};
 use crate::listen::StreamingResponse;
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -260,7 +260,7 @@ impl Writer {
 
     /// Says that the stream goes on, if the caller may still follow it.
     async fn beat(&self) -> Result<(), StreamEnd> {
-        let caller = self.caller.by_now(&self.api.options.users);
+        let caller = self.caller.reauthorize(&self.api.options.users);
         let environments = self.dialects.environments();
         if !caller.is_some_and(|it| environments.iter().all(|name| may_follow(&it, name))) {
             return Err(StreamEnd::Refused);
@@ -278,7 +278,7 @@ impl Writer {
         let told = changes
             .documents
             .iter()
-            .filter(|(key, _)| is_told(&self.dialects, key));
+            .filter(|(key, _)| is_replicated(&self.dialects, key));
         let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
         self.say(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
             .await
@@ -298,7 +298,7 @@ async fn read_told(
 ) -> Result<(Vec<Document>, Revision), StoreError> {
     'again: for _ in 0..ATTEMPTS {
         let (mut documents, mut known) = (Vec::new(), None);
-        for prefix in told_prefixes(dialects) {
+        for prefix in replicated_prefixes(dialects) {
             let (some, revision) = store.read(prefix).await?;
             if *known.get_or_insert(revision) != revision {
                 continue 'again;
@@ -310,7 +310,7 @@ async fn read_told(
         }
     }
     let (mut documents, revision) = store.read("").await?;
-    documents.retain(|it| is_told(dialects, &it.key));
+    documents.retain(|it| is_replicated(dialects, &it.key));
     Ok((documents, revision))
 }
 
@@ -327,7 +327,7 @@ mod tests {
     use weir_store::{Change, Transaction};
 
     #[tokio::test]
-    async fn only_what_is_told_is_read() {
+    async fn only_what_is_replicated_is_read() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let told = ["native/routes/1", "sample/routes/1", "weir/purges/1"];
         let others = ["weir/audit/1", "weir/gateways/1", "weir/users/1"];
@@ -343,6 +343,6 @@ mod tests {
         let mut keys: Vec<&str> = documents.iter().map(|it| it.key.as_str()).collect();
         keys.sort_unstable();
         assert_eq!((keys.as_slice(), revision), (&told[..], Revision(1)));
-        assert!(documents.iter().all(|it| is_told(&dialects, &it.key)));
+        assert!(documents.iter().all(|it| is_replicated(&dialects, &it.key)));
     }
 }

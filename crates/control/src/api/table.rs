@@ -278,7 +278,7 @@ fn of_gateways() -> Vec<Operation> {
         .about("Gateways", "Takes a gateway's report")
         .partial()
         .headers(DRY_RUN)
-        .body::<gateways::Report>()
+        .body::<gateways::GatewayReport>()
         .answers::<gateways::ReportResponse>(),
         Operation::put(
             "/api/v1/gateways/{name}/drain",
@@ -531,7 +531,7 @@ fn of_reports() -> Vec<Operation> {
                 "Makes a report; without an id, it gets one of its title",
             )
             .headers(DRY_RUN)
-            .body::<weir_analytics::reports::Report>()
+            .body::<weir_analytics::reports::ScheduledReport>()
             .status(StatusCode::CREATED)
             .answers::<reports::ReportState>(),
         Operation::get(REPORT, "getReport", read, reports::show)
@@ -540,7 +540,7 @@ fn of_reports() -> Vec<Operation> {
         Operation::put(REPORT, "putReport", write, reports::replace)
             .about("Reports", "Makes or replaces a report")
             .headers(DRY_RUN)
-            .body::<weir_analytics::reports::Report>()
+            .body::<weir_analytics::reports::ScheduledReport>()
             .answers::<reports::ReportState>(),
         Operation::delete(REPORT, "removeReport", write, reports::remove)
             .about("Reports", "Removes a report"),

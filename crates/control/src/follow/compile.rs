@@ -10,7 +10,7 @@ use weir_model::{
     Diagnostic, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget, Severity, take_out_steps,
 };
 use weir_plugin::Registry;
-use weir_plugins::is_harmless;
+use weir_plugins::is_skippable;
 use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 
 /// What is left out may let something else dangle, which shows in the next round.
@@ -128,7 +128,7 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
     let [PathStep::Field(list), PathStep::Index(index), ..] = found.path.0.as_slice() else {
         return false;
     };
-    let is_needed = |plugin: Option<&PluginInstance>| plugin.is_none_or(|it| !is_harmless(&it.name));
+    let is_needed = |plugin: Option<&PluginInstance>| plugin.is_none_or(|it| !is_skippable(&it.name));
     match list.as_str() {
         "services" | "upstreams" => true,
         "plugins" => is_needed(model.plugins.get(*index)),
@@ -278,16 +278,16 @@ impl RejectedPositions {
         // Where one of several with one name goes, the name still leads somewhere.
         services.retain(|name| !model.services.iter().any(|it| it.name == *name));
         let plugins = self.plugins.iter().filter_map(|at| model.plugins.get(*at));
-        let mut lost = LostPlugins::of(plugins, is_harmless);
+        let mut lost = LostPlugins::of(plugins, is_skippable);
         lost.tables = names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id);
         drop_at(&mut model.plugins, &self.plugins);
         drop_at(&mut model.consumer_tables, &self.consumer_tables);
-        for ids in [&mut lost.plugins, &mut lost.harmless] {
+        for ids in [&mut lost.plugins, &mut lost.skippable] {
             ids.retain(|id| !model.plugins.iter().any(|it| it.id == *id));
         }
         for (at, steps) in self.steps {
             if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut)
-                && take_out_steps(&mut route.plugins, &steps, is_harmless)
+                && take_out_steps(&mut route.plugins, &steps, is_skippable)
             {
                 route.refuse_calls();
             }

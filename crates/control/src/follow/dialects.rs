@@ -60,7 +60,7 @@ pub fn is_purge(key: &Key) -> bool {
 }
 
 /// The prefixes of the keys that gateways get, the most frequent last.
-pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
+pub fn replicated_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
     let others = [PURGES]
         .into_iter()
         .chain(acme::FOLLOWED)
@@ -71,7 +71,7 @@ pub fn told_prefixes(dialects: &DialectSet) -> impl Iterator<Item = &str> {
 }
 
 /// Whether gateways get a document.
-pub fn is_told(dialects: &DialectSet, key: &Key) -> bool {
+pub fn is_replicated(dialects: &DialectSet, key: &Key) -> bool {
     is_served(dialects, key) || is_purge(key)
 }
 
@@ -134,10 +134,10 @@ impl DialectModels {
     }
 
     /// Documents that are served, but otherwise than they ask for. They stand in no way of a change.
-    pub fn notes(&self) -> impl Iterator<Item = SkippedDocument> {
+    pub fn warnings(&self) -> impl Iterator<Item = SkippedDocument> {
         self.dialects
             .iter()
-            .flat_map(|dialect| dialect.with_prefix(dialect.read.notes()))
+            .flat_map(|dialect| dialect.with_prefix(dialect.read.warnings()))
     }
 
     /// The server names for which certificates are shown, as they were read last, dialect by dialect.

@@ -20,16 +20,16 @@ use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 use weir_store::{Key, Revision};
 
 /// Under a storm of changes, from the begin of one compile to that of the next.
-const PACE: Duration = Duration::from_millis(50);
+const MIN_COMPILE_INTERVAL: Duration = Duration::from_millis(50);
 /// A compile that begins so soon after another is one of a storm.
-const QUIET: Duration = Duration::from_millis(250);
+const BURST_WINDOW: Duration = Duration::from_millis(250);
 /// Documents that are left out by name.
 const MAX_NAMED: usize = 100;
 
 /// What reaches the thread.
 pub enum EngineEvent {
     /// Something from the source.
-    Heard(SourceEvent),
+    Source(SourceEvent),
     /// The end of these documents has come.
     Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
@@ -53,7 +53,7 @@ pub struct Engine {
     pub persistent: PersistentState,
     /// How many times as long as a compile took there is none after it, under a storm of changes: the more there is
     /// to compile, the more changes a compile takes together.
-    pub rest: u32,
+    pub duty_factor: u32,
     /// Where references to secrets lead.
     pub secrets: Secrets,
     /// Where it tells how it stands.
@@ -70,9 +70,9 @@ pub struct Engine {
 pub(super) struct Work {
     engine: Engine,
     /// Keeps, for the next start, what is served.
-    keeper: Option<LastKnownGoodWriter>,
+    writer: Option<LastKnownGoodWriter>,
     /// Where that is.
-    kept: Option<LastKnownGoodFile>,
+    last_known_good: Option<LastKnownGoodFile>,
     set: DialectSet,
     dialects: DialectModels,
     documents: Documents,
@@ -92,11 +92,11 @@ impl Engine {
     pub(super) fn run(
         self,
         dialects: DialectSet,
-        (keeper, kept): (Option<LastKnownGoodWriter>, Option<LastKnownGoodFile>),
+        (writer, last_known_good): (Option<LastKnownGoodWriter>, Option<LastKnownGoodFile>),
         background: &Background<Work>,
         mut inputs: mpsc::Receiver<EngineEvent>,
     ) {
-        let mut work = Work::new(self, dialects, keeper, kept);
+        let mut work = Work::new(self, dialects, writer, last_known_good);
         // When the last compile ended, and the next may begin.
         let (mut ended, mut earliest) = (None::<Instant>, Instant::now());
         while let Some(input) = inputs.blocking_recv() {
@@ -113,7 +113,7 @@ impl Engine {
             }
             let begun = Instant::now();
             // Somebody waits for a single change; of a storm, calls must not feel anything.
-            if ended.is_some_and(|ended| begun.duration_since(ended) < QUIET) {
+            if ended.is_some_and(|ended| begun.duration_since(ended) < BURST_WINDOW) {
                 match background.work_on(work) {
                     Some(done) => work = done,
                     None => return,
@@ -121,7 +121,8 @@ impl Engine {
             } else {
                 work.build();
             }
-            earliest = (begun + PACE).max(Instant::now() + begun.elapsed() * work.engine.rest);
+            earliest = (begun + MIN_COMPILE_INTERVAL)
+                .max(Instant::now() + begun.elapsed() * work.engine.duty_factor);
             ended = Some(Instant::now());
         }
     }
@@ -131,13 +132,13 @@ impl Work {
     fn new(
         engine: Engine,
         dialects: DialectSet,
-        keeper: Option<LastKnownGoodWriter>,
-        kept: Option<LastKnownGoodFile>,
+        writer: Option<LastKnownGoodWriter>,
+        last_known_good: Option<LastKnownGoodFile>,
     ) -> Self {
         Self {
             engine,
-            keeper,
-            kept,
+            writer,
+            last_known_good,
             dialects: DialectModels::new(&dialects),
             set: dialects,
             documents: Documents::default(),
@@ -151,19 +152,19 @@ impl Work {
 
     fn take(&mut self, input: EngineEvent) {
         match input {
-            EngineEvent::Heard(SourceEvent::Whole { documents, revision }) => {
+            EngineEvent::Source(SourceEvent::Whole { documents, revision }) => {
                 self.is_due |= !self.is_heard;
                 self.is_heard = true;
                 self.replace(documents);
                 self.hear(revision);
             }
-            EngineEvent::Heard(SourceEvent::Changed { revision, documents }) => {
+            EngineEvent::Source(SourceEvent::Changed { revision, documents }) => {
                 for (key, value) in documents {
                     self.apply(&key, value);
                 }
                 self.hear(revision);
             }
-            EngineEvent::Heard(SourceEvent::Away(reason)) => {
+            EngineEvent::Source(SourceEvent::Away(reason)) => {
                 let since = SystemTime::now();
                 self.engine.followed.update(|state| match &mut state.contact {
                     Contact::Away { reason: known, .. } => *known = reason,
@@ -289,7 +290,7 @@ impl Work {
                     document: it.name,
                     reason: it.reason,
                 }));
-                left_out.extend(self.dialects.notes());
+                left_out.extend(self.dialects.warnings());
                 left_out.truncate(MAX_NAMED);
                 self.serve(snapshot, left_out);
             }
@@ -311,8 +312,8 @@ impl Work {
 
     /// Serves the last known good documents, where there are any, instead of nothing.
     fn serve_kept(&mut self) {
-        let (documents, revision) = match self.kept.as_ref().map(LastKnownGoodFile::load) {
-            Some(Ok(Some(kept))) => kept,
+        let (documents, revision) = match self.last_known_good.as_ref().map(LastKnownGoodFile::load) {
+            Some(Ok(Some(loaded))) => loaded,
             None | Some(Ok(None)) => return,
             Some(Err(error)) => {
                 tracing::error!(%error, "the last known good configuration cannot be read");
@@ -362,9 +363,9 @@ impl Work {
 
     fn keep(&self) {
         if self.is_heard
-            && let Some(keeper) = &self.keeper
+            && let Some(writer) = &self.writer
         {
-            keeper.give(&self.documents, self.revision);
+            writer.give(&self.documents, self.revision);
         }
     }
 }

@@ -18,10 +18,10 @@ mod store_source;
 
 pub(crate) use compile::name_of;
 pub use compile::{SkippedResource, compile, compile_reduced};
-pub use dialects::{DialectModels, is_served, is_told, told_prefixes};
+pub use dialects::{DialectModels, is_replicated, is_served, replicated_prefixes};
 pub use documents::Documents;
 pub use engine::{Engine, EngineEvent, InvalidateFn};
-pub use last_known_good::{FILE_NAME as KEPT_FILE_NAME, LastKnownGoodFile};
+pub use last_known_good::{FILE_NAME as LAST_KNOWN_GOOD_FILE, LastKnownGoodFile};
 pub use remote::ControlSource;
 pub use source::{Source, SourceEvent};
 pub use state::{Contact, FollowState, StateHandle};
@@ -55,14 +55,14 @@ impl Inputs {
     }
 }
 
-/// Starts the thread of an engine, before there is a source. What is served is kept in the file `kept`.
+/// Starts the thread of an engine, before there is a source. What is served is kept in the file `last_known_good`.
 ///
 /// # Errors
 /// A thread cannot be started.
 pub fn start(
     engine: Engine,
     dialects: DialectSet,
-    kept: Option<LastKnownGoodFile>,
+    last_known_good: Option<LastKnownGoodFile>,
 ) -> std::io::Result<Inputs> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let weak = sender.downgrade();
@@ -72,26 +72,26 @@ pub fn start(
         }
     };
     let followed = engine.followed.clone();
-    let told = move |revision| followed.update(|state| state.kept = Some(revision));
-    let keeper = kept
+    let on_written = move |revision| followed.update(|state| state.last_known_good = Some(revision));
+    let writer = last_known_good
         .clone()
-        .map(|file| LastKnownGoodWriter::start(file, ask, told))
+        .map(|file| LastKnownGoodWriter::start(file, ask, on_written))
         .transpose()?;
     let set = dialects.clone();
     let background = Background::start("weir-compile-low", Work::build)?;
     std::thread::Builder::new()
         .name("weir-compile".to_owned())
-        .spawn(move || engine.run(set, (keeper, kept), &background, receiver))?;
+        .spawn(move || engine.run(set, (writer, last_known_good), &background, receiver))?;
     Ok(Inputs { sender, dialects })
 }
 
 /// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
-/// in `kept` are served.
-pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<LastKnownGoodFile>) {
+/// in `last_known_good` are served.
+pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good: Option<LastKnownGoodFile>) {
     let first = tokio::time::timeout(TIMEOUT, source.next()).await;
     let is_away = !matches!(first, Ok(SourceEvent::Whole { .. }));
     let mut ends = ExpiryQueue::new(inputs.dialects.clone());
-    if is_away && let Some(file) = kept {
+    if is_away && let Some(file) = last_known_good {
         match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((mut documents, revision)))) => {
                 ends.hear_whole(&mut documents, SystemTime::now());
@@ -112,7 +112,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, kept: Option<La
         if let SourceEvent::Away(reason) = &next {
             tracing::warn!(%reason, "the store is away");
         }
-        if inputs.sender.send(EngineEvent::Heard(next)).await.is_err() {
+        if inputs.sender.send(EngineEvent::Source(next)).await.is_err() {
             return;
         }
         next = hear(&mut *source, &mut ends, &inputs).await;

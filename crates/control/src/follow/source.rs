@@ -46,7 +46,7 @@ impl SourceEvent {
     }
 }
 
-/// A source of documents. It begins with [`Heard::Whole`], or with [`Heard::Away`] and that as soon as it can.
+/// A source of documents. It begins with [`SourceEvent::Whole`], or with [`SourceEvent::Away`] and that as soon as it can.
 #[async_trait]
 pub trait Source: Send {
     /// What comes next. A source that is away comes back by itself: it paces its own attempts.

@@ -42,7 +42,7 @@ pub struct FollowState {
     /// Why the newest documents are not served at all; `None`: they are.
     pub refusal: Option<String>,
     /// The revision that was kept on disk last; `None`: none was yet.
-    pub kept: Option<Revision>,
+    pub last_known_good: Option<Revision>,
     /// How it stands with the source.
     pub contact: Contact,
 }
@@ -57,7 +57,7 @@ impl Default for FollowState {
             is_last_known_good: false,
             left_out: Vec::new(),
             refusal: None,
-            kept: None,
+            last_known_good: None,
             contact: Contact::Starting,
         }
     }
@@ -94,7 +94,9 @@ impl FollowState {
             "documents": self.documents,
             "served_at": self.served_at.map(seconds),
             "last_known_good": self.is_last_known_good,
-            "kept_revision": self.kept.map(|it| it.0),
+            "last_known_good_revision": self.last_known_good.map(|it| it.0),
+            // The name of version 0.1, for one version.
+            "kept_revision": self.last_known_good.map(|it| it.0),
             "left_out": self.left_out,
             "refused_because": self.refusal,
         })

@@ -28,7 +28,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use streaming_response::DrainableBody;
-use timeouts::{Phase, TimeoutStream};
+use timeouts::{CallTracker, TimeoutStream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -183,11 +183,11 @@ async fn serve_one(
     bounds: Bounds,
     mut draining: watch::Receiver<bool>,
 ) {
-    let phase = Phase::default();
-    let stream = TimeoutStream::new(stream, phase.clone(), &bounds);
+    let tracker = Arc::new(CallTracker::default());
+    let stream = TimeoutStream::new(stream, Arc::clone(&tracker), &bounds);
     let drained = draining.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (router, in_call) = (router.clone(), phase.begin_call());
+        let (router, in_call) = (router.clone(), tracker.begin_call());
         let drained = drained.clone();
         async move {
             let mut request = request.map(|body| Body::new(BoundedBody::new(body, &bounds)));

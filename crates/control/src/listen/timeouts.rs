@@ -13,40 +13,37 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// Whether a call is being answered, shared by the connection and its calls.
-#[derive(Debug, Clone, Default)]
-pub struct Phase(Arc<CallTracker>);
-
 #[derive(Debug, Default)]
-struct CallTracker {
+pub struct CallTracker {
     count: AtomicU32,
     /// Who is to look at the connection again when the last of them ends: from then on its client is waited for.
     waiting: Mutex<Option<Waker>>,
 }
 
-impl Phase {
+impl CallTracker {
     /// A call begins.
-    pub fn begin_call(&self) -> CallGuard {
-        self.0.count.fetch_add(1, Ordering::AcqRel);
-        CallGuard(self.clone())
+    pub fn begin_call(self: &Arc<Self>) -> CallGuard {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        CallGuard(Arc::clone(self))
     }
 
     fn is_in_call(&self) -> bool {
-        self.0.count.load(Ordering::Acquire) > 0
+        self.count.load(Ordering::Acquire) > 0
     }
 
     /// Has `waker` told when no call is being answered any more.
     fn tell(&self, waker: &Waker) {
-        *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }
 }
 
 /// A call that is being answered, until this is dropped.
 #[derive(Debug)]
-pub struct CallGuard(Phase);
+pub struct CallGuard(Arc<CallTracker>);
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        let calls = &*self.0.0;
+        let calls = &*self.0;
         if calls.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             let waiting = calls
                 .waiting
@@ -110,7 +107,7 @@ enum Wait {
 /// A stream whose reads fail when a client is idle or slow, and whose writes fail when it takes nothing.
 pub struct TimeoutStream<S> {
     stream: S,
-    phase: Phase,
+    tracker: Arc<CallTracker>,
     idle: Duration,
     head: Duration,
     stall: Duration,
@@ -124,10 +121,10 @@ pub struct TimeoutStream<S> {
 
 impl<S> TimeoutStream<S> {
     /// A stream within these bounds.
-    pub fn new(stream: S, phase: Phase, bounds: &Bounds) -> Self {
+    pub fn new(stream: S, tracker: Arc<CallTracker>, bounds: &Bounds) -> Self {
         Self {
             stream,
-            phase,
+            tracker,
             idle: bounds.idle,
             head: bounds.head,
             stall: bounds.stall,
@@ -171,11 +168,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         let this = &mut *self;
         let filled = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
-        if this.phase.is_in_call() {
+        if this.tracker.is_in_call() {
             this.wait = Wait::Nothing;
-            this.phase.tell(context.waker());
+            this.tracker.tell(context.waker());
             // The last may have ended just now.
-            if this.phase.is_in_call() {
+            if this.tracker.is_in_call() {
                 return read;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analytics::{AnalyticsPaths as Folder, Options};
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 
 /// The first second of a day.
 const DAY: u64 = 20_000 * 86_400;
@@ -12,10 +12,10 @@ const NOW: u64 = DAY + 600;
 async fn with_calls(folder: &std::path::Path, of: &[(&str, u64, u64)], nameless: &[(&str, &str)]) -> Meter {
     let analytics = Analytics::open(&Folder::of(folder), Options::default()).expect("opened");
     let mut to = Aggregator::new("g", "", DAY * 1_000);
-    let mut call = Call {
+    let mut call = FinishedCall {
         minute: (DAY / 60 + 1) as u32,
         status: 200,
-        ..Call::default()
+        ..FinishedCall::default()
     };
     for (application, services, calls) in of {
         call.consumer = to.name(application);
@@ -25,7 +25,7 @@ async fn with_calls(folder: &std::path::Path, of: &[(&str, u64, u64)], nameless:
         }
     }
     for (environment, plan) in nameless {
-        let call = Call {
+        let call = FinishedCall {
             consumer: 0,
             environment: to.name(environment),
             api: to.name("pets"),

@@ -295,7 +295,7 @@ impl SecretReadings for Cache {
         let held = entry.value.as_deref().map(|value| holds(value, target));
         let state = match (&held, &entry.fault) {
             (Some(Ok(())), None) => SecretState::Resolved,
-            (Some(Ok(())), Some(_)) => SecretState::Kept,
+            (Some(Ok(())), Some(_)) => SecretState::Stale,
             (None, None) => SecretState::Waiting,
             (Some(Err(_)), _) | (None, Some(_)) => SecretState::Missing,
         };

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
 use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef, take_out_steps};
-use weir_plugins::is_harmless;
+use weir_plugins::is_skippable;
 
 /// Where references lead, and what was found there.
 #[derive(Debug, Default)]
@@ -279,16 +279,16 @@ fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
     }
     for (at, steps) in chains {
         let route = std::sync::Arc::make_mut(&mut model.routes[at]);
-        if take_out_steps(&mut route.plugins, &steps, is_harmless) {
+        if take_out_steps(&mut route.plugins, &steps, is_skippable) {
             route.refuse_calls();
         }
     }
-    if take_out_steps(&mut model.unmatched, &unmatched, is_harmless) {
+    if take_out_steps(&mut model.unmatched, &unmatched, is_skippable) {
         model.unmatched.clear();
     }
     let plugins = model.plugins.iter();
     let lost = plugins.filter(|it| faulty.contains(&SecretOwner::Plugin(it.id.clone())));
-    let lost = LostPlugins::of(lost, is_harmless);
+    let lost = LostPlugins::of(lost, is_skippable);
     model.take_out(&lost);
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let mut position = 0;

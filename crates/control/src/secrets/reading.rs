@@ -14,7 +14,8 @@ pub enum SecretState {
     /// It could not be had, and no earlier value is known. What refers to it is left out.
     Missing,
     /// It could not be had the last time; the value from before goes on serving.
-    Kept,
+    #[serde(rename = "kept")]
+    Stale,
     /// It was not asked for yet.
     Waiting,
     /// It is known.

@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What the task is woken for.
 enum Event {
     /// The store tells of changes.
-    Told(Changes),
+    Changes(Changes),
     /// The store is away, or back.
     Link,
     /// The state is another one.
@@ -29,7 +29,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
     let mut link = following.link();
     loop {
         let event = tokio::select! {
-            changes = following.next() => Event::Told(changes),
+            changes = following.next() => Event::Changes(changes),
             // The sender lives in what is followed.
             _ = link.changed() => Event::Link,
             known = progress.changed() => match known {
@@ -54,7 +54,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
         // A store that was away may have been set back, or be another one. What this process committed may be among what it
         // has forgotten, and cannot be told apart.
         let must_read = match &event {
-            Event::Told(changes) => changes.revision < told,
+            Event::Changes(changes) => changes.revision < told,
             Event::Link => link.borrow_and_update().is_connected(),
             Event::Progress => false,
         };
@@ -65,7 +65,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
             }
             continue;
         }
-        if let Event::Told(changes) = event {
+        if let Event::Changes(changes) = event {
             told = changes.revision;
             replica.take(&changes, epoch).await;
         }

@@ -110,7 +110,7 @@ pub struct Writer {
 }
 
 /// What a write comes to.
-pub struct Plan<A> {
+pub struct WritePlan<A> {
     /// The changes; at most one for a document. None: there is nothing to be stored. They may lie outside of the prefix.
     pub changes: Vec<Change>,
     /// What is answered once they are stored.
@@ -211,11 +211,11 @@ impl<S: ReplicaState> Replica<S> {
     pub async fn write<A, E>(
         &self,
         writer: &Writer,
-        plan: impl Fn(&S) -> Result<Plan<A>, E>,
+        plan: impl Fn(&S) -> Result<WritePlan<A>, E>,
     ) -> Result<WriteOutcome<A>, WriteError<E>> {
         let mut turn = self.turn().await;
         loop {
-            let (Plan { changes, answer }, version) = {
+            let (WritePlan { changes, answer }, version) = {
                 let state = turn.attempt()?;
                 let planned = plan(&state).map_err(WriteError::Refused)?;
                 (planned, state.version())
@@ -240,7 +240,7 @@ impl<S: ReplicaState> Replica<S> {
 
     /// Takes over what was committed here before the store tells of it. If the store was read again meanwhile, what was
     /// read decides.
-    async fn take_over(&self, changes: Vec<Change>, revision: Revision, epoch: u64) {
+    async fn apply_committed(&self, changes: Vec<Change>, revision: Revision, epoch: u64) {
         let documents = {
             let state = self.state();
             let each = changes.into_iter().map(|change| match change {
@@ -358,7 +358,7 @@ impl<'r, S: ReplicaState> WriteGuard<'r, S> {
         let changes = transaction.changes.clone();
         match replica.store.commit(transaction, version.revision).await {
             Ok(revision) => {
-                replica.take_over(changes, revision, version.epoch).await;
+                replica.apply_committed(changes, revision, version.epoch).await;
                 return Ok(Some(revision));
             }
             // The store was set back.

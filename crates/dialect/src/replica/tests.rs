@@ -140,7 +140,7 @@ async fn put(
             "" => Vec::new(),
             value => vec![Change::put(Key::new(key).expect("a key"), value.as_bytes())],
         };
-        Ok(Plan {
+        Ok(WritePlan {
             changes,
             answer: state.all.get(key).map(|(value, _)| value.clone()),
         })

@@ -1,6 +1,6 @@
 //! The health of one address, shared by all workers without a lock.
 
-use super::{Health, Signal, State, Thresholds};
+use super::{Health, HealthState, Signal, Thresholds};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A [`Health`] that many threads read and renew. What confirms it costs one load.
@@ -23,16 +23,16 @@ impl HealthCell {
     }
 
     /// Notes an event. Gives the new state where the target got usable or unusable by it.
-    pub fn observe(&self, signal: Signal, thresholds: &Thresholds) -> Option<State> {
+    pub fn observe(&self, signal: Signal, thresholds: &Thresholds) -> Option<HealthState> {
         self.renew(|health| health.after(signal, thresholds))
     }
 
     /// Sets what is remembered. Gives the new state where the target got usable or unusable by it.
-    pub fn set(&self, health: Health) -> Option<State> {
+    pub fn set(&self, health: Health) -> Option<HealthState> {
         self.renew(|_| health)
     }
 
-    fn renew(&self, next: impl Fn(Health) -> Health) -> Option<State> {
+    fn renew(&self, next: impl Fn(Health) -> Health) -> Option<HealthState> {
         let mut bits = self.0.load(Ordering::Relaxed);
         loop {
             let old = Health::from_bits(bits);

@@ -26,7 +26,7 @@ pub enum Signal {
 
 /// How a target stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum State {
+pub enum HealthState {
     /// No failure is remembered.
     #[default]
     Healthy,
@@ -38,7 +38,7 @@ pub enum State {
     Unhealthy,
 }
 
-impl State {
+impl HealthState {
     /// Whether calls may go to the target.
     #[inline]
     #[must_use]
@@ -87,7 +87,7 @@ impl Thresholds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
     /// How it stands.
-    pub state: State,
+    pub state: HealthState,
     /// Whether a person has put it out; time alone does not bring it back then.
     pub is_held: bool,
     /// Successes since the last failure, while unhealthy.
@@ -102,12 +102,12 @@ pub struct Health {
 
 impl Health {
     /// A target of which nothing bad is known.
-    pub const HEALTHY: Self = Self::fresh(State::Healthy, false);
+    pub const HEALTHY: Self = Self::fresh(HealthState::Healthy, false);
 
     /// A target that a person has put out.
-    pub const HELD_OUT: Self = Self::fresh(State::Unhealthy, true);
+    pub const HELD_OUT: Self = Self::fresh(HealthState::Unhealthy, true);
 
-    const fn fresh(state: State, is_held: bool) -> Self {
+    const fn fresh(state: HealthState, is_held: bool) -> Self {
         Self {
             state,
             is_held,
@@ -123,8 +123,8 @@ impl Health {
     pub fn after(mut self, signal: Signal, thresholds: &Thresholds) -> Self {
         let limit = thresholds.of(signal);
         let confirmed = match signal {
-            Signal::Success => State::Healthy,
-            _ => State::Unhealthy,
+            Signal::Success => HealthState::Healthy,
+            _ => HealthState::Unhealthy,
         };
         if limit == 0 || self.state == confirmed {
             return self;
@@ -145,8 +145,8 @@ impl Health {
         }
         self.state = match self.state {
             _ if is_reached => confirmed,
-            State::Healthy => State::MostlyHealthy,
-            State::Unhealthy => State::MostlyUnhealthy,
+            HealthState::Healthy => HealthState::MostlyHealthy,
+            HealthState::Unhealthy => HealthState::MostlyUnhealthy,
             unsure => unsure,
         };
         self.is_held &= !self.state.is_usable();
@@ -157,10 +157,10 @@ impl Health {
     #[must_use]
     pub fn to_bits(self) -> u64 {
         let state = match self.state {
-            State::Healthy => 0u8,
-            State::MostlyHealthy => 1,
-            State::MostlyUnhealthy => 2,
-            State::Unhealthy => 3,
+            HealthState::Healthy => 0u8,
+            HealthState::MostlyHealthy => 1,
+            HealthState::MostlyUnhealthy => 2,
+            HealthState::Unhealthy => 3,
         };
         u64::from_le_bytes([
             state,
@@ -180,10 +180,10 @@ impl Health {
         let [state, held, successes, http_failures, tcp_failures, timeouts, ..] = bits.to_le_bytes();
         Self {
             state: match state {
-                0 => State::Healthy,
-                1 => State::MostlyHealthy,
-                2 => State::MostlyUnhealthy,
-                _ => State::Unhealthy,
+                0 => HealthState::Healthy,
+                1 => HealthState::MostlyHealthy,
+                2 => HealthState::MostlyUnhealthy,
+                _ => HealthState::Unhealthy,
             },
             is_held: held != 0,
             successes,

@@ -1,7 +1,7 @@
 //! The state machine of health, as tables.
 
+use super::HealthState::{Healthy, MostlyHealthy, MostlyUnhealthy, Unhealthy};
 use super::Signal::{HttpFailure as H, Success as S, TcpFailure as T, Timeout as O};
-use super::State::{Healthy, MostlyHealthy, MostlyUnhealthy, Unhealthy};
 use super::*;
 
 const LIMITS: Thresholds = Thresholds {
@@ -12,7 +12,7 @@ const LIMITS: Thresholds = Thresholds {
 };
 
 /// A name, thresholds, events, and what is left: the state, and successes, HTTP failures, TCP failures and time-outs.
-type Case = (&'static str, Thresholds, &'static [Signal], State, [u8; 4]);
+type Case = (&'static str, Thresholds, &'static [Signal], HealthState, [u8; 4]);
 
 const NOTHING: Thresholds = Thresholds {
     successes: 0,
@@ -151,11 +151,11 @@ fn counts_do_not_overflow() {
         health = health.after(H, &thresholds).after(T, &thresholds);
         assert!(health.state.is_usable());
     }
-    assert_eq!(health.after(H, &thresholds).state, State::Unhealthy);
+    assert_eq!(health.after(H, &thresholds).state, HealthState::Unhealthy);
     let lowered = health.after(O, &LIMITS).after(T, &LIMITS);
     assert_eq!(
         lowered.state,
-        State::Unhealthy,
+        HealthState::Unhealthy,
         "limits may be lowered by a reload"
     );
 }
@@ -177,17 +177,17 @@ fn a_cell_tells_of_changes_of_use_only() {
     for (event, told) in [
         (S, None),
         (T, None),
-        (T, Some(State::Unhealthy)),
+        (T, Some(HealthState::Unhealthy)),
         (T, None),
         (S, None),
-        (S, Some(State::Healthy)),
+        (S, Some(HealthState::Healthy)),
         (S, None),
     ] {
         assert_eq!(cell.observe(event, &LIMITS), told);
     }
-    assert_eq!(cell.set(Health::HELD_OUT), Some(State::Unhealthy));
+    assert_eq!(cell.set(Health::HELD_OUT), Some(HealthState::Unhealthy));
     assert_eq!(cell.set(Health::HELD_OUT), None);
-    assert_eq!(cell.set(Health::HEALTHY), Some(State::Healthy));
+    assert_eq!(cell.set(Health::HEALTHY), Some(HealthState::Healthy));
     assert!(cell.is_usable());
 }
 

@@ -31,7 +31,7 @@ impl Admin {
     ) -> Result<ApiResponse, Failure> {
         let planned = |state: &State| {
             let plan = plan(state)?;
-            Ok(weir_dialect::Plan {
+            Ok(weir_dialect::WritePlan {
                 changes: plan.changes,
                 answer: (plan.answer, plan.has_document),
             })

@@ -116,7 +116,7 @@ impl IncrementalModel {
 impl IncrementalModel {
     /// Documents that are served otherwise than their owners may think: plugins that are kept, but not served, and
     /// routes that take calls of other workspaces.
-    pub fn notes(&self) -> Vec<SkippedDocument> {
+    pub fn warnings(&self) -> Vec<SkippedDocument> {
         let unserved = self
             .workspaces
             .values()
@@ -134,8 +134,8 @@ impl weir_dialect::IncrementalModel for IncrementalModel {
         Self::model(self)
     }
 
-    fn notes(&self) -> Vec<SkippedDocument> {
-        Self::notes(self)
+    fn warnings(&self) -> Vec<SkippedDocument> {
+        Self::warnings(self)
     }
 }
 

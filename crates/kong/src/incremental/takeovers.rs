@@ -112,7 +112,7 @@ mod tests {
 
     fn told(stored: &mut IncrementalModel) -> Vec<String> {
         let _model = stored.model();
-        let notes = stored.notes().into_iter();
+        let notes = stored.warnings().into_iter();
         notes
             .map(|it| format!("{}: {}", it.document, it.reason))
             .collect()

@@ -511,7 +511,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
             // Kept, and not served.
             Err(_) if !chain::is_served(definition) => Ok(Value::Null),
             Err(unfit) => {
-                may_be_missed = weir_plugins::is_harmless(definition.catalogue_name);
+                may_be_missed = weir_plugins::is_skippable(definition.catalogue_name);
                 Err(unfit.to_string())
             }
         },

@@ -1,4 +1,4 @@
-//! `http-log`: an account of every call to an HTTP server.
+//! `http-log`: a log record of every call to an HTTP server.
 
 use super::logging::{Queue, base};
 use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, QUEUE, URL};

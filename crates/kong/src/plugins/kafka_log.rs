@@ -1,4 +1,4 @@
-//! `kafka-log`: an account of every call to a topic of Kafka.
+//! `kafka-log`: a log record of every call to a topic of Kafka.
 
 use super::logging::base;
 use super::paid::flag;

@@ -1,4 +1,4 @@
-//! `loggly`: an account of every call to Loggly.
+//! `loggly`: a log record of every call to Loggly.
 
 use super::logging::{base, severity};
 use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};

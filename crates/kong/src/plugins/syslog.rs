@@ -1,4 +1,4 @@
-//! `syslog`: an account of every call to the system log.
+//! `syslog`: a log record of every call to the system log.
 
 use super::logging::{base, severity};
 use super::unserved::shared::CUSTOM_FIELDS_BY_LUA;

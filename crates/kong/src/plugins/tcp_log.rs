@@ -1,4 +1,4 @@
-//! `tcp-log`: an account of every call to a TCP server.
+//! `tcp-log`: a log record of every call to a TCP server.
 
 use super::logging::base;
 use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};

@@ -1,4 +1,4 @@
-//! `udp-log`: an account of every call to a UDP server.
+//! `udp-log`: a log record of every call to a UDP server.
 
 use super::logging::base;
 use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};

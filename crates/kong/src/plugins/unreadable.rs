@@ -48,7 +48,7 @@ pub fn plugin(id: Uuid, value: &[u8]) -> Option<Plugin> {
         Some(PluginSupport::Yes(definition)) => Some(definition),
         _ => None,
     };
-    let is_missed = definition.is_none_or(|it| !weir_plugins::is_harmless(it.catalogue_name));
+    let is_missed = definition.is_none_or(|it| !weir_plugins::is_skippable(it.catalogue_name));
     let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));
     let mut plugin = of_consumer(id, &fields);
     (plugin.route, plugin.service) = (reference(&fields, "route"), reference(&fields, "service"));

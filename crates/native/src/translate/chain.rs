@@ -5,8 +5,8 @@
 //! step is an instance, or `use`, with the step's own fields beside.
 
 use super::reader::{Reader, kind, only};
+use crate::messages::closest;
 use crate::shorthand::{FIELDS, PLUGINS};
-use crate::wording::closest;
 use serde_json::{Map, Value, json};
 use weir_model::{ChainStep, DocPath, PluginInstance, PluginRef};
 

@@ -1,8 +1,8 @@
 //! Consumers of a `weir.yaml`, and their credentials.
 
 use super::reader::{Reader, only};
+use crate::messages::closest;
 use crate::shorthand::{FIELDS, PLUGINS};
-use crate::wording::closest;
 use serde_json::{Map, Value, json};
 use weir_model::{Consumer, Credential, DocPath};
 

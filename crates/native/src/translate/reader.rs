@@ -1,6 +1,6 @@
 //! Reading parts of a document with what is wrong collected on the way.
 
-use crate::wording::{reword, unknown_field};
+use crate::messages::{reword, unknown_field};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, Severity};

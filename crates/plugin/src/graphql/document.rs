@@ -24,7 +24,7 @@ pub struct Document {
 pub enum DocumentError {
     /// It is none.
     #[error("failed to parse graphql query")]
-    Broken,
+    Malformed,
     /// It has no operation.
     #[error("empty graphql query")]
     Empty,
@@ -53,24 +53,24 @@ impl Document {
         let mut fragments = HashMap::new();
         let mut has_mutation = false;
         loop {
-            match reader.next().ok_or(DocumentError::Broken)? {
+            match reader.next().ok_or(DocumentError::Malformed)? {
                 Token::End => break,
-                Token::Mark('{') => operations.push(reader.set().ok_or(DocumentError::Broken)?),
+                Token::Mark('{') => operations.push(reader.set().ok_or(DocumentError::Malformed)?),
                 Token::Name("fragment") => {
-                    let name = reader.optional_name().ok_or(DocumentError::Broken)?;
-                    reader.skip_to_selection().ok_or(DocumentError::Broken)?;
-                    fragments.insert(name, reader.set().ok_or(DocumentError::Broken)?);
+                    let name = reader.optional_name().ok_or(DocumentError::Malformed)?;
+                    reader.skip_to_selection().ok_or(DocumentError::Malformed)?;
+                    fragments.insert(name, reader.set().ok_or(DocumentError::Malformed)?);
                     if fragments.len() > MAX_FRAGMENTS {
-                        return Err(DocumentError::Broken);
+                        return Err(DocumentError::Malformed);
                     }
                 }
                 Token::Name(kind @ ("query" | "mutation" | "subscription")) => {
                     has_mutation |= kind == "mutation";
                     reader.optional_name();
-                    reader.skip_to_selection().ok_or(DocumentError::Broken)?;
-                    operations.push(reader.set().ok_or(DocumentError::Broken)?);
+                    reader.skip_to_selection().ok_or(DocumentError::Malformed)?;
+                    operations.push(reader.set().ok_or(DocumentError::Malformed)?);
                 }
-                _ => return Err(DocumentError::Broken),
+                _ => return Err(DocumentError::Malformed),
             }
         }
         if operations.is_empty() {
@@ -123,7 +123,7 @@ impl<'d> FragmentDepths<'_, 'd> {
             return Err(DocumentError::Cycle);
         }
         if self.path.len() > MAX_LEVELS {
-            return Err(DocumentError::Broken);
+            return Err(DocumentError::Malformed);
         }
         self.path.push(name);
         let depth = self.below(set)?;
@@ -261,32 +261,32 @@ mod tests {
             ),
             ("fragment F on T { a }", Err(DocumentError::Empty)),
             ("", Err(DocumentError::Empty)),
-            ("not graphql", Err(DocumentError::Broken)),
-            ("{ a ", Err(DocumentError::Broken)),
-            ("{ a } }", Err(DocumentError::Broken)),
+            ("not graphql", Err(DocumentError::Malformed)),
+            ("{ a ", Err(DocumentError::Malformed)),
+            ("{ a } }", Err(DocumentError::Malformed)),
             (
                 "{ a(i: {j: [1, $x, \"t\"], k: {}}, l: E) { b(m: []) } }",
                 Ok((1, false, 2)),
             ),
-            ("{ a(b) { c } }", Err(DocumentError::Broken)),
-            ("{ a() }", Err(DocumentError::Broken)),
-            ("{ a(b: ) }", Err(DocumentError::Broken)),
-            ("{ a(b: [1) }", Err(DocumentError::Broken)),
-            ("{ a(b: {c}) }", Err(DocumentError::Broken)),
+            ("{ a(b) { c } }", Err(DocumentError::Malformed)),
+            ("{ a() }", Err(DocumentError::Malformed)),
+            ("{ a(b: ) }", Err(DocumentError::Malformed)),
+            ("{ a(b: [1) }", Err(DocumentError::Malformed)),
+            ("{ a(b: {c}) }", Err(DocumentError::Malformed)),
         ] {
             let found = Document::read(document).map(|it| (it.operations, it.has_mutation, it.depth));
             assert_eq!(found, expected, "{document}");
         }
         let deep = format!("{}a{}", "{ a ".repeat(100_000), "}".repeat(100_000));
-        assert_eq!(Document::read(&deep), Err(DocumentError::Broken));
+        assert_eq!(Document::read(&deep), Err(DocumentError::Malformed));
         let deep = format!("{{ a(b: {}1{}) }}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(Document::read(&deep), Err(DocumentError::Broken));
+        assert_eq!(Document::read(&deep), Err(DocumentError::Malformed));
         let chain: String = (0..900)
             .map(|it| format!("fragment F{it} on T {{ a {{ ...F{} }} }} ", it + 1))
             .collect();
         assert_eq!(
             Document::read(&format!("{{ ...F0 }} {chain}")),
-            Err(DocumentError::Broken)
+            Err(DocumentError::Malformed)
         );
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct User {
 /// Who a user is said to be.
 pub(super) struct Claim {
     /// The entry, or how it is found.
-    pub(super) entry: Entry,
+    pub(super) entry: UserEntry,
     pub(super) password: String,
     pub(super) start_tls: bool,
     /// The attribute with the groups, if they are asked for.
@@ -44,7 +44,7 @@ pub(super) struct Claim {
 }
 
 /// The entry of a user.
-pub(super) enum Entry {
+pub(super) enum UserEntry {
     Known(String),
     Searched {
         bind_dn: String,
@@ -95,16 +95,16 @@ impl LdapConversation {
 
     fn first_bind(&self) -> Stage {
         match self.claim.entry {
-            Entry::Known(_) => Stage::UserBind,
-            Entry::Searched { .. } => Stage::ServiceBind,
+            UserEntry::Known(_) => Stage::UserBind,
+            UserEntry::Searched { .. } => Stage::ServiceBind,
         }
     }
 
     /// The name of the user's entry.
     fn entry(&self) -> &str {
         match &self.claim.entry {
-            Entry::Known(name) => name,
-            Entry::Searched { .. } => self.found.first().map_or("", |user| user.entry.as_str()),
+            UserEntry::Known(name) => name,
+            UserEntry::Searched { .. } => self.found.first().map_or("", |user| user.entry.as_str()),
         }
     }
 
@@ -140,7 +140,7 @@ impl LdapConversation {
             (Stage::StartTls, _) => ber::start_tls(id),
             (
                 Stage::ServiceBind,
-                Entry::Searched {
+                UserEntry::Searched {
                     bind_dn,
                     bind_password,
                     ..
@@ -148,7 +148,7 @@ impl LdapConversation {
             ) => ber::bind(id, bind_dn, bind_password),
             (
                 Stage::Search,
-                Entry::Searched {
+                UserEntry::Searched {
                     base,
                     attribute,
                     user,
@@ -311,7 +311,7 @@ mod tests {
 
     fn known(start_tls: bool) -> Claim {
         Claim {
-            entry: Entry::Known("cn=a,o=x".into()),
+            entry: UserEntry::Known("cn=a,o=x".into()),
             password: "pw".into(),
             start_tls,
             group_attribute: None,
@@ -336,7 +336,7 @@ mod tests {
 
     fn searched() -> Claim {
         Claim {
-            entry: Entry::Searched {
+            entry: UserEntry::Searched {
                 bind_dn: "cn=gw".into(),
                 bind_password: "s".into(),
                 base: "o=x".into(),

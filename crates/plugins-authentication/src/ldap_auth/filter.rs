@@ -2,7 +2,7 @@
 
 use super::ber::escape;
 use super::config::{Config, DirectoryTls};
-use super::dialogue::{Claim, Entry, LdapConversation, User, Verdict};
+use super::dialogue::{Claim, LdapConversation, User, UserEntry, Verdict};
 use super::groups;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
@@ -117,9 +117,9 @@ impl DirectoryFilter {
         let entry = match &config.search {
             None => {
                 let user = escape(&credentials.user);
-                Entry::Known(format!("{}={user},{}", config.attribute, config.base_dn))
+                UserEntry::Known(format!("{}={user},{}", config.attribute, config.base_dn))
             }
-            Some(search) => Entry::Searched {
+            Some(search) => UserEntry::Searched {
                 bind_dn: search.bind_dn.clone().unwrap_or_default(),
                 bind_password: search.password.clone().unwrap_or_default(),
                 base: config.base_dn.clone(),

@@ -166,7 +166,7 @@ impl Default for Bounds {
 #[derive(Default)]
 pub(super) struct Records {
     bounds: Bounds,
-    state: RwLock<State>,
+    state: RwLock<RecordIndex>,
     /// Who else knows the records; none: they are in memory alone.
     pub(super) sharing: OnceLock<Sharing>,
 }
@@ -175,7 +175,7 @@ pub(super) struct Records {
 type Age = (u64, u64, Hash);
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct RecordIndex {
     by_hash: HashMap<Hash, CachedRecord>,
     /// The access tokens by their refresh tokens.
     by_refresh: HashMap<Hash, Hash>,
@@ -207,11 +207,11 @@ impl Records {
         }
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, RecordIndex> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, RecordIndex> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -287,7 +287,7 @@ impl Records {
     }
 }
 
-impl State {
+impl RecordIndex {
     /// A record that is kept, whether or not it has ended.
     pub(super) fn kept(&self, hash: &Hash) -> Option<&CachedRecord> {
         self.by_hash.get(hash)

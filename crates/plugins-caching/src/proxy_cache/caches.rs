@@ -165,7 +165,7 @@ fn read_key(text: &str) -> Option<Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{Entry, Times};
+    use super::super::entry::{CacheEntry, Times};
     use super::*;
     use data_encoding::HEXLOWER;
 
@@ -194,7 +194,7 @@ mod tests {
             keep: 2_000,
             ..Times::default()
         };
-        let entry = Entry {
+        let entry = CacheEntry {
             status: 200,
             headers: Arc::default(),
             body: b"body".as_slice().into(),
@@ -268,7 +268,7 @@ mod tests {
                 keep: 2_000,
                 ..Times::default()
             };
-            let entry = Entry {
+            let entry = CacheEntry {
                 status: 200,
                 headers: Arc::default(),
                 body: b"body".as_slice().into(),

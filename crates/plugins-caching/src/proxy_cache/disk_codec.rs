@@ -1,6 +1,6 @@
 //! The form that responses have on a disk: written from what is kept in memory, and read back with every length checked.
 
-use super::entry::{Entry, Slot, Times};
+use super::entry::{CacheEntry, Slot, Times};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_plugin::Headers;
@@ -96,7 +96,7 @@ pub(super) fn read(data: &[u8]) -> Option<Slot> {
                 let name = rest.text()?;
                 headers.append(name, rest.text()?);
             }
-            let entry = Arc::new(Entry {
+            let entry = Arc::new(CacheEntry {
                 status,
                 headers: Arc::new(headers),
                 body: rest.0.into(),
@@ -142,7 +142,7 @@ mod tests {
     fn what_was_written_is_read() {
         let mut headers = Headers::default();
         headers.append(b"ETag", b"\"e\"");
-        let entry = Entry {
+        let entry = CacheEntry {
             status: 203,
             headers: Arc::new(headers),
             body: b"body".as_slice().into(),

@@ -12,7 +12,7 @@ pub(super) type Key = [u8; 32];
 
 /// A response that is kept.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct CacheEntry {
     pub(super) status: u16,
     pub(super) headers: Arc<Headers>,
     pub(super) body: Arc<[u8]>,
@@ -75,7 +75,7 @@ impl Times {
     }
 }
 
-impl Entry {
+impl CacheEntry {
     /// The memory that it takes, about.
     pub(super) fn bytes(&self) -> usize {
         self.body.len() + self.headers.bytes() + OVERHEAD
@@ -99,7 +99,10 @@ impl Entry {
 /// What stands under a key.
 pub(super) enum Slot {
     /// A response; `used`: since the hand of the clock came by.
-    Response { entry: Arc<Entry>, used: AtomicBool },
+    Response {
+        entry: Arc<CacheEntry>,
+        used: AtomicBool,
+    },
     /// Responses differ by these request headers, and stand under keys of their own; `latest` is that of the one that came
     /// last, where that is known.
     Vary {

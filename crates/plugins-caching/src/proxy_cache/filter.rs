@@ -3,7 +3,7 @@
 use super::Config;
 use super::conditions::{ANSWERABLE, CONDITIONS, RangeResult, is_for_service, is_not_modified, part};
 use super::control::Control;
-use super::entry::{Entry, Freshness, Key};
+use super::entry::{CacheEntry, Freshness, Key};
 use super::flight::FlightRole;
 use super::key::KeyMaker;
 use super::pending::{CacheStatus, Fetch, Pending};
@@ -66,11 +66,11 @@ impl CacheFilter {
         self.config.cache_control && self.config.revalidate
     }
 
-    fn pass_on(&self, exchange: &mut Exchange, told: CacheStatus) -> Outcome {
+    fn pass_on(&self, exchange: &mut Exchange, status: CacheStatus) -> Outcome {
         let is_unsafe = !SAFE.contains(&exchange.request.method.as_slice());
         let forgets = self.config.invalidate && !self.config.graphql && is_unsafe;
         let pending = Pending {
-            told,
+            status,
             key: None,
             fetch: None,
             forget: forgets.then(|| self.keys.of(exchange)),
@@ -102,7 +102,13 @@ impl CacheFilter {
     }
 
     /// Whether the caller takes a response of this age.
-    fn is_acceptable(&self, entry: &Entry, freshness: Freshness, control: &Control, now_ms: u64) -> bool {
+    fn is_acceptable(
+        &self,
+        entry: &CacheEntry,
+        freshness: Freshness,
+        control: &Control,
+        now_ms: u64,
+    ) -> bool {
         let times = &entry.times;
         if !self.config.cache_control {
             return freshness == Freshness::Fresh;
@@ -122,9 +128,9 @@ impl CacheFilter {
     fn hit(
         &self,
         exchange: &mut Exchange,
-        entry: &Entry,
+        entry: &CacheEntry,
         key: &Key,
-        told: CacheStatus,
+        status: CacheStatus,
         now_ms: u64,
     ) -> Outcome {
         let mut reply = Reply::new(entry.status, "", "");
@@ -139,13 +145,13 @@ impl CacheFilter {
             let age = entry.times.age_at(now_ms) / 1000;
             own.append(b"Age", itoa::Buffer::new().format(age).as_bytes());
         }
-        self.tell(own, told, Some(key));
+        self.tell(own, status, Some(key));
         Outcome::Reply(Box::new(reply))
     }
 
     /// Tells how the call was answered.
-    pub(super) fn tell(&self, headers: &mut Headers, told: CacheStatus, key: Option<&Key>) {
-        if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(told)) {
+    pub(super) fn tell(&self, headers: &mut Headers, status: CacheStatus, key: Option<&Key>) {
+        if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(status)) {
             headers.set(name.as_bytes(), word.as_bytes());
         }
         if let (Some(name), Some(key)) = (&self.config.key_header, key) {
@@ -176,17 +182,17 @@ impl CacheFilter {
             return;
         }
         let length = shared.body.len();
-        let (new, range, told) = match part(request, &shared.headers, length) {
+        let (new, range, content_range) = match part(request, &shared.headers, length) {
             RangeResult::Whole => return,
             RangeResult::Bytes(range) => {
-                let told = format!("bytes {}-{}/{length}", range.start, range.end - 1);
-                (206, range, told)
+                let content_range = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+                (206, range, content_range)
             }
             RangeResult::Beyond => (416, 0..0, format!("bytes */{length}")),
         };
         *status = new;
         shared.range = range;
-        Arc::make_mut(&mut shared.headers).set(b"Content-Range", told.as_bytes());
+        Arc::make_mut(&mut shared.headers).set(b"Content-Range", content_range.as_bytes());
     }
 
     fn purge(&self, exchange: &mut Exchange) -> Outcome {
@@ -226,7 +232,7 @@ impl CacheFilter {
         &self,
         exchange: &mut Exchange,
         fetch: Fetch,
-        told: CacheStatus,
+        status: CacheStatus,
         shares: bool,
         now_ms: u64,
     ) -> Outcome {
@@ -237,9 +243,10 @@ impl CacheFilter {
                 FlightRole::FetchLeader(lead) => fetch.lead = Some(lead),
                 seat => {
                     let stored = fetch.stored.as_ref();
-                    let does =
-                        |entry: &&Arc<Entry>| entry.times.may_be_stale(entry.times.while_revalidate, now_ms);
-                    if told == CacheStatus::Expired
+                    let does = |entry: &&Arc<CacheEntry>| {
+                        entry.times.may_be_stale(entry.times.while_revalidate, now_ms)
+                    };
+                    if status == CacheStatus::Expired
                         && let Some(entry) = stored.filter(does)
                     {
                         return self.hit(exchange, entry, &fetch.key, CacheStatus::Stale, now_ms);
@@ -263,7 +270,7 @@ impl CacheFilter {
             ask_about(entry, &mut exchange.request.headers);
         }
         let pending = Pending {
-            told,
+            status,
             key: Some(fetch.key),
             fetch: Some(fetch),
             forget: None,
@@ -274,7 +281,7 @@ impl CacheFilter {
 }
 
 /// Makes a request one for what has changed since (RFC 9111, 4.3.1).
-fn ask_about(entry: &Entry, request: &mut Headers) {
+fn ask_about(entry: &CacheEntry, request: &mut Headers) {
     for name in ANSWERABLE {
         request.remove(name);
     }
@@ -333,7 +340,7 @@ impl Filter for CacheFilter {
         if self.config.graphql {
             match graphql_outcome(exchange) {
                 None => {}
-                Some(Ok(told)) => return self.pass_on(exchange, told),
+                Some(Ok(status)) => return self.pass_on(exchange, status),
                 Some(Err(outcome)) => return outcome,
             }
         }
@@ -341,8 +348,8 @@ impl Filter for CacheFilter {
             true => Control::of(&exchange.request.headers),
             false => Control::default(),
         };
-        if let Some(told) = self.passes(exchange, &control) {
-            return self.pass_on(exchange, told);
+        if let Some(status) = self.passes(exchange, &control) {
+            return self.pass_on(exchange, status);
         }
         if self.keys.is_indeterminate(exchange) {
             return self.pass_on(exchange, CacheStatus::Bypass);
@@ -364,20 +371,20 @@ impl Filter for CacheFilter {
                 }
             }
         };
-        let (told, stored, place, shares) = match look {
-            ZoneLookup::Found(entry, freshness, place) => {
+        let (status, stored, place, shares) = match look {
+            ZoneLookup::Hit(entry, freshness, place) => {
                 let over = freshness == Freshness::Over;
                 if !over && self.is_acceptable(&entry, freshness, &control, now_ms) {
                     return self.hit(exchange, &entry, &key, CacheStatus::Hit, now_ms);
                 }
                 let is_old = self.config.revalidate && freshness == Freshness::Stale;
-                let told = match over || is_old && control == Control::default() {
+                let status = match over || is_old && control == Control::default() {
                     true => CacheStatus::Expired,
                     false => CacheStatus::Refresh,
                 };
                 // What each caller has to ask about itself is nothing to wait for.
                 let shares = entry.times.fresh > 0;
-                (told, Some(entry), place, shares)
+                (status, Some(entry), place, shares)
             }
             ZoneLookup::OnDisk(place) => match self.load_from_disk(exchange, place, now_ms) {
                 Some(outcome) => return outcome,
@@ -388,7 +395,7 @@ impl Filter for CacheFilter {
         };
         if control.only_if_cached {
             let pending = Pending {
-                told: CacheStatus::OnlyIfCached,
+                status: CacheStatus::OnlyIfCached,
                 key: Some(key),
                 fetch: None,
                 forget: None,
@@ -409,7 +416,7 @@ impl Filter for CacheFilter {
             asks: false,
             location,
         };
-        self.fetch(exchange, fetch, told, shares && is_answerable, now_ms)
+        self.fetch(exchange, fetch, status, shares && is_answerable, now_ms)
     }
 
     fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {

@@ -1,7 +1,7 @@
 //! The work on a response: keeping it, renewing what is kept by it, or answering with what is kept in its place.
 
 use super::control::{Control, age_ms};
-use super::entry::{Entry, Times};
+use super::entry::{CacheEntry, Times};
 use super::filter::{CacheFilter, any_is_set};
 use super::pending::{CacheStatus, Fetch, Pending};
 use super::record::{MediaType, Recorder, is_kept};
@@ -20,7 +20,7 @@ const ABOUT_BODY: [&[u8]; 4] = [
 impl CacheFilter {
     pub(super) fn finish(&self, exchange: &mut Exchange, pending: Pending) {
         let Pending {
-            mut told,
+            mut status,
             key,
             fetch,
             forget,
@@ -37,18 +37,18 @@ impl CacheFilter {
             }
         }
         if let Some(fetch) = fetch {
-            told = self.take(exchange, fetch, told);
+            status = self.take(exchange, fetch, status);
         }
         let headers = &mut exchange.response.headers;
         if self.config.hide_cache_headers {
             headers.remove(b"expires");
             headers.remove(b"cache-control");
         }
-        self.tell(headers, told, key.as_ref());
+        self.tell(headers, status, key.as_ref());
     }
 
     /// Makes what there is to make of what a fetch brought.
-    fn take(&self, exchange: &mut Exchange, fetch: Fetch, told: CacheStatus) -> CacheStatus {
+    fn take(&self, exchange: &mut Exchange, fetch: Fetch, status: CacheStatus) -> CacheStatus {
         let now_ms = exchange.unix_ms();
         if let Some(stored) = fetch.stored.clone() {
             let response = &exchange.response;
@@ -71,29 +71,29 @@ impl CacheFilter {
         match Recorder::begin(self, exchange, fetch) {
             Some(recorder) => {
                 exchange.response.body_filters.push(recorder);
-                told
+                status
             }
             None if self.config.words.not_kept.is_some() => CacheStatus::NotKept,
-            None => told,
+            None => status,
         }
     }
 
     /// The service has said that what is kept still holds (RFC 9111, 4.3.4).
-    fn renew(&self, exchange: &mut Exchange, fetch: Fetch, stored: &Entry, now_ms: u64) -> CacheStatus {
+    fn renew(&self, exchange: &mut Exchange, fetch: Fetch, stored: &CacheEntry, now_ms: u64) -> CacheStatus {
         let mut headers = Headers::default();
-        let told = &exchange.response.headers;
+        let status = &exchange.response.headers;
         let is_about_body = |name: &[u8]| ABOUT_BODY.iter().any(|it| it.eq_ignore_ascii_case(name));
         for header in stored.headers.iter() {
-            if is_about_body(header.name) || !told.contains(header.name) {
+            if is_about_body(header.name) || !status.contains(header.name) {
                 headers.append(header.name, header.value);
             }
         }
-        for header in told.iter() {
+        for header in status.iter() {
             if is_kept(header.name, &self.config) && !is_about_body(header.name) {
                 headers.append(header.name, header.value);
             }
         }
-        let entry = Entry {
+        let entry = CacheEntry {
             status: stored.status,
             headers: Arc::new(headers),
             body: Arc::clone(&stored.body),
@@ -104,9 +104,9 @@ impl CacheFilter {
         let redis = self.redis.as_ref().zip(fetch.location.as_ref());
         match (judged, redis) {
             (Some(times), Some((redis, location))) => {
-                redis.renew(location, &fetch.place, &Entry { times, ..entry });
+                redis.renew(location, &fetch.place, &CacheEntry { times, ..entry });
             }
-            (Some(times), None) => self.zone.renew(&fetch.place, Entry { times, ..entry }),
+            (Some(times), None) => self.zone.renew(&fetch.place, CacheEntry { times, ..entry }),
             (None, Some((redis, location))) => redis.forget_later(location),
             (None, None) => drop(self.zone.purge(&fetch.place)),
         }
@@ -114,7 +114,7 @@ impl CacheFilter {
     }
 
     /// Answers with what is kept, in place of what came.
-    fn answer_with(&self, exchange: &mut Exchange, entry: &Entry, request: Option<&Headers>) {
+    fn answer_with(&self, exchange: &mut Exchange, entry: &CacheEntry, request: Option<&Headers>) {
         let (mut status, mut shared) = (entry.status, entry.shared());
         self.fit(exchange, &mut status, &mut shared, request);
         let response = &mut exchange.response;
@@ -165,17 +165,17 @@ impl CacheFilter {
             true if targeted.is_some() => control.s_maxage.or(control.max_age).unwrap_or(0),
             true => control.lifetime(headers, now_ms).unwrap_or(0),
             false if config.obey_lifetime => {
-                let told = control.lifetime(headers, now_ms);
-                told.unwrap_or(config.ttl_seconds)
+                let status = control.lifetime(headers, now_ms);
+                status.unwrap_or(config.ttl_seconds)
             }
             false => config.ttl_seconds,
         };
         let fresh = seconds.saturating_mul(1000);
         let age = if is_full { age_ms(headers, now_ms) } else { 0 };
         let has_validator = headers.contains(b"etag") || headers.contains(b"last-modified");
-        let beyond = |told: Option<u64>, usual: u64| {
-            let told = told.filter(|_| is_full).unwrap_or(usual);
-            told.saturating_mul(1000)
+        let beyond = |status: Option<u64>, usual: u64| {
+            let status = status.filter(|_| is_full).unwrap_or(usual);
+            status.saturating_mul(1000)
         };
         let while_revalidate = beyond(
             control.stale_while_revalidate,

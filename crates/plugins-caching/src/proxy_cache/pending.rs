@@ -1,7 +1,7 @@
 //! What is known of a call between its request and its response.
 
 use super::CacheStatusTexts;
-use super::entry::{Entry, Key};
+use super::entry::{CacheEntry, Key};
 use super::flight::FetchLeader;
 use super::redis::Location;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(super) enum CacheStatus {
 
 impl CacheStatusTexts {
     /// The word for the status header.
-    pub(super) fn of(&self, told: CacheStatus) -> Option<&str> {
-        match told {
+    pub(super) fn of(&self, status: CacheStatus) -> Option<&str> {
+        match status {
             CacheStatus::Hit => Some(&self.hit),
             CacheStatus::Miss => Some(&self.miss),
             CacheStatus::Expired => Some(&self.expired),
@@ -42,7 +42,7 @@ impl CacheStatusTexts {
 
 /// What is known of a call between its request and its response.
 pub(super) struct Pending {
-    pub(super) told: CacheStatus,
+    pub(super) status: CacheStatus,
     /// The key, where the call has one.
     pub(super) key: Option<Key>,
     /// Where its response is to be kept, and under which key others wait for it.
@@ -60,7 +60,7 @@ pub(super) struct Fetch {
     /// The request's headers as the caller sent them.
     pub(super) request: Headers,
     /// What is there already.
-    pub(super) stored: Option<Arc<Entry>>,
+    pub(super) stored: Option<Arc<CacheEntry>>,
     /// Whether the service is asked whether that still holds.
     pub(super) asks: bool,
     /// Where it stands in the Redis, if it is kept in one.

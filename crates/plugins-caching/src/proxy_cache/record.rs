@@ -1,7 +1,7 @@
 //! Keeping a response while it passes: what of its head and body is kept, and when it is given up.
 
 use super::Config;
-use super::entry::{Entry, Times};
+use super::entry::{CacheEntry, Times};
 use super::filter::CacheFilter;
 use super::pending::Fetch;
 use std::sync::Arc;
@@ -182,7 +182,7 @@ impl BodyFilter for Recorder {
 
     fn end(&mut self, _: &mut Vec<u8>) {
         if let Some(noted) = self.noted.take() {
-            let entry = Entry {
+            let entry = CacheEntry {
                 status: noted.status,
                 headers: Arc::new(noted.headers),
                 body: noted.body.into(),

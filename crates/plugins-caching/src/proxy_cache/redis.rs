@@ -7,7 +7,7 @@
 //! and a response is kept only if the mark is still the one that was there before it was fetched.
 
 use super::disk_codec;
-use super::entry::{Entry, Freshness, Key, Slot};
+use super::entry::{CacheEntry, Freshness, Key, Slot};
 use super::zone::{Zone, ZoneLookup, variant_key};
 use data_encoding::HEXLOWER;
 use std::rc::Rc;
@@ -145,7 +145,7 @@ impl RedisStore {
             }
             Some(Slot::Response { entry, .. }) => {
                 let freshness = entry.times.freshness(now_ms);
-                ZoneLookup::Found(entry, freshness, asked.place)
+                ZoneLookup::Hit(entry, freshness, asked.place)
             }
             _ => here.look(&exchange.request.headers, key, asked.place, now_ms),
         };
@@ -174,7 +174,7 @@ impl RedisStore {
         location: &Location,
         vary: &[String],
         request: &Headers,
-        entry: &Entry,
+        entry: &CacheEntry,
         zone: &Zone,
     ) {
         let response = response_slot(entry);
@@ -208,7 +208,7 @@ impl RedisStore {
     }
 
     /// Keeps a response again where it stands, with newer headers or times.
-    pub(super) fn renew(&self, location: &Location, place: &Key, entry: &Entry) {
+    pub(super) fn renew(&self, location: &Location, place: &Key, entry: &CacheEntry) {
         if let Some(value) = disk_codec::write(&response_slot(entry)).filter(|value| value.len() <= MAX_VALUE)
         {
             let variant = location.variants.as_ref().map(|_| place);
@@ -287,7 +287,7 @@ impl LocalCopy<'_> {
     /// What memory knows if the Redis has nothing: that the response is not kept, or for a call that has waited for
     /// another one, what that one has just fetched.
     fn look(&self, request: &Headers, key: &Key, place: Key, now_ms: u64) -> ZoneLookup {
-        let is_awaited = |entry: &Entry| {
+        let is_awaited = |entry: &CacheEntry| {
             let longest = self
                 .waited_ms
                 .map(|wait_ms| entry.times.stored.saturating_add(wait_ms));
@@ -295,22 +295,22 @@ impl LocalCopy<'_> {
         };
         match self.zone.look(key, request, now_ms) {
             ZoneLookup::Pass(_) => ZoneLookup::Pass(place),
-            ZoneLookup::Found(entry, Freshness::Fresh, own) if is_awaited(&entry) => {
-                ZoneLookup::Found(entry, Freshness::Fresh, own)
+            ZoneLookup::Hit(entry, Freshness::Fresh, own) if is_awaited(&entry) => {
+                ZoneLookup::Hit(entry, Freshness::Fresh, own)
             }
             _ => ZoneLookup::Nothing(place),
         }
     }
 }
 
-fn response_slot(entry: &Entry) -> Slot {
+fn response_slot(entry: &CacheEntry) -> Slot {
     Slot::Response {
         entry: Arc::new(entry.clone()),
         used: AtomicBool::new(false),
     }
 }
 
-fn life_ms(entry: &Entry) -> u64 {
+fn life_ms(entry: &CacheEntry) -> u64 {
     let times = &entry.times;
     let least = if entry.has_validator() { LEAST_MS } else { 1 };
     times.keep.saturating_sub(times.age).max(least)
@@ -375,7 +375,7 @@ mod tests {
         let RedisLookup::Known(_, location) = store.look(&mut exchange, &key, 1_000, &here) else {
             panic!("the Redis has answered");
         };
-        let entry = Entry {
+        let entry = CacheEntry {
             status: 200,
             headers: Arc::default(),
             body: b"body".as_slice().into(),

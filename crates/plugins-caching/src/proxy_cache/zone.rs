@@ -2,7 +2,7 @@
 
 use super::config::Disk;
 use super::disk_codec;
-use super::entry::{Entry, Freshness, Key, Slot};
+use super::entry::{CacheEntry, Freshness, Key, Slot};
 use super::flight::{FetchCompleted, FetchLeader, Flight, FlightRole};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,7 +39,7 @@ impl Shard {
 /// What a look for a response finds.
 pub(super) enum ZoneLookup {
     /// A response. It stands under this key.
-    Found(Arc<Entry>, Freshness, Key),
+    Hit(Arc<CacheEntry>, Freshness, Key),
     /// Nothing under this key, and no call should wait.
     Pass(Key),
     /// Nothing under this key.
@@ -150,7 +150,7 @@ impl Zone {
     }
 
     /// Stores a response. `vary`: the request headers by which responses to this key differ.
-    pub(super) fn store(&self, key: &Key, vary: &[String], request: &Headers, entry: Entry) {
+    pub(super) fn store(&self, key: &Key, vary: &[String], request: &Headers, entry: CacheEntry) {
         let place = match vary.is_empty() {
             true => *key,
             false => {
@@ -170,7 +170,7 @@ impl Zone {
     }
 
     /// Stores a response again under the key under which it stands, with newer headers or times.
-    pub(super) fn renew(&self, place: &Key, entry: Entry) {
+    pub(super) fn renew(&self, place: &Key, entry: CacheEntry) {
         let slot = Slot::Response {
             entry: Arc::new(entry),
             used: AtomicBool::new(true),
@@ -240,7 +240,7 @@ impl Zone {
     }
 
     /// The response under a key that can still be used, whatever callers ask for; of several, the latest.
-    pub(super) fn kept(&self, key: &Key, now_ms: u64) -> Option<Arc<Entry>> {
+    pub(super) fn kept(&self, key: &Key, now_ms: u64) -> Option<Arc<CacheEntry>> {
         let variant = match self.shard(key).slots.get(key)? {
             Slot::Vary { latest, .. } => *latest,
             slot => return slot.entry(now_ms),
@@ -309,7 +309,7 @@ impl Zone {
 
 impl Slot {
     /// The response, where there is one that can still be used.
-    fn entry(&self, now_ms: u64) -> Option<Arc<Entry>> {
+    fn entry(&self, now_ms: u64) -> Option<Arc<CacheEntry>> {
         match self {
             Self::Response { entry, .. } if entry.times.freshness(now_ms) != Freshness::Over => {
                 Some(Arc::clone(entry))
@@ -325,7 +325,7 @@ impl Slot {
                 if freshness != Freshness::Over {
                     used.store(true, Ordering::Relaxed);
                 }
-                ZoneLookup::Found(Arc::clone(entry), freshness, key)
+                ZoneLookup::Hit(Arc::clone(entry), freshness, key)
             }
             Self::Pass { until_ms } if now_ms < *until_ms => ZoneLookup::Pass(key),
             Self::Pass { .. } | Self::Vary { .. } => ZoneLookup::Nothing(key),

@@ -1,4 +1,4 @@
-//! An instance of `logger`: keeps what it needs of a call, and gives an account of it when it is over.
+//! An instance of `logger`: keeps what it needs of a call, and makes its log record when it is over.
 
 use super::fields::Fields;
 use super::form::Wrapper;

@@ -1,4 +1,4 @@
-//! `logger`: gives an account of every call to a file, a server or the machine's log.
+//! `logger`: sends a log record of every call to a file, a server or the machine's log.
 //!
 //! ```yaml
 //! target: {http: {url: "https://logs.internal/ingest", headers: {Authorization: "Bearer t"}}}

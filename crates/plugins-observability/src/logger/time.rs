@@ -1,6 +1,6 @@
 //! Times as texts, in the forms that servers of logs ask for. They are told the time.
 
-use weir_telemetry::calendar::{MAX_TIME_MS, civil_date};
+use weir_telemetry::civil_date::{MAX_TIME_MS, civil_date};
 
 /// A date and a time of day in UTC.
 struct Civil {

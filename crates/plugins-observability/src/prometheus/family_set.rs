@@ -104,7 +104,7 @@ impl FamilySet {
                 return;
             }
             known.remove(key.as_slice());
-            if let Some(cells) = self.meet(key) {
+            if let Some(cells) = self.get_or_create(key) {
                 if known.len() > 2 * MAX_SERIES {
                     known.retain(|_, cells| !cells.is_over());
                 }
@@ -119,7 +119,7 @@ impl FamilySet {
             {
                 self.add(cells, record);
             } else {
-                let cells = self.join(&mut lock(&self.series), &other);
+                let cells = self.register(&mut lock(&self.series), &other);
                 self.add(&cells, record);
                 known.insert(other.into(), cells);
             }
@@ -152,7 +152,7 @@ impl FamilySet {
     }
 
     /// Cells for a series that this worker has not counted yet; `None`: there is no room for it.
-    fn meet(&self, key: &[u8]) -> Option<Arc<WorkerSeries>> {
+    fn get_or_create(&self, key: &[u8]) -> Option<Arc<WorkerSeries>> {
         let mut series = lock(&self.series);
         if !series.contains_key(key) && series.len() >= MAX_SERIES {
             if !self.may_have_room.swap(false, Relaxed) {
@@ -169,10 +169,10 @@ impl FamilySet {
                 return None;
             }
         }
-        Some(self.join(&mut series, key))
+        Some(self.register(&mut series, key))
     }
 
-    fn join(&self, series: &mut HashMap<Box<[u8]>, Series>, key: &[u8]) -> Arc<WorkerSeries> {
+    fn register(&self, series: &mut HashMap<Box<[u8]>, Series>, key: &[u8]) -> Arc<WorkerSeries> {
         let cells = Arc::new(WorkerSeries::new(self.cells));
         let series = series.entry(key.into()).or_default();
         series.idle = 0;

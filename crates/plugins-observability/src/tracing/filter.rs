@@ -1,5 +1,5 @@
-//! An instance of `tracing`: finds or makes a call's place in a trace, tells the upstream of it, and gives an account
-//! of the calls that are sampled.
+//! An instance of `tracing`: finds or makes a call's place in a trace, tells the upstream of it, and makes the
+//! log records of the calls that are sampled.
 
 use super::attributes::Value;
 use super::export::Destination;

@@ -302,7 +302,7 @@ impl ConcurrencyFilter {
     }
 
     /// Counts the call here.
-    fn take_here(&self, exchange: &mut Exchange) -> Outcome {
+    fn take_local(&self, exchange: &mut Exchange) -> Outcome {
         match self.take(exchange) {
             Ok((permits, delay)) => {
                 exchange.filter_state.put(self, permits);
@@ -363,7 +363,7 @@ impl Filter for ConcurrencyFilter {
         if is_settled(exchange, "concurrency-limit") {
             return Outcome::Continue;
         }
-        self.take_here(exchange)
+        self.take_local(exchange)
     }
 }
 

@@ -118,7 +118,7 @@ impl Filter for SharedConcurrencyFilter {
                 // Places that it has already are given back.
                 drop(progress);
                 let away = self.shared.away("concurrency-limit");
-                return away.unwrap_or_else(|| self.places.take_here(exchange));
+                return away.unwrap_or_else(|| self.places.take_local(exchange));
             };
             let [1, taken] = answer.numbers[..] else {
                 return self.places.stop(&RejectReason::Full);

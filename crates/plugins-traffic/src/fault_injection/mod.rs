@@ -236,7 +236,7 @@ impl Filter for FaultFilter {
 
     fn indeterminate(&self, exchange: &Exchange) -> Option<Indeterminate> {
         let when = self.abort.as_ref()?.odds.when.as_ref()?;
-        when.judge(exchange).err()
+        when.evaluate_strict(exchange).err()
     }
 
     fn needs_body(&self) -> bool {

@@ -208,7 +208,7 @@ impl Limits {
                 },
             };
             let limits = group.read(exchange, decision.count)?;
-            self.take_here(group, key, &limits, now_ms, exchange, &mut decision);
+            self.take_local(group, key, &limits, now_ms, exchange, &mut decision);
             if !decision.allowed {
                 break;
             }
@@ -218,7 +218,7 @@ impl Limits {
     }
 
     /// Checks and counts one group with this process's counters.
-    pub(super) fn take_here(
+    pub(super) fn take_local(
         &self,
         group: &Group,
         key: u128,
@@ -267,7 +267,7 @@ impl Limits {
             }
             decision.count += 1;
         }
-        self.tell(group, &states[..limits.len().min(states.len())], exchange);
+        self.write_headers(group, &states[..limits.len().min(states.len())], exchange);
     }
 
     /// What becomes of the call.
@@ -286,7 +286,7 @@ impl Limits {
                 })));
             }
         };
-        self.sum_up(&decision, exchange);
+        self.write_summary_headers(&decision, exchange);
         if decision.allowed || !self.reject {
             return None;
         }
@@ -296,7 +296,7 @@ impl Limits {
     }
 
     /// Headers about each limit of a group.
-    fn tell(&self, group: &Group, states: &[WindowState], exchange: &mut Exchange) {
+    fn write_headers(&self, group: &Group, states: &[WindowState], exchange: &mut Exchange) {
         for (limit, state) in group.limits.iter().zip(states) {
             let names = &limit.headers;
             let out = &mut exchange.response_headers;
@@ -307,7 +307,7 @@ impl Limits {
     }
 
     /// Headers about the tightest limit.
-    fn sum_up(&self, decision: &Decision, exchange: &mut Exchange) {
+    fn write_summary_headers(&self, decision: &Decision, exchange: &mut Exchange) {
         let Some(WindowStatus { state, .. }) = &decision.tightest else {
             return;
         };

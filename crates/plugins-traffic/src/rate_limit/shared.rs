@@ -66,7 +66,7 @@ impl RedisLimits {
             let key = group.by.key(exchange);
             let key = key.unwrap_or_else(|| group.by.key_of_address(exchange.request.client));
             self.limits
-                .take_here(group, key, &limits, now_ms, exchange, &mut progress.decision);
+                .take_local(group, key, &limits, now_ms, exchange, &mut progress.decision);
         }
         away
     }

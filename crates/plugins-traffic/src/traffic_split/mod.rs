@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath, Predicate, UpstreamHost};
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
+use weir_plugin::{BuildContext, DestinationId, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
 
 /// Configuration of `traffic-split`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -99,8 +99,8 @@ impl Plugin for TrafficSplit {
     }
 }
 
-/// An instance of `traffic-split`: places in the snapshot's list; `None`: the route's own service.
-struct SplitFilter(WeightedRules<Option<u32>>);
+/// An instance of `traffic-split`; `None`: the route's own service.
+struct SplitFilter(WeightedRules<Option<DestinationId>>);
 
 impl Filter for SplitFilter {
     fn phases(&self) -> Phases {
@@ -138,12 +138,13 @@ mod tests {
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             exchange.destination
         };
-        assert_eq!(to("GET /?c=1"), Some(0));
+        assert_eq!(to("GET /?c=1"), Some(DestinationId(0)));
         let mut others: Vec<_> = (0..8).map(|_| to("GET /")).collect();
         others.sort();
+        let second = Some(DestinationId(1));
         assert_eq!(
             others,
-            [None, None, Some(1), Some(1), Some(1), Some(1), Some(1), Some(1)]
+            [None, None, second, second, second, second, second, second]
         );
     }
 

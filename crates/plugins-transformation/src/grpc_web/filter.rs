@@ -70,7 +70,7 @@ enum RequestError {
     /// The method, the type or the body.
     Status(u16),
     /// What is wrong with it.
-    Told(String),
+    Message(String),
     NeedsBody,
 }
 
@@ -109,7 +109,7 @@ impl WebFilter {
                 return Err(RequestError::Status(415));
             }
             if method.is_client_streaming() && form.is_bare {
-                return Err(RequestError::Told(
+                return Err(RequestError::Message(
                     "the method takes a stream of messages".to_owned(),
                 ));
             }
@@ -134,7 +134,7 @@ impl WebFilter {
         let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
         let start = slashes.nth(1).map_or(0, |at| at + 1);
         let method = definitions.method(&path[start..]);
-        method.ok_or_else(|| RequestError::Told(format!("Unkown path \"{path}\"")))
+        method.ok_or_else(|| RequestError::Message(format!("Unkown path \"{path}\"")))
     }
 
     /// Makes the body that of a call of gRPC.
@@ -160,7 +160,7 @@ impl WebFilter {
         if let Some(method) = method {
             body = self
                 .frame_json(form, &method.input(), &body)
-                .map_err(RequestError::Told)?;
+                .map_err(RequestError::Message)?;
         }
         set_body(&mut exchange.request, body);
         Ok(())
@@ -215,17 +215,17 @@ impl WebFilter {
             (RequestError::NeedsBody, _) => Outcome::NeedBody {
                 max_bytes: self.config.max_request_bytes,
             },
-            (RequestError::Told(message), NonGrpcPolicy::Explain) => {
+            (RequestError::Message(message), NonGrpcPolicy::Explain) => {
                 Outcome::Reply(Box::new(Reply::new(400, "", message.into_bytes())))
             }
-            (RequestError::Told(message), NonGrpcPolicy::Pass) => {
+            (RequestError::Message(message), NonGrpcPolicy::Pass) => {
                 let kind = RefusalKind::Unacceptable { plugin: "grpc-web" };
                 Outcome::Refuse(Box::new(Refusal {
                     message: Some(message),
                     ..Refusal::new(kind)
                 }))
             }
-            (RequestError::Told(_), NonGrpcPolicy::Refuse) => {
+            (RequestError::Message(_), NonGrpcPolicy::Refuse) => {
                 Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)))
             }
             (RequestError::Status(413), NonGrpcPolicy::Pass | NonGrpcPolicy::Explain) => {
@@ -299,7 +299,7 @@ fn message_of(status: u16) -> &'static str {
 }
 
 fn undefined() -> RequestError {
-    RequestError::Told("transcoding requests require a .proto file defining the service".to_owned())
+    RequestError::Message("transcoding requests require a .proto file defining the service".to_owned())
 }
 
 impl Filter for WebFilter {

@@ -2,7 +2,7 @@
 
 use super::budget::fail;
 use super::builtin;
-use super::env::{Entry, Env, with};
+use super::env::{Binding, Env, with};
 use super::eval::{Item, Machine, RunResult, Sink};
 use super::tree::{Definition, Node};
 use std::rc::Rc;
@@ -20,10 +20,12 @@ impl<'p> Machine<'p> {
         while let Some(found) = frame {
             self.spend(1)?;
             match &found.entry {
-                Entry::Closure(known, body, own) if *known == name && arguments.is_empty() => {
+                Binding::Closure(known, body, own) if *known == name && arguments.is_empty() => {
                     return self.eval(body, own, input, out);
                 }
-                Entry::Function(known) if known.name == name && known.parameters.len() == arguments.len() => {
+                Binding::Function(known)
+                    if known.name == name && known.parameters.len() == arguments.len() =>
+                {
                     // The function knows itself, and what was known where it stands.
                     let own = Some(Rc::clone(found));
                     return self.apply(known, arguments, own, env, input, out);
@@ -57,12 +59,12 @@ impl<'p> Machine<'p> {
             let mut next = Vec::new();
             for own in &envs {
                 match parameter.strip_prefix('$') {
-                    None => next.push(with(own, Entry::Closure(parameter, argument, env.clone()))),
+                    None => next.push(with(own, Binding::Closure(parameter, argument, env.clone()))),
                     Some(name) => {
                         for value in self.values(argument, env, input)? {
-                            let with_value = with(own, Entry::Variable(name, value));
+                            let with_value = with(own, Binding::Variable(name, value));
                             // Such a parameter can also be called.
-                            next.push(with(&with_value, Entry::Closure(name, argument, env.clone())));
+                            next.push(with(&with_value, Binding::Closure(name, argument, env.clone())));
                         }
                     }
                 }

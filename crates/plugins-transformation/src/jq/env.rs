@@ -9,12 +9,12 @@ pub type Env<'p> = Option<Rc<Frame<'p>>>;
 
 /// One name more than outside.
 pub struct Frame<'p> {
-    pub(super) entry: Entry<'p>,
+    pub(super) entry: Binding<'p>,
     pub(super) outer: Env<'p>,
 }
 
 /// A name, and what it stands for.
-pub(super) enum Entry<'p> {
+pub(super) enum Binding<'p> {
     Variable(&'p str, Value),
     Function(&'p Definition),
     /// A parameter that is a program, with what its names stand for.
@@ -23,7 +23,7 @@ pub(super) enum Entry<'p> {
 }
 
 /// The same with one name more.
-pub(super) fn with<'p>(env: &Env<'p>, entry: Entry<'p>) -> Env<'p> {
+pub(super) fn with<'p>(env: &Env<'p>, entry: Binding<'p>) -> Env<'p> {
     Some(Rc::new(Frame {
         entry,
         outer: env.clone(),
@@ -35,7 +35,7 @@ pub(super) fn variable(env: &Env<'_>, name: &str) -> Value {
     let mut frame = env.as_ref();
     while let Some(found) = frame {
         match &found.entry {
-            Entry::Variable(known, value) if *known == name => return value.clone(),
+            Binding::Variable(known, value) if *known == name => return value.clone(),
             _ => frame = found.outer.as_ref(),
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn label(env: &Env<'_>, name: &str) -> usize {
     let mut frame = env.as_ref();
     while let Some(found) = frame {
         match &found.entry {
-            Entry::Label(known, number) if *known == name => return *number,
+            Binding::Label(known, number) if *known == name => return *number,
             _ => frame = found.outer.as_ref(),
         }
     }

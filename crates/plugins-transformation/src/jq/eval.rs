@@ -3,7 +3,7 @@
 
 use super::budget::{Budget, Interrupt, abridged, described, fail};
 use super::builtin;
-use super::env::{Entry, Env, label, variable, with};
+use super::env::{Binding, Env, label, variable, with};
 use super::paths;
 use super::texts::Patterns;
 use super::tree::{Definition, Node, Pattern};
@@ -180,7 +180,7 @@ impl<'p> Machine<'p> {
             }
             Node::Reduce(..) | Node::Foreach(..) => self.fold(node, env, input, out),
             Node::Define(definition, rest) => {
-                let env = with(env, Entry::Function(definition));
+                let env = with(env, Binding::Function(definition));
                 self.eval(rest, &env, input, out)
             }
             Node::Bind(source, pattern, body) => {
@@ -194,7 +194,7 @@ impl<'p> Machine<'p> {
             Node::Label(name, body) => {
                 let number = self.labels.get() + 1;
                 self.labels.set(number);
-                let env = with(env, Entry::Label(name, number));
+                let env = with(env, Binding::Label(name, number));
                 match self.eval(body, &env, input, out) {
                     Err(Interrupt::Break(found)) if found == number => Ok(()),
                     done => done,
@@ -385,7 +385,7 @@ impl<'p> Machine<'p> {
     ) -> Result<Vec<Env<'p>>, Interrupt> {
         self.spend(1)?;
         match pattern {
-            Pattern::Variable(name) => Ok(vec![with(env, Entry::Variable(name, value))]),
+            Pattern::Variable(name) => Ok(vec![with(env, Binding::Variable(name, value))]),
             Pattern::List(items) => {
                 let mut envs = vec![env.clone()];
                 for (place, item) in items.iter().enumerate() {
@@ -406,7 +406,7 @@ impl<'p> Machine<'p> {
                         for name in self.values(name, env, input)? {
                             let part = paths::index(&self.budget, &value, &name)?;
                             let env = match own {
-                                Some(own) => with(env, Entry::Variable(own, part.clone())),
+                                Some(own) => with(env, Binding::Variable(own, part.clone())),
                                 None => env.clone(),
                             };
                             match inner {

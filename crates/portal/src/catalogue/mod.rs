@@ -10,7 +10,7 @@ pub use search::{Hit, HitKind};
 use crate::documents::Documents;
 use crate::markdown;
 use crate::viewer::Viewer;
-use search::{Entry, Index};
+use search::{Index, SearchEntry};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -313,7 +313,7 @@ fn shown(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<Publish
 }
 
 /// What is searched.
-fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<Entry> {
+fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<SearchEntry> {
     let mut entries = Vec::new();
     for api in apis {
         for version in &api.versions {
@@ -326,7 +326,7 @@ fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<Entry> {
                 about => about.to_owned(),
             };
             let about = markdown::plain(&markdown::read(&about));
-            let mut entry = Entry {
+            let mut entry = SearchEntry {
                 kind: HitKind::Api,
                 api: api.api.name.clone(),
                 version: version.version.version.clone(),
@@ -342,7 +342,7 @@ fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<Entry> {
             entries.push(entry);
             for operation in place.operations() {
                 let summary = operation.summary.clone().unwrap_or_default();
-                let mut entry = Entry {
+                let mut entry = SearchEntry {
                     kind: HitKind::Operation,
                     api: api.api.name.clone(),
                     version: version.version.version.clone(),
@@ -364,7 +364,7 @@ fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<Entry> {
     }
     for page in pages {
         let text = markdown::plain(&markdown::read(&page.body));
-        let mut entry = Entry {
+        let mut entry = SearchEntry {
             kind: HitKind::Page,
             api: page.api.clone().unwrap_or_default(),
             version: String::new(),

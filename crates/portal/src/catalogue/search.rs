@@ -32,7 +32,7 @@ pub enum HitKind {
 
 /// Something that can be found.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct SearchEntry {
     pub kind: HitKind,
     pub api: String,
     pub version: String,
@@ -44,7 +44,7 @@ pub struct Entry {
     pub words: Vec<(String, u32)>,
 }
 
-impl Entry {
+impl SearchEntry {
     /// Adds the words of a text.
     pub fn add(&mut self, weight: u32, text: &str) {
         let room = MAX_ENTRY_WORDS.saturating_sub(self.words.len());
@@ -73,7 +73,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    pub(super) fn of(entry: &Entry, score: u32) -> Self {
+    pub(super) fn of(entry: &SearchEntry, score: u32) -> Self {
         Self {
             kind: entry.kind,
             api: entry.api.clone(),
@@ -113,7 +113,7 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 /// An index of entries.
 #[derive(Debug, Default)]
 pub struct Index {
-    entries: Vec<Entry>,
+    entries: Vec<SearchEntry>,
     /// All words in their order, with the entries that have them and how much each counts there.
     vocabulary: Vec<(String, Vec<(u32, u32)>)>,
     /// The letters of the words, by how many there are.
@@ -122,7 +122,7 @@ pub struct Index {
 
 impl Index {
     /// Makes an index.
-    pub fn build(mut entries: Vec<Entry>) -> Self {
+    pub fn build(mut entries: Vec<SearchEntry>) -> Self {
         let mut found: HashMap<String, Vec<(u32, u32)>> = HashMap::new();
         for (number, entry) in entries.iter_mut().enumerate() {
             for (word, weight) in std::mem::take(&mut entry.words) {
@@ -152,7 +152,7 @@ impl Index {
     }
 
     /// What fits, the best first. Entries that have all words come before those that have some.
-    pub fn find(&self, text: &str) -> Vec<(&Entry, u32)> {
+    pub fn find(&self, text: &str) -> Vec<(&SearchEntry, u32)> {
         let mut asked: Vec<String> = text
             .split(|it: char| !it.is_alphanumeric())
             .filter(|it| !it.is_empty())
@@ -176,14 +176,14 @@ impl Index {
             }
         }
         let most = scores.values().map(|it| it.0).max().unwrap_or(0);
-        let mut hits: Vec<(&Entry, u32)> = scores
+        let mut hits: Vec<(&SearchEntry, u32)> = scores
             .into_iter()
             // With several words, those count that have all that any entry has.
             .filter(|(_, (count, _))| *count == most)
             .filter_map(|(entry, (_, score))| Some((self.entries.get(entry as usize)?, score)))
             .collect();
         hits.sort_by(|one, other| {
-            let name = |it: &Entry| (it.title.clone(), it.version.clone());
+            let name = |it: &SearchEntry| (it.title.clone(), it.version.clone());
             (other.1.cmp(&one.1)).then_with(|| name(one.0).cmp(&name(other.0)))
         });
         hits
@@ -223,8 +223,8 @@ impl Index {
 mod tests {
     use super::*;
 
-    fn entry(title: &str, about: &str) -> Entry {
-        let mut entry = Entry {
+    fn entry(title: &str, about: &str) -> SearchEntry {
+        let mut entry = SearchEntry {
             kind: HitKind::Operation,
             api: "shop".to_owned(),
             version: "1".to_owned(),

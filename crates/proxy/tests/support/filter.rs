@@ -8,9 +8,9 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget, MessageFilter,
-    MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind, Reply, Step, Subrequest,
-    Suspend, TargetOverride, WebSocketSide,
+    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget,
+    MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind, Reply,
+    Step, Subrequest, Suspend, TargetOverride, WebSocketSide,
 };
 
 /// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
@@ -39,7 +39,7 @@ struct PuppetFilter {
     settle: Option<usize>,
     lets_go: bool,
     wait_ms: Option<u64>,
-    to: Option<u32>,
+    to: Option<DestinationId>,
     elsewhere: Option<Box<TargetOverride>>,
     max_message: Option<usize>,
     copy_to: Option<u16>,

@@ -70,7 +70,7 @@ impl Shared {
         for attempt in 0..ATTEMPTS {
             let found = self.find(&transaction.changes).await?;
             if let Some(pending) = &found.pending {
-                self.fold(pending).await?;
+                self.finish_large_commit(pending).await?;
                 continue;
             }
             let current = found.newest();
@@ -182,7 +182,7 @@ impl Shared {
                     commit: name.to_owned(),
                     revision: number_of(*revision),
                 };
-                if let Err(fault) = self.fold_record(&pending, record).await {
+                if let Err(fault) = self.write_record(&pending, record).await {
                     let error = fault.into_error();
                     tracing::warn!(%error, "a commit is made, but its documents are yet to be written");
                 }
@@ -253,12 +253,12 @@ impl Shared {
         // All of those that are changed come from a store without anything pending, or the head has moved.
         let first = changes.get(..DOCUMENTS_AT_ONCE).unwrap_or(changes);
         let others = changes[first.len()..].chunks(DOCUMENTS_AT_ONCE);
-        let mut folds = LargeCommits::default();
+        let mut large_commits = LargeCommits::default();
         for (number, changes) in std::iter::once(first).chain(others).enumerate() {
             let mut reads = vec![
                 get(&self.layout.last()),
                 get(&self.layout.pending()),
-                Operation::Range(self.layout.folds().range(0, 0)).into(),
+                Operation::Range(self.layout.large_commits().range(0, 0)).into(),
             ];
             if number > 0 {
                 reads.clear();
@@ -280,8 +280,8 @@ impl Shared {
                 found.head = one().map_or(0, |kv| kv.mod_revision);
                 found.pending = one().map(Pending::new).transpose()?;
                 for kv in ranges.next().unwrap_or_default().kvs {
-                    if let Some(commit) = self.layout.folded(&kv.key) {
-                        folds.add(kv.mod_revision, commit);
+                    if let Some(commit) = self.layout.large_commit_of(&kv.key) {
+                        large_commits.add(kv.mod_revision, commit);
                     }
                 }
                 found.now = now;
@@ -292,7 +292,9 @@ impl Shared {
             for kv in ranges.flat_map(|range| range.kvs) {
                 if let Some(key) = self.layout.document_key(&kv.key) {
                     found.revisions.insert(key.clone(), kv.mod_revision);
-                    found.documents.insert(key.clone(), folds.document(key, kv));
+                    found
+                        .documents
+                        .insert(key.clone(), large_commits.document(key, kv));
                 }
             }
         }

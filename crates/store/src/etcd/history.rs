@@ -71,7 +71,7 @@ impl Shared {
         };
         let pending = self.client.txn(pending).await?.ranges().next();
         if let Some(pending) = pending.and_then(|range| range.kvs.into_iter().next()) {
-            self.fold(&Pending::new(pending).map_err(ClientError::Refused)?)
+            self.finish_large_commit(&Pending::new(pending).map_err(ClientError::Refused)?)
                 .await?;
         }
         let Some(latest) = self.latest_before(before).await? else {
@@ -138,7 +138,7 @@ impl Shared {
     /// Removes the marks of folds of which no document is left. A fold that goes on while this looks has marks that
     /// are newer than what it looks at.
     async fn drop_marks(&self) -> Result<(), ClientError> {
-        let marks = self.client.range(self.layout.folds().range(0, 0)).await?;
+        let marks = self.client.range(self.layout.large_commits().range(0, 0)).await?;
         if marks.kvs.is_empty() {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 //! | `docs/KEY` | a document, as its dialect wrote it |
 //! | `head/last` | which commit was the last; every commit writes it |
 //! | `head/pending` | which large commit is made, but not yet in all of its documents |
-//! | `folds/REVISION/NUMBER` | that a part of the large commit of this revision went into its documents here |
+//! | `large_commits/REVISION/NUMBER` | that a part of the large commit of this revision went into its documents here |
 //! | `history/COMMIT` | the record of a commit |
 //! | `chunks/COMMIT/NUMBER` | a piece of the record of a large commit |
 //!
@@ -101,16 +101,16 @@ impl Layout {
         format!("{}/head/pending", self.prefix)
     }
 
-    pub fn fold(&self, revision: i64, number: usize) -> String {
+    pub fn large_commit(&self, revision: i64, number: usize) -> String {
         format!("{}/folds/{revision:016x}/{number:06}", self.prefix)
     }
 
-    pub fn folds(&self) -> KeyRange {
+    pub fn large_commits(&self) -> KeyRange {
         KeyRange::below(&format!("{}/folds/", self.prefix))
     }
 
-    /// The revision of the large commit that a key of `folds/` tells of.
-    pub fn folded(&self, key: &[u8]) -> Option<Revision> {
+    /// The revision of the large commit that a key of `large_commits/` tells of.
+    pub fn large_commit_of(&self, key: &[u8]) -> Option<Revision> {
         let text = std::str::from_utf8(key).ok()?;
         let rest = text.strip_prefix(&self.prefix)?.strip_prefix("/folds/")?;
         u64::from_str_radix(rest.split('/').next()?, 16)
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(layout.document_key(document.as_bytes()), Some(key));
         assert_eq!(layout.document_key(b"/weir/docs/kong//1"), None);
         assert_eq!(layout.document_key(b"/other/docs/kong"), None);
-        let fold = layout.fold(77, 3);
-        assert_eq!(layout.folded(fold.as_bytes()), Some(Revision(77)));
+        let mark = layout.large_commit(77, 3);
+        assert_eq!(layout.large_commit_of(mark.as_bytes()), Some(Revision(77)));
         let time = from_millis(1_700_000_000_123);
         let name = name_of(Revision(5), time, 9);
         assert_eq!(time_of(&name), Some(time));

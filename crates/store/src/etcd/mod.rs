@@ -16,8 +16,8 @@
 
 mod client;
 mod commit;
-mod fold;
 mod history;
+mod large_commit;
 mod layout;
 mod location;
 mod record;

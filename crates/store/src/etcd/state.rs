@@ -16,7 +16,7 @@ const CHUNK_PAGE: i64 = 8;
 
 /// Documents as they are at a revision.
 #[derive(Debug)]
-pub struct State {
+pub struct EtcdState {
     pub documents: BTreeMap<Key, Document>,
     pub revision: Revision,
 }
@@ -81,7 +81,7 @@ impl Pending {
 
 impl Shared {
     /// The documents below a prefix.
-    pub async fn read(&self, prefix: &str) -> Result<State, StoreError> {
+    pub async fn read(&self, prefix: &str) -> Result<EtcdState, StoreError> {
         // A compaction between two pages makes it begin again; a third one in a row is no accident.
         for _ in 0..3 {
             match self.read_once(prefix).await {
@@ -92,12 +92,12 @@ impl Shared {
         Err(ClientError::Compacted.into_error())
     }
 
-    async fn read_once(&self, prefix: &str) -> Result<State, ClientError> {
+    async fn read_once(&self, prefix: &str) -> Result<EtcdState, ClientError> {
         let mut rest = self.layout.documents(prefix);
         let ranges = TxnRequest {
             success: vec![
                 Operation::Range(rest.range(PAGE, 0)).into(),
-                Operation::Range(self.layout.folds().range(0, 0)).into(),
+                Operation::Range(self.layout.large_commits().range(0, 0)).into(),
                 get(&self.layout.pending()),
             ],
             ..TxnRequest::default()
@@ -106,10 +106,10 @@ impl Shared {
         let newest = answer.revision();
         let mut ranges = answer.ranges();
         let mut page = ranges.next().unwrap_or_default();
-        let mut folds = LargeCommits::default();
+        let mut large_commits = LargeCommits::default();
         for kv in ranges.next().unwrap_or_default().kvs {
-            if let Some(commit) = self.layout.folded(&kv.key) {
-                folds.add(kv.mod_revision, commit);
+            if let Some(commit) = self.layout.large_commit_of(&kv.key) {
+                large_commits.add(kv.mod_revision, commit);
             }
         }
         let pending = ranges.next().and_then(|range| range.kvs.into_iter().next());
@@ -118,7 +118,7 @@ impl Shared {
             let next = page.kvs.last().map(|kv| rest.after(&kv.key));
             for kv in page.kvs {
                 match self.layout.document_key(&kv.key) {
-                    Some(key) => _ = documents.insert(key.clone(), folds.document(key, kv)),
+                    Some(key) => _ = documents.insert(key.clone(), large_commits.document(key, kv)),
                     None => {
                         tracing::debug!(key = %String::from_utf8_lossy(&kv.key), "a key of etcd that names no document");
                     }
@@ -130,7 +130,7 @@ impl Shared {
             rest = next;
             page = self.client.range(rest.range(PAGE, newest)).await?;
         }
-        let mut state = State {
+        let mut state = EtcdState {
             documents,
             revision: revision_of(newest),
         };
@@ -190,7 +190,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl EtcdState {
     /// Puts what is pending over what was read; of what has come since into its documents, nothing changes.
     fn overlay(&mut self, record: &Record, commit: Revision, prefix: &str) -> Result<(), ClientError> {
         let changes = record.changes(commit, prefix).map_err(ClientError::Refused)?;

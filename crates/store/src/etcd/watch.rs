@@ -18,7 +18,7 @@ pub struct EtcdWatch {
     shared: Arc<Shared>,
     prefix: String,
     stream: Streaming<WatchResponse>,
-    folds: LargeCommits,
+    large_commits: LargeCommits,
     /// The events of revisions that are yet to be told, each revision whole.
     waiting: VecDeque<Vec<Event>>,
 }
@@ -44,15 +44,15 @@ impl EtcdWatch {
                     ..RangeRequest::default()
                 })
                 .into(),
-                Operation::Range(shared.layout.folds().range(0, 0)).into(),
+                Operation::Range(shared.layout.large_commits().range(0, 0)).into(),
             ],
             ..TxnRequest::default()
         };
-        let mut folds = LargeCommits::default();
+        let mut large_commits = LargeCommits::default();
         let known = shared.client.txn(reads).await?.ranges().nth(1);
         for mark in known.unwrap_or_default().kvs {
-            if let Some(commit) = shared.layout.folded(&mark.key) {
-                folds.add(mark.mod_revision, commit);
+            if let Some(commit) = shared.layout.large_commit_of(&mark.key) {
+                large_commits.add(mark.mod_revision, commit);
             }
         }
         let watched = shared.layout.watched();
@@ -65,7 +65,7 @@ impl EtcdWatch {
             stream: shared.client.watch(create).await?,
             shared: shared.clone(),
             prefix: prefix.to_owned(),
-            folds,
+            large_commits,
             waiting: VecDeque::new(),
         })
     }
@@ -99,7 +99,11 @@ impl EtcdWatch {
     }
 
     /// What the events of a revision tell. `None`: nothing that a reader does not know yet.
-    async fn commit(&self, events: &[Event], folds: &LargeCommits) -> Result<Option<Changes>, WatchError> {
+    async fn commit(
+        &self,
+        events: &[Event],
+        large_commits: &LargeCommits,
+    ) -> Result<Option<Changes>, WatchError> {
         let (last, pending) = (self.shared.layout.last(), self.shared.layout.pending());
         let written = |key: &str| {
             let mut kvs = events
@@ -119,7 +123,7 @@ impl EtcdWatch {
             let record = record.ok_or(WatchError::Compacted)?;
             return Ok(Some(record.changes(revision_of(revision), &self.prefix)?));
         }
-        if folds.stands_for_another(revision) {
+        if large_commits.stands_for_another(revision) {
             return Ok(None);
         }
         let mut is_news = written(&last).is_some();
@@ -134,7 +138,8 @@ impl EtcdWatch {
             };
             is_news = true;
             if key.as_str().starts_with(&self.prefix) {
-                let document = (event.kind != DELETED).then(|| folds.document(key.clone(), kv.clone()));
+                let document =
+                    (event.kind != DELETED).then(|| large_commits.document(key.clone(), kv.clone()));
                 changes.documents.push((key, document));
             }
         }
@@ -151,19 +156,19 @@ impl Watch for EtcdWatch {
                 self.receive().await?;
                 continue;
             };
-            let mut folds = Vec::new();
+            let mut large_commits = Vec::new();
             for event in events.iter().filter(|event| event.kind != DELETED) {
                 let Some(kv) = &event.kv else { continue };
-                if let Some(commit) = self.shared.layout.folded(&kv.key) {
-                    folds.push((kv.mod_revision, commit));
+                if let Some(commit) = self.shared.layout.large_commit_of(&kv.key) {
+                    large_commits.push((kv.mod_revision, commit));
                 }
             }
-            for (revision, commit) in folds {
-                self.folds.add(revision, commit);
+            for (revision, commit) in large_commits {
+                self.large_commits.add(revision, commit);
             }
             // It stays in front until it is told: dropping this in between loses nothing.
             let events = self.waiting.front().map_or(&[][..], Vec::as_slice);
-            let changes = self.commit(events, &self.folds).await?;
+            let changes = self.commit(events, &self.large_commits).await?;
             self.waiting.pop_front();
             if let Some(changes) = changes {
                 return Ok(changes);

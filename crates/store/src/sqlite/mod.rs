@@ -128,14 +128,14 @@ fn prepare(folder: &Path, file_name: &str) -> io::Result<PathBuf> {
 impl Store for SqliteStore {
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         let prefix = prefix.to_owned();
-        self.thread.ask(move |worker| worker.tables.read(&prefix)).await?
+        self.thread.run(move |worker| worker.tables.read(&prefix)).await?
     }
 
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
         // First, so that the thread knows that somebody watches.
         let newer = self.feed.subscribe();
         self.thread
-            .ask(move |worker| worker.tables.changes_after(after, "", 0))
+            .run(move |worker| worker.tables.changes_after(after, "", 0))
             .await??;
         Ok(Box::new(SqliteWatch {
             thread: self.thread.clone(),
@@ -151,14 +151,14 @@ impl Store for SqliteStore {
         transaction.check()?;
         let done = self
             .thread
-            .ask(move |worker| worker.commit(transaction, expected))
+            .run(move |worker| worker.commit(transaction, expected))
             .await;
         done.map_err(CommitError::Unknown)?
     }
 
     async fn append(&self, transaction: Transaction) -> Result<Revision, CommitError> {
         transaction.check()?;
-        let done = self.thread.ask(move |worker| worker.append(transaction)).await;
+        let done = self.thread.run(move |worker| worker.append(transaction)).await;
         done.map_err(CommitError::Unknown)?
     }
 
@@ -170,12 +170,12 @@ impl Store for SqliteStore {
     ) -> Result<Vec<HistoryEntry>, StoreError> {
         let prefix = prefix.to_owned();
         self.thread
-            .ask(move |worker| worker.tables.history(&prefix, before, limit))
+            .run(move |worker| worker.tables.history(&prefix, before, limit))
             .await?
     }
 
     async fn compact(&self, before: SystemTime) -> Result<(), StoreError> {
-        while self.thread.ask(move |worker| worker.compact(before)).await?? {}
+        while self.thread.run(move |worker| worker.compact(before)).await?? {}
         Ok(())
     }
 }
@@ -206,10 +206,10 @@ impl Watch for SqliteWatch {
                 }
                 NextChange::Gone => {
                     let (after, prefix) = (self.after, self.prefix.clone());
-                    let ask = self
+                    let changes = self
                         .thread
-                        .ask(move |worker| worker.tables.changes_after(after, &prefix, CHANGES_AT_ONCE));
-                    self.late = ask.await??.into();
+                        .run(move |worker| worker.tables.changes_after(after, &prefix, CHANGES_AT_ONCE));
+                    self.late = changes.await??.into();
                     if !self.late.is_empty() {
                         continue;
                     }

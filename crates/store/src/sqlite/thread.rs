@@ -89,7 +89,7 @@ impl Handle {
     }
 
     /// Does something on the thread. It is done even if the caller has gone.
-    pub async fn ask<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -133,7 +133,7 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => self.look = (2 * self.look).min(self.longest_look),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if let Err(error) = self.settle() {
+            if let Err(error) = self.poll() {
                 tracing::warn!(%error, "cannot look after the store");
                 self.next_end = self.next_end.map(|_| SystemTime::now() + RETRY);
             }
@@ -153,7 +153,7 @@ impl Worker {
     }
 
     /// Takes notice of what other processes did, and removes what was to stay only so long.
-    fn settle(&mut self) -> Result<(), StoreError> {
+    fn poll(&mut self) -> Result<(), StoreError> {
         let version = self.tables.version()?;
         if version != self.version {
             self.catch_up()?;

@@ -3,7 +3,7 @@
 //! The result is one line whatever a peer's bytes are: no peer can forge a second one.
 
 use super::entry::AccessEntry;
-use crate::calendar::{MAX_TIME_MS, civil_date};
+use crate::civil_date::{MAX_TIME_MS, civil_date};
 use crate::json::{address, number, socket_address, text_up_to};
 
 /// A text longer than this is cut, which its last character `…` shows.

@@ -1,6 +1,6 @@
 //! Counters and histograms, one set per worker, summed when somebody scrapes.
 //!
-//! [`Registry`] is the shared, off-path side: it hands every worker its [`WorkerMetrics`], allots a
+//! [`Registry`] is the shared, off-path side: it hands every worker its [`WorkerMetrics`], allocates a
 //! [`SeriesId`] to every (service, route) pair of a configuration, and renders the Prometheus text format.
 //! The request path only ever calls [`WorkerMetrics`].
 

@@ -58,7 +58,7 @@ pub(super) struct Configuration {
 #[derive(Debug)]
 struct State {
     workers: Vec<Arc<WorkerMetrics>>,
-    allotment: SeriesSlots,
+    series_slots: SeriesSlots,
     configuration: Configuration,
     access_log: Option<Arc<AccessLogStats>>,
     log_sinks: Option<Arc<LogSinkStats>>,
@@ -102,7 +102,7 @@ impl Registry {
     pub fn new(options: RegistryOptions) -> Self {
         let state = State {
             workers: Vec::new(),
-            allotment: SeriesSlots::new(options.series_limit),
+            series_slots: SeriesSlots::new(options.series_limit),
             configuration: Configuration::default(),
             access_log: None,
             log_sinks: None,
@@ -124,7 +124,7 @@ impl Registry {
     /// no counter falls when a worker ends.
     pub fn worker(&self) -> Arc<WorkerMetrics> {
         let mut state = self.state();
-        let worker = Arc::new(WorkerMetrics::new(state.allotment.table_len()));
+        let worker = Arc::new(WorkerMetrics::new(state.series_slots.table_len()));
         state.workers.push(worker.clone());
         worker
     }
@@ -135,8 +135,8 @@ impl Registry {
     /// their place is needed.
     ///
     /// To be called once per configuration that is about to be served, not for a mere check of one.
-    pub fn allot<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<SeriesId> {
-        self.state().allotment.allocate(pairs)
+    pub fn allocate<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<SeriesId> {
+        self.state().series_slots.allocate(pairs)
     }
 
     /// Notes that a configuration was taken over, at `unix_seconds`.
@@ -232,7 +232,7 @@ impl Registry {
             .into_iter()
             .map(|((service, route), id)| (service.into(), route.into(), id));
         let pairs = state
-            .allotment
+            .series_slots
             .pairs()
             .map(|(service, route, id)| (service.clone(), route.clone(), id));
         let series = reserved.chain(pairs).filter_map(|(service, route, id)| {
@@ -250,9 +250,9 @@ impl Registry {
         Scrape {
             totals: state.totals(),
             series: series.collect(),
-            pairs: state.allotment.pairs().len(),
-            limit: state.allotment.limit(),
-            overflow: state.allotment.overflow(),
+            pairs: state.series_slots.pairs().len(),
+            limit: state.series_slots.limit(),
+            overflow: state.series_slots.overflow(),
             configuration: state.configuration.clone(),
             access_log: state.access_log.clone(),
             log_sinks: state.log_sinks.clone(),

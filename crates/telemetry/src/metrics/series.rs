@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use super::counter::Counter;
 use super::histogram::{GATEWAY_BOUNDS, Histogram, HistogramPair, HistogramTotals};
 
-/// Names the series of one (service, route) pair, as the [`Registry`](super::Registry) allotted it. Copied
+/// Names the series of one (service, route) pair, as the [`Registry`](super::Registry) allocated it. Copied
 /// into a compiled route; the names themselves stay off the request path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesId(u32);

@@ -13,7 +13,7 @@ use super::series::{FIRST_EPOCH, SeriesId};
 
 /// The largest limit that a [`SeriesId`] can express.
 const MAX_LIMIT: usize = 65_000;
-/// Slots before those that are allotted: [`SeriesId::UNMATCHED`].
+/// Slots before those that are allocated: [`SeriesId::UNMATCHED`].
 const RESERVED: usize = 1;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Slot {
     service: Arc<str>,
     route: Arc<str>,
     epoch: u16,
-    /// The allotment that last named the pair.
+    /// The allocation that last named the pair.
     last_named: u64,
 }
 
@@ -56,7 +56,7 @@ impl SeriesSlots {
         RESERVED + self.limit
     }
 
-    /// Pairs of the last allotment that had to share [`SeriesId::OTHER`].
+    /// Pairs of the last allocation that had to share [`SeriesId::OTHER`].
     pub(super) fn overflow(&self) -> usize {
         self.overflow
     }
@@ -189,17 +189,17 @@ mod tests {
             (&["z"], &[Some((2, 3))], 0),
             (&["y", "z"], &[Some((1, 3)), Some((2, 3))], 0),
         ];
-        let mut allotment = SeriesSlots::new(2);
+        let mut series_slots = SeriesSlots::new(2);
         for (round, (routes, expected, overflow)) in rounds.into_iter().enumerate() {
-            let ids = allotment.allocate(routes.iter().map(|route| ("s", *route)));
+            let ids = series_slots.allocate(routes.iter().map(|route| ("s", *route)));
             let expected: Vec<_> = expected
                 .iter()
                 .map(|e| e.map_or(SeriesId::OTHER, |(s, e)| SeriesId::new(s as u16, e)))
                 .collect();
             assert_eq!(ids, expected, "round {round}");
-            assert_eq!(allotment.overflow(), overflow, "round {round}");
-            assert!(allotment.pairs().len() <= 2);
-            assert!(allotment.by_name.values().map(HashMap::len).sum::<usize>() <= 2);
+            assert_eq!(series_slots.overflow(), overflow, "round {round}");
+            assert!(series_slots.pairs().len() <= 2);
+            assert!(series_slots.by_name.values().map(HashMap::len).sum::<usize>() <= 2);
         }
     }
 
@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn reserved_names_keep_their_reserved_series() {
-        let mut allotment = SeriesSlots::new(10);
+        let mut series_slots = SeriesSlots::new(10);
         assert_eq!(
-            allotment.allocate([names::OTHER, names::UNMATCHED]),
+            series_slots.allocate([names::OTHER, names::UNMATCHED]),
             [SeriesId::OTHER, SeriesId::UNMATCHED],
             "a configured name must not double a line of the exposition"
         );

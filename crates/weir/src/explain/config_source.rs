@@ -71,7 +71,7 @@ impl<'a> ConfigSource<'a> {
                     reason,
                 }),
         );
-        left_out.extend(dialects.notes());
+        left_out.extend(dialects.warnings());
         let finding = |it: SkippedDocument| Finding {
             severity: Severity::Dropped,
             text: format!("not served as it is written: {}: {}", it.document, it.reason),

@@ -19,8 +19,8 @@ use weir_control::access::recording;
 use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
 use weir_control::follow::{
-    self, ControlSource, Engine, EngineEvent, Inputs, KEPT_FILE_NAME, LastKnownGoodFile, OpenStore, Source,
-    StateHandle, StoreSource,
+    self, ControlSource, Engine, EngineEvent, Inputs, LAST_KNOWN_GOOD_FILE, LastKnownGoodFile, OpenStore,
+    Source, StateHandle, StoreSource,
 };
 use weir_control::operational::{self, OperationalStore};
 use weir_control::outbox::Outbox;
@@ -111,7 +111,7 @@ struct ManagedResources {
     operational: OperationalStore,
     /// Where plugins share what they keep; `None`: nowhere.
     shared: Option<OperationalStore>,
-    kept: Option<LastKnownGoodFile>,
+    last_known_good: Option<LastKnownGoodFile>,
 }
 
 impl ManagedResources {
@@ -130,7 +130,7 @@ impl ManagedResources {
                 _ => OperationalStore::in_memory(),
             },
             shared: part,
-            kept: kept_file(management, keys.as_ref())?,
+            last_known_good: last_known_good_file(management, keys.as_ref())?,
             keys,
         })
     }
@@ -173,7 +173,7 @@ pub async fn serve(
         .status
         .metrics()
         .observe_evictions(engine.registry.evictions());
-    let inputs = follow::start(engine, dialects.clone(), opened.kept.clone())?;
+    let inputs = follow::start(engine, dialects.clone(), opened.last_known_good.clone())?;
     tokio::spawn(cache.clone().refresh(inputs.clone()));
     let is_read_only = files.is_some() && management.is_forgotten();
     let (mut watched, mut declared, mut texts) = (None, Declareds::default(), FileTexts::default());
@@ -184,7 +184,7 @@ pub async fn serve(
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store, &dialects);
-    tokio::spawn(follow::follow(source, inputs.clone(), opened.kept));
+    tokio::spawn(follow::follow(source, inputs.clone(), opened.last_known_good));
     let environments = starter.args.management.environment.clone();
     let shared = Shared {
         counted: counted_in(environments.clone(), starter.counts.asked()),
@@ -216,14 +216,14 @@ pub async fn serve(
     }
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
-        let Some(speaker) = start_workers(control, starter, &serving).await? else {
+        let Some(reporter) = start_workers(control, starter, &serving).await? else {
             return Ok(ServeEnd::Drained);
         };
-        settle(&speaker, limit_target(management, &gateways, &speaker), counts);
-        let sink = sink(management, &store, gateways);
+        settle(&reporter, limit_target(management, &gateways, &reporter), counts);
+        let target = report_target(management, &store, gateways);
         let status = Arc::clone(&control.status);
         let drain = move |is_out| status.set_out(is_out);
-        tokio::spawn(report(speaker, followed.clone(), sink, drain));
+        tokio::spawn(report(reporter, followed.clone(), target, drain));
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
     if !is_known && !settled(control, opening, &followed).await? {
@@ -288,10 +288,10 @@ async fn start_workers(
         () = control.stop.asked() => return Ok(None),
     };
     let gateway = starter.start(snapshot)?;
-    let speaker = speaker(starter, &gateway);
-    starter.analytics.start(&speaker.name)?;
+    let reporter = reporter(starter, &gateway);
+    starter.analytics.start(&reporter.name)?;
     serving.begin(gateway);
-    Ok(Some(speaker))
+    Ok(Some(reporter))
 }
 
 /// Orders certificates where the engine says that some are wanted, and keeps them in the store.
@@ -342,7 +342,7 @@ fn engine(
 }
 
 /// Where what is served is kept. What is on this disk already needs no second place there.
-fn kept_file(
+fn last_known_good_file(
     management: &Management,
     keys: Option<&SealingKeys>,
 ) -> anyhow::Result<Option<LastKnownGoodFile>> {
@@ -352,7 +352,7 @@ fn kept_file(
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let file = LastKnownGoodFile {
-        path: folder.join(KEPT_FILE_NAME),
+        path: folder.join(LAST_KNOWN_GOOD_FILE),
         keys: keys.cloned(),
     };
     Ok((!is_local(&management.origin)).then_some(file))
@@ -408,7 +408,7 @@ async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
 }
 
 /// What this gateway is called, and where it takes calls.
-fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
+fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
     let mut environments = starter.args.management.environment.clone();
     if environments.is_empty() {
         environments.push(DEFAULT_ENVIRONMENT.to_owned());
@@ -422,7 +422,7 @@ fn speaker(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo
 }
 
 /// To whom this gateway reports.
-fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
+fn report_target(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
     match &management.origin {
         Origin::Control { url, token } => ReportTarget::Control {
             url: url.clone(),
@@ -434,13 +434,13 @@ fn sink(management: &Management, store: &OpenStore, gateways: Gateways) -> Repor
 }
 
 /// Settles limits that are for all gateways, until the process ends.
-fn settle(speaker: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
-    tokio::spawn(settle_limits(speaker.name.clone(), target, counts));
+fn settle(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
+    tokio::spawn(settle_limits(reporter.name.clone(), target, counts));
 }
 
 /// With whom this gateway settles limits that are for all gateways.
-fn limit_target(management: &Management, gateways: &Gateways, speaker: &ReporterInfo) -> LimitTarget {
-    let environments = speaker.environments.clone();
+fn limit_target(management: &Management, gateways: &Gateways, reporter: &ReporterInfo) -> LimitTarget {
+    let environments = reporter.environments.clone();
     match &management.origin {
         Origin::Control { url, token } => LimitTarget::Control {
             url: url.clone(),

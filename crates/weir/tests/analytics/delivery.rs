@@ -5,7 +5,7 @@ use crate::ports::free_port;
 use crate::support::{Call, Weir, until, upstream};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_analytics::aggregate::{Aggregator, Call as CountedCall};
+use weir_analytics::aggregate::{Aggregator, FinishedCall as CountedCall};
 
 fn now() -> u64 {
     SystemTime::now()

@@ -5,7 +5,7 @@ use crate::support::{Weir, until, upstream};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_analytics::AnalyticsStore;
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 use weir_analytics::retention::{DAY, HOUR, Retention};
 use weir_analytics::sqlite::SqliteAnalytics;
 
@@ -27,13 +27,13 @@ fn old_counts_become_coarser_and_the_file_smaller() {
             let mut aggregator = Aggregator::new(&format!("g{age}"), "", start * 1_000);
             for minute in 0..6 * 60_u64 {
                 for number in 0..40_u64 {
-                    let call = Call {
+                    let call = FinishedCall {
                         minute: ((start / 60) + minute) as u32,
                         service: aggregator.name("old"),
                         route: aggregator.name(&format!("r{}", number % 20)),
                         status: 200,
                         total_us: (500 + 37 * number + minute) as u32,
-                        ..Call::default()
+                        ..FinishedCall::default()
                     };
                     aggregator.add(&call);
                 }

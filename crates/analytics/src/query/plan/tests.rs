@@ -15,12 +15,17 @@ fn query(metrics: &[&str], group_by: &[&str], from: &str, step: Option<&str>) ->
     }
 }
 
-fn plan(metrics: &[&str], group_by: &[&str], from: &str, step: Option<&str>) -> Result<Plan, QueryError> {
+fn plan(
+    metrics: &[&str],
+    group_by: &[&str],
+    from: &str,
+    step: Option<&str>,
+) -> Result<QueryPlan, QueryError> {
     let query = Query {
         to: None,
         ..query(metrics, group_by, from, step)
     };
-    Plan::of(&query, &Retention::default(), NOW)
+    QueryPlan::of(&query, &Retention::default(), NOW)
 }
 
 #[test]
@@ -179,14 +184,14 @@ fn what_is_not_kept_is_said() {
     let mut unordered = query(&["calls"], &[], "-1h", None);
     unordered.to = None;
     unordered.order = Some("retries".to_owned());
-    let error = Plan::of(&unordered, &Retention::default(), NOW).expect_err("order");
+    let error = QueryPlan::of(&unordered, &Retention::default(), NOW).expect_err("order");
     assert!(error.message.contains("not among the metrics"), "{error}");
     unordered.order = None;
     unordered
         .filter
         .insert("nothing".to_owned(), OneOrMany::One(String::new()));
     assert_eq!(
-        Plan::of(&unordered, &Retention::default(), NOW)
+        QueryPlan::of(&unordered, &Retention::default(), NOW)
             .expect_err("filter")
             .field,
         "filter"

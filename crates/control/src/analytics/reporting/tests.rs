@@ -5,7 +5,7 @@ use crate::analytics::{AnalyticsPaths, Options};
 use crate::operational::OperationalStore;
 use crate::outbox::{Failure, Transport};
 use std::sync::{Arc, Mutex};
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 
 /// Monday, 2026-01-12, 06:00 UTC.
 const MONDAY: u64 = 1_768_197_600;
@@ -36,7 +36,7 @@ fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-fn report(id: &str) -> Report {
+fn report(id: &str) -> ScheduledReport {
     serde_json::from_value(serde_json::json!({
         "id": id, "title": "Week", "to": ["ann@example.com", "bob@example.com"],
         "schedule": { "every": "week", "day": 1, "at": "07:00", "time_zone": "Europe/Berlin" },
@@ -45,7 +45,7 @@ fn report(id: &str) -> Report {
     .expect("a report")
 }
 
-async fn put(analytics: &Analytics, report: &Report) {
+async fn put(analytics: &Analytics, report: &ScheduledReport) {
     let (id, text) = (report.id.clone(), serde_json::to_string(report).expect("JSON"));
     let put = analytics.with(move |kept| {
         kept.documents
@@ -79,11 +79,11 @@ impl Plane {
     async fn count(&self, minute: u64, calls: u64) {
         let mut aggregator = Aggregator::new("g", "", minute * 60_000 + calls);
         for _ in 0..calls {
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute: minute as u32,
                 status: 200,
                 total_us: 1_000,
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
         let batch = aggregator.take_batch(minute * 60 + 60, true);

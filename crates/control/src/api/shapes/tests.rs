@@ -4,7 +4,7 @@ use super::*;
 use crate::access::Caller;
 use crate::api::roles::{RoleTable, Verdict};
 use crate::api::view::workspaces::Workspace;
-use crate::api::{Api, ApiOptions, Report};
+use crate::api::{Api, ApiOptions, GatewayReport};
 use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -59,10 +59,10 @@ async fn answers_are_as_their_types_say() {
     let api = Api::open(Arc::new(MemoryStore::new()), options)
         .await
         .expect("opened");
-    let report = Report {
+    let report = GatewayReport {
         state: "serving".to_owned(),
         environments: vec!["test".to_owned()],
-        ..Report::default()
+        ..GatewayReport::default()
     };
     known.note("edge-1", report, SystemTime::now());
     let service = r#"{"url": "http://127.0.0.1:1", "routes": [{"name": "r", "paths": ["/r"]}]}"#;
@@ -73,7 +73,7 @@ async fn answers_are_as_their_types_say() {
     for (name, silent, expected) in [("edge-1", 0, 409), ("edge-2", 60, 204), ("edge-2", 0, 404)] {
         if silent > 0 {
             let seen = SystemTime::now() - Duration::from_secs(silent);
-            known.note(name, Report::default(), seen);
+            known.note(name, GatewayReport::default(), seen);
         }
         let path = format!("/api/v1/gateways/{name}");
         let forgotten = ask(&api, "DELETE", &path, "").await;

@@ -33,7 +33,7 @@ fn rather_the_last_known_good_than_nothing() {
     let engine = Engine {
         registry: weir_plugins::registry(),
         persistent: PersistentState::default(),
-        rest: 1,
+        duty_factor: 1,
         acme: AcmeConfigs::default(),
         secrets: Secrets::new(&crate::sample::native(), Cache::default()),
         followed: followed.clone(),
@@ -43,7 +43,7 @@ fn rather_the_last_known_good_than_nothing() {
         purge: Box::new(|_| {}),
     };
     let mut work = Work::new(engine, crate::sample::native(), None, Some(file));
-    work.take(EngineEvent::Heard(SourceEvent::Whole {
+    work.take(EngineEvent::Source(SourceEvent::Whole {
         documents: vec![service(9)],
         revision: Revision(7),
     }));

@@ -266,7 +266,7 @@ fn cache_misses_do_not_wait_for_what_is_not_kept() {
 fn memory_is_bounded() {
     let zone = Arc::new(Zone::new(1 << 20, None));
     let request = exchange().request.headers;
-    let entry = |size: usize| entry::Entry {
+    let entry = |size: usize| entry::CacheEntry {
         status: 200,
         headers: Arc::default(),
         body: vec![0; size].into(),
@@ -286,12 +286,12 @@ fn memory_is_bounded() {
         let found = zone.look(&key, &request, NOW_MS);
         assert!(matches!(
             found,
-            zone::ZoneLookup::Found(_, entry::Freshness::Fresh, _)
+            zone::ZoneLookup::Hit(_, entry::Freshness::Fresh, _)
         ));
         let later = zone.look(&key, &request, NOW_MS + 1000);
         assert!(matches!(
             later,
-            zone::ZoneLookup::Found(_, entry::Freshness::Over, _)
+            zone::ZoneLookup::Hit(_, entry::Freshness::Over, _)
         ));
     }
     assert!(zone.bytes() > 1 << 19);

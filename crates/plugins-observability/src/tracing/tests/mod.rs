@@ -28,7 +28,7 @@ fn record() -> CallRecord<'static> {
     }
 }
 
-/// Runs a call through a filter; gives the entries of its account.
+/// Runs a call through a filter; gives the entries of its log record.
 fn run(filter: &dyn Filter, exchange: &mut Exchange, record: &CallRecord<'_>) -> Vec<LogEntry> {
     assert!(matches!(filter.on_request(exchange), Outcome::Continue));
     exchange.response.status = record.status;

@@ -6,7 +6,7 @@ use crate::api::ApiOptions;
 use crate::api::apis::commit::CommitResult;
 use crate::api::apis::{specs, versions};
 use serde_json::{Value, json};
-use weir_analytics::aggregate::{Aggregator, Call};
+use weir_analytics::aggregate::{Aggregator, FinishedCall};
 use weir_apis::due::DAY;
 use weir_apis::entities::{
     CanaryKey, CanaryStep, Component, Deprecation, Environment, Guard, PlanState, Version,
@@ -288,12 +288,12 @@ async fn a_failing_candidate_goes_back_by_itself() {
         let mut aggregator = Aggregator::new("g", "", NOW * 1000 + failing);
         let service = aggregator.name(services);
         for number in 0..300 {
-            aggregator.add(&Call {
+            aggregator.add(&FinishedCall {
                 minute: (NOW / 60 + 1 + number % 3) as u32,
                 service,
                 status: if number < failing { 502 } else { 200 },
                 total_us: 1_000,
-                ..Call::default()
+                ..FinishedCall::default()
             });
         }
         let batch = aggregator.take_batch(NOW + 300, false);

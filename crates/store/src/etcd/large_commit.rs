@@ -11,17 +11,17 @@ use std::collections::HashSet;
 
 impl Shared {
     /// Finishes what is pending.
-    pub async fn fold(&self, pending: &Pending) -> Result<(), ClientError> {
+    pub async fn finish_large_commit(&self, pending: &Pending) -> Result<(), ClientError> {
         let record = self.pending_record(pending).await?;
-        self.fold_record(pending, &record).await
+        self.write_record(pending, &record).await
     }
 
-    pub async fn fold_record(&self, pending: &Pending, record: &Record) -> Result<(), ClientError> {
-        let done = self.client.range(self.layout.folds().range(0, 0)).await?;
+    pub async fn write_record(&self, pending: &Pending, record: &Record) -> Result<(), ClientError> {
+        let done = self.client.range(self.layout.large_commits().range(0, 0)).await?;
         let done: HashSet<Vec<u8>> = done.kvs.into_iter().map(|kv| kv.key).collect();
         for (number, part) in parts(&record.changes).into_iter().enumerate() {
-            let mark = self.layout.fold(pending.revision, number);
-            if !done.contains(mark.as_bytes()) && !self.fold_part(pending, &mark, part).await? {
+            let mark = self.layout.large_commit(pending.revision, number);
+            if !done.contains(mark.as_bytes()) && !self.write_part(pending, &mark, part).await? {
                 return Ok(());
             }
         }
@@ -38,7 +38,7 @@ impl Shared {
     }
 
     /// Writes a part and its mark, unless that is done. `false`: the whole commit is finished.
-    async fn fold_part(
+    async fn write_part(
         &self,
         pending: &Pending,
         mark: &str,

@@ -3,7 +3,7 @@
 
 /// Without these calls get the same answers of the same servers, and the same callers are let in: they tell of calls, or save
 /// work.
-const HARMLESS: [&str; 10] = [
+const SKIPPABLE: [&str; 10] = [
     "circuit-breaker",
     "compression",
     "logger",
@@ -18,8 +18,8 @@ const HARMLESS: [&str; 10] = [
 
 /// Whether calls may be served without a plugin of the catalogue that cannot be served. All others decide who gets in, what
 /// is asked for or who answers: where one is missing, calls are refused.
-pub fn is_harmless(plugin: &str) -> bool {
-    HARMLESS.contains(&plugin)
+pub fn is_skippable(plugin: &str) -> bool {
+    SKIPPABLE.contains(&plugin)
 }
 
 #[cfg(test)]
@@ -29,9 +29,9 @@ mod tests {
     #[test]
     fn all_are_plugins() {
         let registry = crate::registry();
-        for name in HARMLESS {
+        for name in SKIPPABLE {
             assert!(registry.get(name).is_some(), "{name}");
         }
-        assert!(HARMLESS.is_sorted());
+        assert!(SKIPPABLE.is_sorted());
     }
 }

@@ -1,4 +1,4 @@
-"""The list of cases that do not pass yet, one file a door: `case name  # why`.
+"""The list of cases that do not pass yet, one file a dialect: `case name  # why`.
 
 The list may only shrink: a case that fails without being on it is an error, and so is a case on it
 that passes. A reason that begins with TO_EXPLAIN was written by the machine and waits for a person.

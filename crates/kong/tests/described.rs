@@ -93,7 +93,7 @@ fn what_is_kept_in_a_store_is_told_of() {
     }
     let (_, broken) = stored.model();
     assert!(broken.is_empty(), "{broken:?}");
-    let mut told: Vec<String> = stored.notes().into_iter().map(|it| it.reason).collect();
+    let mut told: Vec<String> = stored.warnings().into_iter().map(|it| it.reason).collect();
     told.sort();
     assert_eq!(told.len(), 2, "{told:?}");
     for (reason, name, end) in [

@@ -325,7 +325,7 @@ fn engine(
         registry,
         persistent,
         // Half of a core at most if a caller waits for a change to be served, and little if none does.
-        rest: if serving.is_some() { 1 } else { 15 },
+        duty_factor: if serving.is_some() { 1 } else { 15 },
         secrets,
         followed,
         acme,

@@ -1,8 +1,8 @@
-"""The two doors whose recorded cases are run: how each one's cases are sent and compared.
+"""The two dialects whose recorded cases are run: how each one's cases are sent and compared.
 
 The comparing itself is the runner's that lies with the cases (`kong/run_cases.py`,
-`apisix/run_cases.py`); here its fixed ports are replaced by those of a lane. What stands at the
-top of each door (TOPICS, and BUILT, read from docs/compatibility.md) is what the summary `--supported` counts.
+`apisix/run_cases.py`); here its fixed ports are replaced by those of a slot. What stands at the
+top of each dialect (TOPICS, and BUILT, read from docs/compatibility.md) is what the summary `--supported` counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import admin
-from lane import NOT_AVAILABLE, Lane, listening, port_of
+from gateway_slot import NOT_AVAILABLE, GatewaySlot, listening, port_of
 
 HERE = Path(__file__).resolve().parent
 ANSWER_TIMEOUT_S = 10.0
@@ -41,16 +41,16 @@ class Result:
     missing: set[str] = field(default_factory=set)  # plugins the gateway says it has not
 
 
-def _load_runner(door: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"recorded_{door}", HERE / door / "run_cases.py")
+def _load_runner(dialect: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"recorded_{dialect}", HERE / dialect / "run_cases.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up there
     spec.loader.exec_module(module)
     return module
 
 
-class Door:
-    """What the doors share. A door is made once; `client(lane)` gives what sends its cases there."""
+class Dialect:
+    """What the dialects share. A dialect is made once; `client(slot)` gives what sends its cases there."""
 
     name: str
     config_name: str
@@ -100,7 +100,7 @@ class Door:
         return Result(case["name"], "failed" if faults else "passed", faults, missing if faults else set())
 
 
-class Kong(Door):
+class Kong(Dialect):
     name, config_name, flavor_key = "kong", "kong.yml", "router_flavor"
     default_flavor = "traditional_compatible"
     TOPICS = ("routing-.*|router-traditional|path-handling|key-auth|jwt|rate-limiting|cors|request-termination"
@@ -141,18 +141,18 @@ class Kong(Door):
             faults = [] if is_same else [f"answered {status} {json.dumps(body)[:800]}", f"expected {json.dumps(expected)[:800]}"]
         return Result(case["name"], "failed" if faults else "passed", faults)
 
-    def client(self, lane: Lane) -> "KongClient":
-        return KongClient(self.runner, lane)
+    def client(self, slot: GatewaySlot) -> "KongClient":
+        return KongClient(self.runner, slot)
 
 
 class KongClient:
-    """Sends Kong's cases in one lane."""
+    """Sends Kong's cases in one slot."""
 
-    def __init__(self, runner: ModuleType, lane: Lane):
+    def __init__(self, runner: ModuleType, slot: GatewaySlot):
         listeners = [listening() for _ in range(UPSTREAMS)]
         ports = {f"UP{at}": port_of(sock) for at, sock in enumerate(listeners)}
-        self.names = runner.Names(ports | {"DEAD": lane.dead_port, "PORT": lane.port, "TLSPORT": lane.tls_port})
-        arguments = SimpleNamespace(port=lane.port, tls_port=lane.tls_port, step_gap_ms=10)
+        self.names = runner.Names(ports | {"DEAD": slot.dead_port, "PORT": slot.port, "TLSPORT": slot.tls_port})
+        arguments = SimpleNamespace(port=slot.port, tls_port=slot.tls_port, step_gap_ms=10)
         self.runner = runner.Runner(arguments, runner.Echo(listeners), self.names)
 
     def config(self, case: dict) -> str:
@@ -162,7 +162,7 @@ class KongClient:
         return self.runner.run_case(case, record=False)["faults"]
 
 
-class Apisix(Door):
+class Apisix(Dialect):
     name, config_name, flavor_key = "apisix", "apisix.yaml", "router"
     default_flavor = "radixtree_host_uri"
     TOPICS = ("routing-.*|merge-services|plugin-configs|global-rules|precedence-consumer|plugin-meta|variables"
@@ -202,24 +202,24 @@ class Apisix(Door):
             faults = [] if refused.status == 400 else [f"refused with {refused}"]
         return Result(case["name"], "failed" if faults else "passed", faults)
 
-    def client(self, lane: Lane) -> "ApisixClient":
-        return ApisixClient(self.runner, lane)
+    def client(self, slot: GatewaySlot) -> "ApisixClient":
+        return ApisixClient(self.runner, slot)
 
 
 class ApisixClient:
-    """Sends APISIX's cases in one lane. Their texts name the upstreams' ports 1980 to 1982: those
-    numbers become the lane's ports in what is sent, and again themselves in what is observed."""
+    """Sends APISIX's cases in one slot. Their texts name the upstreams' ports 1980 to 1982: those
+    numbers become the slot's ports in what is sent, and again themselves in what is observed."""
 
     FIRST = 1980
 
-    def __init__(self, runner: ModuleType, lane: Lane):
+    def __init__(self, runner: ModuleType, slot: GatewaySlot):
         self.runner, self.case_number = runner, 0
         listeners = [listening() for _ in range(UPSTREAMS)]
         self.echo = runner.Echo(listeners)
-        self.to_lane = {str(self.FIRST + at): str(port_of(sock)) for at, sock in enumerate(listeners)}
-        self.from_lane = {there: here for here, there in self.to_lane.items()}
+        self.to_slot = {str(self.FIRST + at): str(port_of(sock)) for at, sock in enumerate(listeners)}
+        self.from_slot = {there: here for here, there in self.to_slot.items()}
         # What the runner asks of its gateway.
-        self.proxy = ("127.0.0.1", lane.port)
+        self.proxy = ("127.0.0.1", slot.port)
 
     @property
     def nonce(self) -> str:
@@ -229,10 +229,10 @@ class ApisixClient:
         return True
 
     def ports_in(self, text: str) -> str:
-        return _swap_numbers(text, self.to_lane)
+        return _swap_numbers(text, self.to_slot)
 
     def ports_out(self, text: str) -> str:
-        return _swap_numbers(text, self.from_lane)
+        return _swap_numbers(text, self.from_slot)
 
     def config(self, case: dict) -> str:
         return self.ports_in(case["config"])
@@ -249,4 +249,4 @@ def _swap_numbers(text: str, by: dict[str, str]) -> str:
     return re.sub(rf"(?<!\d)(?:{'|'.join(by)})(?!\d)", lambda found: by[found[0]], text)
 
 
-DOORS: dict[str, Door] = {door.name: door for door in (Kong(), Apisix())}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (Kong(), Apisix())}

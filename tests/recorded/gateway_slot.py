@@ -1,6 +1,6 @@
-"""One lane of a run: reserved ports, a folder, and the one gateway process that is up at a time.
+"""One slot of a run: reserved ports, a folder, and the one gateway process that is up at a time.
 
-Lanes work side by side, so nothing in one may be visible to another. A port is chosen by the
+Slots work side by side, so nothing in one may be visible to another. A port is chosen by the
 system and stays bound by this process until the end of the run; a port that the gateway shall
 listen on is bound here without listening and with SO_REUSEADDR and SO_REUSEPORT, which lets the
 gateway (that sets either of the two) bind it too and nobody be given it by chance.
@@ -88,7 +88,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-class Lane:
+class GatewaySlot:
     """Starts the gateway for one configuration after another."""
 
     def __init__(self, weir: Path, folder: Path, children: Children):
@@ -135,7 +135,7 @@ class Lane:
         return f"the gateway was not ready after {START_TIMEOUT_S:.0f} s: {self.log_tail()}"
 
     def given_up(self) -> str | None:
-        """Why nothing more is tried in this lane, if so."""
+        """Why nothing more is tried in this slot, if so."""
         return f"not tried: the gateway got stuck {self.stuck} times in a row" if self.stuck >= GIVE_UP_AFTER else None
 
     def running(self) -> bool:

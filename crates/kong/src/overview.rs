@@ -5,7 +5,7 @@ use weir_model::overview::{
     Attachment, List, Overview, OverviewItem, Reference, Row, authority, labels, note_validity, text, texts,
 };
 
-/// Credentials, by their families, and the plugins that they are for.
+/// Credentials, by their entity types, and the plugins that they are for.
 const CREDENTIALS: [(&str, &str); 7] = [
     ("acls", "acl"),
     ("basicauth_credentials", "basic-auth"),
@@ -43,15 +43,15 @@ const UPSTREAM_FORMS: [&str; 6] = [
     " for streams over TLS",
 ];
 
-/// What a document of a store says. `key` is its name without the dialect's own segment: `WORKSPACE/FAMILY/ID`.
+/// What a document of a store says. `key` is its name without the dialect's own segment: `WORKSPACE/TYPE/ID`.
 pub fn overview(key: &str, value: &Value) -> Overview {
     let mut segments = key.splitn(3, '/');
-    let (Some(workspace), Some(family), Some(id)) = (segments.next(), segments.next(), segments.next())
+    let (Some(workspace), Some(entity_type), Some(id)) = (segments.next(), segments.next(), segments.next())
     else {
         return Overview::default();
     };
     let mut parts = Vec::new();
-    entity(family, id, value, &mut parts);
+    entity(entity_type, id, value, &mut parts);
     Overview {
         workspace: Some(workspace.to_owned()),
         parts: parts.into_iter().map(|part| (String::new(), part)).collect(),
@@ -62,9 +62,9 @@ pub fn overview(key: &str, value: &Value) -> Overview {
 pub fn overview_of_file(document: &Value) -> Overview {
     let mut parts = Vec::new();
     let none = Map::new();
-    for (family, items) in document.as_object().unwrap_or(&none) {
+    for (entity_type, items) in document.as_object().unwrap_or(&none) {
         for (index, item) in items.as_array().into_iter().flatten().enumerate() {
-            nested(family, item, &format!("/{family}/{index}"), &mut parts);
+            nested(entity_type, item, &format!("/{entity_type}/{index}"), &mut parts);
         }
     }
     Overview {
@@ -74,25 +74,25 @@ pub fn overview_of_file(document: &Value) -> Overview {
 }
 
 /// An entity of a file, with those inside of it.
-fn nested(family: &str, value: &Value, place: &str, parts: &mut Vec<(String, OverviewItem)>) {
+fn nested(entity_type: &str, value: &Value, place: &str, parts: &mut Vec<(String, OverviewItem)>) {
     let id = identity(value).unwrap_or_else(|| place.to_owned());
     let mut own = Vec::new();
-    entity(family, &id, value, &mut own);
+    entity(entity_type, &id, value, &mut own);
     parts.extend(own.into_iter().map(|part| (place.to_owned(), part)));
     let Some(fields) = value.as_object() else { return };
-    let singular = family.strip_suffix('s').unwrap_or(family);
+    let singular = entity_type.strip_suffix('s').unwrap_or(entity_type);
     for (field, items) in fields {
         let is_nested = NESTED
             .iter()
-            .any(|(list, inside, _)| *list == family && inside == field)
-            || matches!((family, field.as_str()), (_, "plugins"))
-            || (family == "consumers" && CREDENTIALS.iter().any(|(name, _)| name == field));
+            .any(|(list, inside, _)| *list == entity_type && inside == field)
+            || matches!((entity_type, field.as_str()), (_, "plugins"))
+            || (entity_type == "consumers" && CREDENTIALS.iter().any(|(name, _)| name == field));
         if !is_nested {
             continue;
         }
         let owner = NESTED
             .iter()
-            .find(|(list, inside, _)| *list == family && inside == field);
+            .find(|(list, inside, _)| *list == entity_type && inside == field);
         let owner = owner.map_or(singular, |(.., owner)| owner);
         for (index, item) in items.as_array().into_iter().flatten().enumerate() {
             let mut item = item.clone();
@@ -121,7 +121,7 @@ fn referred(value: &Value, field: &str) -> Option<String> {
     }
 }
 
-fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) {
+fn entity(entity_type: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) {
     let row = || Row {
         name: text(value, "name").unwrap_or_else(|| id.to_owned()),
         labels: labels(value, "tags"),
@@ -136,7 +136,7 @@ fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) 
             row: row.into(),
         });
     };
-    match family {
+    match entity_type {
         "routes" => push(List::Routes, route(value, row())),
         "services" => push(List::Services, service(value, row())),
         "upstreams" => {
@@ -195,8 +195,8 @@ fn entity(family: &str, id: &str, value: &Value, parts: &mut Vec<OverviewItem>) 
                 attach(parts, (List::Consumers, consumer), Attachment::Group(group));
             }
         }
-        family => {
-            let plugin = CREDENTIALS.iter().find(|(name, _)| *name == family);
+        entity_type => {
+            let plugin = CREDENTIALS.iter().find(|(name, _)| *name == entity_type);
             if let (Some((_, plugin)), Some(consumer)) = (plugin, referred(value, "consumer")) {
                 let what = match (*plugin, text(value, "group")) {
                     ("acl", Some(group)) => Attachment::Group(group),

@@ -5,13 +5,13 @@
 //! keeps no responses: it tells of none, and passes on what is to be forgotten.
 
 use super::Admin;
-use super::call::Call;
+use super::call::ApiCall;
 use super::commit::writer_of;
 use super::failure::Failure;
 use super::path::uuid;
-use super::plan::{Plan, WorkspaceView};
+use super::plan::{ChangePlan, WorkspaceView};
 use super::response::ApiResponse;
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const NAME: &str = "proxy-cache";
 const FORM: u8 = 1;
 
 /// Whether a call is for the responses that are kept.
-pub fn is_meant(call: &Call) -> bool {
+pub fn is_meant(call: &ApiCall) -> bool {
     call.path.first().is_some_and(|first| first == NAME)
 }
 
@@ -39,7 +39,7 @@ pub fn is_meant(call: &Call) -> bool {
 ///
 /// # Errors
 /// There is none, or what is to be forgotten cannot be passed on.
-pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
+pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failure> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let (plugin, key) = match path.as_slice() {
         [_] => (None, None),
@@ -61,14 +61,14 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> 
 }
 
 /// The stores of the workspace's instances, or of one.
-fn zones(admin: &Admin, call: &Call, plugin: Option<&str>) -> BTreeSet<String> {
+fn zones(admin: &Admin, call: &ApiCall, plugin: Option<&str>) -> BTreeSet<String> {
     let state = admin.state();
-    let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
-    let Some(family) = family("plugins") else {
+    let view = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+    let Some(entity_type) = entity_type("plugins") else {
         return BTreeSet::new();
     };
     let wanted = plugin.map(|id| uuid(id).unwrap_or_default());
-    let instances = site.workspace.table(family).all(Uuid::nil());
+    let instances = view.workspace.table(entity_type).all(Uuid::nil());
     instances
         .filter(|kept| wanted.is_none_or(|wanted| wanted == kept.id))
         .filter_map(|kept| zone(&kept.fields()))
@@ -130,7 +130,7 @@ fn headers(headers: &Headers) -> Map<String, Value> {
 
 async fn forget(
     admin: &Admin,
-    call: &Call,
+    call: &ApiCall,
     zones: &BTreeSet<String>,
     key: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
@@ -150,7 +150,7 @@ async fn forget(
     let changes: Vec<Change> = purges.iter().filter_map(change).collect();
     let answer = admin
         .write(&writer, |_| {
-            Ok(Plan {
+            Ok(ChangePlan {
                 changes: changes.clone(),
                 answer: ApiResponse::no_content(),
                 has_document: false,

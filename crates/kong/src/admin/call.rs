@@ -27,7 +27,7 @@ const CONFIG_PATH: &str = "config";
 pub struct ConfigAllowed;
 
 /// A call.
-pub struct Call {
+pub struct ApiCall {
     /// The method.
     pub method: Method,
     /// The path's segments without those that are empty, decoded; the workspace's is taken off.
@@ -64,7 +64,7 @@ pub enum RequestBody {
     Text(Bytes),
 }
 
-impl Call {
+impl ApiCall {
     /// Reads a call whole.
     ///
     /// # Errors

@@ -1,16 +1,16 @@
 //! Storing what a call changes, with the engine that all Admin APIs share; and the original's answers to what fails.
 
 use super::Admin;
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
-use super::plan::Plan;
+use super::plan::ChangePlan;
 use super::response::ApiResponse;
-use super::state::State;
+use super::state::AdminState;
 use std::time::SystemTime;
 use weir_dialect::{WriteError, WriteOutcome, Writer};
 
 /// The one that makes a call.
-pub fn writer_of(call: &Call) -> Writer {
+pub fn writer_of(call: &ApiCall) -> Writer {
     Writer {
         author: call.author.clone(),
         note: call.note(),
@@ -27,9 +27,9 @@ impl Admin {
     pub async fn write(
         &self,
         writer: &Writer,
-        plan: impl Fn(&State) -> Result<Plan, Failure>,
+        plan: impl Fn(&AdminState) -> Result<ChangePlan, Failure>,
     ) -> Result<ApiResponse, Failure> {
-        let planned = |state: &State| {
+        let planned = |state: &AdminState| {
             let plan = plan(state)?;
             Ok(weir_dialect::WritePlan {
                 changes: plan.changes,

@@ -1,6 +1,6 @@
 //! `/endpoints`: the paths of the Admin API.
 
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::schema::Kind;
 use std::collections::BTreeSet;
 
@@ -63,8 +63,8 @@ const OTHERS: &[&str] = &[
 /// All paths, a parent before what is below it.
 pub(super) fn endpoints() -> Vec<String> {
     let mut paths: BTreeSet<Vec<String>> = OTHERS.iter().map(|path| segments(path)).collect();
-    for family in ENTITY_TYPES {
-        paths.extend(of_family(family).iter().map(|path| segments(path)));
+    for entity_type in ENTITY_TYPES {
+        paths.extend(of_family(entity_type).iter().map(|path| segments(path)));
     }
     paths
         .into_iter()
@@ -90,7 +90,7 @@ fn of_family(of: &EntityType) -> Vec<String> {
     let mut paths = Vec::new();
     for field in of.record.fields {
         if let Kind::Foreign(target) = field.kind
-            && let Some(parent) = family(target)
+            && let Some(parent) = entity_type(target)
         {
             let below = format!("/{}/{{{}}}/{}", parent.path, parent.name, of.nested_path);
             paths.push(format!("{below}/{{{}}}", of.name));

@@ -1,4 +1,4 @@
-//! What is special about some families: values that are made up or hashed, other spellings, and checks that need other
+//! What is special about some entity types: values that are made up or hashed, other spellings, and checks that need other
 //! entities.
 
 use super::failure::Failure;
@@ -9,7 +9,7 @@ use super::server_names::{ServerNameChange, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::common::PROTOCOLS;
-use crate::document::entity_type::{EntityType, family};
+use crate::document::entity_type::{EntityType, entity_type};
 use crate::document::{Key, VaultAuthVault};
 use crate::plugins::{self, Consumers, Definition};
 use crate::schema::{Kind, Location, Problems, text};
@@ -23,9 +23,9 @@ use weir_plugins::private_key::PrivateKey;
 use weir_plugins::vault_auth::VaultServer;
 
 /// Whether this field's value is generated if the client gives none.
-pub fn is_made_up(family: &EntityType, field: &str) -> bool {
+pub fn is_made_up(entity_type: &EntityType, field: &str) -> bool {
     matches!(
-        (family.name, field),
+        (entity_type.name, field),
         ("keyauth_credentials", "key")
             | ("jwt_secrets", "key" | "secret")
             | ("hmacauth_credentials", "secret")
@@ -34,8 +34,8 @@ pub fn is_made_up(family: &EntityType, field: &str) -> bool {
 }
 
 /// Makes values out of a form's texts where the description does not tell what they are.
-pub fn infer(family: &EntityType, fields: &mut Map<String, Value>) {
-    if family.is("certificates")
+pub fn infer(entity_type: &EntityType, fields: &mut Map<String, Value>) {
+    if entity_type.is("certificates")
         && let Some(names) = fields.get_mut("snis")
         && names.is_string()
     {
@@ -70,12 +70,12 @@ pub fn infer_former_names(definition: &Definition, config: &mut Map<String, Valu
 /// # Errors
 /// What is taken out is wrong.
 pub fn prepare(
-    family: &EntityType,
+    entity_type: &EntityType,
     given: &mut Map<String, Value>,
     is_put: bool,
 ) -> Result<ServerNameChange, Failure> {
     let mut side = ServerNameChange::default();
-    match family.name {
+    match entity_type.name {
         "certificates" => {
             side.server_names = match given.remove("snis") {
                 None if !is_put => None,
@@ -98,12 +98,12 @@ pub fn prepare(
 
 /// What a hash is made of changes together.
 fn check_hashed(
-    family: &EntityType,
+    entity_type: &EntityType,
     given: &Map<String, Value>,
     old: &Map<String, Value>,
     problems: &mut Problems,
 ) {
-    let (hashed, with, name) = match family.name {
+    let (hashed, with, name) = match entity_type.name {
         "basicauth_credentials" => ("password", "consumer", "consumer.id"),
         "oauth2_credentials" => ("hash_secret", "client_secret", "client_secret"),
         _ => return,
@@ -119,15 +119,15 @@ fn check_hashed(
 /// Complains of what is told otherwise here than in documents, and takes it out of what is given.
 /// `old`: the entity that is changed.
 pub fn check_given(
-    family: &EntityType,
+    entity_type: &EntityType,
     given: &mut Map<String, Value>,
     old: Option<&Map<String, Value>>,
     problems: &mut Problems,
 ) {
     if let Some(old) = old {
-        check_hashed(family, given, old, problems);
+        check_hashed(entity_type, given, old, problems);
     }
-    if !family.is("routes") {
+    if !entity_type.is("routes") {
         return;
     }
     let Some(Value::Array(protocols)) = given.get_mut("protocols") else {
@@ -155,7 +155,7 @@ pub fn check_given(
 
 /// Checks that a description cannot express.
 pub fn check(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     fields: &Map<String, Value>,
     workspace: &Workspace,
     now: SystemTime,
@@ -164,10 +164,10 @@ pub fn check(
     if !problems.0.is_empty() {
         return;
     }
-    if let Some(definition) = definition(family, fields) {
+    if let Some(definition) = definition(entity_type, fields) {
         check_plugin(definition, fields, workspace, problems);
     }
-    if family.is("ca_certificates")
+    if entity_type.is("ca_certificates")
         && let Some(certificate) = certificate_of(fields)
     {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
@@ -220,7 +220,7 @@ fn check_plugin(
             );
         }
     } else if let Some(service) = fields.get("service").and_then(foreign_id) {
-        let routes = family("routes").map(|routes| workspace.table(routes));
+        let routes = entity_type("routes").map(|routes| workspace.table(routes));
         let ids = routes.and_then(|routes| routes.referring("service", service));
         let fits =
             |id: &Uuid| protocols_of(workspace, *id).is_none_or(|of_route| have_common(protocols, &of_route));
@@ -234,7 +234,7 @@ fn check_plugin(
 }
 
 fn protocols_of(workspace: &Workspace, route: Uuid) -> Option<Value> {
-    let route = workspace.table(family("routes")?).get(route)?;
+    let route = workspace.table(entity_type("routes")?).get(route)?;
     route.fields().remove("protocols")
 }
 
@@ -247,24 +247,24 @@ fn have_common(protocols: Option<&Value>, others: &Value) -> bool {
 
 /// The id of a consumer, by its name or its id.
 pub fn find_consumer(workspace: &Workspace, name: &str) -> Option<String> {
-    let table = workspace.table(family("consumers")?);
+    let table = workspace.table(entity_type("consumers")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
     let found = by_id.or_else(|| table.find("username", name))?;
     Some(found.id.to_string())
 }
 
 fn find_authority(workspace: &Workspace, id: &str) -> Option<String> {
-    let table = workspace.table(family("ca_certificates")?);
+    let table = workspace.table(entity_type("ca_certificates")?);
     let found = table.get(Uuid::try_parse(id).ok()?)?;
     let fields = found.fields();
     Some(fields.get("cert")?.as_str()?.to_owned())
 }
 
 fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
-    let sets = workspace.table(family("key_sets")?);
+    let sets = workspace.table(entity_type("key_sets")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| sets.get(id));
     let set = by_id.or_else(|| sets.find("name", name))?;
-    let keys = workspace.table(family("keys")?);
+    let keys = workspace.table(entity_type("keys")?);
     let members = keys.referring("set", set.id).into_iter().flatten();
     let key = |id: &Uuid| {
         let mut fields = keys.get(*id)?.fields();
@@ -279,7 +279,7 @@ fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
 
 /// A connection to a vault, by its name or its id.
 pub fn find_vault(workspace: &Workspace, name: &str) -> Option<VaultServer> {
-    let table = workspace.table(family("vault_auth_vaults")?);
+    let table = workspace.table(entity_type("vault_auth_vaults")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| table.get(id));
     let found = by_id.or_else(|| table.find("name", name))?;
     let vault: VaultAuthVault = serde_json::from_value(Value::Object(found.fields())).ok()?;
@@ -291,21 +291,21 @@ fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {
 }
 
 /// Turns what is given into what is kept, where that is something else.
-pub fn transform(family: &EntityType, fields: &mut Map<String, Value>, given: &Map<String, Value>) {
-    if family.is("ca_certificates")
+pub fn transform(entity_type: &EntityType, fields: &mut Map<String, Value>, given: &Map<String, Value>) {
+    if entity_type.is("ca_certificates")
         && let Some(certificate) = certificate_of(fields)
     {
         let hash = digest::digest(&digest::SHA256, &certificate.der);
         fields.insert("cert_digest".to_owned(), HEXLOWER.encode(hash.as_ref()).into());
     }
-    if family.is("oauth2_credentials")
+    if entity_type.is("oauth2_credentials")
         && fields.get("hash_secret") == Some(&Value::Bool(true))
         && let Some(Value::String(secret)) = fields.get_mut("client_secret")
         && !secret.starts_with(SECRET_HASH)
     {
         *secret = password_hash::secret_hash(secret);
     }
-    if family.is("basicauth_credentials")
+    if entity_type.is("basicauth_credentials")
         && let Some(Value::String(password)) = given.get("password")
     {
         let consumer = fields.get("consumer").and_then(foreign_id).unwrap_or_default();

@@ -84,10 +84,10 @@ impl Failure {
     }
 
     /// A reference to something that is not there.
-    pub fn dangling(field: &str, id: &str, family: &str) -> Self {
+    pub fn dangling(field: &str, id: &str, entity_type: &str) -> Self {
         let key = json!({ "id": id });
         let message = format!(
-            "the foreign key '{}' does not reference an existing '{family}' entity.",
+            "the foreign key '{}' does not reference an existing '{entity_type}' entity.",
             lua::inline(&key)
         );
         let fields = json!({ field: key });
@@ -101,8 +101,8 @@ impl Failure {
     }
 
     /// Something is to be removed that others refer to.
-    pub fn referenced(family: &str, by: &str) -> Self {
-        let message = format!("an existing '{by}' entity references this '{family}' entity");
+    pub fn referenced(entity_type: &str, by: &str) -> Self {
+        let message = format!("an existing '{by}' entity references this '{entity_type}' entity");
         let fields = json!({ "@referenced_by": by });
         refuse(
             StatusCode::BAD_REQUEST,
@@ -182,18 +182,18 @@ impl Failure {
     }
 
     /// A write of single entities where there is no database. `field`: the one by which the entity is named.
-    pub fn unsupported(operation: &str, family: &str, field: Option<&str>) -> Self {
+    pub fn unsupported(operation: &str, entity_type: &str, field: Option<&str>) -> Self {
         let by = field.map_or(String::new(), |field| format!(" by '{field}'"));
-        let message = format!("cannot {operation} '{family}' entities{by} when not using a database");
+        let message = format!("cannot {operation} '{entity_type}' entities{by} when not using a database");
         let status = StatusCode::METHOD_NOT_ALLOWED;
         refuse(status, 12, "operation unsupported", &message, None)
     }
 
-    /// References by unknown names: by field, the name's field, the name and the family.
-    pub fn unresolved(field: &str, by: &str, name: &str, family: &str) -> Self {
+    /// References by unknown names: by field, the name's field, the name and the entity type.
+    pub fn unresolved(field: &str, by: &str, name: &str, entity_type: &str) -> Self {
         let key = lua::inline(&json!({ by: name }));
         let why =
-            format!("the foreign key cannot be resolved with '{key}' for an existing '{family}' entity");
+            format!("the foreign key cannot be resolved with '{key}' for an existing '{entity_type}' entity");
         let message = format!("foreign key unresolved ({field}.{by}: {why})");
         let fields = json!({ field: { by: why } });
         refuse(

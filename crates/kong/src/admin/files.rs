@@ -3,7 +3,7 @@
 //!
 //! The entities of the text that is served are known as a [`FileBacking`] has it.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::config;
 use super::failure::Failure;
 use super::path::{EntitySelector, ResourcePath};
@@ -57,18 +57,18 @@ impl Admin {
     }
 
     /// Refuses a write: first what is wrong with it, then that there is no database.
-    pub(super) fn refuse_write(&self, call: &Call, place: &ResourcePath) -> Result<ApiResponse, Failure> {
+    pub(super) fn refuse_write(&self, call: &ApiCall, place: &ResourcePath) -> Result<ApiResponse, Failure> {
         let state = self.state();
         let now = SystemTime::now();
-        let site = WorkspaceView::new(&state, &call.workspace, now);
-        let planned = WriteRequest { call, site, now }.plan(place);
+        let view = WorkspaceView::new(&state, &call.workspace, now);
+        let planned = WriteRequest { call, view, now }.plan(place);
         match planned {
             // To remove what is not there is no write.
             Ok(plan) if plan.changes.is_empty() && call.method == Method::DELETE => Ok(plan.answer),
             Err(failure) if !is_of_database(&failure.0) => Err(failure),
             _ => {
-                let (operation, family, field) = refused(call, place);
-                Err(Failure::unsupported(operation, family, field))
+                let (operation, entity_type, field) = refused(call, place);
+                Err(Failure::unsupported(operation, entity_type, field))
             }
         }
     }
@@ -80,26 +80,26 @@ fn is_of_database(answer: &ApiResponse) -> bool {
     answer.status == StatusCode::CONFLICT || code.is_some_and(|code| OF_DATABASES.contains(&code))
 }
 
-/// What is refused: the operation's name, the family, and the field by which the entity is named.
-fn refused(call: &Call, place: &ResourcePath) -> (&'static str, &'static str, Option<&'static str>) {
+/// What is refused: the operation's name, the entity type, and the field by which the entity is named.
+fn refused(call: &ApiCall, place: &ResourcePath) -> (&'static str, &'static str, Option<&'static str>) {
     let by = |pick: &EntitySelector| match pick {
         EntitySelector::Key(field, _) => Some(*field),
         _ => None,
     };
-    let (family, field, is_nested) = match place {
-        ResourcePath::Collection(family, parent) => (family.name, None, parent.is_some()),
-        ResourcePath::Member(family, pick, parent) => (family.name, by(pick), parent.is_some()),
-        ResourcePath::Foreign { family, .. } => (family.name, None, false),
+    let (entity_type, field, is_nested) = match place {
+        ResourcePath::Collection(entity_type, parent) => (entity_type.name, None, parent.is_some()),
+        ResourcePath::Member(entity_type, pick, parent) => (entity_type.name, by(pick), parent.is_some()),
+        ResourcePath::Foreign { entity_type, .. } => (entity_type.name, None, false),
     };
     let operation = match call.method {
         Method::DELETE => "remove",
         Method::PATCH => "update",
         // A target is changed by `PUT` as by `PATCH`.
-        Method::PUT if family == "targets" && is_nested => "update",
+        Method::PUT if entity_type == "targets" && is_nested => "update",
         Method::PUT => "create or update",
         _ => "create",
     };
     // Below another entity, the one that is to go was looked up before.
     let field = field.filter(|_| !(is_nested && call.method == Method::DELETE));
-    (operation, family, field)
+    (operation, entity_type, field)
 }

@@ -1,7 +1,7 @@
 //! Forms: names such as `paths[]`, `config.minute` or `headers[x-a][1]` as nested fields, and texts as the values that
 //! the fields of an entity hold.
 
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use crate::schema::{Field, Kind, Record};
 use serde_json::{Map, Value};
 use weir_plugin::multipart as parts_of_body;
@@ -162,8 +162,8 @@ pub fn infer(value: &mut Value, field: &Field) {
             }
         }
         Kind::Foreign(target) => {
-            if let (Value::Object(fields), Some(family)) = (value, family(target)) {
-                infer_fields(fields, family.record);
+            if let (Value::Object(fields), Some(entity_type)) = (value, entity_type(target)) {
+                infer_fields(fields, entity_type.record);
             }
         }
         _ => {}

@@ -1,7 +1,7 @@
 //! `/upstreams/{…}/health` and the marks that clients set on targets. What is known of the health of targets comes
 //! from elsewhere, through a [`HealthSource`](weir_dialect::HealthSource).
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::node::Node;
 use super::page::{PageRequest, escape};
@@ -9,7 +9,7 @@ use super::path::{EntitySelector, uuid};
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
 use super::table::TableRow;
-use crate::document::entity_type::{EntityType, family};
+use crate::document::entity_type::{EntityType, entity_type};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -26,13 +26,13 @@ fn word(state: HealthState) -> &'static str {
 
 /// Answers a call about health; `None`: the path is about something else.
 pub(super) fn answer(
-    call: &Call,
-    site: WorkspaceView<'_>,
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
     node: &Node,
 ) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     Some(match path.as_slice() {
-        ["upstreams", upstream, "health"] if call.is_read() => tell(call, site, node, upstream),
+        ["upstreams", upstream, "health"] if call.is_read() => tell(call, view, node, upstream),
         [
             "upstreams",
             upstream,
@@ -42,7 +42,7 @@ pub(super) fn answer(
             mark @ ("healthy" | "unhealthy"),
         ] if rest.len() <= 1 && call.method == Method::PUT => set(
             call,
-            site,
+            view,
             node,
             upstream,
             (target, rest.first().copied()),
@@ -55,29 +55,34 @@ pub(super) fn answer(
     })
 }
 
-/// A family that there always is.
+/// An entity type that there always is.
 fn known(name: &str) -> &'static EntityType {
-    family(name).expect("invariant: upstreams and targets are families")
+    entity_type(name).expect("invariant: upstreams and targets are entity types")
 }
 
-fn find(site: WorkspaceView<'_>, upstream: &str) -> Result<Arc<TableRow>, Failure> {
+fn find(view: WorkspaceView<'_>, upstream: &str) -> Result<Arc<TableRow>, Failure> {
     let upstreams = known("upstreams");
-    let found = EntitySelector::of(upstreams, upstream).find(upstreams, site.workspace)?;
+    let found = EntitySelector::of(upstreams, upstream).find(upstreams, view.workspace)?;
     found.ok_or_else(Failure::not_found)
 }
 
 /// What an upstream is called in the model.
-fn name_in_model(site: WorkspaceView<'_>, upstream: &TableRow) -> String {
+fn name_in_model(view: WorkspaceView<'_>, upstream: &TableRow) -> String {
     let name = match upstream.fields().remove("name") {
         Some(Value::String(name)) => name,
         _ => upstream.id.to_string(),
     };
-    crate::incremental::name_in(site.name, &name)
+    crate::incremental::name_in(view.name, &name)
 }
 
-fn tell(call: &Call, site: WorkspaceView<'_>, node: &Node, upstream: &str) -> Result<ApiResponse, Failure> {
-    let found = find(site, upstream)?;
-    let name = name_in_model(site, &found);
+fn tell(
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
+    node: &Node,
+    upstream: &str,
+) -> Result<ApiResponse, Failure> {
+    let found = find(view, upstream)?;
+    let name = name_in_model(view, &found);
     let health = node.health.as_ref().and_then(|source| source.upstream(&name));
     if call.argument("balancer_health") == Some("1") {
         let details = json!({
@@ -88,7 +93,7 @@ fn tell(call: &Call, site: WorkspaceView<'_>, node: &Node, upstream: &str) -> Re
             &json!({ "data": details, "next": null, "node_id": node.id }),
         ));
     }
-    let targets = site.workspace.table(known("targets"));
+    let targets = view.workspace.table(known("targets"));
     let none = BTreeSet::new();
     let among = targets.referring("upstream", found.id).unwrap_or(&none);
     let page = PageRequest::read(call)?.page(targets, Some(among));
@@ -162,15 +167,15 @@ fn data_of(target: &TargetHealth, node_weight: u64) -> Value {
 
 /// Marks a target, named by its id or its text.
 fn set(
-    call: &Call,
-    site: WorkspaceView<'_>,
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
     node: &Node,
     upstream: &str,
     (target, address): (&str, Option<&str>),
     is_healthy: bool,
 ) -> Result<ApiResponse, Failure> {
-    let upstream = find(site, upstream)?;
-    let targets = site.workspace.table(known("targets"));
+    let upstream = find(view, upstream)?;
+    let targets = view.workspace.table(known("targets"));
     let of_upstream = targets.referring("upstream", upstream.id).into_iter().flatten();
     let name = of_upstream
         .filter_map(|id| targets.get(*id))
@@ -196,7 +201,7 @@ fn set(
     // Without a source no calls go anywhere from here.
     if let Some(source) = &node.health {
         source
-            .mark(&name_in_model(site, &upstream), &name, address, is_healthy)
+            .mark(&name_in_model(view, &upstream), &name, address, is_healthy)
             .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?;
     }
     Ok(ApiResponse::no_content())

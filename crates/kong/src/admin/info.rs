@@ -1,14 +1,14 @@
 //! What the Admin API tells of itself: `/`, `/status`, `/endpoints`, and the paths that stand for a part of the
 //! original that there is none of here.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::endpoints::endpoints;
 use super::failure::Failure;
 use super::node::{self, Node};
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
 use super::{AdminOptions, VERSION};
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use crate::metrics::EXPOSITION;
 use crate::plugins;
 use axum::http::header::CONTENT_TYPE;
@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 /// Answers a call for information; `None`: the path leads elsewhere.
 /// `hash` is that of the configuration where it stands in a file.
 pub(super) fn answer(
-    call: &Call,
-    site: WorkspaceView<'_>,
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
     options: &AdminOptions,
     hash: Option<&str>,
 ) -> Option<Result<ApiResponse, Failure>> {
@@ -45,7 +45,7 @@ pub(super) fn answer(
         | ["cache", ..]
         | ["debug", ..] => {
             if call.is_read() {
-                told(&path, site, options, hash)
+                told(&path, view, options, hash)
             } else {
                 Err(Failure(ApiResponse::method_not_allowed()))
             }
@@ -64,7 +64,7 @@ fn metrics(node: &Node) -> ApiResponse {
 
 fn told(
     path: &[&str],
-    site: WorkspaceView<'_>,
+    view: WorkspaceView<'_>,
     options: &AdminOptions,
     hash: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
@@ -72,7 +72,7 @@ fn told(
         return Ok(metrics(&options.node));
     }
     Ok(ApiResponse::ok(&match path {
-        [] => root(site, options, hash.is_none()),
+        [] => root(view, options, hash.is_none()),
         ["status"] => status(&options.node, hash),
         ["status", "ready"] => json!({ "message": "ready" }),
         ["endpoints"] => json!({ "data": endpoints() }),
@@ -98,7 +98,7 @@ fn told(
     }))
 }
 
-fn root(site: WorkspaceView<'_>, options: &AdminOptions, has_database: bool) -> Value {
+fn root(view: WorkspaceView<'_>, options: &AdminOptions, has_database: bool) -> Value {
     let node = &options.node;
     let available: Map<String, Value> = plugins::all()
         .map(|plugin| {
@@ -117,18 +117,18 @@ fn root(site: WorkspaceView<'_>, options: &AdminOptions, has_database: bool) -> 
         "pids": { "master": std::process::id(), "workers": [std::process::id()] },
         "plugins": {
             "available_on_server": available,
-            "enabled_in_cluster": used_plugins(site),
+            "enabled_in_cluster": used_plugins(view),
         },
         "configuration": configuration(options, has_database),
     })
 }
 
 /// The names of the plugins that have instances.
-fn used_plugins(site: WorkspaceView<'_>) -> BTreeSet<String> {
-    let Some(plugins) = family("plugins") else {
+fn used_plugins(view: WorkspaceView<'_>) -> BTreeSet<String> {
+    let Some(plugins) = entity_type("plugins") else {
         return BTreeSet::new();
     };
-    let instances = site.workspace.table(plugins).all(uuid::Uuid::nil());
+    let instances = view.workspace.table(plugins).all(uuid::Uuid::nil());
     instances
         .filter_map(|kept| match kept.fields().remove("name") {
             Some(Value::String(name)) => Some(name),

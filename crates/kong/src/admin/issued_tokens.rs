@@ -4,14 +4,14 @@
 //! removed by their ids, or by the text of the access token.
 
 use super::Admin;
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::page::{PageRequest, escape, offset};
 use super::path::{EntitySelector, uuid};
 use super::plan::WorkspaceView;
 use super::render_entity::complete;
 use super::response::ApiResponse;
-use crate::document::entity_type::{EntityType, family};
+use crate::document::entity_type::{EntityType, entity_type};
 use crate::name::NAME;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use uuid::Uuid;
 use weir_dialect::DEFAULT_WORKSPACE;
 use weir_plugin::SharedRecords;
 
-const FAMILY: &str = "oauth2_tokens";
+const TOKENS: &str = "oauth2_tokens";
 /// The plugin whose tokens these are.
 const PLUGIN: &str = "oauth2-server";
 
@@ -33,15 +33,15 @@ struct IssuedToken {
 }
 
 /// Answers a call that is for tokens of calls, too; `None`: it is for those of an administrator alone.
-pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Failure>> {
+pub async fn answer(admin: &Admin, call: &ApiCall) -> Option<Result<ApiResponse, Failure>> {
     let records = admin.options.node.shared_records(PLUGIN)?;
-    let family = family(FAMILY)?;
+    let entity_type = entity_type(TOKENS)?;
     match call.path.as_slice() {
-        [first] if first == FAMILY && call.is_read() && call.argument("tags").is_none() => {
-            Some(list(admin, call, family, records.as_ref()))
+        [first] if first == TOKENS && call.is_read() && call.argument("tags").is_none() => {
+            Some(list(admin, call, entity_type, records.as_ref()))
         }
-        [first, member] if first == FAMILY && (call.is_read() || call.method == Method::DELETE) => {
-            if is_written(admin, call, family, member) {
+        [first, member] if first == TOKENS && (call.is_read() || call.method == Method::DELETE) => {
+            if is_written(admin, call, entity_type, member) {
                 return None;
             }
             let found = issued(admin, call, records.as_ref()).into_iter();
@@ -60,27 +60,27 @@ pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Fa
 }
 
 /// Whether an administrator has written this one.
-fn is_written(admin: &Admin, call: &Call, family: &'static EntityType, member: &str) -> bool {
+fn is_written(admin: &Admin, call: &ApiCall, entity_type: &'static EntityType, member: &str) -> bool {
     let state = admin.state();
-    let site = WorkspaceView::of(&state, call, SystemTime::now());
-    let found = EntitySelector::of(family, member).find(family, site.workspace);
+    let view = WorkspaceView::of(&state, call, SystemTime::now());
+    let found = EntitySelector::of(entity_type, member).find(entity_type, view.workspace);
     found.map_or(true, |found| found.is_some())
 }
 
 /// The tokens of the workspace's clients, by their ids.
-fn issued(admin: &Admin, call: &Call, records: &dyn SharedRecords) -> Vec<IssuedToken> {
+fn issued(admin: &Admin, call: &ApiCall, records: &dyn SharedRecords) -> Vec<IssuedToken> {
     let state = admin.state();
-    let site = WorkspaceView::of(&state, call, SystemTime::now());
+    let view = WorkspaceView::of(&state, call, SystemTime::now());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let Some((clients, tokens)) = family("oauth2_credentials").zip(family(FAMILY)) else {
+    let Some((clients, tokens)) = entity_type("oauth2_credentials").zip(entity_type(TOKENS)) else {
         return Vec::new();
     };
-    let clients = site.workspace.table(clients);
+    let clients = view.workspace.table(clients);
     let all = records.list(now_ms).into_iter();
     let own = all.filter_map(|(name, told)| {
         let client = uuid(told["client"].as_str()?)?;
-        clients.get(client).filter(|_| is_of(&told, site.name))?;
+        clients.get(client).filter(|_| is_of(&told, view.name))?;
         let mut bytes = [0; 16];
         let start = data_encoding::HEXLOWER.decode(name.get(..32)?.as_bytes()).ok()?;
         bytes.copy_from_slice(&start);
@@ -122,21 +122,21 @@ fn fields(id: Uuid, client: Uuid, told: &Value, now_ms: u64) -> Map<String, Valu
 /// A page of both kinds, by their ids.
 fn list(
     admin: &Admin,
-    call: &Call,
-    family: &'static EntityType,
+    call: &ApiCall,
+    entity_type: &'static EntityType,
     records: &dyn SharedRecords,
 ) -> Result<ApiResponse, Failure> {
     let wanted = PageRequest::read(call)?;
     let (size, from) = wanted.cut_of();
     let issued = issued(admin, call, records);
     let state = admin.state();
-    let site = WorkspaceView::of(&state, call, SystemTime::now());
-    let written = site.workspace.table(family).all(from).take(size + 1);
+    let view = WorkspaceView::of(&state, call, SystemTime::now());
+    let written = view.workspace.table(entity_type).all(from).take(size + 1);
     let mut page: Vec<(Uuid, Value)> = written
         .map(|row| {
             (
                 row.id,
-                serde_json::from_slice(&site.render(family, row)).unwrap_or_default(),
+                serde_json::from_slice(&view.render(entity_type, row)).unwrap_or_default(),
             )
         })
         .collect();
@@ -152,7 +152,7 @@ fn list(
     );
     let address = next
         .as_ref()
-        .map(|next| format!("/{}?offset={}{}", family.path, escape(next), wanted.rest()));
+        .map(|next| format!("/{}?offset={}{}", entity_type.path, escape(next), wanted.rest()));
     body.insert("next".to_owned(), json!(address));
     if let Some(next) = next {
         body.insert("offset".to_owned(), json!(next));
@@ -160,7 +160,7 @@ fn list(
     Ok(ApiResponse::json(StatusCode::OK, &Value::Object(body)))
 }
 
-async fn remove(call: &Call, records: Arc<dyn SharedRecords>, name: &str) -> Result<ApiResponse, Failure> {
+async fn remove(call: &ApiCall, records: Arc<dyn SharedRecords>, name: &str) -> Result<ApiResponse, Failure> {
     if call.dry_run {
         return Ok(ApiResponse::no_content().tried());
     }

@@ -2,8 +2,8 @@
 //!
 //! Everything below `kong/` in the store is kept in memory, indexed ([`state`]). Calls that ask are answered from there
 //! ([`read`]); calls that change something are worked out on it ([`write`]) and committed on condition that nothing
-//! else was in between ([`commit`]). One engine serves all families: what they are is in
-//! [`crate::document::family`], and what is special about a few of them in [`entity_rules`].
+//! else was in between ([`commit`]). One engine serves all entity types: what they are is in
+//! [`crate::document::entity_type`], and what is special about a few of them in [`entity_rules`].
 //!
 //! **What it is not**: it knows no users and serves no calls but its own: who may call is decided in front of it, and
 //! what is stored reaches gateways by another way ([`crate::stored`]).
@@ -44,7 +44,7 @@ mod unserved;
 mod unserved_paths;
 mod vault_credentials;
 mod write;
-pub use call::{Call, ConfigAllowed, RequestBody};
+pub use call::{ApiCall, ConfigAllowed, RequestBody};
 pub use failure::Failure;
 pub use node::{Node, process_id};
 pub use opening::open;
@@ -61,7 +61,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Request, Response};
 use commit::writer_of;
 use path::ResourcePath;
 use plan::WorkspaceView;
-use state::{PREFIX, State};
+use state::{AdminState, PREFIX};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, OtherRoutes, Replica, StateRef};
@@ -92,7 +92,7 @@ pub struct AdminOptions {
 #[derive(Debug)]
 pub struct Admin {
     options: AdminOptions,
-    replica: Arc<Replica<State>>,
+    replica: Arc<Replica<AdminState>>,
     /// The configuration that was taken whole.
     taken: std::sync::Mutex<Option<config::AppliedConfig>>,
     /// The file that holds the configuration; `None`: the store does.
@@ -113,7 +113,7 @@ impl Admin {
         options: AdminOptions,
         file: Option<FileBacking>,
     ) -> Result<Arc<Self>, StoreError> {
-        let empty = State::new(options.translation.router);
+        let empty = AdminState::new(options.translation.router);
         Ok(Arc::new(Self {
             replica: Replica::open(store, PREFIX, empty).await?,
             options,
@@ -145,7 +145,7 @@ impl Admin {
             .collect()
     }
 
-    fn state(&self) -> StateRef<'_, State> {
+    fn state(&self) -> StateRef<'_, AdminState> {
         self.replica.state()
     }
 
@@ -154,7 +154,7 @@ impl Admin {
         let is_options = request.method() == Method::OPTIONS;
         let origin = request.headers().get(ORIGIN).cloned();
         let asked = request.headers().get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-        let answer = match Call::read(request).await {
+        let answer = match ApiCall::read(request).await {
             Ok(call) => self.answer(call).await,
             Err(Failure(answer)) => answer,
         };
@@ -178,7 +178,7 @@ impl Admin {
     }
 
     /// Answers a call.
-    async fn answer(&self, mut call: Call) -> ApiResponse {
+    async fn answer(&self, mut call: ApiCall) -> ApiResponse {
         if let Err(Failure(answer)) = self.read_file().await {
             return answer;
         }
@@ -189,7 +189,7 @@ impl Admin {
         if let Some(Ok(answer) | Err(Failure(answer))) = vault_credentials::answer(self, &call).await {
             return answer;
         }
-        let found = match self.aside(&call) {
+        let found = match self.non_entity_endpoint(&call) {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
             _ if caches::is_meant(&call) => caches::answer(self, &call).await,
             Some(found) => found,
@@ -204,16 +204,16 @@ impl Admin {
     }
 
     /// Answers calls that are not for entities; `None`: this one is.
-    fn aside(&self, call: &Call) -> Option<Result<ApiResponse, Failure>> {
+    fn non_entity_endpoint(&self, call: &ApiCall) -> Option<Result<ApiResponse, Failure>> {
         let state = self.state();
-        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+        let view = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
         let node = &self.options.node;
         let hash = self.file.is_some().then(|| self.configuration_hash());
-        let found = info::answer(call, site, &self.options, hash.as_deref())
-            .or_else(|| health::answer(call, site, node))
-            .or_else(|| tags::answer(call, site))
-            .or_else(|| signing_keys::answer(call, site))
-            .or_else(|| unserved_paths::answer(call, site))
+        let found = info::answer(call, view, &self.options, hash.as_deref())
+            .or_else(|| health::answer(call, view, node))
+            .or_else(|| tags::answer(call, view))
+            .or_else(|| signing_keys::answer(call, view))
+            .or_else(|| unserved_paths::answer(call, view))
             .or_else(|| schemas::answer(call, SystemTime::now()))?;
         if call.method == Method::OPTIONS {
             return Some(Ok(ApiResponse::options(OF_OTHERS)));
@@ -221,7 +221,7 @@ impl Admin {
         Some(found)
     }
 
-    async fn at(&self, call: &Call, place: &ResourcePath) -> Result<ApiResponse, Failure> {
+    async fn at(&self, call: &ApiCall, place: &ResourcePath) -> Result<ApiResponse, Failure> {
         let methods = match place {
             ResourcePath::Collection(..) => OF_COLLECTIONS,
             ResourcePath::Member(..) | ResourcePath::Foreign { .. } => OF_MEMBERS,
@@ -244,7 +244,7 @@ impl Admin {
             let now = SystemTime::now();
             WriteRequest {
                 call,
-                site: WorkspaceView {
+                view: WorkspaceView {
                     others: self.options.others.as_deref(),
                     ..WorkspaceView::of(state, call, now)
                 },
@@ -256,7 +256,7 @@ impl Admin {
     }
 
     /// A path may begin with the name of a workspace. Workspaces themselves stand in none.
-    fn take_workspace(&self, call: &mut Call) {
+    fn take_workspace(&self, call: &mut ApiCall) {
         let Some(first) = call.path.first() else {
             return;
         };

@@ -1,6 +1,6 @@
 //! Lists of entities, page by page: what a call asks for, and where the next page begins.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::table::{Table, TableRow};
 use base64::Engine as _;
@@ -45,7 +45,7 @@ impl PageRequest {
     ///
     /// # Errors
     /// A size, an offset or a filter that cannot be.
-    pub fn read(call: &Call) -> Result<Self, Failure> {
+    pub fn read(call: &ApiCall) -> Result<Self, Failure> {
         let mut rest = String::new();
         let tags = match call.argument("tags") {
             None => (Vec::new(), true),

@@ -8,7 +8,7 @@ use super::render_entity::{self, definition};
 use super::scope::is_reserved;
 use super::state::Workspace;
 use super::table::foreign_id;
-use crate::document::entity_type::{EntityType, family};
+use crate::document::entity_type::{EntityType, entity_type};
 use crate::document::workspace::RESERVED;
 use crate::document::{adapt, read_plugin_config};
 use crate::plugins::Definition;
@@ -31,34 +31,34 @@ pub enum Context<'a> {
 /// # Errors
 /// All that is wrong with the entity.
 pub fn read(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     mut given: Map<String, Value>,
     id: Option<Uuid>,
     context: Context<'_>,
     workspace: &Workspace,
     now: SystemTime,
 ) -> Result<Map<String, Value>, Failure> {
-    expand(family, &mut given);
-    make_up(family, &mut given, id, context, now);
+    expand(entity_type, &mut given);
+    make_up(entity_type, &mut given, id, context, now);
     let mut problems = Problems::default();
-    resolve(family, &mut given, workspace, &mut problems)?;
+    resolve(entity_type, &mut given, workspace, &mut problems)?;
     let old = match context {
         Context::Whole => None,
         Context::Change(old) => Some(old),
     };
-    entity_rules::check_given(family, &mut given, old, &mut problems);
+    entity_rules::check_given(entity_type, &mut given, old, &mut problems);
     let given = match context {
         Context::Whole => given,
-        Context::Change(old) => merge(family, given, old),
+        Context::Change(old) => merge(entity_type, given, old),
     };
     if let Context::Change(old) = context
-        && family.is("workspaces")
+        && entity_type.is("workspaces")
         && given.get("name") != old.get("name")
     {
         // Its entities are stored below its name.
         problems.error(&Location::ROOT.field("name"), "immutable field cannot be updated");
     }
-    if family.is("workspaces")
+    if entity_type.is("workspaces")
         && let Some(name) = given.get("name").and_then(Value::as_str)
         && is_reserved(name)
         // Of these the original's own words are said.
@@ -69,13 +69,13 @@ pub fn read(
             "must not be what a path of the Admin API begins with",
         );
     }
-    let mut fields = read_fields(family, &given, &mut problems);
-    entity_rules::check(family, &fields, workspace, now, &mut problems);
+    let mut fields = read_fields(entity_type, &given, &mut problems);
+    entity_rules::check(entity_type, &fields, workspace, now, &mut problems);
     if let Some(failure) = Failure::of_problems(&problems) {
         return Err(failure);
     }
-    render_entity::keep_nulls(family.record, &given, &mut fields);
-    if let Some(definition) = definition(family, &fields)
+    render_entity::keep_nulls(entity_type.record, &given, &mut fields);
+    if let Some(definition) = definition(entity_type, &fields)
         && let Some(Value::Object(config)) = fields.get_mut("config")
     {
         if let Some(Value::Object(given)) = given.get("config") {
@@ -83,8 +83,8 @@ pub fn read(
         }
         render_entity::complete(&definition.config, config);
     }
-    render_entity::complete(family.record, &mut fields);
-    for field in family.record.fields {
+    render_entity::complete(entity_type.record, &mut fields);
+    for field in entity_type.record.fields {
         if let Kind::Foreign(_) = field.kind
             && let Some(value) = fields.get_mut(field.name)
             && let Some(id) = foreign_id(value)
@@ -96,10 +96,10 @@ pub fn read(
 }
 
 /// Replaces what stands for something else.
-fn expand(family: &'static EntityType, given: &mut Map<String, Value>) {
+fn expand(entity_type: &'static EntityType, given: &mut Map<String, Value>) {
     let mut expanded = RawFields::of(given);
-    adapt(family, &mut expanded);
-    if let Some(definition) = definition(family, given)
+    adapt(entity_type, &mut expanded);
+    if let Some(definition) = definition(entity_type, given)
         && let Some(Value::Object(config)) = expanded.get("config")
     {
         let mut config = RawFields::of(config);
@@ -119,16 +119,16 @@ fn owned(given: &RawFields<'_>) -> Map<String, Value> {
 
 /// Generates what the client leaves out: the id, times, and keys of credentials.
 fn make_up(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     given: &mut Map<String, Value>,
     id: Option<Uuid>,
     context: Context<'_>,
     now: SystemTime,
 ) {
-    let now = timestamp(family, now);
+    let now = timestamp(entity_type, now);
     let is_whole = matches!(context, Context::Whole);
     let is_absent = |given: &Map<String, Value>, name: &str| given.get(name).is_none_or(Value::is_null);
-    for field in family.record.fields {
+    for field in entity_type.record.fields {
         let value: Value = match field.name {
             "id" => match id {
                 Some(id) => id.to_string().into(),
@@ -137,14 +137,14 @@ fn make_up(
             },
             "updated_at" => now.clone(),
             "created_at" if is_whole && is_absent(given, "created_at") => now.clone(),
-            name if is_whole && entity_rules::is_made_up(family, name) && !given.contains_key(name) => {
+            name if is_whole && entity_rules::is_made_up(entity_type, name) && !given.contains_key(name) => {
                 password_hash::random_text().into()
             }
             _ => continue,
         };
         given.insert(field.name.to_owned(), value);
     }
-    if is_whole && let Some(definition) = definition(family, given) {
+    if is_whole && let Some(definition) = definition(entity_type, given) {
         make_up_config(definition, given);
     }
 }
@@ -162,9 +162,9 @@ fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
 }
 
 /// Seconds since the Unix epoch; of targets with milliseconds.
-fn timestamp(family: &EntityType, now: SystemTime) -> Value {
+fn timestamp(entity_type: &EntityType, now: SystemTime) -> Value {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    if family.is("targets") {
+    if entity_type.is("targets") {
         json!(since.as_millis() as f64 / 1000.0)
     } else {
         since.as_secs().into()
@@ -173,12 +173,12 @@ fn timestamp(family: &EntityType, now: SystemTime) -> Value {
 
 /// Replaces references by names (`{"name": …}`) by ids.
 fn resolve(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     given: &mut Map<String, Value>,
     workspace: &Workspace,
     problems: &mut Problems,
 ) -> Result<(), Failure> {
-    for field in family.record.fields {
+    for field in entity_type.record.fields {
         let Kind::Foreign(target) = field.kind else {
             continue;
         };
@@ -207,7 +207,7 @@ fn resolve(
 /// have, or not with such values.
 fn is_odd(key: &Map<String, Value>, target: &str, place: &Location<'_>, problems: &mut Problems) -> bool {
     let before = problems.0.len();
-    let record = family(target).map(|family| family.record);
+    let record = entity_type(target).map(|entity_type| entity_type.record);
     for (name, value) in key {
         let place = place.field(name);
         match record.and_then(|record| record.field(name)) {
@@ -227,7 +227,7 @@ fn find_by_name(
     key: &Map<String, Value>,
     workspace: &Workspace,
 ) -> Result<Option<Uuid>, Failure> {
-    let Some(target) = family(target) else {
+    let Some(target) = entity_type(target) else {
         return Ok(None);
     };
     for unique in target.record.fields.iter().filter(|field| field.unique) {
@@ -243,15 +243,15 @@ fn find_by_name(
 }
 
 fn merge(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     given: Map<String, Value>,
     old: &Map<String, Value>,
 ) -> Map<String, Value> {
-    let mut merged = render_entity::merge(family.record, given.clone(), old);
+    let mut merged = render_entity::merge(entity_type.record, given.clone(), old);
     // Another plugin has another configuration.
     let is_same = given.get("name").is_none_or(|name| Some(name) == old.get("name"));
     if is_same
-        && let Some(definition) = definition(family, &merged)
+        && let Some(definition) = definition(entity_type, &merged)
         && let (Some(Value::Object(upper)), Some(Value::Object(lower))) =
             (given.get("config"), old.get("config"))
     {
@@ -263,14 +263,14 @@ fn merge(
 
 /// Reads fields by their description, and a plugin's configuration by the plugin's.
 fn read_fields(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     given: &Map<String, Value>,
     problems: &mut Problems,
 ) -> Map<String, Value> {
     let place = Location::ROOT;
     let entries = given.iter().map(|(name, value)| (name.as_str(), value));
-    let mut fields = family.record.read(entries, &place, problems);
-    if family.is("plugins") {
+    let mut fields = entity_type.record.read(entries, &place, problems);
+    if entity_type.is("plugins") {
         read_plugin_config(&mut fields, given.get("config"), false, &place, problems);
     }
     match Value::from(fields) {

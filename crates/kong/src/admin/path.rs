@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::state::Workspace;
 use super::table::{TableRow, foreign_id};
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::schema::{Kind, Location, Problems, text};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -22,28 +22,28 @@ pub fn segments(path: &str) -> Vec<String> {
 /// What a path leads to.
 #[derive(Debug)]
 pub enum ResourcePath {
-    /// A family, or its members that belong to another entity.
+    /// An entity type, or its members that belong to another entity.
     Collection(&'static EntityType, Option<Parent>),
     /// A member, perhaps of those that belong to another entity.
     Member(&'static EntityType, EntitySelector, Option<Parent>),
-    /// What a member refers to: by which field, and of which family it is.
+    /// What a member refers to: by which field, and of which entity type it is.
     Foreign {
-        /// The family of the member that refers.
+        /// The entity type of the member that refers.
         of: &'static EntityType,
         /// The member that refers.
         member: EntitySelector,
         /// The field by which it refers.
         field: &'static str,
-        /// The family of what it refers to.
-        family: &'static EntityType,
+        /// The entity type of what it refers to.
+        entity_type: &'static EntityType,
     },
 }
 
 /// The entity below which a path goes on.
 #[derive(Debug)]
 pub struct Parent {
-    /// Its family.
-    pub family: &'static EntityType,
+    /// Its entity type.
+    pub entity_type: &'static EntityType,
     /// Which one.
     pub pick: EntitySelector,
     /// The field by which the others refer to it.
@@ -55,33 +55,33 @@ pub struct Parent {
 pub enum EntitySelector {
     /// By its id.
     Id(Uuid),
-    /// By the field that its family has for that.
+    /// By the field that its entity type has for that.
     Key(&'static str, String),
     /// By a field of which no two that belong to the same entity have the same value.
     Beside(&'static str, String),
     /// A certificate by one of its server names.
     ServerName(String),
-    /// By something else, which the family has no field for.
+    /// By something else, which the entity type has no field for.
     Other(String),
 }
 
 impl EntitySelector {
-    /// How a segment names a member of a family.
-    pub fn of(family: &EntityType, segment: &str) -> Self {
+    /// How a segment names a member of an entity type.
+    pub fn of(entity_type: &EntityType, segment: &str) -> Self {
         if let Some(id) = uuid(segment) {
             return Self::Id(id);
         }
-        match endpoint_key(family) {
+        match endpoint_key(entity_type) {
             Some(key) => Self::Key(key, segment.to_owned()),
-            None if family.is("certificates") => Self::ServerName(segment.to_owned()),
+            None if entity_type.is("certificates") => Self::ServerName(segment.to_owned()),
             None => Self::Other(segment.to_owned()),
         }
     }
 
-    /// How a segment names a member of a family below the entity that members refer to by `field`.
-    fn below(family: &EntityType, field: &str, segment: &str) -> Self {
-        match (Self::of(family, segment), family.key) {
-            (Self::Other(text), Some(key)) if family.unique_together.contains(&field) => {
+    /// How a segment names a member of an entity type below the entity that members refer to by `field`.
+    fn below(entity_type: &EntityType, field: &str, segment: &str) -> Self {
+        match (Self::of(entity_type, segment), entity_type.key) {
+            (Self::Other(text), Some(key)) if entity_type.unique_together.contains(&field) => {
                 let text = match key {
                     "target" => text::full_target(&text).unwrap_or(text),
                     _ => text,
@@ -98,10 +98,10 @@ impl EntitySelector {
     /// A name that none can have.
     pub fn find(
         &self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         workspace: &Workspace,
     ) -> Result<Option<Arc<TableRow>>, Failure> {
-        self.find_below(family, workspace, None)
+        self.find_below(entity_type, workspace, None)
     }
 
     /// The entity. `owner`: the field by which it refers to the entity below which it is asked for, and that one's id.
@@ -110,11 +110,11 @@ impl EntitySelector {
     /// A name that none can have.
     pub fn find_below(
         &self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         workspace: &Workspace,
         owner: Option<(&'static str, Uuid)>,
     ) -> Result<Option<Arc<TableRow>>, Failure> {
-        let table = workspace.table(family);
+        let table = workspace.table(entity_type);
         match self {
             Self::Id(id) => Ok(table.get(*id).cloned()),
             Self::Beside(field, value) => {
@@ -125,7 +125,7 @@ impl EntitySelector {
                     ((*field).to_owned(), value.as_str().into()),
                     (owner_field.to_owned(), json!({ "id": owner.to_string() })),
                 ]);
-                Ok(table.find_together(family, &fields).cloned())
+                Ok(table.find_together(entity_type, &fields).cloned())
             }
             Self::ServerName(name) => {
                 let snis = known("snis");
@@ -137,7 +137,7 @@ impl EntitySelector {
                 Ok(owner.and_then(|id| table.get(id)).cloned())
             }
             Self::Key(field, value) => {
-                check_key(family, field, value)?;
+                check_key(entity_type, field, value)?;
                 Ok(table.find(field, value).cloned())
             }
             Self::Other(_) => Err(Failure::invalid_primary_key()),
@@ -156,9 +156,9 @@ impl EntitySelector {
     }
 }
 
-/// A family that there always is.
+/// An entity type that there always is.
 fn known(name: &str) -> &'static EntityType {
-    family(name).expect("invariant: one of the families")
+    entity_type(name).expect("invariant: one of the entity types")
 }
 
 /// A UUID in the one form that paths have it in.
@@ -166,15 +166,19 @@ pub fn uuid(text: &str) -> Option<Uuid> {
     (text.len() == 36).then(|| Uuid::try_parse(text).ok()).flatten()
 }
 
-/// The field by which paths name members of a family.
-pub fn endpoint_key(family: &EntityType) -> Option<&'static str> {
-    let key = family.key?;
-    family.record.field(key).filter(|field| field.unique).map(|_| key)
+/// The field by which paths name members of an entity type.
+pub fn endpoint_key(entity_type: &EntityType) -> Option<&'static str> {
+    let key = entity_type.key?;
+    entity_type
+        .record
+        .field(key)
+        .filter(|field| field.unique)
+        .map(|_| key)
 }
 
-fn check_key(family: &'static EntityType, field: &str, value: &str) -> Result<(), Failure> {
+fn check_key(entity_type: &'static EntityType, field: &str, value: &str) -> Result<(), Failure> {
     let mut problems = Problems::default();
-    if let Some(described) = family.record.field(field) {
+    if let Some(described) = entity_type.record.field(field) {
         described.read(
             Some(&Value::String(value.to_owned())),
             &Location::ROOT,
@@ -187,23 +191,23 @@ fn check_key(family: &'static EntityType, field: &str, value: &str) -> Result<()
     }
 }
 
-/// The family whose collection has this name.
+/// The entity type whose collection has this name.
 pub fn collection(name: &str) -> Option<&'static EntityType> {
-    ENTITY_TYPES.iter().find(|family| family.path == name)
+    ENTITY_TYPES.iter().find(|entity_type| entity_type.path == name)
 }
 
-/// A path in which names of families that have two segments are one: at its beginning, or behind a member.
+/// A path in which names of entity types that have two segments are one: at its beginning, or behind a member.
 fn joined(path: &[String]) -> Vec<String> {
     let mut segments = path.to_vec();
-    join(&mut segments, 0, |family| family.path);
-    join(&mut segments, 2, |family| family.nested_path);
+    join(&mut segments, 0, |entity_type| entity_type.path);
+    join(&mut segments, 2, |entity_type| entity_type.nested_path);
     segments
 }
 
 fn join(segments: &mut Vec<String>, at: usize, name: fn(&EntityType) -> &'static str) {
     if let Some([first, second]) = segments.get(at..at + 2) {
         let both = format!("{first}/{second}");
-        if ENTITY_TYPES.iter().any(|family| name(family) == both) {
+        if ENTITY_TYPES.iter().any(|entity_type| name(entity_type) == both) {
             segments.splice(at..at + 2, [both]);
         }
     }
@@ -214,7 +218,9 @@ impl ResourcePath {
     /// a server name below `/certificates`.
     pub fn is_closed(&self) -> bool {
         match self {
-            Self::Collection(family, None) | Self::Member(family, _, None) => family.is("targets"),
+            Self::Collection(entity_type, None) | Self::Member(entity_type, _, None) => {
+                entity_type.is("targets")
+            }
             Self::Foreign { of, .. } => of.is("targets") || of.is("snis"),
             _ => false,
         }
@@ -224,29 +230,33 @@ impl ResourcePath {
     pub fn of(path: &[String]) -> Option<Self> {
         let path = joined(path);
         let (first, rest) = path.split_first()?;
-        let family = collection(first)?;
+        let entity_type = collection(first)?;
         match rest {
-            [] => Some(Self::Collection(family, None)),
-            [id] => Some(Self::Member(family, EntitySelector::of(family, id), None)),
-            [id, below] => match foreign_field(family, below) {
+            [] => Some(Self::Collection(entity_type, None)),
+            [id] => Some(Self::Member(
+                entity_type,
+                EntitySelector::of(entity_type, id),
+                None,
+            )),
+            [id, below] => match foreign_field(entity_type, below) {
                 Some((field, target)) => Some(Self::Foreign {
-                    of: family,
-                    member: EntitySelector::of(family, id),
+                    of: entity_type,
+                    member: EntitySelector::of(entity_type, id),
                     field,
-                    family: target,
+                    entity_type: target,
                 }),
                 None => {
-                    let (child, field) = nested(family, below)?;
-                    Some(Self::Collection(child, Some(Parent::of(family, id, field))))
+                    let (child, field) = nested(entity_type, below)?;
+                    Some(Self::Collection(child, Some(Parent::of(entity_type, id, field))))
                 }
             },
             [id, below, all] if below == "targets" && all == "all" => {
-                let (child, field) = nested(family, below)?;
-                Some(Self::Collection(child, Some(Parent::of(family, id, field))))
+                let (child, field) = nested(entity_type, below)?;
+                Some(Self::Collection(child, Some(Parent::of(entity_type, id, field))))
             }
             [id, below, member] => {
-                let (child, field) = nested(family, below)?;
-                let parent = Parent::of(family, id, field);
+                let (child, field) = nested(entity_type, below)?;
+                let parent = Parent::of(entity_type, id, field);
                 Some(Self::Member(
                     child,
                     EntitySelector::below(child, field, member),
@@ -264,36 +274,36 @@ impl Parent {
     /// # Errors
     /// It is not there.
     pub fn owner(&self, workspace: &Workspace) -> Result<(&'static str, Uuid), Failure> {
-        match self.pick.find(self.family, workspace)? {
+        match self.pick.find(self.entity_type, workspace)? {
             Some(found) => Ok((self.field, found.id)),
             None if matches!(self.pick, EntitySelector::ServerName(_)) => Err(self.pick.missing()),
             None => Err(Failure::not_found()),
         }
     }
 
-    fn of(family: &'static EntityType, id: &str, field: &'static str) -> Self {
+    fn of(entity_type: &'static EntityType, id: &str, field: &'static str) -> Self {
         Self {
-            family,
-            pick: EntitySelector::of(family, id),
+            entity_type,
+            pick: EntitySelector::of(entity_type, id),
             field,
         }
     }
 }
 
-/// The field of this name by which members refer to others, and the family of those.
+/// The field of this name by which members refer to others, and the entity type of those.
 fn foreign_field(of: &EntityType, name: &str) -> Option<(&'static str, &'static EntityType)> {
     let field = of.record.field(name)?;
     match field.kind {
-        Kind::Foreign(target) => Some((field.name, family(target)?)),
+        Kind::Foreign(target) => Some((field.name, entity_type(target)?)),
         _ => None,
     }
 }
 
-/// The family whose members stand under this name below members of another one, and the field by which they refer
+/// The entity type whose members stand under this name below members of another one, and the field by which they refer
 /// to them.
 fn nested(parent: &EntityType, name: &str) -> Option<(&'static EntityType, &'static str)> {
     ENTITY_TYPES
         .iter()
-        .filter(|family| family.nested_path == name)
-        .find_map(|family| parent.child(family.name))
+        .filter(|entity_type| entity_type.nested_path == name)
+        .find_map(|entity_type| parent.child(entity_type.name))
 }

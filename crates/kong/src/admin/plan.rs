@@ -1,11 +1,11 @@
 //! What a call is to change, worked out on the state in memory before anything is stored.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::response::ApiResponse;
-use super::state::{self, State, Workspace};
+use super::state::{self, AdminState, Workspace};
 use super::table::{TableRow, foreign_id};
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::incremental::{TTL, end};
 use crate::schema::Kind;
 use axum::http::StatusCode;
@@ -18,7 +18,7 @@ use weir_model::secrets;
 use weir_store::{Change, Key};
 
 /// The changes that a call asks for, and its answer once they are made.
-pub struct Plan {
+pub struct ChangePlan {
     /// The changes; at most one for a document. None: there is nothing to be stored.
     pub changes: Vec<Change>,
     /// The answer.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub has_document: bool,
 }
 
-impl Plan {
+impl ChangePlan {
     /// Nothing is to be stored.
     pub fn nothing(answer: ApiResponse) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Plan {
 #[derive(Debug, Clone, Copy)]
 pub struct WorkspaceView<'s> {
     /// All workspaces.
-    pub state: &'s State,
+    pub state: &'s AdminState,
     /// The workspace's name.
     pub name: &'s str,
     /// The workspace.
@@ -57,7 +57,7 @@ pub struct WorkspaceView<'s> {
 
 impl<'s> WorkspaceView<'s> {
     /// The workspace of a call, for its caller.
-    pub fn of(state: &'s State, call: &'s Call, now: SystemTime) -> Self {
+    pub fn of(state: &'s AdminState, call: &'s ApiCall, now: SystemTime) -> Self {
         Self {
             rights: &call.rights,
             ..Self::new(state, &call.workspace, now)
@@ -65,7 +65,7 @@ impl<'s> WorkspaceView<'s> {
     }
 
     /// A workspace by its name, for a caller who may do everything.
-    pub fn new(state: &'s State, name: &'s str, now: SystemTime) -> Self {
+    pub fn new(state: &'s AdminState, name: &'s str, now: SystemTime) -> Self {
         Self {
             state,
             name,
@@ -76,20 +76,20 @@ impl<'s> WorkspaceView<'s> {
         }
     }
 
-    fn key(&self, family: &EntityType, id: Uuid) -> Result<Key, Failure> {
-        state::key(self.name, family, id).ok_or_else(Failure::not_found)
+    fn key(&self, entity_type: &EntityType, id: Uuid) -> Result<Key, Failure> {
+        state::key(self.name, entity_type, id).ok_or_else(Failure::not_found)
     }
 
     /// The change that stores an entity.
     ///
     /// # Errors
     /// It has no name in the store, or cannot be written as a document.
-    pub fn put(&self, family: &EntityType, fields: &Map<String, Value>) -> Result<Change, Failure> {
+    pub fn put(&self, entity_type: &EntityType, fields: &Map<String, Value>) -> Result<Change, Failure> {
         let id = id_of(fields);
         Ok(Change::Put {
-            key: self.key(family, id)?,
+            key: self.key(entity_type, id)?,
             value: document(fields)?,
-            time_to_live: time_left(family, fields, self.now),
+            time_to_live: time_left(entity_type, fields, self.now),
         })
     }
 
@@ -97,9 +97,9 @@ impl<'s> WorkspaceView<'s> {
     ///
     /// # Errors
     /// It has no name in the store.
-    pub fn delete(&self, family: &EntityType, id: Uuid) -> Result<Change, Failure> {
+    pub fn delete(&self, entity_type: &EntityType, id: Uuid) -> Result<Change, Failure> {
         Ok(Change::Delete {
-            key: self.key(family, id)?,
+            key: self.key(entity_type, id)?,
         })
     }
 
@@ -107,25 +107,29 @@ impl<'s> WorkspaceView<'s> {
     ///
     /// # Errors
     /// The first thing that does not hold.
-    pub fn check(&self, family: &'static EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
-        let table = self.workspace.table(family);
-        if let Some(taken) = table.conflict(family, id_of(fields), fields) {
+    pub fn check(
+        &self,
+        entity_type: &'static EntityType,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let table = self.workspace.table(entity_type);
+        if let Some(taken) = table.conflict(entity_type, id_of(fields), fields) {
             let values = taken.into_iter().map(|field| {
                 let value = fields.get(field).cloned().unwrap_or_default();
                 (field.to_owned(), value)
             });
             return Err(Failure::unique_violation(Value::Object(values.collect())));
         }
-        self.check_other_workspaces(family, fields)?;
-        self.check_file(family, fields)?;
-        for field in family.record.fields {
+        self.check_other_workspaces(entity_type, fields)?;
+        self.check_file(entity_type, fields)?;
+        for field in entity_type.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
             };
             let Some(id) = fields.get(field.name).and_then(foreign_id) else {
                 continue;
             };
-            let is_there = crate::document::entity_type::family(target)
+            let is_there = crate::document::entity_type::entity_type(target)
                 .is_some_and(|target| self.workspace.table(target).get(id).is_some());
             if !is_there {
                 return Err(Failure::dangling(field.name, &id.to_string(), target));
@@ -138,8 +142,8 @@ impl<'s> WorkspaceView<'s> {
     ///
     /// # Errors
     /// It does.
-    pub fn check_file(&self, family: &EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
-        if family.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
+    pub fn check_file(&self, entity_type: &EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
+        if entity_type.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
             let complaint = "files are written for the workspace default only";
             let config = serde_json::json!({ "path": complaint });
             return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
@@ -153,13 +157,13 @@ impl<'s> WorkspaceView<'s> {
     /// It has what is theirs.
     pub fn check_other_workspaces(
         &self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         fields: &Map<String, Value>,
     ) -> Result<(), Failure> {
-        if family.is("snis") {
-            self.check_everywhere(family, fields)?;
+        if entity_type.is("snis") {
+            self.check_everywhere(entity_type, fields)?;
         }
-        self.check_takeover(family, fields)
+        self.check_takeover(entity_type, fields)
     }
 
     /// A server name leads to one certificate, whatever the workspace.
@@ -222,8 +226,8 @@ impl<'s> WorkspaceView<'s> {
     /// A workspace goes only when nothing is left in it, and the one of calls that name none never.
     fn check_empty(&self, id: Uuid) -> Result<(), Failure> {
         let refuse = |message: &str| Err(Failure::message(StatusCode::BAD_REQUEST, message));
-        let name = family("workspaces").and_then(|family| {
-            let fields = self.workspace.table(family).get(id)?.fields();
+        let name = entity_type("workspaces").and_then(|entity_type| {
+            let fields = self.workspace.table(entity_type).get(id)?.fields();
             Some(fields.get("name")?.as_str()?.to_owned())
         });
         match name.as_deref() {
@@ -235,7 +239,7 @@ impl<'s> WorkspaceView<'s> {
 
     /// Certificates of authorities are named by services in lists.
     fn check_unused(&self, certificate: Uuid) -> Result<(), Failure> {
-        let Some(services) = family("services") else {
+        let Some(services) = entity_type("services") else {
             return Ok(());
         };
         let text = certificate.to_string();
@@ -254,25 +258,29 @@ impl<'s> WorkspaceView<'s> {
     }
 
     /// The fields of an entity as calls are answered with them.
-    pub fn rendered(&self, family: &'static EntityType, fields: Map<String, Value>) -> Map<String, Value> {
-        let mut fields = super::render_entity::answer(family, &fields).unwrap_or(fields);
-        if family.is("certificates") {
+    pub fn rendered(
+        &self,
+        entity_type: &'static EntityType,
+        fields: Map<String, Value>,
+    ) -> Map<String, Value> {
+        let mut fields = super::render_entity::answer(entity_type, &fields).unwrap_or(fields);
+        if entity_type.is("certificates") {
             let id = id_of(&fields);
             fields.insert("snis".to_owned(), self.server_names(id).into());
         }
-        if let Some(left) = time_left(family, &fields, self.now) {
+        if let Some(left) = time_left(entity_type, &fields, self.now) {
             fields.insert(TTL.to_owned(), left.as_secs().into());
         }
         fields
     }
 
     /// An entity as calls are answered with it.
-    pub fn render(&self, family: &'static EntityType, kept: &TableRow) -> Vec<u8> {
+    pub fn render(&self, entity_type: &'static EntityType, kept: &TableRow) -> Vec<u8> {
         let shows_secrets = self.rights.may_write(self.name);
-        if shows_secrets && !family.is("certificates") && family.record.field(TTL).is_none() {
+        if shows_secrets && !entity_type.is("certificates") && entity_type.record.field(TTL).is_none() {
             return kept.answer.to_vec();
         }
-        let mut fields = self.rendered(family, kept.answer_fields());
+        let mut fields = self.rendered(entity_type, kept.answer_fields());
         if !shows_secrets {
             secrets::hide_fields(&mut fields);
         }
@@ -281,7 +289,7 @@ impl<'s> WorkspaceView<'s> {
 
     /// The server names of a certificate, sorted.
     pub fn server_names(&self, certificate: Uuid) -> Vec<String> {
-        let Some(snis) = family("snis") else {
+        let Some(snis) = entity_type("snis") else {
             return Vec::new();
         };
         let table = self.workspace.table(snis);
@@ -310,10 +318,10 @@ fn writes_file(fields: &Map<String, Value>) -> bool {
 /// The plugin writes one, and the caller may not write everywhere.
 pub fn check_confined(
     is_confined: bool,
-    family: &EntityType,
+    entity_type: &EntityType,
     fields: &Map<String, Value>,
 ) -> Result<(), Failure> {
-    if is_confined && family.is("plugins") && writes_file(fields) {
+    if is_confined && entity_type.is("plugins") && writes_file(fields) {
         let message = "files are the operator's: this takes the right to write in all workspaces";
         return Err(Failure::message(StatusCode::FORBIDDEN, message));
     }
@@ -335,18 +343,18 @@ pub fn id_of(fields: &Map<String, Value>) -> Uuid {
 }
 
 /// How long an entity stays from now on; `None`: until it is removed.
-fn time_left(family: &EntityType, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
-    Some(end(family, fields)?.duration_since(now).unwrap_or_default())
+fn time_left(entity_type: &EntityType, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
+    Some(end(entity_type, fields)?.duration_since(now).unwrap_or_default())
 }
 
 /// What a call gives is how long a credential is to stay from now on; what is kept, from when it was made.
 pub fn keep_time_to_live(
-    family: &EntityType,
+    entity_type: &EntityType,
     fields: &mut Map<String, Value>,
     given: &Map<String, Value>,
     now: SystemTime,
 ) {
-    let is_given = family.record.field(TTL).is_some() && given.get(TTL).is_some_and(|it| !it.is_null());
+    let is_given = entity_type.record.field(TTL).is_some() && given.get(TTL).is_some_and(|it| !it.is_null());
     let (true, Some(seconds)) = (is_given, fields.get(TTL).and_then(Value::as_u64)) else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Calls to the Admin API that only ask: entities and lists of them. Those that change something stand beside.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::page::{Page, PageRequest, escape};
 use super::path::{EntitySelector, Parent, ResourcePath};
@@ -16,24 +16,24 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// It is not there, or is asked for in a way that cannot be.
-pub fn answer(call: &Call, site: WorkspaceView<'_>, place: &ResourcePath) -> Result<ApiResponse, Failure> {
+pub fn answer(call: &ApiCall, view: WorkspaceView<'_>, place: &ResourcePath) -> Result<ApiResponse, Failure> {
     match place {
-        ResourcePath::Collection(family, None) => {
-            if let Some(custom_id) = call.argument("custom_id").filter(|_| family.is("consumers")) {
-                return by_custom_id(site, family, custom_id);
+        ResourcePath::Collection(entity_type, None) => {
+            if let Some(custom_id) = call.argument("custom_id").filter(|_| entity_type.is("consumers")) {
+                return by_custom_id(view, entity_type, custom_id);
             }
             let wanted = PageRequest::read(call)?;
-            let page = wanted.page(site.workspace.table(family), None);
-            let next = format!("/{}?offset=", family.path);
-            Ok(list(site, family, &page, &next, wanted.rest()))
+            let page = wanted.page(view.workspace.table(entity_type), None);
+            let next = format!("/{}?offset=", entity_type.path);
+            Ok(list(view, entity_type, &page, &next, wanted.rest()))
         }
-        ResourcePath::Collection(family, Some(parent)) => nested(call, site, family, parent),
-        ResourcePath::Member(family, pick, parent) => {
+        ResourcePath::Collection(entity_type, Some(parent)) => nested(call, view, entity_type, parent),
+        ResourcePath::Member(entity_type, pick, parent) => {
             let owner = parent
                 .as_ref()
-                .map(|parent| parent.owner(site.workspace))
+                .map(|parent| parent.owner(view.workspace))
                 .transpose()?;
-            let found = pick.find_below(family, site.workspace, owner)?;
+            let found = pick.find_below(entity_type, view.workspace, owner)?;
             if let Some(owner) = owner {
                 check_belongs(found.as_deref(), owner)?;
             }
@@ -41,51 +41,61 @@ pub fn answer(call: &Call, site: WorkspaceView<'_>, place: &ResourcePath) -> Res
                 EntitySelector::ServerName(_) => pick.missing(),
                 _ => Failure::not_found(),
             })?;
-            Ok(ApiResponse::bytes(StatusCode::OK, site.render(family, &found)).with_revision(found.modified))
+            Ok(
+                ApiResponse::bytes(StatusCode::OK, view.render(entity_type, &found))
+                    .with_revision(found.modified),
+            )
         }
         ResourcePath::Foreign {
             of,
             member,
             field,
-            family,
+            entity_type,
         } => {
-            let member = member.find(of, site.workspace)?.ok_or_else(Failure::not_found)?;
+            let member = member.find(of, view.workspace)?.ok_or_else(Failure::not_found)?;
             let id = member.fields().get(*field).and_then(foreign_id);
-            let found = id.and_then(|id| site.workspace.table(family).get(id));
+            let found = id.and_then(|id| view.workspace.table(entity_type).get(id));
             let found = found.ok_or_else(Failure::not_found)?;
-            Ok(ApiResponse::bytes(StatusCode::OK, site.render(family, found)).with_revision(found.modified))
+            Ok(
+                ApiResponse::bytes(StatusCode::OK, view.render(entity_type, found))
+                    .with_revision(found.modified),
+            )
         }
     }
 }
 
 /// The consumer with a custom id, as a list.
 fn by_custom_id(
-    site: WorkspaceView<'_>,
-    family: &'static EntityType,
+    view: WorkspaceView<'_>,
+    entity_type: &'static EntityType,
     custom_id: &str,
 ) -> Result<ApiResponse, Failure> {
     if custom_id.is_empty() {
         let message = "custom_id must be an unempty string";
         return Err(Failure::message(StatusCode::BAD_REQUEST, message));
     }
-    let members = site.workspace.table(family).find("custom_id", custom_id).cloned();
+    let members = view
+        .workspace
+        .table(entity_type)
+        .find("custom_id", custom_id)
+        .cloned();
     let page = Page {
         members: members.into_iter().collect(),
         offset: None,
     };
-    Ok(list(site, family, &page, "", ""))
+    Ok(list(view, entity_type, &page, "", ""))
 }
 
 fn nested(
-    call: &Call,
-    site: WorkspaceView<'_>,
-    family: &'static EntityType,
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
+    entity_type: &'static EntityType,
     parent: &Parent,
 ) -> Result<ApiResponse, Failure> {
-    let (_, id) = parent.owner(site.workspace)?;
+    let (_, id) = parent.owner(view.workspace)?;
     // Below another entity tags select nothing, as in the original.
     let wanted = PageRequest::read(call)?.without_tags();
-    let table = site.workspace.table(family);
+    let table = view.workspace.table(entity_type);
     let none = BTreeSet::new();
     let among = table.referring(parent.field, id).unwrap_or(&none);
     let page = wanted.page(table, Some(among));
@@ -93,13 +103,16 @@ fn nested(
         Some(last) if last == "all" => "/all",
         _ => "",
     };
-    let next = format!("/{}/{id}/{}{all}?offset=", parent.family.path, family.nested_path);
-    Ok(list(site, family, &page, &next, ""))
+    let next = format!(
+        "/{}/{id}/{}{all}?offset=",
+        parent.entity_type.path, entity_type.nested_path
+    );
+    Ok(list(view, entity_type, &page, &next, ""))
 }
 
 fn list(
-    site: WorkspaceView<'_>,
-    family: &'static EntityType,
+    view: WorkspaceView<'_>,
+    entity_type: &'static EntityType,
     page: &Page,
     next: &str,
     rest: &str,
@@ -110,7 +123,7 @@ fn list(
         if index > 0 {
             body.push(b',');
         }
-        body.extend_from_slice(&site.render(family, member));
+        body.extend_from_slice(&view.render(entity_type, member));
     }
     match &page.offset {
         Some(offset) => {

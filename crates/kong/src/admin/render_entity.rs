@@ -8,14 +8,14 @@ use crate::schema::{Field, Kind, Record};
 use serde_json::{Map, Value};
 
 /// The fields that calls are answered with; `None`: the entity as it is stored.
-pub fn answer(family: &EntityType, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let definition = definition(family, fields);
+pub fn answer(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let definition = definition(entity_type, fields);
     let has_former_names = definition.is_some_and(|definition| !definition.shorthands.is_empty());
-    if !has_former_names && is_complete(family.record, fields) {
+    if !has_former_names && is_complete(entity_type.record, fields) {
         return None;
     }
     let mut fields = fields.clone();
-    complete(family.record, &mut fields);
+    complete(entity_type.record, &mut fields);
     if let Some(definition) = definition
         && let Some(Value::Object(config)) = fields.get_mut("config")
     {
@@ -26,8 +26,8 @@ pub fn answer(family: &EntityType, fields: &Map<String, Value>) -> Option<Map<St
 }
 
 /// The plugin that an instance is of, where it is one that can be used.
-pub fn definition(family: &EntityType, fields: &Map<String, Value>) -> Option<&'static Definition> {
-    if !family.is("plugins") {
+pub fn definition(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<&'static Definition> {
+    if !entity_type.is("plugins") {
         return None;
     }
     match known(fields.get("name")?.as_str()?) {

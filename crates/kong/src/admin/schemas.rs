@@ -1,18 +1,18 @@
 //! `/schemas/…`: what entities and plugins are made of, and whether an entity would be accepted.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::parse_entity::{self, Context};
 use super::response::ApiResponse;
 use super::state::Workspace;
 use super::write;
 use crate::describe;
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use axum::http::{Method, StatusCode};
 use std::time::SystemTime;
 
 /// Answers a call for a schema; `None`: the path is none of a schema's.
-pub(super) fn answer(call: &Call, now: SystemTime) -> Option<Result<ApiResponse, Failure>> {
+pub(super) fn answer(call: &ApiCall, now: SystemTime) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let found = match path.as_slice() {
         ["schemas", name, "validate"] if call.method == Method::POST => validate(call, name, now),
@@ -44,10 +44,17 @@ fn unknown(message: &str) -> Failure {
 }
 
 /// Whether an entity is as it must be by itself. What it refers to, and whether another is like it, is not asked.
-fn validate(call: &Call, name: &str, now: SystemTime) -> Result<ApiResponse, Failure> {
-    let family = family(name).ok_or_else(|| unknown(&format!("No entity named '{name}'")))?;
-    let given = write::given(call, family, None);
-    parse_entity::read(family, given, None, Context::Whole, &Workspace::default(), now)?;
+fn validate(call: &ApiCall, name: &str, now: SystemTime) -> Result<ApiResponse, Failure> {
+    let entity_type = entity_type(name).ok_or_else(|| unknown(&format!("No entity named '{name}'")))?;
+    let given = write::given(call, entity_type, None);
+    parse_entity::read(
+        entity_type,
+        given,
+        None,
+        Context::Whole,
+        &Workspace::default(),
+        now,
+    )?;
     Ok(ApiResponse::message(
         StatusCode::OK,
         "schema validation successful",

@@ -39,8 +39,8 @@ const ELSEWHERE: [&str; 15] = [
 
 /// Whether a path that begins with this segment is none of the workspace of this name.
 pub fn is_reserved(segment: &str) -> bool {
-    let mut families = ENTITY_TYPES.iter();
-    families.any(|family| family.path.split('/').next() == Some(segment))
+    let mut entity_types = ENTITY_TYPES.iter();
+    entity_types.any(|entity_type| entity_type.path.split('/').next() == Some(segment))
         || endpoints::first_segments().any(|known| known == segment)
         || [&EVERYWHERE[..], &ANYWHERE, &ELSEWHERE]
             .iter()

@@ -5,7 +5,7 @@ use super::parse_entity::{self, Context};
 use super::plan::WorkspaceView;
 use super::server_names::ServerNameChange;
 use super::table::foreign_id;
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 use uuid::Uuid;
@@ -19,20 +19,20 @@ impl ServerNameChange {
     /// A server name belongs to another certificate.
     pub fn apply(
         self,
-        site: &WorkspaceView<'_>,
+        view: &WorkspaceView<'_>,
         id: Uuid,
         now: SystemTime,
         changes: &mut Vec<Change>,
     ) -> Result<Option<Vec<String>>, Failure> {
-        let (Some(names), Some(snis)) = (self.server_names, family("snis")) else {
+        let (Some(names), Some(snis)) = (self.server_names, entity_type("snis")) else {
             return Ok(None);
         };
-        let table = site.workspace.table(snis);
-        for old in site.server_names(id) {
+        let table = view.workspace.table(snis);
+        for old in view.server_names(id) {
             if !names.contains(&old)
                 && let Some(kept) = table.find("name", &old)
             {
-                changes.push(site.delete(snis, kept.id)?);
+                changes.push(view.delete(snis, kept.id)?);
             }
         }
         for name in &names {
@@ -51,9 +51,9 @@ impl ServerNameChange {
                         ("name".to_owned(), Value::from(name.as_str())),
                         ("certificate".to_owned(), json!({ "id": id.to_string() })),
                     ]);
-                    let sni = parse_entity::read(snis, given, None, Context::Whole, site.workspace, now)?;
-                    site.check_other_workspaces(snis, &sni)?;
-                    changes.push(site.put(snis, &sni)?);
+                    let sni = parse_entity::read(snis, given, None, Context::Whole, view.workspace, now)?;
+                    view.check_other_workspaces(snis, &sni)?;
+                    changes.push(view.put(snis, &sni)?);
                 }
             }
         }

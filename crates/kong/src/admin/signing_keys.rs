@@ -3,12 +3,12 @@
 //! Only JSON Web Keys are told, and never a secret. Keys in PEM have their public half in `/keys`; what stands in a vault is
 //! not known here.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::path::uuid;
 use super::plan::WorkspaceView;
 use super::response::ApiResponse;
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ const PUBLIC: [&str; 14] = [
 ];
 
 /// Answers a call for keys; `None`: the path leads elsewhere.
-pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
+pub(super) fn answer(call: &ApiCall, view: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let name = match path.as_slice() {
         ["jwt-signer", "jwks"] => None,
@@ -31,18 +31,18 @@ pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiR
         return Some(Err(Failure(ApiResponse::method_not_allowed())));
     }
     let Some(name) = name else {
-        let sets = family("key_sets").map(|sets| site.workspace.table(sets));
+        let sets = entity_type("key_sets").map(|sets| view.workspace.table(sets));
         let all = sets.into_iter().flat_map(|sets| sets.all(Uuid::nil()));
         let told = |set: &std::sync::Arc<super::table::TableRow>| {
             let name = set.fields().get("name").cloned().unwrap_or_default();
-            json!({ "id": set.id, "name": name, "keys": keys(site, set.id) })
+            json!({ "id": set.id, "name": name, "keys": keys(view, set.id) })
         };
         let data: Vec<Value> = all.map(told).collect();
         return Some(Ok(ApiResponse::ok(&json!({ "data": data, "next": null }))));
     };
-    Some(match find(site, name) {
+    Some(match find(view, name) {
         Some(id) => {
-            let body = json!({ "keys": keys(site, id) });
+            let body = json!({ "keys": keys(view, id) });
             let kind = HeaderValue::from_static("application/jwk-set+json");
             Ok(ApiResponse::ok(&body).with(CONTENT_TYPE, kind))
         }
@@ -50,14 +50,14 @@ pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiR
     })
 }
 
-fn find(site: WorkspaceView<'_>, name: &str) -> Option<Uuid> {
-    let sets = site.workspace.table(family("key_sets")?);
+fn find(view: WorkspaceView<'_>, name: &str) -> Option<Uuid> {
+    let sets = view.workspace.table(entity_type("key_sets")?);
     let by_id = uuid(name).and_then(|id| sets.get(id));
     Some(by_id.or_else(|| sets.find("name", name))?.id)
 }
 
-fn keys(site: WorkspaceView<'_>, set: Uuid) -> Vec<Value> {
-    let Some(keys) = family("keys").map(|keys| site.workspace.table(keys)) else {
+fn keys(view: WorkspaceView<'_>, set: Uuid) -> Vec<Value> {
+    let Some(keys) = entity_type("keys").map(|keys| view.workspace.table(keys)) else {
         return Vec::new();
     };
     let members = keys.referring("set", set).into_iter().flatten();

@@ -4,7 +4,7 @@ use super::render_entity;
 use super::table::{Table, TableRow};
 use crate::RouterFlavor;
 use crate::claims::{Claim, Claims};
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::document::id;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub const PREFIX: &str = "kong/";
 
 /// All workspaces at a revision.
 #[derive(Debug)]
-pub struct State {
+pub struct AdminState {
     /// The last commit that changed anything in it.
     pub changed: Revision,
     workspaces: BTreeMap<String, Workspace>,
@@ -32,7 +32,7 @@ pub struct State {
 /// The entities of a workspace.
 #[derive(Debug)]
 pub struct Workspace {
-    /// In the order of [`FAMILIES`].
+    /// In the order of [`ENTITY_TYPES`].
     tables: Vec<Table>,
 }
 
@@ -50,26 +50,26 @@ impl Workspace {
         self.tables.iter().all(|table| table.len() == 0)
     }
 
-    /// The members of a family.
-    pub fn table(&self, family: &EntityType) -> &Table {
-        &self.tables[position(family)]
+    /// The members of an entity type.
+    pub fn table(&self, entity_type: &EntityType) -> &Table {
+        &self.tables[position(entity_type)]
     }
 }
 
-fn position(family: &EntityType) -> usize {
+fn position(entity_type: &EntityType) -> usize {
     ENTITY_TYPES
         .iter()
-        .position(|known| known.name == family.name)
-        .expect("invariant: every family is among all families")
+        .position(|known| known.name == entity_type.name)
+        .expect("invariant: every entity type is among all entity types")
 }
 
 /// The name under which an entity is stored.
-pub fn key(workspace: &str, family: &EntityType, id: Uuid) -> Option<Key> {
-    Key::new(&format!("{PREFIX}{workspace}/{}/{id}", family.name)).ok()
+pub fn key(workspace: &str, entity_type: &EntityType, id: Uuid) -> Option<Key> {
+    Key::new(&format!("{PREFIX}{workspace}/{}/{id}", entity_type.name)).ok()
 }
 
 /// The one workspace that is always there, in no store.
-impl Default for State {
+impl Default for AdminState {
     fn default() -> Self {
         let mut state = Self {
             changed: Revision::default(),
@@ -81,7 +81,9 @@ impl Default for State {
         let id = id::from_key("workspaces", DEFAULT_WORKSPACE);
         let value =
             format!("{{\"id\":\"{id}\",\"name\":\"{DEFAULT_WORKSPACE}\",\"meta\":{{}},\"config\":{{}}}}");
-        if let Some(key) = family("workspaces").and_then(|family| key(DEFAULT_WORKSPACE, family, id)) {
+        if let Some(key) =
+            entity_type("workspaces").and_then(|entity_type| key(DEFAULT_WORKSPACE, entity_type, id))
+        {
             let document = Document {
                 key: key.clone(),
                 value: value.into_bytes().into(),
@@ -94,7 +96,7 @@ impl Default for State {
     }
 }
 
-impl ReplicaState for State {
+impl ReplicaState for AdminState {
     fn empty(&self) -> Self {
         Self::new(self.router)
     }
@@ -105,17 +107,17 @@ impl ReplicaState for State {
         };
         self.broken.remove(name);
         let mut segments = name.split('/');
-        let (Some(workspace), Some(family_name), Some(id), None) =
+        let (Some(workspace), Some(entity_type_name), Some(id), None) =
             (segments.next(), segments.next(), segments.next(), segments.next())
         else {
             self.broken.insert(name.to_owned(), "not the name of an entity");
             return;
         };
-        let (Some(family), Ok(id)) = (family(family_name), Uuid::try_parse(id)) else {
+        let (Some(entity_type), Ok(id)) = (entity_type(entity_type_name), Uuid::try_parse(id)) else {
             self.broken.insert(name.to_owned(), "not the name of an entity");
             return;
         };
-        if let Some(claims) = self.claims.get_mut().filter(|_| family.is("routes")) {
+        if let Some(claims) = self.claims.get_mut().filter(|_| entity_type.is("routes")) {
             let value = document.map(|it| it.value.as_ref());
             match value.and_then(|value| Claim::of(&workspace.into(), id, value, self.router)) {
                 Some(claim) => claims.put(claim),
@@ -124,7 +126,7 @@ impl ReplicaState for State {
         }
         let Some(document) = document else {
             if let Some(workspace) = self.workspaces.get_mut(workspace) {
-                workspace.tables[position(family)].remove(family, id);
+                workspace.tables[position(entity_type)].remove(entity_type, id);
             }
             return;
         };
@@ -133,7 +135,7 @@ impl ReplicaState for State {
             return;
         };
         fields.insert("id".to_owned(), id.to_string().into());
-        let answer = render_entity::answer(family, &fields);
+        let answer = render_entity::answer(entity_type, &fields);
         let kept = TableRow {
             id,
             answer: match answer {
@@ -144,7 +146,7 @@ impl ReplicaState for State {
             modified: document.modified,
         };
         let workspace = self.workspaces.entry(workspace.to_owned()).or_default();
-        workspace.tables[position(family)].put(family, kept, &fields);
+        workspace.tables[position(entity_type)].put(entity_type, kept, &fields);
     }
 
     fn note(&mut self, revision: Revision, has_changed: bool) {
@@ -154,7 +156,7 @@ impl ReplicaState for State {
     }
 }
 
-impl State {
+impl AdminState {
     /// No documents, for routes of this router.
     pub fn new(router: RouterFlavor) -> Self {
         Self {
@@ -178,7 +180,7 @@ impl State {
     pub fn claims(&self) -> &Claims {
         self.claims.get_or_init(|| {
             let mut claims = Claims::default();
-            let routes = family("routes");
+            let routes = entity_type("routes");
             for (name, workspace) in &self.workspaces {
                 let name = Arc::from(name.as_str());
                 let all = routes.map(|routes| workspace.table(routes).all(Uuid::nil()));
@@ -206,9 +208,9 @@ impl State {
 
     /// Whether there is a workspace of this name: one that was made, or that somebody has written something to.
     pub fn has_workspace(&self, name: &str) -> bool {
-        let is_made = family("workspaces").is_some_and(|family| {
+        let is_made = entity_type("workspaces").is_some_and(|entity_type| {
             self.workspace(DEFAULT_WORKSPACE)
-                .table(family)
+                .table(entity_type)
                 .find("name", name)
                 .is_some()
         });

@@ -1,4 +1,4 @@
-//! The members of a family in a workspace, found by everything that calls ask for: id, unique fields, what they refer
+//! The members of an entity type in a workspace, found by everything that calls ask for: id, unique fields, what they refer
 //! to, tags.
 
 use crate::document::entity_type::EntityType;
@@ -59,9 +59,9 @@ pub struct Keys {
 
 impl Keys {
     /// The keys of a member with these fields.
-    pub fn of(family: &EntityType, fields: &Map<String, Value>) -> Self {
+    pub fn of(entity_type: &EntityType, fields: &Map<String, Value>) -> Self {
         let mut keys = Self::default();
-        for field in family.record.fields {
+        for field in entity_type.record.fields {
             let value = fields.get(field.name).unwrap_or(&Value::Null);
             if let Kind::Foreign(_) = field.kind
                 && let Some(id) = foreign_id(value)
@@ -74,7 +74,7 @@ impl Keys {
                 keys.unique.push((field.name, text.as_str().into()));
             }
         }
-        if let Some(together) = together(family, fields) {
+        if let Some(together) = together(entity_type, fields) {
             keys.unique.push((TOGETHER, together));
         }
         if let Some(Value::Array(tags)) = fields.get("tags") {
@@ -90,10 +90,10 @@ pub fn foreign_id(value: &Value) -> Option<Uuid> {
 }
 
 /// The values of the fields that are unique together as one text; `None`: none of them has a value.
-fn together(family: &EntityType, fields: &Map<String, Value>) -> Option<Box<str>> {
+fn together(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<Box<str>> {
     let mut text = String::new();
     let mut has_value = false;
-    for field in family.unique_together {
+    for field in entity_type.unique_together {
         match fields.get(*field) {
             Some(Value::String(value)) => {
                 text.push_str(value);
@@ -113,7 +113,7 @@ fn together(family: &EntityType, fields: &Map<String, Value>) -> Option<Box<str>
     has_value.then(|| text.into())
 }
 
-/// The members of a family.
+/// The members of an entity type.
 #[derive(Default)]
 pub struct Table {
     by_id: BTreeMap<Uuid, Arc<TableRow>>,
@@ -134,9 +134,9 @@ impl std::fmt::Debug for Table {
 
 impl Table {
     /// Adds a member, or puts it in the place of the one with its id.
-    pub fn put(&mut self, family: &'static EntityType, kept: TableRow, fields: &Map<String, Value>) {
-        self.remove(family, kept.id);
-        let keys = Keys::of(family, fields);
+    pub fn put(&mut self, entity_type: &'static EntityType, kept: TableRow, fields: &Map<String, Value>) {
+        self.remove(entity_type, kept.id);
+        let keys = Keys::of(entity_type, fields);
         for key in keys.unique {
             self.unique.insert(key, kept.id);
         }
@@ -150,11 +150,11 @@ impl Table {
     }
 
     /// Takes a member out.
-    pub fn remove(&mut self, family: &'static EntityType, id: Uuid) {
+    pub fn remove(&mut self, entity_type: &'static EntityType, id: Uuid) {
         let Some(kept) = self.by_id.remove(&id) else {
             return;
         };
-        let keys = Keys::of(family, &kept.fields());
+        let keys = Keys::of(entity_type, &kept.fields());
         for key in keys.unique {
             if self.unique.get(&key) == Some(&id) {
                 self.unique.remove(&key);
@@ -180,8 +180,12 @@ impl Table {
     }
 
     /// The member that has the same values as these in the fields that are unique together.
-    pub fn find_together(&self, family: &EntityType, fields: &Map<String, Value>) -> Option<&Arc<TableRow>> {
-        let id = self.unique.get(&(TOGETHER, together(family, fields)?))?;
+    pub fn find_together(
+        &self,
+        entity_type: &EntityType,
+        fields: &Map<String, Value>,
+    ) -> Option<&Arc<TableRow>> {
+        let id = self.unique.get(&(TOGETHER, together(entity_type, fields)?))?;
         self.by_id.get(id)
     }
 
@@ -189,16 +193,16 @@ impl Table {
     /// values already.
     pub fn conflict(
         &self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         id: Uuid,
         fields: &Map<String, Value>,
     ) -> Option<Vec<&'static str>> {
-        let keys = Keys::of(family, fields);
+        let keys = Keys::of(entity_type, fields);
         let taken = |key: &&(&'static str, Box<str>)| self.unique.get(*key).is_some_and(|other| *other != id);
         // What is unique together is found first, as in the original's database.
         let (field, _) = keys.unique.iter().rev().find(taken)?;
         Some(match *field {
-            TOGETHER => family.unique_together.to_vec(),
+            TOGETHER => entity_type.unique_together.to_vec(),
             field => vec![field],
         })
     }

@@ -1,6 +1,6 @@
 //! `/tags`: which entities have which tags.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::failure::Failure;
 use super::page::{escape, read_size};
 use super::plan::WorkspaceView;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 const DEFAULT_SIZE: usize = 100;
 
 /// Answers a call for tags; `None`: the path leads elsewhere.
-pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
+pub(super) fn answer(call: &ApiCall, view: WorkspaceView<'_>) -> Option<Result<ApiResponse, Failure>> {
     let (tag, base) = match call.path.as_slice() {
         [tags] if tags == "tags" => (None, "/tags".to_owned()),
         [tags, tag] if tags == "tags" => (Some(tag.as_str()), format!("/tags/{}", escape(tag))),
@@ -25,19 +25,24 @@ pub(super) fn answer(call: &Call, site: WorkspaceView<'_>) -> Option<Result<ApiR
     if !call.is_read() {
         return Some(Err(Failure(ApiResponse::method_not_allowed())));
     }
-    Some(list(call, site, tag, &base))
+    Some(list(call, view, tag, &base))
 }
 
-fn list(call: &Call, site: WorkspaceView<'_>, tag: Option<&str>, base: &str) -> Result<ApiResponse, Failure> {
+fn list(
+    call: &ApiCall,
+    view: WorkspaceView<'_>,
+    tag: Option<&str>,
+    base: &str,
+) -> Result<ApiResponse, Failure> {
     let size = call.argument("size").map_or(Ok(DEFAULT_SIZE), read_size)?;
     let from = call.argument("offset").map_or(Ok(0), read_offset)?;
-    let mut found = tagged(site, tag);
+    let mut found = tagged(view, tag);
     found.sort();
     let page: Vec<Value> = found
         .iter()
         .skip(from)
         .take(size)
-        .map(|(tag, family, id)| json!({ "tag": tag, "entity_name": family, "entity_id": id }))
+        .map(|(tag, entity_type, id)| json!({ "tag": tag, "entity_name": entity_type, "entity_id": id }))
         .collect();
     let mut body = json!({ "data": page, "next": null });
     if found.len() > from.saturating_add(size) {
@@ -48,12 +53,12 @@ fn list(call: &Call, site: WorkspaceView<'_>, tag: Option<&str>, base: &str) -> 
     Ok(ApiResponse::json(StatusCode::OK, &body))
 }
 
-fn tagged<'s>(site: WorkspaceView<'s>, wanted: Option<&str>) -> Vec<(&'s str, &'static str, Uuid)> {
+fn tagged<'s>(view: WorkspaceView<'s>, wanted: Option<&str>) -> Vec<(&'s str, &'static str, Uuid)> {
     let mut found = Vec::new();
-    for family in ENTITY_TYPES {
-        for (tag, ids) in site.workspace.table(family).tags() {
+    for entity_type in ENTITY_TYPES {
+        for (tag, ids) in view.workspace.table(entity_type).tags() {
             if wanted.is_none_or(|wanted| wanted == tag) {
-                found.extend(ids.iter().map(|id| (tag, family.name, *id)));
+                found.extend(ids.iter().map(|id| (tag, entity_type.name, *id)));
             }
         }
     }

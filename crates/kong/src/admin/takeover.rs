@@ -17,22 +17,24 @@ impl WorkspaceView<'_> {
     /// It does.
     pub fn check_takeover(
         &self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         fields: &Map<String, Value>,
     ) -> Result<(), Failure> {
         if self.rights.are_all() {
             return Ok(());
         }
-        if matches!(family.name, "routes" | "snis") && self.others.is_some_and(|others| !others.are_known()) {
+        if matches!(entity_type.name, "routes" | "snis")
+            && self.others.is_some_and(|others| !others.are_known())
+        {
             return Err(Failure::message(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "what other dialects serve is not known yet; try again in a moment",
             ));
         }
-        match family.name {
+        match entity_type.name {
             "routes" => self.check_calls(fields),
-            "snis" => self.check_server_name(family, fields),
-            "vaults" => self.check_prefix(family, fields),
+            "snis" => self.check_server_name(entity_type, fields),
+            "vaults" => self.check_prefix(entity_type, fields),
             _ => Ok(()),
         }
     }

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 const MAX_NAMED: usize = 10;
 
 /// What is to be said of an entity that is stored; `None`: nothing.
-pub fn warning(family: &EntityType, fields: &Map<String, Value>) -> Option<String> {
-    let definition = definition(family, fields)?;
+pub fn warning(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<String> {
+    let definition = definition(entity_type, fields)?;
     let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));
     if !is_enabled || is_served(definition) {
         return None;

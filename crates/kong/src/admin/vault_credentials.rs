@@ -4,7 +4,7 @@
 //! as others are.
 
 use super::Admin;
-use super::call::{Call, RequestBody};
+use super::call::{ApiCall, RequestBody};
 use super::entity_rules::{find_consumer, find_vault};
 use super::failure::Failure;
 use super::password_hash::random_text;
@@ -21,7 +21,7 @@ use weir_dialect::{HttpCall, SecretSyntax};
 use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer};
 
 /// Answers a call for pairs of tokens; `None`: it is for something else.
-pub async fn answer(admin: &Admin, call: &Call) -> Option<Result<ApiResponse, Failure>> {
+pub async fn answer(admin: &Admin, call: &ApiCall) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let (vault, selector) = match path.as_slice() {
         ["vault-auth", vault, "credentials", "token", access] => (*vault, CredentialSelector::Pair(access)),
@@ -66,12 +66,12 @@ async fn lock_token(access: &str) -> MutexGuard<'static, ()> {
     WRITES[(hash % WRITES.len() as u64) as usize].lock().await
 }
 
-async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Result<ApiResponse, Failure> {
+async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> Result<ApiResponse, Failure> {
     let (server, consumer) = {
         let state = admin.state();
-        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
-        let server = find_vault(site.workspace, vault).ok_or_else(Failure::not_found)?;
-        let consumer = find_consumer(site.workspace, consumer).ok_or_else(Failure::not_found)?;
+        let view = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+        let server = find_vault(view.workspace, vault).ok_or_else(Failure::not_found)?;
+        let consumer = find_consumer(view.workspace, consumer).ok_or_else(Failure::not_found)?;
         (server, consumer)
     };
     let pair = NewPair::read(&call.body)?;
@@ -110,11 +110,11 @@ async fn create(admin: &Admin, call: &Call, vault: &str, consumer: &str) -> Resu
     ))
 }
 
-async fn remove(admin: &Admin, call: &Call, vault: &str, access: &str) -> Result<ApiResponse, Failure> {
+async fn remove(admin: &Admin, call: &ApiCall, vault: &str, access: &str) -> Result<ApiResponse, Failure> {
     let server = {
         let state = admin.state();
-        let site = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
-        find_vault(site.workspace, vault).ok_or_else(Failure::not_found)?
+        let view = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
+        find_vault(view.workspace, vault).ok_or_else(Failure::not_found)?
     };
     let (address, whole) = (address(&server, access, false)?, address(&server, access, true)?);
     let client = Client::new(admin, server)?;

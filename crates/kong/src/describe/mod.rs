@@ -3,16 +3,16 @@
 mod schema_only;
 
 use crate::document::common::PROTOCOLS;
-use crate::document::entity_type::family;
+use crate::document::entity_type::entity_type;
 use crate::document::secret::{ENVIRONMENT, HASHICORP};
 use crate::plugins::{Definition, all};
 use crate::schema::{Field, Kind, Record, print};
 use serde_json::{Map, Value, json};
 
-/// The schema of an entity by the name of its family; `None`: there is no such family.
+/// The schema of an entity by the name of its entity type; `None`: there is no such entity type.
 pub fn entity(name: &str) -> Option<Value> {
-    let record = family(name)
-        .map(|family| family.record)
+    let record = entity_type(name)
+        .map(|entity_type| entity_type.record)
         .or_else(|| schema_only::record(name))?;
     let mut schema = print::record(record);
     if let Some(Value::Array(fields)) = schema.get_mut("fields") {
@@ -33,15 +33,15 @@ pub fn entity(name: &str) -> Option<Value> {
 }
 
 /// What the original says of fields that have nothing to do with their values.
-fn refine(family: &str, field: &mut Value) {
+fn refine(entity_type: &str, field: &mut Value) {
     let Some((name, held)) = field.as_object_mut().and_then(|it| it.iter_mut().next()) else {
         return;
     };
-    match (family, name.as_str()) {
+    match (entity_type, name.as_str()) {
         ("plugins", "route" | "service" | "consumer") => held["default"] = Value::Null,
         ("plugins" | "routes", "protocols") => {
             held["elements"]["one_of"] = json!(PROTOCOLS);
-            if family == "routes" {
+            if entity_type == "routes" {
                 held["len_min"] = json!(1);
             }
         }

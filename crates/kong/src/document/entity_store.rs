@@ -1,6 +1,6 @@
 //! Entities that come one by one, each as it is stored, and go again.
 
-use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, family};
+use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, entity_type};
 use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
 use crate::schema::{Fields, ItemLocation, Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value};
@@ -18,43 +18,43 @@ pub struct EntityStore {
 }
 
 impl EntityStore {
-    /// Takes over an entity as it is stored, in the place of the one with its id. Of families that nothing is made of
+    /// Takes over an entity as it is stored, in the place of the one with its id. Of entity types that nothing is made of
     /// nothing is kept.
     ///
     /// # Errors
-    /// Why it is none of the family; what was in its place is gone.
+    /// Why it is none of the entity type; what was in its place is gone.
     pub fn put(
         &mut self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         id: Uuid,
         value: &[u8],
         place: DocPath,
     ) -> Result<(), String> {
-        let result = self.take_over(family, id, value, place);
+        let result = self.take_over(entity_type, id, value, place);
         if result.is_err() {
-            self.remove(family, id);
+            self.remove(entity_type, id);
         }
         result
     }
 
     fn take_over(
         &mut self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         id: Uuid,
         value: &[u8],
         place: DocPath,
     ) -> Result<(), String> {
-        let fields = read(family, id, value)?;
+        let fields = read(entity_type, id, value)?;
         let place = ItemLocation {
             list: Arc::new(place),
             index: 0,
         };
-        let ids = self.ids.entry(family.name).or_default();
+        let ids = self.ids.entry(entity_type.name).or_default();
         let at = match ids.binary_search(&id) {
             Ok(position) => InsertPosition::Instead(position),
             Err(position) => InsertPosition::Before(position),
         };
-        let is_kept = insert(&mut self.document, family.name, at, (fields, place))
+        let is_kept = insert(&mut self.document, entity_type.name, at, (fields, place))
             .map_err(|error| format!("out of range: {error}"))?;
         if let (true, InsertPosition::Before(position)) = (is_kept, at) {
             ids.insert(position, id);
@@ -63,32 +63,32 @@ impl EntityStore {
     }
 
     /// Takes an entity out.
-    pub fn remove(&mut self, family: &'static EntityType, id: Uuid) {
-        if let Some(ids) = self.ids.get_mut(family.name)
+    pub fn remove(&mut self, entity_type: &'static EntityType, id: Uuid) {
+        if let Some(ids) = self.ids.get_mut(entity_type.name)
             && let Ok(position) = ids.binary_search(&id)
         {
             ids.remove(position);
-            remove(&mut self.document, family.name, position);
+            remove(&mut self.document, entity_type.name, position);
         }
     }
 
-    /// The position of an entity in the list of its family.
-    pub fn position(&self, family: &str, id: Uuid) -> Option<usize> {
-        self.ids.get(family)?.binary_search(&id).ok()
+    /// The position of an entity in the list of its entity type.
+    pub fn position(&self, entity_type: &str, id: Uuid) -> Option<usize> {
+        self.ids.get(entity_type)?.binary_search(&id).ok()
     }
 }
 
 /// A route as it is stored; `None`: it is none.
 pub fn read_route(id: Uuid, value: &[u8]) -> Option<Route> {
-    read(family("routes")?, id, value).ok()?.typed().ok()
+    read(entity_type("routes")?, id, value).ok()?.typed().ok()
 }
 
 /// The fields of a stored entity, with the defaults of those that are `null`, and ids in the place of references.
-fn read(family: &'static EntityType, id: Uuid, value: &[u8]) -> Result<Fields, String> {
+fn read(entity_type: &'static EntityType, id: Uuid, value: &[u8]) -> Result<Fields, String> {
     let mut stored: Map<String, Value> =
         serde_json::from_slice(value).map_err(|error| format!("no JSON object: {error}"))?;
     without_nulls(&mut stored);
-    for field in family.record.fields {
+    for field in entity_type.record.fields {
         if let Kind::Foreign(_) = field.kind
             && let Some(reference) = stored.get_mut(field.name)
             && let Some(Value::String(id)) = reference.get("id")
@@ -97,11 +97,11 @@ fn read(family: &'static EntityType, id: Uuid, value: &[u8]) -> Result<Fields, S
         }
     }
     let mut given = RawFields::of(&stored);
-    adapt(family, &mut given);
+    adapt(entity_type, &mut given);
     let mut problems = Problems::default();
     let place = Location::ROOT;
-    let mut fields = family.record.read(given.iter(), &place, &mut problems);
-    if family.is("plugins") {
+    let mut fields = entity_type.record.read(given.iter(), &place, &mut problems);
+    if entity_type.is("plugins") {
         read_plugin_config(&mut fields, given.get("config"), true, &place, &mut problems);
     }
     fields.insert("id", id.to_string().into());
@@ -140,14 +140,14 @@ enum InsertPosition {
     Instead(usize),
 }
 
-/// Puts an entity into the list of its family; whether there is one.
+/// Puts an entity into the list of its entity type; whether there is one.
 fn insert(
     document: &mut Document,
-    family: &str,
+    entity_type: &str,
     position: InsertPosition,
     entity: (Fields, ItemLocation),
 ) -> Result<bool, serde_json::Error> {
-    match family {
+    match entity_type {
         "services" => insert_at(&mut document.services, position, entity, Fields::typed)?,
         "routes" => insert_at(&mut document.routes, position, entity, Fields::typed)?,
         "consumers" => insert_at(&mut document.consumers, position, entity, Fields::typed)?,
@@ -209,11 +209,11 @@ fn insert_at<T>(
     Ok(())
 }
 
-fn remove(document: &mut Document, family: &str, position: usize) {
+fn remove(document: &mut Document, entity_type: &str, position: usize) {
     fn take<T>(list: &mut Vec<Entity<T>>, position: usize) {
         list.remove(position);
     }
-    match family {
+    match entity_type {
         "services" => take(&mut document.services, position),
         "routes" => take(&mut document.routes, position),
         "consumers" => take(&mut document.consumers, position),

@@ -1,9 +1,9 @@
-//! The families of entities that a document may hold: their fields, and what their ids are made from.
+//! The types of entities that a document may hold: their fields, and what their ids are made from.
 
 use super::{consumer, graphql, key, plugin, route, secret, service, session, upstream, vault, workspace};
 use crate::schema::{Kind, Record};
 
-/// A family of entities: a list in documents, of its own or inside of the entities that its members belong to.
+/// A type of entities: a list in documents, of its own or inside of the entities that its members belong to.
 #[derive(Debug)]
 pub struct EntityType {
     /// The name of the list.
@@ -78,15 +78,15 @@ impl EntityType {
         self
     }
 
-    /// Whether this is the family of that name.
+    /// Whether this is the entity type of that name.
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// The family of this name, if its members may stand inside of a member of this one, with the field by which they
+    /// The entity type of this name, if its members may stand inside of a member of this one, with the field by which they
     /// refer to it.
     pub fn child(&self, name: &str) -> Option<(&'static EntityType, &'static str)> {
-        let child = family(name)?;
+        let child = entity_type(name)?;
         let field = child.record.fields.iter().find(|field| match field.kind {
             Kind::Foreign(parent) => parent == self.name,
             _ => false,
@@ -95,12 +95,12 @@ impl EntityType {
     }
 }
 
-/// The family of what GraphQL queries cost.
+/// The entity type of what GraphQL queries cost.
 pub const GRAPHQL_COSTS: &str = "graphql_ratelimiting_cost_decorations";
-/// The family of calls that are GraphQL queries.
+/// The entity type of calls that are GraphQL queries.
 pub const DEGRAPHQL_ROUTES: &str = "degraphql_routes";
 
-/// All families.
+/// All entity types.
 pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("certificates", &secret::CERTIFICATE, "id").id_from(IdFrom::Nothing),
     EntityType::new("ca_certificates", &secret::CA_CERTIFICATE, "id").id_from(IdFrom::Nothing),
@@ -179,7 +179,7 @@ pub const UNREAD: &[&str] = &[
     "ratelimiting_metrics",
 ];
 
-/// The family of this name.
-pub fn family(name: &str) -> Option<&'static EntityType> {
-    ENTITY_TYPES.iter().find(|family| family.name == name)
+/// The entity type of this name.
+pub fn entity_type(name: &str) -> Option<&'static EntityType> {
+    ENTITY_TYPES.iter().find(|entity_type| entity_type.name == name)
 }

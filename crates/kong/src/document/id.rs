@@ -6,35 +6,40 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use uuid::{Builder, Uuid, Variant, Version, uuid};
 
-/// The namespace below which every family has its own.
+/// The namespace below which every entity type has its own.
 const NAMESPACE: Uuid = uuid!("fd02801f-0957-4a15-a55a-c8d9606f30b5");
-/// The namespaces of the families by their names.
+/// The namespaces of the entity types by their names.
 static NAMESPACES: LazyLock<HashMap<&str, Uuid>> = LazyLock::new(|| {
-    let namespace = |family: &EntityType| (family.name, Uuid::new_v5(&NAMESPACE, family.name.as_bytes()));
+    let namespace = |entity_type: &EntityType| {
+        (
+            entity_type.name,
+            Uuid::new_v5(&NAMESPACE, entity_type.name.as_bytes()),
+        )
+    };
     ENTITY_TYPES.iter().map(namespace).collect()
 });
 /// What stands for the workspace in ids that are made from several fields.
 const WORKSPACE: &str = "*";
 
-/// The id of the member of `family`, one of [`FAMILIES`], that is called `key`.
-pub fn from_key(family: &str, key: &str) -> Uuid {
-    Uuid::new_v5(&NAMESPACES[family], key.as_bytes())
+/// The id of the member of `entity_type`, one of [`ENTITY_TYPES`], that is called `key`.
+pub fn from_key(entity_type: &str, key: &str) -> Uuid {
+    Uuid::new_v5(&NAMESPACES[entity_type], key.as_bytes())
 }
 
-/// The id of the member of `family` with these values in the fields that tell members apart.
-pub fn from_fields<'v>(family: &str, values: impl Iterator<Item = &'v str>) -> Uuid {
-    let mut key = format!("{family}:{WORKSPACE}");
+/// The id of the member of `entity_type` with these values in the fields that tell members apart.
+pub fn from_fields<'v>(entity_type: &str, values: impl Iterator<Item = &'v str>) -> Uuid {
+    let mut key = format!("{entity_type}:{WORKSPACE}");
     for value in values {
         key.push(':');
         key.push_str(value);
     }
-    from_key(family, &key)
+    from_key(entity_type, &key)
 }
 
-/// An id for a member of `family` that nothing lasting tells apart: made from its place, and in the form of a
+/// An id for a member of `entity_type` that nothing lasting tells apart: made from its place, and in the form of a
 /// random one, as it is where Kong makes it up.
-pub fn from_place(family: &str, place: &str) -> Uuid {
-    let made = from_key(family, place);
+pub fn from_place(entity_type: &str, place: &str) -> Uuid {
+    let made = from_key(entity_type, place);
     Builder::from_bytes(*made.as_bytes())
         .with_variant(Variant::RFC4122)
         .with_version(Version::Random)

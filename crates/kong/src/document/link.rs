@@ -1,6 +1,6 @@
 //! The second step of reading: what refers to what, and what is there twice.
 
-use super::entity_type::family;
+use super::entity_type::entity_type;
 use super::read::RawEntity;
 use crate::schema::{Kind, Problems};
 use serde_json::Value;
@@ -9,18 +9,24 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 use weir_model::Diagnostic;
 
-/// Reports entities that others of their family exclude: the same unique field, or the same id.
+/// Reports entities that others of their entity type exclude: the same unique field, or the same id.
 pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
     let mut ids: HashSet<(&str, Uuid)> = HashSet::with_capacity(entities.len());
     let mut values: HashSet<(&str, &str, &str)> = HashSet::new();
     for entity in entities {
-        let family = entity.family.name;
+        let entity_type = entity.entity_type.name;
         let mut double = None;
-        for field in entity.family.record.fields.iter().filter(|field| field.unique) {
+        for field in entity
+            .entity_type
+            .record
+            .fields
+            .iter()
+            .filter(|field| field.unique)
+        {
             if let Some(Value::String(value)) = entity.fields.get(field.name)
-                && !values.insert((family, field.name, value))
+                && !values.insert((entity_type, field.name, value))
             {
-                let value = if family == "keyauth_credentials" {
+                let value = if entity_type == "keyauth_credentials" {
                     "(hidden)"
                 } else {
                     value
@@ -28,11 +34,12 @@ pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
                 double.get_or_insert_with(|| format!("{} set to '{value}'", field.name));
             }
         }
-        if !ids.insert((family, entity.id)) {
+        if !ids.insert((entity_type, entity.id)) {
             double.get_or_insert_with(|| format!("primary key set to '{}'", entity.id));
         }
         if let Some(double) = double {
-            let message = format!("uniqueness violation: '{family}' entity with {double} already declared");
+            let message =
+                format!("uniqueness violation: '{entity_type}' entity with {double} already declared");
             entity.complain(message, problems);
         }
     }
@@ -44,7 +51,7 @@ pub fn resolve(entities: &mut [RawEntity], problems: &mut Problems) {
     let names = LazyCell::new(|| Names::of(entities));
     let mut found: Vec<(usize, &'static str, Option<Uuid>)> = Vec::new();
     for (index, entity) in entities.iter().enumerate() {
-        for field in entity.family.record.fields {
+        for field in entity.entity_type.record.fields {
             let Kind::Foreign(target) = field.kind else {
                 continue;
             };
@@ -81,18 +88,18 @@ fn dangling(entity: &RawEntity, field: &str) -> String {
     if entity.parent_field.is_some() && is_given_by_name {
         return "value must be null".to_owned();
     }
-    let family = match entity.family.record.field(field).map(|field| field.kind) {
-        Some(Kind::Foreign(family)) => family,
+    let entity_type = match entity.entity_type.record.field(field).map(|field| field.kind) {
+        Some(Kind::Foreign(entity_type)) => entity_type,
         _ => "",
     };
     let value = match value {
         Value::String(name) => name.clone(),
         other => other.to_string(),
     };
-    format!("invalid reference '{field}: {value}' (no such entry in '{family}')")
+    format!("invalid reference '{field}: {value}' (no such entry in '{entity_type}')")
 }
 
-/// Ids by family and by the name that references use.
+/// Ids by entity type and by the name that references use.
 struct Names<'e> {
     by_key: HashMap<(&'static str, &'e str), Uuid>,
     ids: HashSet<(&'static str, Uuid)>,
@@ -105,18 +112,18 @@ impl<'e> Names<'e> {
             ids: HashSet::new(),
         };
         for entity in entities {
-            let family = entity.family.name;
-            names.ids.insert((family, entity.id));
-            let key = entity.family.key.and_then(|key| entity.fields.get(key));
+            let entity_type = entity.entity_type.name;
+            names.ids.insert((entity_type, entity.id));
+            let key = entity.entity_type.key.and_then(|key| entity.fields.get(key));
             if let Some(Value::String(key)) = key {
-                names.by_key.insert((family, key), entity.id);
+                names.by_key.insert((entity_type, key), entity.id);
             }
         }
         names
     }
 
     fn find(&self, target: &'static str, value: &Value) -> Option<Uuid> {
-        let target = family(target)?.name;
+        let target = entity_type(target)?.name;
         let text = match value {
             Value::String(text) => {
                 if let Some(id) = self.by_key.get(&(target, text.as_str())) {

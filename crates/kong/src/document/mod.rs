@@ -1,8 +1,8 @@
 //! Declarative documents (kong.yml): what they may hold, and their entities with all defaults, references
 //! resolved.
 //!
-//! Reading has three steps: every entity is read by the description of its family, wherever it is nested
-//! ([`read`]); references are resolved and doubles found ([`link`]); and the families that something is made of
+//! Reading has three steps: every entity is read by the description of its entity type, wherever it is nested
+//! ([`read`]); references are resolved and doubles found ([`link`]); and the entity types that something is made of
 //! become typed values ([`Document`]).
 
 pub(crate) mod common;
@@ -127,19 +127,23 @@ impl Document {
     }
 
     fn typed(entities: Vec<RawEntity>, problems: &mut Problems) -> Self {
-        let mut families: std::collections::HashMap<&str, Vec<RawEntity>> = std::collections::HashMap::new();
+        let mut entity_types: std::collections::HashMap<&str, Vec<RawEntity>> =
+            std::collections::HashMap::new();
         for entity in entities {
-            families.entry(entity.family.name).or_default().push(entity);
+            entity_types
+                .entry(entity.entity_type.name)
+                .or_default()
+                .push(entity);
         }
-        for (name, members) in &families {
+        for (name, members) in &entity_types {
             if let Some(first) = members.first()
-                && !first.family.is_served
+                && !first.entity_type.is_served
             {
                 let message = format!("{name} are checked, but not used by this version of Weir");
                 problems.warning(first.place.to_path(), message);
             }
         }
-        let mut take = |family: &str| families.remove(family).unwrap_or_default();
+        let mut take = |entity_type: &str| entity_types.remove(entity_type).unwrap_or_default();
         Self {
             services: typed(take("services"), Fields::typed, problems),
             routes: typed(take("routes"), Fields::typed, problems),

@@ -1,6 +1,6 @@
 //! The first step of reading: the document's own fields, and every entity wherever it is nested.
 
-use super::entity_type::{EntityType, IdFrom, UNREAD, family};
+use super::entity_type::{EntityType, IdFrom, UNREAD, entity_type};
 use super::{id, plugin, route, service, upstream};
 use crate::schema::{Fields, ItemLocation, Location, Problems, RawFields};
 use serde_json::{Map, Value};
@@ -10,11 +10,11 @@ use weir_model::Diagnostic;
 
 /// An entity with its defaults, not yet linked to others.
 pub struct RawEntity {
-    /// Its family.
-    pub family: &'static EntityType,
+    /// Its entity type.
+    pub entity_type: &'static EntityType,
     /// Its id, given or made.
     pub id: Uuid,
-    /// All fields of its family.
+    /// All fields of its entity type.
     pub fields: Fields,
     /// Where it was written.
     pub place: ItemLocation,
@@ -93,8 +93,8 @@ impl Reader<'_> {
                     self.problems.warning(place.to_path(), message);
                 }
             }
-            name => match family(name) {
-                Some(family) => self.list(family, value, place, None),
+            name => match entity_type(name) {
+                Some(entity_type) => self.list(entity_type, value, place, None),
                 None => self.problems.error(place, "unknown field"),
             },
         }
@@ -111,7 +111,7 @@ impl Reader<'_> {
 
     fn list(
         &mut self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         value: &Value,
         place: &Location<'_>,
         parent: Option<Parent>,
@@ -125,7 +125,7 @@ impl Reader<'_> {
                         list: Arc::clone(&list),
                         index,
                     };
-                    self.item(family, item, (&place.index(index), kept), parent);
+                    self.item(entity_type, item, (&place.index(index), kept), parent);
                 }
             }
             _ => self.problems.error(place, "expected an array"),
@@ -134,7 +134,7 @@ impl Reader<'_> {
 
     fn item(
         &mut self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         value: &Value,
         (place, kept_place): (&Location<'_>, ItemLocation),
         parent: Option<Parent>,
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 for (name, value) in fields {
                     if matches!(name.as_str(), "_comment" | "_ignore") {
                         self.note(name, value, &place.field(name));
-                    } else if let Some((child, field)) = family.child(name) {
+                    } else if let Some((child, field)) = entity_type.child(name) {
                         nested.push((child, field, value));
                     } else {
                         given.add(name, value);
@@ -156,26 +156,26 @@ impl Reader<'_> {
                 }
             }
             Value::Array(items) if items.is_empty() => {}
-            Value::String(_) if family.is("snis") && parent.is_some() => given.add("name", value),
+            Value::String(_) if entity_type.is("snis") && parent.is_some() => given.add("name", value),
             _ => {
                 self.problems.error(place, "expected a record");
                 return;
             }
         }
-        self.adapt(family, &mut given, place);
-        let id = identify(family, &given, parent, place);
+        self.adapt(entity_type, &mut given, place);
+        let id = identify(entity_type, &given, parent, place);
         if let Some(parent) = parent {
             given.insert(parent.field, parent.id.to_string().into());
         }
-        let mut fields = family.record.read(given.iter(), place, self.problems);
-        if family.is("plugins") {
+        let mut fields = entity_type.record.read(given.iter(), place, self.problems);
+        if entity_type.is("plugins") {
             let config = given.get("config");
             plugin::read_config(&mut fields, config, parent.is_some(), place, self.problems);
             plugin::refuse_cluster(&fields, place, self.problems);
         }
         fields.insert("id", id.to_string().into());
         self.entities.push(RawEntity {
-            family,
+            entity_type,
             id,
             fields,
             place: kept_place,
@@ -188,8 +188,8 @@ impl Reader<'_> {
     }
 
     /// What stands for something else is replaced by it before the fields are read.
-    fn adapt(&mut self, family: &EntityType, given: &mut RawFields<'_>, place: &Location<'_>) {
-        if family.is("routes") {
+    fn adapt(&mut self, entity_type: &EntityType, given: &mut RawFields<'_>, place: &Location<'_>) {
+        if entity_type.is("routes") {
             if self.has_old_paths {
                 route::mark_regex_paths(given);
             }
@@ -198,13 +198,13 @@ impl Reader<'_> {
                 self.problems.error(&place.field("filter_chains"), message);
             }
         }
-        adapt(family, given);
+        adapt(entity_type, given);
     }
 }
 
 /// Replaces what stands for something else by it, and gives the defaults that depend on other fields.
-pub(crate) fn adapt(family: &EntityType, given: &mut RawFields<'_>) {
-    match family.name {
+pub(crate) fn adapt(entity_type: &EntityType, given: &mut RawFields<'_>) {
+    match entity_type.name {
         "services" => service::expand_url(given),
         "upstreams" => upstream::fit_defaults(given),
         "routes" => route::fit_defaults(given),
@@ -223,7 +223,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn identify(
-    family: &EntityType,
+    entity_type: &EntityType,
     given: &RawFields<'_>,
     parent: Option<Parent>,
     place: &Location<'_>,
@@ -232,20 +232,20 @@ fn identify(
     if let Some(id) = text("id").and_then(|id| Uuid::try_parse(id).ok()) {
         return id;
     }
-    let made = match family.id_from {
-        IdFrom::Key => family
+    let made = match entity_type.id_from {
+        IdFrom::Key => entity_type
             .key
             .and_then(text)
-            .map(|key| id::from_key(family.name, key)),
-        IdFrom::Fields(fields) => from_fields(family, fields, given, parent),
+            .map(|key| id::from_key(entity_type.name, key)),
+        IdFrom::Fields(fields) => from_fields(entity_type, fields, given, parent),
         IdFrom::Nothing => None,
     };
-    made.unwrap_or_else(|| id::from_place(family.name, &place.to_path().to_string()))
+    made.unwrap_or_else(|| id::from_place(entity_type.name, &place.to_path().to_string()))
 }
 
 /// The id of an entity that several fields tell apart; none where one that it needs is missing.
 fn from_fields(
-    family: &EntityType,
+    entity_type: &EntityType,
     fields: &[&str],
     given: &RawFields<'_>,
     parent: Option<Parent>,
@@ -255,12 +255,22 @@ fn from_fields(
         match (given.get(field), parent) {
             (Some(Value::String(text)), _) => values.push(text.clone()),
             (None, Some(parent)) if parent.field == *field => values.push(parent.id.to_string()),
-            (None, _) if family.record.field(field).is_some_and(|field| field.required) => return None,
+            (None, _)
+                if entity_type
+                    .record
+                    .field(field)
+                    .is_some_and(|field| field.required) =>
+            {
+                return None;
+            }
             (None, _) => values.push(String::new()),
             (Some(_), _) => {}
         }
     }
-    Some(id::from_fields(family.name, values.iter().map(String::as_str)))
+    Some(id::from_fields(
+        entity_type.name,
+        values.iter().map(String::as_str),
+    ))
 }
 
 impl RawEntity {

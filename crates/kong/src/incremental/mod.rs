@@ -11,7 +11,7 @@ mod workspace;
 mod workspace_scope;
 
 use crate::Options;
-use crate::document::entity_type::{EntityType, family};
+use crate::document::entity_type::{EntityType, entity_type};
 use match_order::MatchOrder;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -60,10 +60,10 @@ impl IncrementalModel {
     }
 
     /// Takes over what became of a document; `None`: it is gone. `key` is its name without the dialect's own segment:
-    /// `WORKSPACE/FAMILY/ID`.
+    /// `WORKSPACE/TYPE/ID`.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
         self.broken.remove(key);
-        let Some((workspace, family, id)) = parse(key) else {
+        let Some((workspace, entity_type, id)) = parse(key) else {
             if value.is_some() {
                 self.broken
                     .insert(key.to_owned(), "not the name of an entity".to_owned());
@@ -77,10 +77,10 @@ impl IncrementalModel {
         let place = key
             .split('/')
             .fold(DocPath::root(), |place, segment| place.field(segment));
-        if let Err(reason) = workspace.apply(family, id, value, place) {
+        if let Err(reason) = workspace.apply(entity_type, id, value, place) {
             self.broken.insert(key.to_owned(), reason);
         }
-        if family.is("routes") {
+        if entity_type.is("routes") {
             self.takeovers.note(workspace.name(), id);
         }
     }
@@ -145,7 +145,7 @@ fn parse(key: &str) -> Option<(&str, &'static EntityType, Uuid)> {
     if segments.next().is_some() {
         return None;
     }
-    Some((workspace, family(name)?, Uuid::try_parse(id).ok()?))
+    Some((workspace, entity_type(name)?, Uuid::try_parse(id).ok()?))
 }
 
 /// The name of the document at or above a place.
@@ -163,8 +163,8 @@ fn key_of(path: &DocPath) -> Option<String> {
 }
 
 /// When an entity goes by itself: some credentials stay only so many seconds after they were made.
-pub(crate) fn end(family: &EntityType, fields: &Map<String, Value>) -> Option<SystemTime> {
-    family.record.field(TTL)?;
+pub(crate) fn end(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<SystemTime> {
+    entity_type.record.field(TTL)?;
     let seconds = fields.get(TTL)?.as_u64().filter(|seconds| *seconds > 0)?;
     let end = fields.get("created_at")?.as_u64()?.saturating_add(seconds);
     UNIX_EPOCH.checked_add(Duration::from_secs(end))
@@ -172,9 +172,9 @@ pub(crate) fn end(family: &EntityType, fields: &Map<String, Value>) -> Option<Sy
 
 /// When a document goes by itself; `None`: it stays. `key` is as in [`Stored::apply`].
 pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
-    let (_, family, _) = parse(key)?;
-    family.record.field(TTL)?;
-    end(family, &serde_json::from_slice(value).ok()?)
+    let (_, entity_type, _) = parse(key)?;
+    entity_type.record.field(TTL)?;
+    end(entity_type, &serde_json::from_slice(value).ok()?)
 }
 
 /// What a resource of a workspace is called in the model of all.
@@ -384,7 +384,7 @@ mod tests {
         let mut stored = IncrementalModel::new(Options::default());
         for workspace in ["default", "team"] {
             let consumer = format!(r#"{{"consumer":{{"id":"{SERVICE}"}}"#);
-            for (family, id, value) in [
+            for (entity_type, id, value) in [
                 (
                     "routes",
                     ROUTE,
@@ -409,7 +409,7 @@ mod tests {
                     format!(r#"{consumer},"name":"cors","config":{{"max_age":1}}}}"#),
                 ),
             ] {
-                stored.apply(&format!("{workspace}/{family}/{id}"), Some(value.as_bytes()));
+                stored.apply(&format!("{workspace}/{entity_type}/{id}"), Some(value.as_bytes()));
             }
         }
         let (model, broken) = stored.model();

@@ -140,36 +140,36 @@ impl Workspace {
     /// Why it is left out.
     pub fn apply(
         &mut self,
-        family: &'static EntityType,
+        entity_type: &'static EntityType,
         id: Uuid,
         value: Option<&[u8]>,
         place: DocPath,
     ) -> Result<(), String> {
         // What comes from a store has its passwords hashed.
         self.store.document.hashed_passwords = true;
-        let was_there = self.store.position(family.name, id).is_some();
-        let service_before = self.service_of_route(family, id);
-        self.note(family, id, false);
+        let was_there = self.store.position(entity_type.name, id).is_some();
+        let service_before = self.service_of_route(entity_type, id);
+        self.note(entity_type, id, false);
         let result = match value {
-            Some(value) => self.store.put(family, id, value, place),
+            Some(value) => self.store.put(entity_type, id, value, place),
             None => {
-                self.store.remove(family, id);
+                self.store.remove(entity_type, id);
                 Ok(())
             }
         };
-        self.note(family, id, true);
-        if self.service_of_route(family, id) != service_before {
+        self.note(entity_type, id, true);
+        if self.service_of_route(entity_type, id) != service_before {
             self.changed.moved_routes.insert(id);
         }
-        if family.name == "routes" {
+        if entity_type.name == "routes" {
             self.note_stream(id);
         }
-        let is_there = self.store.position(family.name, id).is_some();
+        let is_there = self.store.position(entity_type.name, id).is_some();
         // Instances for what is not there are left out.
-        if was_there != is_there && matches!(family.name, "routes" | "services" | "consumers") {
+        if was_there != is_there && matches!(entity_type.name, "routes" | "services" | "consumers") {
             self.changed.plugins = true;
         }
-        self.note_unreadable(family, id, value.filter(|_| result.is_err()));
+        self.note_unreadable(entity_type, id, value.filter(|_| result.is_err()));
         result.map_err(|reason| match self.unreadable.contains_key(&id) {
             true => format!("{reason}; {REFUSED}"),
             false => reason,
@@ -177,8 +177,8 @@ impl Workspace {
     }
 
     /// Notes what stands in for a document that cannot be read (`None`: it can, or is gone).
-    fn note_unreadable(&mut self, family: &EntityType, id: Uuid, value: Option<&[u8]>) {
-        let stand_in = match (family.name, value) {
+    fn note_unreadable(&mut self, entity_type: &EntityType, id: Uuid, value: Option<&[u8]>) {
+        let stand_in = match (entity_type.name, value) {
             ("plugins", Some(value)) => unreadable::plugin(id, value),
             ("acls", Some(value)) => Some(unreadable::group(id, value)),
             ("plugins" | "acls", None) => None,
@@ -196,17 +196,17 @@ impl Workspace {
     }
 
     /// The service of a route; `None` for other entities.
-    fn service_of_route(&self, family: &EntityType, id: Uuid) -> Option<Uuid> {
-        (family.name == "routes").then_some(())?;
-        let at = self.store.position(family.name, id)?;
+    fn service_of_route(&self, entity_type: &EntityType, id: Uuid) -> Option<Uuid> {
+        (entity_type.name == "routes").then_some(())?;
+        let at = self.store.position(entity_type.name, id)?;
         self.store.document.routes[at].value.service
     }
 
     /// Notes what depends on an entity: as it was, and as it is now.
-    fn note(&mut self, family: &EntityType, id: Uuid, is_new: bool) {
-        let position = self.store.position(family.name, id);
+    fn note(&mut self, entity_type: &EntityType, id: Uuid, is_new: bool) {
+        let position = self.store.position(entity_type.name, id);
         let document = &self.store.document;
-        match family.name {
+        match entity_type.name {
             "routes" => {
                 self.changed.routes.insert(id);
                 let service = position.and_then(|at| document.routes[at].value.service);
@@ -257,7 +257,7 @@ impl Workspace {
                 self.changed.certificates = true;
                 self.changed.all_routes = true;
                 self.forget_configs(|config| {
-                    config.tells_graphql || family.name == "ca_certificates" && config.names_authorities
+                    config.tells_graphql || entity_type.name == "ca_certificates" && config.names_authorities
                 });
             }
             "key_sets" | "keys" => self.forget_configs(|config| config.names_keys),
@@ -300,7 +300,7 @@ impl Workspace {
         let unmatched = self.chains.as_ref().map(Chains::unmatched).unwrap_or_default();
         let mut acme = acme::entries(self.store.document.plugins.iter().map(|it| &it.value));
         if let Some(prefix) = &self.prefix {
-            workspace_scope::tell_parts_apart(&mut plugins, &mut consumer_tables, &mut acme, prefix);
+            workspace_scope::qualify_parts(&mut plugins, &mut consumer_tables, &mut acme, prefix);
         }
         Model {
             weir: 1,
@@ -332,7 +332,7 @@ impl Workspace {
         if changed.consumers {
             self.consumers = consumer::translate(&self.store.document, &mut Vec::new());
             if let Some(prefix) = &self.prefix {
-                workspace_scope::tell_consumers_apart(&mut self.consumers, prefix);
+                workspace_scope::qualify_consumers(&mut self.consumers, prefix);
             }
         }
         if changed.certificates {
@@ -363,10 +363,10 @@ impl Workspace {
         if let Some(prefix) = &self.prefix {
             services
                 .iter_mut()
-                .for_each(|it| workspace_scope::tell_service_apart(Arc::make_mut(it), prefix));
+                .for_each(|it| workspace_scope::qualify_service(Arc::make_mut(it), prefix));
             upstreams
                 .iter_mut()
-                .for_each(|it| workspace_scope::tell_upstream_apart(Arc::make_mut(it), prefix));
+                .for_each(|it| workspace_scope::qualify_upstream(Arc::make_mut(it), prefix));
         }
         keep_equal(&mut services, &self.services, |it| &it.name);
         keep_equal(&mut upstreams, &self.upstreams, |it| &it.name);
@@ -382,8 +382,9 @@ impl Workspace {
         let mut finder = None;
         let services = OnceCell::new();
         let mut instances: Vec<Entity<Plugin>> = Vec::with_capacity(document.plugins.len());
-        let is_there =
-            |family: &str, id: Option<Uuid>| id.is_none_or(|id| self.store.position(family, id).is_some());
+        let is_there = |entity_type: &str, id: Option<Uuid>| {
+            id.is_none_or(|id| self.store.position(entity_type, id).is_some())
+        };
         let has_all = |plugin: &Plugin| {
             is_there("services", plugin.service)
                 && is_there("routes", plugin.route)

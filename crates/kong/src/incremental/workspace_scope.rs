@@ -9,7 +9,7 @@ use weir_model::{
 };
 
 /// Gives a service of a workspace a name of its own.
-pub fn tell_service_apart(service: &mut Service, workspace: &str) {
+pub fn qualify_service(service: &mut Service, workspace: &str) {
     prefix(&mut service.name, workspace);
     if let Some(upstream) = &mut service.upstream {
         prefix(upstream, workspace);
@@ -17,7 +17,7 @@ pub fn tell_service_apart(service: &mut Service, workspace: &str) {
 }
 
 /// Gives an upstream of a workspace a name of its own.
-pub fn tell_upstream_apart(upstream: &mut Upstream, workspace: &str) {
+pub fn qualify_upstream(upstream: &mut Upstream, workspace: &str) {
     prefix(&mut upstream.name, workspace);
     let checks = upstream.checks.as_mut();
     if let Some(owner) = checks.and_then(|checks| checks.shared_with.as_mut()) {
@@ -26,7 +26,7 @@ pub fn tell_upstream_apart(upstream: &mut Upstream, workspace: &str) {
 }
 
 /// A route, without its chain, under a name of its own where it is one of a workspace.
-pub fn told_apart(mut route: Route, workspace: Option<&str>) -> Route {
+pub fn qualify_route(mut route: Route, workspace: Option<&str>) -> Route {
     if let Some(workspace) = workspace {
         prefix(&mut route.name, workspace);
         if let RouteTarget::Service(service) = &mut route.target {
@@ -37,7 +37,7 @@ pub fn told_apart(mut route: Route, workspace: Option<&str>) -> Route {
 }
 
 /// Has only the workspace's own plugins know these consumers, and gives them ids of their own.
-pub fn tell_consumers_apart(consumers: &mut [Consumer], workspace: &Arc<str>) {
+pub fn qualify_consumers(consumers: &mut [Consumer], workspace: &Arc<str>) {
     for consumer in consumers {
         prefix(&mut consumer.id, workspace);
         consumer.workspace = Some(Arc::clone(workspace));
@@ -45,14 +45,14 @@ pub fn tell_consumers_apart(consumers: &mut [Consumer], workspace: &Arc<str>) {
 }
 
 /// Has a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
-fn tell_plugin_apart(plugin: &mut PluginInstance, workspace: &Arc<str>) {
+fn qualify_plugin(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     prefix(&mut plugin.id, workspace);
-    tell_upstreams_apart(plugin, workspace);
+    qualify_upstreams(plugin, workspace);
     plugin.workspace = Some(Arc::clone(workspace));
 }
 
 /// Has a plugin that sends calls to upstreams name the workspace's own.
-fn tell_upstreams_apart(plugin: &mut PluginInstance, workspace: &str) {
+fn qualify_upstreams(plugin: &mut PluginInstance, workspace: &str) {
     let names: Vec<&mut Value> = match plugin.name.as_str() {
         "canary" => plugin.config.get_mut("upstream").into_iter().collect(),
         "route-by-header" => {
@@ -70,14 +70,14 @@ fn tell_upstreams_apart(plugin: &mut PluginInstance, workspace: &str) {
 }
 
 /// Gives what chains share, what is in it, and what gets certificates, names of their own.
-pub fn tell_parts_apart(
+pub fn qualify_parts(
     plugins: &mut [PluginInstance],
     tables: &mut [ConsumerTable],
     acme: &mut [Acme],
     workspace: &Arc<str>,
 ) {
     for plugin in plugins {
-        tell_plugin_apart(plugin, workspace);
+        qualify_plugin(plugin, workspace);
     }
     for table in tables {
         prefix(&mut table.id, workspace);
@@ -94,11 +94,11 @@ pub fn tell_parts_apart(
 }
 
 /// Has a chain name the workspace's own plugins and tables.
-pub fn tell_steps_apart(steps: &mut [ChainStep], workspace: &Arc<str>) {
+pub fn qualify_steps(steps: &mut [ChainStep], workspace: &Arc<str>) {
     for step in steps {
         match &mut step.plugin {
             Some(PluginRef::Shared(id)) => prefix(id, workspace),
-            Some(PluginRef::Inline(plugin)) => tell_plugin_apart(Arc::make_mut(plugin), workspace),
+            Some(PluginRef::Inline(plugin)) => qualify_plugin(Arc::make_mut(plugin), workspace),
             None => {}
         }
         step.consumer_overrides
@@ -146,7 +146,7 @@ mod tests {
         ] {
             let instance = json!({"id": "p", "name": plugin, "config": config});
             let mut found: PluginInstance = serde_json::from_value(instance).expect("a plugin");
-            tell_plugin_apart(&mut found, &Arc::from("team"));
+            qualify_plugin(&mut found, &Arc::from("team"));
             assert_eq!(found.config, wanted, "{plugin}");
             assert_eq!(found.id, own("p"));
         }

@@ -119,7 +119,7 @@ pub enum Kind {
     Boolean,
     /// A UUID.
     Uuid,
-    /// Another entity, by name or `{"id": …}`; which family it is of.
+    /// Another entity, by name or `{"id": …}`; which entity type it is of.
     Foreign(&'static str),
     /// A list.
     Array(&'static Field),

@@ -60,7 +60,7 @@ fn kind(kind: Kind) -> Map<String, Value> {
         Kind::Number => json!({ "type": "number" }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Uuid => json!({ "type": "string", "uuid": true }),
-        Kind::Foreign(family) => json!({ "type": "foreign", "reference": family }),
+        Kind::Foreign(entity_type) => json!({ "type": "foreign", "reference": entity_type }),
         Kind::Array(element) => json!({ "type": "array", "elements": field(element) }),
         Kind::Set(element) => json!({ "type": "set", "elements": field(element) }),
         Kind::Map { keys, values } => {

@@ -93,7 +93,7 @@ pub fn translate_one(
             ..ForwardedHeaders::default()
         },
         response_headers: response_headers(),
-        request_headers: vec![stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
+        request_headers: vec![gateway_header("X-Kong-Request-Id", GatewayHeaderValue::RequestId)],
         timeouts: None,
         upgrade: true,
         connect: false,
@@ -178,7 +178,7 @@ fn upstream_host(route: &Route, backend: Option<&ServiceInfo<'_>>) -> UpstreamHo
     }
 }
 
-fn stamp(name: &str, value: GatewayHeaderValue) -> GatewayHeader {
+fn gateway_header(name: &str, value: GatewayHeaderValue) -> GatewayHeader {
     GatewayHeader {
         name: name.to_owned(),
         value,
@@ -187,10 +187,10 @@ fn stamp(name: &str, value: GatewayHeaderValue) -> GatewayHeader {
 
 fn response_headers() -> Vec<GatewayHeader> {
     vec![
-        stamp("X-Kong-Upstream-Latency", GatewayHeaderValue::UpstreamLatencyMs),
-        stamp("X-Kong-Proxy-Latency", GatewayHeaderValue::GatewayLatencyMs),
-        stamp("X-Kong-Response-Latency", GatewayHeaderValue::ResponseLatencyMs),
-        stamp("X-Kong-Request-Id", GatewayHeaderValue::RequestId),
+        gateway_header("X-Kong-Upstream-Latency", GatewayHeaderValue::UpstreamLatencyMs),
+        gateway_header("X-Kong-Proxy-Latency", GatewayHeaderValue::GatewayLatencyMs),
+        gateway_header("X-Kong-Response-Latency", GatewayHeaderValue::ResponseLatencyMs),
+        gateway_header("X-Kong-Request-Id", GatewayHeaderValue::RequestId),
     ]
 }
 

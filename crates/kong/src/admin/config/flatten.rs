@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, entity by entity, as the original tells it to those who ask for it so.
 
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
     let mut names: Vec<String> = fields.keys().cloned().collect();
     names.sort();
     for name in names {
-        let (Some(family), Some(entities)) = (family(&name), document[&name].as_array()) else {
+        let (Some(entity_type), Some(entities)) = (entity_type(&name), document[&name].as_array()) else {
             continue;
         };
         let Some(Value::Array(complaints)) = fields.get(&name) else {
@@ -24,7 +24,7 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
         };
         for (index, complaint) in complaints.iter().enumerate() {
             if let Some(entity @ Value::Object(_)) = entities.get(index) {
-                add(family, entity.clone(), complaint.clone(), &mut flattened);
+                add(entity_type, entity.clone(), complaint.clone(), &mut flattened);
             }
         }
         fields.remove(&name);
@@ -33,14 +33,14 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
 }
 
 /// Adds what is wrong with an entity, and with those that stand inside of it.
-fn add(family: &'static EntityType, mut entity: Value, complaint: Value, flattened: &mut Vec<Value>) {
+fn add(entity_type: &'static EntityType, mut entity: Value, complaint: Value, flattened: &mut Vec<Value>) {
     let mut complaints = match complaint {
         Value::String(text) => Map::from_iter([(WHOLE.to_owned(), json!([text]))]),
         Value::Object(complaints) => complaints,
         _ => return,
     };
     let key = key_of(&entity);
-    for field in family.record.fields {
+    for field in entity_type.record.fields {
         let Kind::Foreign(target) = field.kind else {
             continue;
         };
@@ -55,12 +55,14 @@ fn add(family: &'static EntityType, mut entity: Value, complaint: Value, flatten
             }
         }
         let complaint = complaints.remove(field.name);
-        if let (Some(target), Some(complaint)) = (crate::document::entity_type::family(target), complaint) {
+        if let (Some(target), Some(complaint)) =
+            (crate::document::entity_type::entity_type(target), complaint)
+        {
             add(target, inner, complaint, flattened);
         }
     }
     for child in ENTITY_TYPES {
-        let Some((child, foreign)) = family.child(child.name) else {
+        let Some((child, foreign)) = entity_type.child(child.name) else {
             continue;
         };
         let Some(Value::Array(members)) = entity.get(child.name) else {
@@ -84,7 +86,7 @@ fn add(family: &'static EntityType, mut entity: Value, complaint: Value, flatten
     if errors.is_empty() {
         return;
     }
-    flattened.push(described(family, entity, errors));
+    flattened.push(described(entity_type, entity, errors));
 }
 
 fn remove(entity: &mut Value, field: &str) {
@@ -98,7 +100,7 @@ fn key_of(entity: &Value) -> Option<Value> {
     super::super::path::uuid(id).map(|_| json!({ "id": id }))
 }
 
-fn described(family: &EntityType, entity: Value, errors: Vec<Value>) -> Value {
+fn described(entity_type: &EntityType, entity: Value, errors: Vec<Value>) -> Value {
     let mut described = Map::new();
     if let Some(name) = entity
         .get("name")
@@ -115,7 +117,7 @@ fn described(family: &EntityType, entity: Value, errors: Vec<Value>) -> Value {
     {
         described.insert("entity_tags".to_owned(), tags.clone().into());
     }
-    let kind = family.name.strip_suffix('s').unwrap_or(family.name);
+    let kind = entity_type.name.strip_suffix('s').unwrap_or(entity_type.name);
     described.insert("entity_type".to_owned(), kind.into());
     described.insert("entity".to_owned(), without_empty_lists(entity));
     described.insert("errors".to_owned(), errors.into());

@@ -5,7 +5,7 @@ use crate::admin::failure::{self, Failure};
 use crate::admin::plan::{WorkspaceView, check_confined};
 use crate::admin::table::foreign_id;
 use crate::admin::{entity_rules, password_hash, render_entity, unserved};
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, family};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, entity_type};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
@@ -38,8 +38,8 @@ impl Loaded {
                     _ => Map::new(),
                 };
                 (
-                    entity.family,
-                    stored(entity.family, fields, hashes_passwords, now),
+                    entity.entity_type,
+                    stored(entity.entity_type, fields, hashes_passwords, now),
                 )
             })
             .collect();
@@ -52,24 +52,27 @@ impl Loaded {
     /// # Errors
     /// An entity has no name in the store, takes something of another workspace, or writes a file that is not this
     /// caller's to name.
-    pub fn changes(&self, site: WorkspaceView<'_>, is_confined: bool) -> Result<Vec<Change>, Failure> {
+    pub fn changes(&self, view: WorkspaceView<'_>, is_confined: bool) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());
-        for (family, fields) in &self.entities {
+        for (entity_type, fields) in &self.entities {
             let id = crate::admin::plan::id_of(fields);
-            kept.insert((family.name, id));
-            let old = site.workspace.table(family).get(id);
+            kept.insert((entity_type.name, id));
+            let old = view.workspace.table(entity_type).get(id);
             if !old.is_some_and(|old| is_same(&old.fields(), fields)) {
-                site.check_takeover(family, fields)?;
-                site.check_file(family, fields)?;
-                check_confined(is_confined, family, fields)?;
-                changes.push(site.put(family, fields)?);
+                view.check_takeover(entity_type, fields)?;
+                view.check_file(entity_type, fields)?;
+                check_confined(is_confined, entity_type, fields)?;
+                changes.push(view.put(entity_type, fields)?);
             }
         }
-        for family in ENTITY_TYPES.iter().filter(|family| !family.is("workspaces")) {
-            for old in site.workspace.table(family).all(Uuid::nil()) {
-                if !kept.contains(&(family.name, old.id)) {
-                    changes.push(site.delete(family, old.id)?);
+        for entity_type in ENTITY_TYPES
+            .iter()
+            .filter(|entity_type| !entity_type.is("workspaces"))
+        {
+            for old in view.workspace.table(entity_type).all(Uuid::nil()) {
+                if !kept.contains(&(entity_type.name, old.id)) {
+                    changes.push(view.delete(entity_type, old.id)?);
                 }
             }
         }
@@ -79,54 +82,54 @@ impl Loaded {
     /// What is to be said of entities that are stored and not served.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let entities = self.entities.iter();
-        entities.filter_map(|(family, fields)| unserved::warning(family, fields))
+        entities.filter_map(|(entity_type, fields)| unserved::warning(entity_type, fields))
     }
 
-    /// The entities by family and id, as the original answers.
+    /// The entities by entity type and id, as the original answers.
     pub fn told(&self) -> Value {
-        let mut families: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-        for (family, fields) in &self.entities {
+        let mut entity_types: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        for (entity_type, fields) in &self.entities {
             let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
-            let members = families.entry(family.name).or_default();
+            let members = entity_types.entry(entity_type.name).or_default();
             let mut fields = fields.clone();
             if fields.get("ttl").is_some_and(Value::is_null) {
                 fields.remove("ttl");
             }
             members.insert(id.to_owned(), Value::Object(fields));
         }
-        json!(families)
+        json!(entity_types)
     }
 }
 
 /// An entity as it is stored: complete, with references in the form that calls have them in.
 fn stored(
-    family: &'static EntityType,
+    entity_type: &'static EntityType,
     mut fields: Map<String, Value>,
     hashes_passwords: bool,
     now: SystemTime,
 ) -> Map<String, Value> {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    for field in family.record.fields {
+    for field in entity_type.record.fields {
         let value = fields.get(field.name).filter(|value| !value.is_null());
         let made: Value = match (field.kind, value) {
             (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
             (_, Some(_)) => continue,
             _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
-            _ if entity_rules::is_made_up(family, field.name) => password_hash::random_text().into(),
+            _ if entity_rules::is_made_up(entity_type, field.name) => password_hash::random_text().into(),
             _ => continue,
         };
         fields.insert(field.name.to_owned(), made);
     }
     if hashes_passwords {
         let given = fields.clone();
-        entity_rules::transform(family, &mut fields, &given);
+        entity_rules::transform(entity_type, &mut fields, &given);
     }
-    if let Some(definition) = render_entity::definition(family, &fields)
+    if let Some(definition) = render_entity::definition(entity_type, &fields)
         && let Some(Value::Object(config)) = fields.get_mut("config")
     {
         render_entity::complete(&definition.config, config);
     }
-    render_entity::complete(family.record, &mut fields);
+    render_entity::complete(entity_type.record, &mut fields);
     fields
 }
 
@@ -189,7 +192,7 @@ fn is_entity(steps: &[PathStep]) -> bool {
             return false;
         };
         around = match around {
-            None => family(name),
+            None => entity_type(name),
             Some(outer) => outer.child(name).map(|(child, _)| child),
         };
         if around.is_none() {
@@ -200,7 +203,7 @@ fn is_entity(steps: &[PathStep]) -> bool {
 }
 
 fn name_of(of: &str, entity: &Value) -> Option<String> {
-    let key = family(of)?.key?;
+    let key = entity_type(of)?.key?;
     let name = entity.get(key).or_else(|| entity.get("id"))?;
     name.as_str().map(str::to_owned)
 }
@@ -221,7 +224,7 @@ pub fn with_ids(document: &Value, found: &[Diagnostic]) -> Value {
         .any(|found| found.message.starts_with("uniqueness violation"))
     {
         for entity in entities_as_written(&document.clone()) {
-            if matches!(entity.family.id_from, IdFrom::Nothing) {
+            if matches!(entity.entity_type.id_from, IdFrom::Nothing) {
                 continue;
             }
             let path = entity.place.to_path();
@@ -238,15 +241,18 @@ pub fn with_ids(document: &Value, found: &[Diagnostic]) -> Value {
 }
 
 /// The entities of a workspace as a configuration.
-pub fn export(site: WorkspaceView<'_>) -> Value {
+pub fn export(view: WorkspaceView<'_>) -> Value {
     let mut document = Map::new();
     document.insert("_format_version".to_owned(), "3.0".into());
     // Passwords are hashed already.
     document.insert("_transform".to_owned(), false.into());
-    for family in ENTITY_TYPES.iter().filter(|family| !family.is("workspaces")) {
-        let members: Vec<Value> = site
+    for entity_type in ENTITY_TYPES
+        .iter()
+        .filter(|entity_type| !entity_type.is("workspaces"))
+    {
+        let members: Vec<Value> = view
             .workspace
-            .table(family)
+            .table(entity_type)
             .all(Uuid::nil())
             .map(|kept| {
                 let mut fields = kept.fields();
@@ -262,7 +268,7 @@ pub fn export(site: WorkspaceView<'_>) -> Value {
             })
             .collect();
         if !members.is_empty() {
-            document.insert(family.name.to_owned(), members.into());
+            document.insert(entity_type.name.to_owned(), members.into());
         }
     }
     Value::Object(document)

@@ -4,12 +4,12 @@ mod flatten;
 mod load;
 mod yaml;
 use super::Admin;
-use super::call::{Call, RequestBody};
+use super::call::{ApiCall, RequestBody};
 use super::commit::writer_of;
 use super::failure::{self, Failure};
-use super::plan::{Plan, WorkspaceView};
+use super::plan::{ChangePlan, WorkspaceView};
 use super::response::ApiResponse;
-use super::state::State;
+use super::state::AdminState;
 use crate::Options;
 use aws_lc_rs::digest;
 use axum::http::{Method, StatusCode};
@@ -50,7 +50,7 @@ impl Document {
 }
 
 /// Whether a call is for the configuration.
-pub fn is_meant(call: &Call) -> bool {
+pub fn is_meant(call: &ApiCall) -> bool {
     call.path.len() == 1 && call.path[0] == "config"
 }
 
@@ -58,7 +58,7 @@ pub fn is_meant(call: &Call) -> bool {
 ///
 /// # Errors
 /// Why it is refused; nothing was changed.
-pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
+pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failure> {
     if admin.options.has_no_config
         && !call.may_use_config
         && matches!(call.method, Method::GET | Method::HEAD | Method::POST)
@@ -84,7 +84,7 @@ pub async fn answer(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> 
     }
 }
 
-async fn take(admin: &Admin, call: &Call) -> Result<ApiResponse, Failure> {
+async fn take(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failure> {
     let brought = read(call)?;
     let hash = hash(&brought.document);
     if brought.check_hash && admin.is_taken(&hash, &call.workspace) {
@@ -127,10 +127,10 @@ pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(
             let reason = String::from_utf8_lossy(&answer.body);
             tracing::error!(%reason, "the configuration that is served cannot be read for the Admin API");
         })?;
-    let plan = |state: &State| {
-        let site = WorkspaceView::new(state, DEFAULT_WORKSPACE, SystemTime::now());
-        Ok(Plan {
-            changes: loaded.changes(site, false)?,
+    let plan = |state: &AdminState| {
+        let view = WorkspaceView::new(state, DEFAULT_WORKSPACE, SystemTime::now());
+        Ok(ChangePlan {
+            changes: loaded.changes(view, false)?,
             answer: ApiResponse::no_content(),
             has_document: false,
         })
@@ -176,14 +176,14 @@ fn load_document(document: Document, options: &Options, flatten_errors: bool) ->
     })
 }
 
-fn plan(admin: &Admin, state: &State, call: &Call, loaded: &Loaded) -> Result<Plan, Failure> {
+fn plan(admin: &Admin, state: &AdminState, call: &ApiCall, loaded: &Loaded) -> Result<ChangePlan, Failure> {
     call.check_match(Some(state.changed))?;
-    let site = WorkspaceView {
+    let view = WorkspaceView {
         others: admin.options.others.as_deref(),
         ..WorkspaceView::of(state, call, SystemTime::now())
     };
-    Ok(Plan {
-        changes: loaded.changes(site, call.is_confined)?,
+    Ok(ChangePlan {
+        changes: loaded.changes(view, call.is_confined)?,
         answer: ApiResponse::json(StatusCode::CREATED, &loaded.told()).with_warnings(loaded.warnings()),
         has_document: false,
     })
@@ -198,7 +198,7 @@ fn is_true(value: &Value) -> bool {
     }
 }
 
-fn read(call: &Call) -> Result<ConfigRequest, Failure> {
+fn read(call: &ApiCall) -> Result<ConfigRequest, Failure> {
     let mut fields: Map<String, Value> = call
         .query
         .iter()
@@ -271,7 +271,7 @@ impl Admin {
     }
 
     /// What a call replaces is still what its caller knows.
-    fn check_match(&self, call: &Call) -> Result<(), Failure> {
+    fn check_match(&self, call: &ApiCall) -> Result<(), Failure> {
         call.check_match(Some(self.state().changed))
     }
 

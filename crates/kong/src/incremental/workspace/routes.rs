@@ -5,7 +5,7 @@ use super::{Invalidation, Route, Workspace, left_out};
 use crate::RouterFlavor;
 use crate::document::{self, Upstream};
 use crate::incremental::match_order::{MatchOrder, SortKey};
-use crate::incremental::workspace_scope::{tell_steps_apart, told_apart};
+use crate::incremental::workspace_scope::{qualify_route, qualify_steps};
 use crate::translate::route;
 use crate::translate::service::ServiceInfo;
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ impl Workspace {
             let keys = single.iter().flat_map(|it| it.ranks.iter().enumerate().map(key));
             Route {
                 keys: keys.collect(),
-                made: single.map(|it| Arc::new(told_apart(it.route, self.prefix.as_deref()))),
+                made: single.map(|it| Arc::new(qualify_route(it.route, self.prefix.as_deref()))),
                 broken: found.iter().find_map(left_out),
             }
         };
@@ -119,7 +119,7 @@ impl Workspace {
         let labels = self.chains.as_ref().map(|chains| chains.labels(id, service));
         let labels = labels.unwrap_or_default();
         if let Some(prefix) = &self.prefix {
-            tell_steps_apart(&mut steps, prefix);
+            qualify_steps(&mut steps, prefix);
         }
         if let Some(made) = self.routes.get_mut(&id).and_then(|route| route.made.as_mut())
             && (made.plugins != steps || made.labels != labels)

@@ -2,7 +2,7 @@
 
 use super::{SkippedDocument, Workspace, left_out, name_in};
 use crate::document::Upstream;
-use crate::incremental::workspace_scope::tell_steps_apart;
+use crate::incremental::workspace_scope::qualify_steps;
 use crate::translate::service::ServiceInfo;
 use crate::translate::stream::{self, UnorderedStreamRoute};
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ impl Workspace {
                 None => {}
             }
             if let Some(prefix) = &self.prefix {
-                tell_steps_apart(&mut single.route.plugins, prefix);
+                qualify_steps(&mut single.route.plugins, prefix);
                 single.route.name = name_in(prefix, &single.route.name);
                 let service = single.route.service.as_mut();
                 if let Some(service) = service {

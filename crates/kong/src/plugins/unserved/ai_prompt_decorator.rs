@@ -1,11 +1,11 @@
 //! `ai-prompt-decorator`: puts messages before and behind those of a chat.
 
 use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
-use super::{Definition, refusing};
+use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 
 /// The plugin.
-pub const DEFINITION: Definition = refusing("ai-prompt-decorator", 772, CONFIG).with_checks(&[
+pub const DEFINITION: Definition = blocking("ai-prompt-decorator", 772, CONFIG).with_checks(&[
     EntityCheck::AtLeastOneOf(&["config.prompts.prepend", "config.prompts.append"]),
 ]);
 

@@ -1,11 +1,11 @@
 //! `ai-prompt-guard`: lets chats in by patterns.
 
 use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
-use super::{Definition, refusing};
+use super::{Definition, blocking};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 
 /// The plugin.
-pub const DEFINITION: Definition = refusing("ai-prompt-guard", 771, CONFIG).with_checks(&[
+pub const DEFINITION: Definition = blocking("ai-prompt-guard", 771, CONFIG).with_checks(&[
     EntityCheck::AtLeastOneOf(&["config.allow_patterns", "config.deny_patterns"]),
 ]);
 

@@ -1,11 +1,11 @@
 //! `ai-prompt-template`: chats by templates of the administrator.
 
 use super::shared::MAX_REQUEST_BODY_SIZE;
-use super::{Definition, refusing};
+use super::{Definition, blocking};
 use crate::schema::{Default, Field, Kind, Record};
 
 /// The plugin.
-pub const DEFINITION: Definition = refusing("ai-prompt-template", 773, CONFIG);
+pub const DEFINITION: Definition = blocking("ai-prompt-template", 773, CONFIG);
 
 const CONFIG: Record = Record::of(&[
     Field::new("templates", Kind::Array(&ELEMENT)).required(),

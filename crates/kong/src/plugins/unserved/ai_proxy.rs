@@ -2,12 +2,12 @@
 
 use super::llm;
 use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
-use super::{Definition, refusing};
+use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 
 /// The plugin.
 pub const DEFINITION: Definition =
-    refusing("ai-proxy", 770, CONFIG).with_checks(&[EntityCheck::Test(check_format)]);
+    blocking("ai-proxy", 770, CONFIG).with_checks(&[EntityCheck::Test(check_format)]);
 
 const CONFIG: Record = Record {
     fields: &[

@@ -2,11 +2,11 @@
 
 use super::llm::{LLM, check_chat};
 use super::shared::{MAX_REQUEST_BODY_SIZE, PORT};
-use super::{Definition, refusing};
+use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
 
 /// The plugin.
-pub const DEFINITION: Definition = refusing("ai-request-transformer", 777, CONFIG)
+pub const DEFINITION: Definition = blocking("ai-request-transformer", 777, CONFIG)
     .with_checks(&[
         EntityCheck::Test(check_chat),
         EntityCheck::MutuallyRequired(&["config.http_proxy_host", "config.http_proxy_port"]),

@@ -48,12 +48,12 @@ pub fn warning(name: &str, passes: bool) -> String {
 }
 
 /// A plugin that decides who gets in, who answers, or what a model is asked.
-const fn refusing(name: &'static str, priority: i32, config: Record) -> Definition {
+const fn blocking(name: &'static str, priority: i32, config: Record) -> Definition {
     described(name, priority, config, refuse)
 }
 
 /// Code of the administrator. What it does before the upstream is asked may be to refuse calls.
-const fn deciding(name: &'static str, priority: i32, config: Record) -> Definition {
+const fn blocking_if_code(name: &'static str, priority: i32, config: Record) -> Definition {
     described(name, priority, config, refuse_before_upstream)
 }
 

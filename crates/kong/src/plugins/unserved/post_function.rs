@@ -1,11 +1,11 @@
 //! `post-function`: code of the administrator that runs after all plugins; configured as `pre-function` is.
 
 use super::pre_function::{CHECKS, check, phases};
-use super::{Definition, deciding};
+use super::{Definition, blocking_if_code};
 use crate::schema::{Check, Field, Kind, Record};
 
 /// The plugin.
-pub const DEFINITION: Definition = deciding("post-function", -1_000, CONFIG)
+pub const DEFINITION: Definition = blocking_if_code("post-function", -1_000, CONFIG)
     .never_on_consumers()
     .with_checks(CHECKS);
 

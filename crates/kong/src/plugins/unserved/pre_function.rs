@@ -1,11 +1,11 @@
 //! `pre-function`: code of the administrator that runs before all plugins.
 
-use super::{Definition, deciding};
+use super::{Definition, blocking_if_code};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use weir_plugins::lua_syntax;
 
 /// The plugin.
-pub const DEFINITION: Definition = deciding("pre-function", 1_000_000, CONFIG)
+pub const DEFINITION: Definition = blocking_if_code("pre-function", 1_000_000, CONFIG)
     .never_on_consumers()
     .with_checks(CHECKS);
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const FIELD: &str = "_ends_at";
 
 /// Notes the end in a document.
-pub(crate) fn note(document: &mut Value, end: SystemTime) {
+pub(crate) fn set(document: &mut Value, end: SystemTime) {
     let millis = end.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     if let (Some(fields), Ok(millis)) = (document.as_object_mut(), u64::try_from(millis)) {
         fields.insert(FIELD.to_owned(), millis.into());
@@ -15,7 +15,7 @@ pub(crate) fn note(document: &mut Value, end: SystemTime) {
 }
 
 /// Takes the end out of a document that was read.
-pub(crate) fn take_out(document: &mut Value) {
+pub(crate) fn strip(document: &mut Value) {
     if let Some(fields) = document.as_object_mut() {
         fields.shift_remove(FIELD);
     }
@@ -38,9 +38,9 @@ mod tests {
         let end = UNIX_EPOCH + Duration::from_millis(1500);
         let plain = serde_json::json!({"uri": "/", "desc": "_ends_at"});
         let mut document = plain.clone();
-        note(&mut document, end);
+        set(&mut document, end);
         assert_eq!(end_of(document.to_string().as_bytes()), Some(end));
-        take_out(&mut document);
+        strip(&mut document);
         assert_eq!(document, plain);
         for none in [plain.to_string().as_str(), "_ends_at", ""] {
             assert_eq!(end_of(none.as_bytes()), None, "{none}");

@@ -219,7 +219,7 @@ impl IncrementalModel {
 
     fn read(&mut self, kind: Kind, key: &str, bytes: &[u8]) -> Result<(), String> {
         let mut value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        crate::expiry::take_out(&mut value);
+        crate::expiry::strip(&mut value);
         let Value::Object(mut map) = value else {
             return Err("expected a map".to_owned());
         };

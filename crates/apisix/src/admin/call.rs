@@ -13,7 +13,7 @@ use weir_plugins::lenient_json;
 use weir_store::Author;
 
 /// A call with its whole body.
-pub struct Call {
+pub struct ApiCall {
     pub method: Method,
     /// The path, decoded.
     pub path: String,
@@ -32,7 +32,7 @@ pub struct Call {
 }
 
 /// Headers hold keys, and bodies what is to be kept.
-impl std::fmt::Debug for Call {
+impl std::fmt::Debug for ApiCall {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Call")
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Call {
     }
 }
 
-impl Call {
+impl ApiCall {
     /// A call without its body.
     pub fn new(method: Method, uri: &Uri, headers: HeaderMap, author: Author, time: SystemTime) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

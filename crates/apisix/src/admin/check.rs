@@ -11,7 +11,7 @@ pub use plugins::{AUTHENTICATING, STREAM_PLUGINS};
 use weir_plugins::lua_syntax;
 
 use super::kind::Kind;
-use super::state::State;
+use super::state::AdminState;
 use crate::document::{id_text, proto, secret};
 use crate::settings::Settings;
 use crate::translate::vars;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy)]
 pub struct CheckContext<'s> {
     /// The stored documents; `None`: what is referred to is not looked for.
-    pub state: Option<&'s State>,
+    pub state: Option<&'s AdminState>,
     /// The consumer of a credential, the kind of a vault.
     pub owner: Option<&'s str>,
     /// APISIX's `config.yaml`.

@@ -1,10 +1,10 @@
 //! Storing what a call changes, with the engine that all Admin APIs share; and the original's answers to what fails.
 
 use super::Admin;
-use super::call::Call;
+use super::call::ApiCall;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
-use super::state::{PREFIX, State};
-use super::write::{Plan, etag};
+use super::state::{AdminState, PREFIX};
+use super::write::{ChangePlan, etag};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use weir_dialect::{WriteError, WriteFailure, WriteOutcome, Writer};
 use weir_store::{Change, Key};
 
 /// Refuses plugins that name files to callers who may not write everywhere.
-pub(super) fn check_files(call: &Call, plan: &Plan) -> Result<(), ApiResponse> {
+pub(super) fn check_files(call: &ApiCall, plan: &ChangePlan) -> Result<(), ApiResponse> {
     if call.is_confined && plan.changes.iter().any(names_file) {
         let message = "files are the operator's: this takes the right to write in all workspaces";
         return Err(ApiResponse::error(StatusCode::FORBIDDEN, message));
@@ -24,14 +24,18 @@ pub(super) fn check_files(call: &Call, plan: &Plan) -> Result<(), ApiResponse> {
 
 impl Admin {
     /// Plans a write and commits it.
-    pub(super) async fn commit(&self, call: &Call, plan: impl Fn(&State) -> Outcome<Plan>) -> ApiResponse {
+    pub(super) async fn commit(
+        &self,
+        call: &ApiCall,
+        plan: impl Fn(&AdminState) -> Outcome<ChangePlan>,
+    ) -> ApiResponse {
         let writer = Writer {
             author: call.author.clone(),
             note: format!("{} {}", call.method, call.path),
             time: call.time,
             is_dry: call.is_dry_run(),
         };
-        let planned = |state: &State| {
+        let planned = |state: &AdminState| {
             let plan = plan(state)?;
             check_files(call, &plan)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
@@ -57,7 +61,7 @@ impl Admin {
 }
 
 /// The changes of a plan as the store takes them.
-fn changes_of(call: &Call, plan: &Plan) -> Outcome<Vec<Change>> {
+fn changes_of(call: &ApiCall, plan: &ChangePlan) -> Outcome<Vec<Change>> {
     let changes = plan.changes.iter().map(|(key, value)| {
         let key = Key::new(&format!("{PREFIX}{key}")).map_err(|_| ApiResponse::bad("invalid id"))?;
         Ok(match value {
@@ -78,7 +82,7 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
         None => serde_json::to_vec(value),
         Some(end) => {
             let mut value = value.clone();
-            crate::expiry::note(&mut value, end);
+            crate::expiry::set(&mut value, end);
             serde_json::to_vec(&value)
         }
     };

@@ -3,13 +3,13 @@
 //! Its items are stored as the documents that they are; beside them stands one document about the last time that
 //! the whole was put: its digest, its time, and a version for each list.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::configuration::{LISTS, body, version_field};
 use super::key::Role;
 use super::response::{ApiResponse, Outcome};
-use super::state::State;
+use super::state::AdminState;
 use super::validate::check_configuration;
-use super::write::Plan;
+use super::write::ChangePlan;
 use crate::document::id_text;
 use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
@@ -24,7 +24,7 @@ const DIGEST: HeaderName = HeaderName::from_static("x-digest");
 const LAST_MODIFIED: HeaderName = HeaderName::from_static("x-last-modified");
 
 /// Answers a read of the whole.
-pub fn read(state: &State, call: &Call) -> ApiResponse {
+pub fn read(state: &AdminState, call: &ApiCall) -> ApiResponse {
     let about = state.get(ABOUT).map(|entry| &entry.value);
     let field = |name: &str| about.and_then(|about| about.get(name)).filter(|it| !it.is_null());
     let mut answer = match call.method {
@@ -49,7 +49,7 @@ pub fn read(state: &State, call: &Call) -> ApiResponse {
 }
 
 /// A client that may put the whole sees the private keys in it: clients compare them with what they are about to put.
-fn whole(state: &State, about: Option<&Value>, role: Role) -> Value {
+fn whole(state: &AdminState, about: Option<&Value>, role: Role) -> Value {
     let mut whole = Map::new();
     for list in LISTS {
         let prefix = format!("{list}/");
@@ -83,7 +83,7 @@ fn version_of(about: Option<&Value>, list: &str) -> Value {
 ///
 /// # Errors
 /// The answer that refuses it, or says that there is nothing to do.
-pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
+pub fn plan(state: &AdminState, call: &ApiCall) -> Outcome<ChangePlan> {
     let Some(digest) = call.header(DIGEST.as_str()) else {
         return Err(ApiResponse::bad("missing digest header"));
     };
@@ -123,7 +123,7 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
         .iter()
         .filter_map(|(_, value)| value.as_ref()?.as_object());
     let lacks: Vec<MissingPlugins> = items.filter_map(MissingPlugins::of).collect();
-    Ok(Plan {
+    Ok(ChangePlan {
         changes,
         time_to_live: None,
         answer: ApiResponse::empty(StatusCode::ACCEPTED)
@@ -134,7 +134,7 @@ pub fn plan(state: &State, call: &Call) -> Outcome<Plan> {
 }
 
 /// What a file says, as changes. Who put the whole configuration before learns that it is another one now.
-pub fn changes_of_file(state: &State, document: &Value) -> Vec<(String, Option<Value>)> {
+pub fn changes_of_file(state: &AdminState, document: &Value) -> Vec<(String, Option<Value>)> {
     let mut changes = BTreeMap::new();
     for list in LISTS {
         replace(state, list, document.get(list), &mut changes);
@@ -145,7 +145,7 @@ pub fn changes_of_file(state: &State, document: &Value) -> Vec<(String, Option<V
 }
 
 /// The whole as a document, once these changes are made.
-pub fn after(state: &State, changes: &[(String, Option<Value>)]) -> Value {
+pub fn after(state: &AdminState, changes: &[(String, Option<Value>)]) -> Value {
     let mut whole = Map::new();
     for list in LISTS {
         let prefix = format!("{list}/");
@@ -167,7 +167,12 @@ pub fn after(state: &State, changes: &[(String, Option<Value>)]) -> Value {
 }
 
 /// Puts the items of a list in the place of those that are stored. What stays the same is not written.
-fn replace(state: &State, list: &str, items: Option<&Value>, changes: &mut BTreeMap<String, Option<Value>>) {
+fn replace(
+    state: &AdminState,
+    list: &str,
+    items: Option<&Value>,
+    changes: &mut BTreeMap<String, Option<Value>>,
+) {
     let prefix = format!("{list}/");
     let items = items.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut wanted: BTreeMap<String, &Value> = BTreeMap::new();
@@ -192,7 +197,7 @@ fn replace(state: &State, list: &str, items: Option<&Value>, changes: &mut BTree
 }
 
 /// What single writes change about the whole: the last whole that was put is no longer what is there.
-pub fn touched(state: &State, changes: &[(String, Option<Value>)]) -> Option<(String, Option<Value>)> {
+pub fn touched(state: &AdminState, changes: &[(String, Option<Value>)]) -> Option<(String, Option<Value>)> {
     let mut about = state.get(ABOUT)?.value.clone();
     about["digest"] = Value::Null;
     for (key, _) in changes {

@@ -1,6 +1,6 @@
 //! A whole configuration as clients send it: its lists, and reading it from a call.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::response::{ApiResponse, Outcome};
 use serde_json::Value;
 use weir_plugins::lenient_json;
@@ -31,7 +31,7 @@ pub fn version_field(list: &str) -> String {
 ///
 /// # Errors
 /// 400 in APISIX's words.
-pub fn body(call: &Call) -> Outcome<Value> {
+pub fn body(call: &ApiCall) -> Outcome<Value> {
     if call.body.is_empty() {
         return Err(ApiResponse::bad("invalid request body: empty request body"));
     }

@@ -1,13 +1,13 @@
 //! The part of APISIX's control API that tells what is configured and how healthy it is.
 
 use super::Admin;
-use super::call::Call;
-use super::encrypted_fields::{shown, take_private_keys};
+use super::call::ApiCall;
+use super::encrypted_fields::{redact, take_private_keys};
 use super::key::Role;
 use super::kind::Kind;
 use super::response::ApiResponse;
 use super::schemas;
-use super::state::{Entry, State};
+use super::state::{AdminState, DocumentEntry};
 use crate::document::split_port;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
@@ -53,7 +53,7 @@ fn nodes_of(health: UpstreamHealth) -> Vec<NodeHealth> {
 }
 
 /// Answers a call.
-pub fn answer(admin: &Admin, call: &Call) -> ApiResponse {
+pub fn answer(admin: &Admin, call: &ApiCall) -> ApiResponse {
     let segments: Vec<&str> = call.path.split('/').collect();
     let state = admin.state();
     let ok = |value: Value| ApiResponse::json(StatusCode::OK, &value);
@@ -73,11 +73,11 @@ pub fn answer(admin: &Admin, call: &Call) -> ApiResponse {
             ["plugin_metadatas"] => ok(listed(
                 schemas::in_order()
                     .filter_map(|name| state.get(&format!("plugin_metadata/{name}")))
-                    .map(|entry| shown(Kind::PluginMetadata, &entry.value, call.role).into_owned())
+                    .map(|entry| redact(Kind::PluginMetadata, &entry.value, call.role).into_owned())
                     .collect(),
             )),
             ["plugin_metadata", name] => match state.get(&format!("plugin_metadata/{name}")) {
-                Some(entry) => ok(shown(Kind::PluginMetadata, &entry.value, call.role).into_owned()),
+                Some(entry) => ok(redact(Kind::PluginMetadata, &entry.value, call.role).into_owned()),
                 None => missing(format!("plugin metadata[{name}] not found")),
             },
             _ => no_page(),
@@ -94,7 +94,7 @@ fn missing(message: String) -> ApiResponse {
     ApiResponse::error(StatusCode::NOT_FOUND, message)
 }
 
-fn dump(state: &State, role: Role, kind: Kind) -> Value {
+fn dump(state: &AdminState, role: Role, kind: Kind) -> Value {
     listed(
         state
             .of_kind(kind)
@@ -111,7 +111,7 @@ fn listed(items: Vec<Value>) -> Value {
     }
 }
 
-fn dump_one(state: &State, role: Role, kind: Kind, id: &str) -> ApiResponse {
+fn dump_one(state: &AdminState, role: Role, kind: Kind, id: &str) -> ApiResponse {
     match state.get(&format!("{}/{id}", kind.name())) {
         Some(entry) => ApiResponse::json(StatusCode::OK, &dumped(kind, role, entry)),
         None => missing(format!("{}[{id}] not found", kind.word())),
@@ -119,7 +119,7 @@ fn dump_one(state: &State, role: Role, kind: Kind, id: &str) -> ApiResponse {
 }
 
 /// A document as it is served: with defaults, and with its nodes as a list.
-fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
+fn dumped(kind: Kind, role: Role, entry: &DocumentEntry) -> Value {
     let mut value = entry.value.clone();
     if let Some(shape) = kind.shape() {
         // One that is wrong is told as it is stored.
@@ -139,7 +139,7 @@ fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
             *nodes = entry.value.pointer(place).cloned().unwrap_or_default();
         }
     }
-    let mut value = shown(kind, &value, role).into_owned();
+    let mut value = redact(kind, &value, role).into_owned();
     // In the original, callers from this machine show no key: private keys are never shown here.
     take_private_keys(&mut value);
     json!({
@@ -151,7 +151,7 @@ fn dumped(kind: Kind, role: Role, entry: &Entry) -> Value {
 }
 
 /// The health of the upstream in a document; `None`: it has no checks.
-fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
+fn told(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
     let checks = ["/checks", "/upstream/checks"]
         .iter()
         .find_map(|place| entry.value.pointer(place))?;
@@ -173,7 +173,7 @@ fn told(admin: &Admin, entry: &Entry) -> Option<Value> {
     }))
 }
 
-fn health_of_all(admin: &Admin, state: &State, call: &Call) -> ApiResponse {
+fn health_of_all(admin: &Admin, state: &AdminState, call: &ApiCall) -> ApiResponse {
     let told = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
         .into_iter()
         .flat_map(|kind| state.of_kind(kind))
@@ -182,7 +182,7 @@ fn health_of_all(admin: &Admin, state: &State, call: &Call) -> ApiResponse {
     health_answer(call, told, true)
 }
 
-fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -> ApiResponse {
+fn health_of_one(admin: &Admin, state: &AdminState, call: &ApiCall, segments: &[&str]) -> ApiResponse {
     let (collection, id) = match segments {
         [collection] => return missing(format!("missing src id for src type {collection}")),
         [collection, id, ..] => (*collection, *id),
@@ -191,7 +191,7 @@ fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -
     if !["routes", "services", "upstreams", "stream_routes"].contains(&collection) {
         return ApiResponse::bad(format!("invalid src type {collection}"));
     }
-    let entry: Option<&Arc<Entry>> = state.get(&format!("{collection}/{id}"));
+    let entry: Option<&Arc<DocumentEntry>> = state.get(&format!("{collection}/{id}"));
     match entry.map(|entry| told(admin, entry)) {
         None => missing(format!("{collection}[{id}] not found")),
         Some(None) => missing(format!("no checker for {collection}[{id}]")),
@@ -200,7 +200,7 @@ fn health_of_one(admin: &Admin, state: &State, call: &Call, segments: &[&str]) -
 }
 
 /// As JSON, or as a page where a browser asks.
-fn health_answer(call: &Call, mut told: Vec<Value>, as_list: bool) -> ApiResponse {
+fn health_answer(call: &ApiCall, mut told: Vec<Value>, as_list: bool) -> ApiResponse {
     if call
         .header("accept")
         .is_some_and(|kinds| kinds.contains("text/html"))

@@ -3,7 +3,7 @@
 use super::call::Target;
 use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
-use super::state::State;
+use super::state::AdminState;
 use crate::document::id_text;
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// The answer in APISIX's words.
-pub fn check(state: &State, target: &Target, body: Option<&Value>) -> Outcome<()> {
+pub fn check(state: &AdminState, target: &Target, body: Option<&Value>) -> Outcome<()> {
     if target.kind != Kind::CostDecoration {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub fn check(state: &State, target: &Target, body: Option<&Value>) -> Outcome<()
 ///
 /// # Errors
 /// The answer in APISIX's words, which names the other one.
-pub fn check_field_path(state: &State, target: &Target, value: &Value) -> Outcome<()> {
+pub fn check_field_path(state: &AdminState, target: &Target, value: &Value) -> Outcome<()> {
     let field_path = |value: &Value| value.get("field_path").and_then(Value::as_str).map(str::to_owned);
     let Some(path) = field_path(value) else {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::references::split_upstreams;
-use super::state::{Entry, State};
+use super::state::{AdminState, DocumentEntry};
 use crate::document::id_text;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// In APISIX's words, which name the one that does.
-pub fn check(state: &State, kind: Kind, key: &str) -> Result<(), String> {
+pub fn check(state: &AdminState, kind: Kind, key: &str) -> Result<(), String> {
     let by = |of: Kind| {
         state
             .referrers(key)
@@ -45,7 +45,7 @@ pub fn check(state: &State, kind: Kind, key: &str) -> Result<(), String> {
     }
 }
 
-fn refuse<E: AsRef<Entry>>(words: &str, what: &str, other: Option<E>) -> Result<(), String> {
+fn refuse<E: AsRef<DocumentEntry>>(words: &str, what: &str, other: Option<E>) -> Result<(), String> {
     match other {
         Some(other) => Err(format!(
             "{words} {what} [{}] is still using it now",
@@ -56,7 +56,7 @@ fn refuse<E: AsRef<Entry>>(words: &str, what: &str, other: Option<E>) -> Result<
 }
 
 /// Upstreams may be named by a document itself or by a plugin in it.
-fn check_upstream(state: &State, key: &str) -> Result<(), String> {
+fn check_upstream(state: &AdminState, key: &str) -> Result<(), String> {
     let id = key.rsplit('/').next().unwrap_or_default();
     for (kind, what, names_upstreams) in [
         (Kind::Route, "route", true),

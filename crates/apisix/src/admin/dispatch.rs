@@ -1,6 +1,6 @@
 //! Which call to the Admin API is for what: by method and path. What comes of it is others' work.
 
-use super::call::{Call, Target};
+use super::call::{ApiCall, Target};
 use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
 use super::{Admin, configs, read, schemas, validate, write};
@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{Method, StatusCode};
 
 impl Admin {
-    pub(super) async fn dispatch(&self, call: &Call) -> ApiResponse {
+    pub(super) async fn dispatch(&self, call: &ApiCall) -> ApiResponse {
         let segments: Vec<&str> = call.path.split('/').collect();
         let ["", "apisix", "admin", rest @ ..] = segments.as_slice() else {
             return not_found();
@@ -46,7 +46,7 @@ impl Admin {
         }
     }
 
-    async fn resource(&self, call: &Call, segments: &[&str]) -> Outcome {
+    async fn resource(&self, call: &ApiCall, segments: &[&str]) -> Outcome {
         if segments.first() == Some(&Kind::StreamRoute.name()) && !self.options.stream {
             return Err(ApiResponse::bad(
                 "stream mode is disabled, can not add stream routes",

@@ -86,7 +86,7 @@ impl Keyring {
     }
 
     /// A document with its secrets encrypted, as it is returned to the client that wrote it.
-    pub fn veiled(&self, kind: Kind, mut value: Value) -> Value {
+    pub fn encrypt_fields(&self, kind: Kind, mut value: Value) -> Value {
         let plugins = match kind {
             Kind::PluginMetadata => None,
             _ if !self.encrypts_fields => None,
@@ -160,7 +160,7 @@ impl Keyring {
 
 /// A document as it is shown to its reader. The private keys of a certificate are never shown, as in APISIX; all
 /// other secrets to callers who may write.
-pub fn shown(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
+pub fn redact(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
     let is_certificate = kind == Kind::Ssl;
     if role == Role::Admin && !is_certificate {
         return Cow::Borrowed(value);
@@ -258,8 +258,8 @@ mod tests {
                 json!({"plugins": {"openid-connect": {"client_rsa_private_key": "***"}, "x": {"keys": ["***", "***"]}}}),
             ),
         ] {
-            assert_eq!(*shown(kind, &stored, Role::Admin), for_admin);
-            assert_eq!(*shown(kind, &stored, Role::Viewer), for_viewer);
+            assert_eq!(*redact(kind, &stored, Role::Admin), for_admin);
+            assert_eq!(*redact(kind, &stored, Role::Viewer), for_viewer);
         }
     }
 
@@ -283,37 +283,37 @@ mod tests {
                     json!({"id": plugin, "password": "the secret"}),
                 ),
             ] {
-                let hidden = shown(kind, &document, Role::Viewer);
+                let hidden = redact(kind, &document, Role::Viewer);
                 assert!(
                     !hidden.to_string().contains("the secret"),
                     "{plugin} {field}: {hidden}"
                 );
-                assert_eq!(*shown(kind, &document, Role::Admin), document);
+                assert_eq!(*redact(kind, &document, Role::Admin), document);
             }
         }
     }
 
     #[test]
-    fn secrets_are_veiled() {
+    fn secrets_are_encrypted() {
         let keyring = Keyring::stock();
         let document = json!({"plugins": {"key-auth": {"key": "auth-one"}, "cors": {}}, "upstream": {"tls": {"client_key": "---k"}}});
-        let mut veiled = keyring.veiled(Kind::Consumer, document.clone());
+        let mut encrypted = keyring.encrypt_fields(Kind::Consumer, document.clone());
         assert_eq!(
-            veiled.pointer("/plugins/key-auth/key"),
+            encrypted.pointer("/plugins/key-auth/key"),
             Some(&json!("4y+JvURBE6ZwRbbgaryrhg=="))
         );
-        assert_ne!(veiled["upstream"], document["upstream"]);
+        assert_ne!(encrypted["upstream"], document["upstream"]);
         let open = Keyring {
             encrypts_fields: false,
             ..Keyring::stock()
         };
-        let shown = open.veiled(Kind::Consumer, document.clone());
-        assert_eq!(shown["plugins"], document["plugins"]);
-        assert_ne!(shown["upstream"], document["upstream"]);
-        keyring.open(Kind::Consumer, &mut veiled);
-        assert_eq!(veiled["upstream"], document["upstream"]);
+        let plain = open.encrypt_fields(Kind::Consumer, document.clone());
+        assert_eq!(plain["plugins"], document["plugins"]);
+        assert_ne!(plain["upstream"], document["upstream"]);
+        keyring.open(Kind::Consumer, &mut encrypted);
+        assert_eq!(encrypted["upstream"], document["upstream"]);
         assert_eq!(
-            Keyring::default().veiled(Kind::Consumer, document.clone()),
+            Keyring::default().encrypt_fields(Kind::Consumer, document.clone()),
             document
         );
     }

@@ -3,10 +3,10 @@
 //!
 //! The items of the text that is served are known as a [`FileBacking`] has it.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::response::{ApiResponse, Outcome};
-use super::state::State;
-use super::write::Plan;
+use super::state::AdminState;
+use super::write::ChangePlan;
 use super::{Admin, AdminOptions, configs};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
@@ -48,9 +48,9 @@ impl Admin {
         };
         let time = (self.options.clock)();
         let uri = Uri::from_static("/apisix/admin/configs");
-        let call = Call::new(Method::PUT, &uri, HeaderMap::new(), Author::anonymous(), time);
-        let plan = |state: &State| {
-            Ok(Plan {
+        let call = ApiCall::new(Method::PUT, &uri, HeaderMap::new(), Author::anonymous(), time);
+        let plan = |state: &AdminState| {
+            Ok(ChangePlan {
                 changes: configs::changes_of_file(state, &document),
                 time_to_live: None,
                 answer: ApiResponse::empty(StatusCode::ACCEPTED),
@@ -65,7 +65,7 @@ impl Admin {
     }
 
     /// Puts the whole configuration. Over a file it is served before it is known here.
-    pub(super) async fn put_whole(&self, call: &Call) -> ApiResponse {
+    pub(super) async fn put_whole(&self, call: &ApiCall) -> ApiResponse {
         let Some(file) = &self.file else {
             return self.commit(call, |state| configs::plan(state, call)).await;
         };

@@ -42,9 +42,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::{Extensions, Request, Response, StatusCode};
-use call::Call;
+use call::ApiCall;
 use response::ApiResponse;
-use state::{PREFIX, State};
+use state::{AdminState, PREFIX};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -104,7 +104,7 @@ impl AdminOptions {
 #[derive(Debug)]
 pub struct Admin {
     options: AdminOptions,
-    replica: Arc<Replica<State>>,
+    replica: Arc<Replica<AdminState>>,
     /// The file that holds the configuration; `None`: the store does.
     file: Option<FileBacking>,
 }
@@ -126,7 +126,7 @@ impl Admin {
     ) -> Result<Arc<Self>, StoreError> {
         Ok(Arc::new(Self {
             options,
-            replica: Replica::open(store, PREFIX, State::default()).await?,
+            replica: Replica::open(store, PREFIX, AdminState::default()).await?,
             file,
         }))
     }
@@ -150,10 +150,10 @@ impl Admin {
         ];
         let state = self.state();
         let mut indexes: Vec<_> = (KINDS.iter())
-            .map(|kind| (kind.name(), state.newest(*kind).0))
+            .map(|kind| (kind.name(), state.last_modified(*kind).0))
             .collect();
-        let newest = indexes.iter().map(|(_, index)| *index).max().unwrap_or(0);
-        indexes.extend([("max_modify_index", newest), ("prev_index", newest)]);
+        let last_modified = indexes.iter().map(|(_, index)| *index).max().unwrap_or(0);
+        indexes.extend([("max_modify_index", last_modified), ("prev_index", last_modified)]);
         indexes.push(("x_etcd_index", state.revision.0));
         indexes
     }
@@ -163,7 +163,7 @@ impl Admin {
         Router::new().fallback(control).with_state(Arc::clone(self))
     }
 
-    fn state(&self) -> StateRef<'_, State> {
+    fn state(&self) -> StateRef<'_, AdminState> {
         self.replica.state()
     }
 }
@@ -173,7 +173,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let author = parts.extensions.get::<Author>().cloned();
     let time = (admin.options.clock)();
     let author = author.unwrap_or_else(Author::anonymous);
-    let mut call = Call::new(parts.method, &parts.uri, parts.headers, author, time);
+    let mut call = ApiCall::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
     call.is_confined = parts.extensions.get::<WorkspaceScoped>().is_some();
     let told = role_of(&parts.extensions);
@@ -199,7 +199,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
 async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let time = (admin.options.clock)();
-    let mut call = Call::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
+    let mut call = ApiCall::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
     // In the original, callers from this machine show no key. A guard in front may know more.
     call.role = role_of(&parts.extensions).unwrap_or(Role::Viewer);
     match admin.read_file().await {
@@ -229,7 +229,7 @@ fn role_of(extensions: &Extensions) -> Option<Role> {
 
 /// The body of a call, if it is not too large. Of one that is, up to so much more is read, so that its sender
 /// comes to read the answer.
-async fn body_of(call: &Call, body: Body) -> Result<Vec<u8>, ApiResponse> {
+async fn body_of(call: &ApiCall, body: Body) -> Result<Vec<u8>, ApiResponse> {
     let most = match call.path.as_str() {
         "/apisix/admin/configs" => MAX_CONFIGS,
         _ => MAX_BODY,

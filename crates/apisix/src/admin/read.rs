@@ -1,11 +1,11 @@
 //! Reading resources: one, or a collection by pages and filters.
 
-use super::call::{Call, Target};
-use super::encrypted_fields::shown;
+use super::call::{ApiCall, Target};
+use super::encrypted_fields::redact;
 use super::key::Role;
 use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
-use super::state::{Entry, State};
+use super::state::{AdminState, DocumentEntry};
 use super::write::etag;
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -27,10 +27,10 @@ struct Item<'e> {
 }
 
 impl<'e> Item<'e> {
-    fn of(kind: Kind, entry: &'e Entry, role: Role) -> Self {
+    fn of(kind: Kind, entry: &'e DocumentEntry, role: Role) -> Self {
         Self {
             key: format!("/apisix/{}", entry.key),
-            value: shown(kind, &entry.value, role),
+            value: redact(kind, &entry.value, role),
             created_index: entry.created.0,
             modified_index: entry.modified.0,
         }
@@ -48,7 +48,7 @@ struct Listing<'e> {
 ///
 /// # Errors
 /// The answer where there is nothing to read.
-pub fn read(state: &State, call: &Call, target: &Target) -> Outcome {
+pub fn read(state: &AdminState, call: &ApiCall, target: &Target) -> Outcome {
     match &target.id {
         Some(id) => one(state, call, target, id),
         None => collection(state, call, target),
@@ -57,13 +57,13 @@ pub fn read(state: &State, call: &Call, target: &Target) -> Outcome {
     .map_err(ApiResponse::versioned)
 }
 
-fn one(state: &State, call: &Call, target: &Target, id: &str) -> Outcome {
+fn one(state: &AdminState, call: &ApiCall, target: &Target, id: &str) -> Outcome {
     let entry = state.get(&target.key(id)).ok_or_else(ApiResponse::no_key)?;
     let item = Item::of(target.kind, entry, call.role);
     Ok(ApiResponse::json(StatusCode::OK, &item).with(ETAG, &etag(entry.modified)))
 }
 
-fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
+fn collection(state: &AdminState, call: &ApiCall, target: &Target) -> Outcome {
     let collection = target.collection();
     let count = state.count(&collection);
     let is_nested = matches!(target.kind, Kind::Credential | Kind::CostDecoration);
@@ -71,18 +71,18 @@ fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
         return Err(ApiResponse::no_key());
     }
     let filter = Filter::of(call, target.kind);
-    let takes = |entry: &&Arc<Entry>| filter.takes(&entry.value);
+    let takes = |entry: &&Arc<DocumentEntry>| filter.takes(&entry.value);
     let (total, list) = match page(call)? {
         None => {
             let list: Vec<_> = state.collection(&collection).filter(takes).collect();
             (list.len(), list)
         }
         Some((skipped, size)) if filter.is_none() => {
-            let list = state.by_age(&collection).skip(skipped).take(size);
+            let list = state.iter_by_created(&collection).skip(skipped).take(size);
             (count, list.collect())
         }
         Some((skipped, size)) => {
-            let found: Vec<_> = state.by_age(&collection).filter(takes).collect();
+            let found: Vec<_> = state.iter_by_created(&collection).filter(takes).collect();
             let total = found.len();
             (total, found.into_iter().skip(skipped).take(size).collect())
         }
@@ -95,7 +95,7 @@ fn collection(state: &State, call: &Call, target: &Target) -> Outcome {
 }
 
 /// The page that is asked for: how many documents come before it, and how many are in it; `None`: all are asked for.
-fn page(call: &Call) -> Outcome<Option<(usize, usize)>> {
+fn page(call: &ApiCall) -> Outcome<Option<(usize, usize)>> {
     let number = |name: &str| call.arg(name)?.trim().parse::<f64>().ok();
     let (Some(page), Some(size)) = (number("page"), number("page_size")) else {
         return Ok(None);
@@ -140,7 +140,7 @@ impl Finder {
 }
 
 impl<'c> Filter<'c> {
-    fn of(call: &'c Call, kind: Kind) -> Self {
+    fn of(call: &'c ApiCall, kind: Kind) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(&decode_form(bytes)).into_owned();
         let mut fields: Vec<(String, String)> = Vec::new();
         for (name, value) in query_pairs(call.arg("filter").unwrap_or_default().as_bytes()) {

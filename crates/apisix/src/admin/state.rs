@@ -13,7 +13,7 @@ pub const PREFIX: &str = "apisix/";
 
 /// A document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct DocumentEntry {
     /// Its key, without the dialect's prefix.
     pub key: Arc<str>,
     pub value: Value,
@@ -21,7 +21,7 @@ pub struct Entry {
     pub modified: Revision,
 }
 
-impl Entry {
+impl DocumentEntry {
     /// Its id: what stands last in its key.
     pub fn id(&self) -> &str {
         self.key.rsplit('/').next().unwrap_or_default()
@@ -30,20 +30,20 @@ impl Entry {
 
 /// All documents of one revision of the store.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct AdminState {
     pub revision: Revision,
-    entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    entries: BTreeMap<Arc<str>, Arc<DocumentEntry>>,
     /// The keys of each collection by age.
-    ages: HashMap<String, BTreeSet<(Revision, Arc<str>)>>,
+    by_created: HashMap<String, BTreeSet<(Revision, Arc<str>)>>,
     /// When a document of a kind was last put.
-    newest: BTreeMap<&'static str, Revision>,
+    last_modified: BTreeMap<&'static str, Revision>,
     /// For the key of each document that others refer to, theirs. It need not be there itself.
     referrers: HashMap<String, BTreeSet<Arc<str>>>,
     /// For each credential by which callers are recognised, the keys of those that have it.
     owners: HashMap<(String, String), BTreeSet<Arc<str>>>,
 }
 
-impl ReplicaState for State {
+impl ReplicaState for AdminState {
     fn empty(&self) -> Self {
         Self::default()
     }
@@ -57,8 +57,8 @@ impl ReplicaState for State {
         let Some((document, mut value)) = value else {
             return self.remove(key);
         };
-        crate::expiry::take_out(&mut value);
-        self.insert(Entry {
+        crate::expiry::strip(&mut value);
+        self.insert(DocumentEntry {
             key: key.into(),
             value,
             created: document.created,
@@ -76,18 +76,21 @@ impl ReplicaState for State {
     }
 }
 
-impl State {
+impl AdminState {
     /// Puts a document in the place of the one with its key.
-    pub fn insert(&mut self, entry: Entry) {
+    pub fn insert(&mut self, entry: DocumentEntry) {
         self.remove(&entry.key);
         let key = &entry.key;
         if let Some(collection) = collection_of(key) {
             let age = (entry.created, Arc::clone(key));
-            self.ages.entry(collection.to_owned()).or_default().insert(age);
+            self.by_created
+                .entry(collection.to_owned())
+                .or_default()
+                .insert(age);
         }
         if let Some(kind) = Kind::of_key(key) {
-            let newest = self.newest.entry(kind.name()).or_default();
-            *newest = entry.modified.max(*newest);
+            let last_modified = self.last_modified.entry(kind.name()).or_default();
+            *last_modified = entry.modified.max(*last_modified);
         }
         for reference in references(key, &entry.value) {
             self.referrers
@@ -106,8 +109,10 @@ impl State {
         let Some(entry) = self.entries.remove(key) else {
             return;
         };
-        if let Some(ages) = collection_of(key).and_then(|collection| self.ages.get_mut(collection)) {
-            ages.remove(&(entry.created, Arc::clone(&entry.key)));
+        if let Some(by_created) =
+            collection_of(key).and_then(|collection| self.by_created.get_mut(collection))
+        {
+            by_created.remove(&(entry.created, Arc::clone(&entry.key)));
         }
         for reference in references(key, &entry.value) {
             forget(&mut self.referrers, &reference, key);
@@ -118,12 +123,12 @@ impl State {
     }
 
     /// A document by its key.
-    pub fn get(&self, key: &str) -> Option<&Arc<Entry>> {
+    pub fn get(&self, key: &str) -> Option<&Arc<DocumentEntry>> {
         self.entries.get(key)
     }
 
     /// The documents whose keys begin with a text, in the order of their keys.
-    pub fn below<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = &'s Arc<Entry>> {
+    pub fn below<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = &'s Arc<DocumentEntry>> {
         self.entries
             .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(prefix))
@@ -131,7 +136,7 @@ impl State {
     }
 
     /// The documents of a collection (`routes`, `consumers/jack/credentials`), in the order of their keys.
-    pub fn collection<'s>(&'s self, collection: &'s str) -> impl Iterator<Item = &'s Arc<Entry>> {
+    pub fn collection<'s>(&'s self, collection: &'s str) -> impl Iterator<Item = &'s Arc<DocumentEntry>> {
         self.entries
             .range::<str, _>((std::ops::Bound::Excluded(collection), std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(collection))
@@ -140,28 +145,28 @@ impl State {
     }
 
     /// Likewise, in the order of their age.
-    pub fn by_age(&self, collection: &str) -> impl Iterator<Item = &Arc<Entry>> {
-        let ages = self.ages.get(collection).into_iter().flatten();
-        ages.filter_map(|(_, key)| self.entries.get(key))
+    pub fn iter_by_created(&self, collection: &str) -> impl Iterator<Item = &Arc<DocumentEntry>> {
+        let by_created = self.by_created.get(collection).into_iter().flatten();
+        by_created.filter_map(|(_, key)| self.entries.get(key))
     }
 
     /// The revision in which a document of a kind was last put; 0 where there was none.
-    pub fn newest(&self, kind: Kind) -> Revision {
-        self.newest.get(kind.name()).copied().unwrap_or_default()
+    pub fn last_modified(&self, kind: Kind) -> Revision {
+        self.last_modified.get(kind.name()).copied().unwrap_or_default()
     }
 
     /// How many documents a collection has.
     pub fn count(&self, collection: &str) -> usize {
-        self.ages.get(collection).map_or(0, BTreeSet::len)
+        self.by_created.get(collection).map_or(0, BTreeSet::len)
     }
 
     /// The documents of a kind that belong to no other document.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Arc<DocumentEntry>> {
         self.collection(kind.name())
     }
 
     /// The documents that refer to one, in the order of their keys.
-    pub fn referrers(&self, key: &str) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn referrers(&self, key: &str) -> impl Iterator<Item = &Arc<DocumentEntry>> {
         let keys = self.referrers.get(key).into_iter().flatten();
         keys.filter_map(|key| self.entries.get(key))
     }

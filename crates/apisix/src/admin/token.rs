@@ -1,6 +1,6 @@
 //! Whether the key that a call of the Admin API shows lets it in.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::key::{Key, Role};
 use super::response::{ApiResponse, Outcome};
 use axum::http::{Method, StatusCode};
@@ -11,7 +11,7 @@ use serde_json::json;
 ///
 /// # Errors
 /// 401 in APISIX's words.
-pub fn check(keys: &[Key], call: &Call) -> Outcome<Option<Role>> {
+pub fn check(keys: &[Key], call: &ApiCall) -> Outcome<Option<Role>> {
     // Which version this is, and which calls a page in a browser may make, everybody may know.
     let is_public = match call.method {
         Method::HEAD => call.path == "/apisix/admin",
@@ -46,7 +46,7 @@ pub fn check(keys: &[Key], call: &Call) -> Outcome<Option<Role>> {
     ))
 }
 
-fn cookie<'c>(call: &'c Call, name: &str) -> Option<&'c str> {
+fn cookie<'c>(call: &'c ApiCall, name: &str) -> Option<&'c str> {
     let mut pairs = call.header("cookie")?.split(';');
     pairs.find_map(|pair| {
         let (known, value) = pair.trim().split_once('=')?;

@@ -1,6 +1,6 @@
 //! Checks without a write: of a whole configuration, and of one document against its shape.
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::check::{CheckContext, check};
 use super::configuration::{LISTS, body, version_field};
 use super::kind::Kind;
@@ -25,7 +25,7 @@ pub struct ValidationError {
 }
 
 /// `POST /configs/validate`.
-pub fn configs(call: &Call) -> ApiResponse {
+pub fn configs(call: &ApiCall) -> ApiResponse {
     let body = match body(call) {
         Ok(body) => body,
         Err(refusal) => return refusal,
@@ -153,7 +153,7 @@ fn check_item(list: &str, item: &Value, settings: &'static Settings) -> Result<(
 }
 
 /// `POST /schema/validate/{collection}`.
-pub fn schema(call: &Call, collection: &str) -> ApiResponse {
+pub fn schema(call: &ApiCall, collection: &str) -> ApiResponse {
     let Some(kind) = Kind::of(collection) else {
         return ApiResponse::error(
             StatusCode::NOT_FOUND,

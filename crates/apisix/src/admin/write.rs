@@ -1,11 +1,11 @@
 //! Writes of single resources, as plans: what is to change, and what is answered once it has.
 
-use super::call::{Call, Target};
+use super::call::{ApiCall, Target};
 use super::check::{CheckContext, check, is_given};
 use super::encrypted_fields::Keyring;
 use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
-use super::state::{Entry, State};
+use super::state::{AdminState, DocumentEntry};
 use super::{configs, cost_decoration, delete_checks, patch};
 use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::{Method, StatusCode};
@@ -15,7 +15,7 @@ use weir_store::Revision;
 
 /// What a write comes to.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ChangePlan {
     /// The documents to write (`None`: to remove) by key, without the dialect's prefix.
     pub changes: Vec<(String, Option<Value>)>,
     /// How long the written documents stay.
@@ -27,7 +27,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// The answer that refuses it.
-pub fn plan(state: &State, call: &Call, target: &Target, keyring: &Keyring) -> Outcome<Plan> {
+pub fn plan(state: &AdminState, call: &ApiCall, target: &Target, keyring: &Keyring) -> Outcome<ChangePlan> {
     let body = call.json()?;
     let time_to_live = time_to_live(call)?;
     let write = WriteContext {
@@ -50,7 +50,7 @@ pub fn plan(state: &State, call: &Call, target: &Target, keyring: &Keyring) -> O
 }
 
 /// `ttl` in seconds.
-fn time_to_live(call: &Call) -> Outcome<Option<Duration>> {
+fn time_to_live(call: &ApiCall) -> Outcome<Option<Duration>> {
     let Some(text) = call.arg("ttl") else {
         return Ok(None);
     };
@@ -64,14 +64,14 @@ fn time_to_live(call: &Call) -> Outcome<Option<Duration>> {
 }
 
 struct WriteContext<'c> {
-    state: &'c State,
-    call: &'c Call,
+    state: &'c AdminState,
+    call: &'c ApiCall,
     target: &'c Target,
     keyring: &'c Keyring,
 }
 
 impl WriteContext<'_> {
-    fn put(&self, body: Option<Value>) -> Outcome<Plan> {
+    fn put(&self, body: Option<Value>) -> Outcome<ChangePlan> {
         let kind = self.target.kind;
         cost_decoration::check(self.state, self.target, body.as_ref())?;
         let (id, mut value) = self.identified(body)?;
@@ -101,7 +101,7 @@ impl WriteContext<'_> {
         Ok(self.written(status, key, value))
     }
 
-    fn post(&self, body: Option<Value>) -> Outcome<Plan> {
+    fn post(&self, body: Option<Value>) -> Outcome<ChangePlan> {
         let kind = self.target.kind;
         if !kind.takes_post() {
             return Err(not_supported("POST", kind));
@@ -126,7 +126,7 @@ impl WriteContext<'_> {
         Ok(self.written(StatusCode::CREATED, self.target.key(&id), value))
     }
 
-    fn patch(&self, body: Option<Value>) -> Outcome<Plan> {
+    fn patch(&self, body: Option<Value>) -> Outcome<ChangePlan> {
         let kind = self.target.kind;
         if !kind.takes_patch() {
             return Err(not_supported("PATCH", kind));
@@ -189,7 +189,7 @@ impl WriteContext<'_> {
         Ok(value)
     }
 
-    fn delete(&self) -> Outcome<Plan> {
+    fn delete(&self) -> Outcome<ChangePlan> {
         let kind = self.target.kind;
         let Some(id) = &self.target.id else {
             return Err(ApiResponse::bad(format!("missing {} id", kind.word())));
@@ -205,7 +205,7 @@ impl WriteContext<'_> {
         let own = format!("{key}/");
         changes.extend(self.state.below(&own).map(|entry| (entry.key.to_string(), None)));
         let answer = json!({"deleted": "1", "key": format!("/apisix/{key}")});
-        Ok(Plan {
+        Ok(ChangePlan {
             changes,
             time_to_live: None,
             answer: ApiResponse::json(StatusCode::OK, &answer),
@@ -307,7 +307,7 @@ impl WriteContext<'_> {
     }
 
     /// `If-Match`: the revision that the document is at, or `*` for any that is there.
-    fn precondition(&self, old: Option<&Entry>) -> Outcome<()> {
+    fn precondition(&self, old: Option<&DocumentEntry>) -> Outcome<()> {
         let Some(wanted) = self.call.if_match() else {
             return Ok(());
         };
@@ -330,11 +330,11 @@ impl WriteContext<'_> {
         }
     }
 
-    fn written(&self, status: StatusCode, key: String, value: Value) -> Plan {
+    fn written(&self, status: StatusCode, key: String, value: Value) -> ChangePlan {
         let lack = value.as_object().and_then(MissingPlugins::of);
-        let veiled = self.keyring.veiled(self.target.kind, value.clone());
-        let answer = json!({"key": format!("/apisix/{key}"), "value": veiled});
-        Plan {
+        let encrypted = self.keyring.encrypt_fields(self.target.kind, value.clone());
+        let answer = json!({"key": format!("/apisix/{key}"), "value": encrypted});
+        ChangePlan {
             changes: vec![(key, Some(value))],
             time_to_live: None,
             answer: ApiResponse::json(status, &answer).with_warnings(lack.iter()),

@@ -99,13 +99,13 @@ impl PluginAdapter for TrafficSplit {
 
     fn upstreams(&self, config: &Value) -> Vec<(String, PluginUpstreamRef)> {
         let options: Options = read(config).unwrap_or(Options { rules: Vec::new() });
-        let mut brought = Vec::new();
+        let mut upstreams = Vec::new();
         for weighted in options.rules.into_iter().flat_map(|rule| rule.weighted_upstreams) {
             if let Some(name) = weighted.service() {
-                brought.extend(weighted.brought().map(|upstream| (name, upstream)));
+                upstreams.extend(weighted.plugin_upstream().map(|upstream| (name, upstream)));
             }
         }
-        brought
+        upstreams
     }
 
     fn translate(
@@ -174,7 +174,7 @@ impl WeightedUpstream {
         }
     }
 
-    fn brought(self) -> Option<PluginUpstreamRef> {
+    fn plugin_upstream(self) -> Option<PluginUpstreamRef> {
         match self.id() {
             Some(id) => Some(PluginUpstreamRef::Known(id)),
             None => self

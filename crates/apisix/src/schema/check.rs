@@ -75,7 +75,7 @@ impl Schema {
         for (name, shape) in &self.fields {
             if let Some(value) = find(map, name) {
                 shape.verify(value).map_err(|error| {
-                    Violation::Told(format!("property \"{name}\" validation failed: {error}"))
+                    Violation::Message(format!("property \"{name}\" validation failed: {error}"))
                 })?;
                 self.check_dependents(name, map)?;
             } else if self.required.contains(name) {
@@ -96,10 +96,10 @@ impl Schema {
             self.check_other_field(name, value)?;
         }
         match self.field_count {
-            (Some(least), _) if map.len() < least => Err(Violation::Told(format!(
+            (Some(least), _) if map.len() < least => Err(Violation::Message(format!(
                 "expect object to have at least {least} properties"
             ))),
-            (_, Some(most)) if map.len() > most => Err(Violation::Told(format!(
+            (_, Some(most)) if map.len() > most => Err(Violation::Message(format!(
                 "expect object to have at most {most} properties"
             ))),
             _ => Ok(()),
@@ -117,7 +117,7 @@ impl Schema {
             if names.matches(name) {
                 matched = true;
                 shape.verify(value).map_err(|error| {
-                    Violation::Told(format!(
+                    Violation::Message(format!(
                         "failed to validate {name} (matching \"{}\"): {error}",
                         names.text
                     ))
@@ -129,11 +129,11 @@ impl Schema {
         }
         if self.closed {
             let words = format!("additional properties forbidden, found {name}");
-            return Err(Violation::Told(words));
+            return Err(Violation::Message(words));
         }
         match self.other_fields.iter().find(|(names, _)| names.text.is_empty()) {
             Some((_, shape)) => shape.verify(value).map_err(|error| {
-                Violation::Told(format!("failed to validate additional property {name}: {error}"))
+                Violation::Message(format!("failed to validate additional property {name}: {error}"))
             }),
             None => Ok(()),
         }
@@ -147,7 +147,7 @@ impl Schema {
                 *map = whole;
             }
             checked.map_err(|error| {
-                Violation::Told(format!(
+                Violation::Message(format!(
                     "failed to validate dependent schema for \"{name}\": {error}"
                 ))
             })?;
@@ -161,7 +161,7 @@ impl Schema {
             None => return Ok(()),
         };
         match fields.iter().find(|field| !map.contains_key(**field)) {
-            Some(missing) => Err(Violation::Told(format!(
+            Some(missing) => Err(Violation::Message(format!(
                 "property \"{missing}\" is required when \"{name}\" is set"
             ))),
             None => Ok(()),
@@ -181,28 +181,28 @@ impl Schema {
         if let Some(least) = self.min_items
             && items.len() < least
         {
-            return Err(Violation::Told(format!(
+            return Err(Violation::Message(format!(
                 "expect array to have at least {least} items"
             )));
         }
         if let Some(most) = self.max_items
             && items.len() > most
         {
-            return Err(Violation::Told(format!(
+            return Err(Violation::Message(format!(
                 "expect array to have at most {most} items"
             )));
         }
         if let Some(shape) = &self.item {
             for (index, item) in items.iter_mut().enumerate() {
                 shape.verify(item).map_err(|error| {
-                    Violation::Told(format!("failed to validate item {}: {error}", index + 1))
+                    Violation::Message(format!("failed to validate item {}: {error}", index + 1))
                 })?;
             }
         }
         if self.unique {
             for (index, item) in items.iter().enumerate() {
                 if let Some(earlier) = items[..index].iter().position(|other| other == item) {
-                    return Err(Violation::Told(format!(
+                    return Err(Violation::Message(format!(
                         "expected unique items but items {} and {} are equal",
                         earlier + 1,
                         index + 1
@@ -217,12 +217,12 @@ impl Schema {
         let length = text.chars().count();
         match self.length {
             (Some(least), _) if length < least => {
-                return Err(Violation::Told(format!(
+                return Err(Violation::Message(format!(
                     "string too short, expected at least {least}, got {length}"
                 )));
             }
             (_, Some(most)) if length > most => {
-                return Err(Violation::Told(format!(
+                return Err(Violation::Message(format!(
                     "string too long, expected at most {most}, got {length}"
                 )));
             }
@@ -230,7 +230,7 @@ impl Schema {
         }
         match &self.pattern {
             Some(pattern) if !pattern.matches(text) => {
-                return Err(Violation::Told(format!(
+                return Err(Violation::Message(format!(
                     "failed to match pattern {:?} with {text:?}",
                     pattern.text
                 )));
@@ -247,16 +247,16 @@ impl Schema {
     fn check_number(&self, number: &Number) -> Result<(), Violation<'_>> {
         let value = number.as_f64().unwrap_or(f64::NAN);
         match (self.minimum, self.above, self.maximum) {
-            (Some(least), ..) if value < least => Err(Violation::Told(format!(
+            (Some(least), ..) if value < least => Err(Violation::Message(format!(
                 "expected {number} to be at least {}",
                 short(least)
             ))),
-            (_, Some(bound), _) if value <= bound => Err(Violation::Told(format!(
+            (_, Some(bound), _) if value <= bound => Err(Violation::Message(format!(
                 "expected {number} to be greater than {bound}"
             ))),
-            (.., Some(most)) if value > most => {
-                Err(Violation::Told(format!("expected {number} to be at most {most}")))
-            }
+            (.., Some(most)) if value > most => Err(Violation::Message(format!(
+                "expected {number} to be at most {most}"
+            ))),
             _ => Ok(()),
         }
     }
@@ -265,7 +265,7 @@ impl Schema {
         for (index, shape) in self.all_of.iter().enumerate() {
             shape
                 .verify(value)
-                .map_err(|error| Violation::Told(format!("allOf {} failed: {error}", index + 1)))?;
+                .map_err(|error| Violation::Message(format!("allOf {} failed: {error}", index + 1)))?;
         }
         if !self.any_of.is_empty() && !self.any_of.iter().any(|shape| shape.verify(value).is_ok()) {
             return Err(Violation::NoneOf(&self.any_of));
@@ -275,7 +275,7 @@ impl Schema {
             for (index, shape) in self.one_of.iter().enumerate() {
                 match (shape.verify(value), matched) {
                     (Ok(()), Some(earlier)) => {
-                        return Err(Violation::Told(format!(
+                        return Err(Violation::Message(format!(
                             "value should match only one schema, but matches both schemas {} and {}",
                             earlier + 1,
                             index + 1

@@ -15,7 +15,7 @@ pub(super) enum Violation<'s> {
     /// These words.
     Fixed(&'static str),
     /// Likewise.
-    Told(String),
+    Message(String),
 }
 
 impl fmt::Display for Violation<'_> {
@@ -30,7 +30,7 @@ impl fmt::Display for Violation<'_> {
                 write!(f, "object matches none of the required{requirements}")
             }
             Self::Fixed(words) => f.write_str(words),
-            Self::Told(words) => f.write_str(words),
+            Self::Message(words) => f.write_str(words),
         }
     }
 }

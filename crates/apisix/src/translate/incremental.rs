@@ -5,7 +5,7 @@ use super::chain::Chains;
 use super::consumers::Consumers;
 use super::instances::BuiltInstances;
 use super::matching::{Rank, ordinals};
-use super::plugin_upstreams::brought;
+use super::plugin_upstreams::plugin_upstreams;
 use super::{Options, TranslatedUpstreams, Translation, error_log};
 use crate::document::{Documents, Item, Route};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -28,7 +28,7 @@ struct Translated {
     route: Option<Arc<weir_model::Route>>,
     ranks: Vec<Rank>,
     /// Whether its plugins send calls to upstreams of their own.
-    brings: bool,
+    has_plugin_upstreams: bool,
 }
 
 impl TranslationCache {
@@ -122,13 +122,14 @@ impl TranslationCache {
                 routes.extend(known.route.clone());
             }
         }
-        let bringing = documents
-            .routes
-            .iter()
-            .filter(|item| self.routes.get(&item.id).is_some_and(|known| known.brings));
+        let with_plugin_upstreams = documents.routes.iter().filter(|item| {
+            self.routes
+                .get(&item.id)
+                .is_some_and(|known| known.has_plugin_upstreams)
+        });
         translation.model.routes = routes;
         translation.use_upstreams();
-        translation.bring(brought(documents, bringing));
+        translation.add_plugin_upstreams(plugin_upstreams(documents, with_plugin_upstreams));
         translation.stream_routes();
         translation.model.certificates = certificates::translate(documents, translation.diagnostics);
         self.instances = translation.instances.pause();
@@ -168,7 +169,7 @@ impl Translation<'_> {
         Translated {
             route,
             ranks: self.ranks.pop().unwrap_or_default(),
-            brings: !brought(&Documents::default(), std::iter::once(item)).is_empty(),
+            has_plugin_upstreams: !plugin_upstreams(&Documents::default(), std::iter::once(item)).is_empty(),
         }
     }
 

@@ -141,7 +141,7 @@ impl<'d> Translation<'d> {
             &mut self.instances,
             self.diagnostics,
         );
-        let brought = plugin_upstreams::brought(self.documents, routes.iter());
+        let upstreams = plugin_upstreams::plugin_upstreams(self.documents, routes.iter());
         self.model.routes.reserve(routes.len());
         self.ranks.reserve(routes.len());
         for item in routes.into_iter().filter(|item| item.value.status == 1) {
@@ -153,7 +153,7 @@ impl<'d> Translation<'d> {
                 }
             }
         }
-        self.bring(brought);
+        self.add_plugin_upstreams(upstreams);
         self.stream_routes();
         self.assign_precedence();
         self.model.certificates = certificates::translate(self.documents, self.diagnostics);

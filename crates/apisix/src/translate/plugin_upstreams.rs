@@ -17,7 +17,7 @@ pub struct PluginUpstream {
 }
 
 /// All that plugins bring, or name.
-pub fn brought<'d>(
+pub fn plugin_upstreams<'d>(
     documents: &'d Documents,
     routes: impl Iterator<Item = &'d Item<Box<Route>>>,
 ) -> Vec<PluginUpstream> {
@@ -41,8 +41,8 @@ pub fn brought<'d>(
 impl Translation<'_> {
     /// Adds upstreams to the model that it does not have yet. One that does not exist, or has no node, has no target:
     /// calls to it are refused.
-    pub(super) fn bring(&mut self, brought: Vec<PluginUpstream>) {
-        if brought.is_empty() {
+    pub(super) fn add_plugin_upstreams(&mut self, upstreams: Vec<PluginUpstream>) {
+        if upstreams.is_empty() {
             return;
         }
         let services = self.model.services.iter().map(|service| service.name.clone());
@@ -51,7 +51,7 @@ impl Translation<'_> {
             name,
             upstream,
             place,
-        } in brought
+        } in upstreams
         {
             if !there.insert(name.clone()) {
                 continue;

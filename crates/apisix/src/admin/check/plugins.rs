@@ -2,7 +2,7 @@
 
 use super::CheckContext;
 use crate::admin::references::identities_of;
-use crate::admin::state::State;
+use crate::admin::state::AdminState;
 use crate::plugins::loggers::NO_PATH;
 use crate::plugins::{Checker, PluginLocation, is_known, mapping, unserved};
 use serde_json::{Map, Value};
@@ -68,7 +68,7 @@ fn each(document: &Value, side: PluginLocation, around: CheckContext<'_>) -> Res
 
 /// `authz-casbin` takes its model and policy from its metadata where it has none.
 fn is_completed(name: &str, config: &Value, around: CheckContext<'_>) -> bool {
-    let has_metadata = |state: &State| state.get("plugin_metadata/authz-casbin").is_some();
+    let has_metadata = |state: &AdminState| state.get("plugin_metadata/authz-casbin").is_some();
     name == "authz-casbin" && config.get("username").is_some() && around.state.is_some_and(has_metadata)
 }
 

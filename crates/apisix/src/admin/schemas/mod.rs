@@ -2,7 +2,7 @@
 
 mod priorities;
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::check::{AUTHENTICATING, STREAM_PLUGINS};
 use super::encrypted_fields::secret_fields;
 use super::kind::Kind;
@@ -77,7 +77,7 @@ pub fn resource(name: &str) -> ApiResponse {
 }
 
 /// `GET /plugins/{name}` and `GET /schema/plugins/{name}`.
-pub fn plugin(call: &Call, name: &str) -> ApiResponse {
+pub fn plugin(call: &ApiCall, name: &str) -> ApiResponse {
     let subsystem = call.arg("subsystem").unwrap_or("http");
     if !["http", "stream"].contains(&subsystem) {
         return ApiResponse::bad(format!("unsupported subsystem: {subsystem}"));
@@ -111,7 +111,7 @@ pub fn plugin(call: &Call, name: &str) -> ApiResponse {
 }
 
 /// `GET /plugins/list`: names, the one that works first first.
-pub fn plugin_names(call: &Call) -> ApiResponse {
+pub fn plugin_names(call: &ApiCall) -> ApiResponse {
     let names: Vec<&str> = match call.arg("subsystem") {
         None | Some("http") => PRIORITIES
             .iter()

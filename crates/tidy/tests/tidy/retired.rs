@@ -3,26 +3,51 @@
 //! `retired_words.txt` says how often each is still there, and why. The numbers only go down.
 
 use crate::assert_none;
-use crate::repository::{documents, read, sources};
+use crate::repository::{documents, files, read, sources};
 use crate::source::words;
 use std::collections::BTreeMap;
 
-/// Former names, as parts of identifiers: `log_lane`, `Lane`, `LANES`.
-const NAMES: [(&str, &str); 14] = [
+/// Former names, as parts of identifiers and of file names: `log_lane`, `Lane`, `LANES`, `lane.rs`.
+const NAMES: [(&str, &str); 24] = [
+    ("allot", "allocate"),
+    ("allotment", "slots"),
+    ("carrier", "protocol"),
     ("door", "dialect"),
     ("doors", "dialects"),
+    ("folds", "large commits"),
     ("lane", "queue, stream"),
     ("lanes", "queues, streams"),
+    ("owe", "reserve"),
     ("patience", "timeout"),
     ("rooms", "layers"),
     ("shelf", "disk cache"),
     ("shelves", "disk caches"),
     ("spares", "pool"),
+    ("stampings", "gateway headers"),
+    ("stamps", "gateway headers, fingerprints"),
     ("standing", "status"),
     ("surroundings", "context"),
+    ("undo", "compensate"),
     ("veil", "redact, encrypt"),
+    ("veiled", "redacted, encrypted"),
     ("voice", "dialect, error renderer"),
     ("voices", "dialects, error renderers"),
+    ("wording", "messages"),
+];
+
+/// Former names, as whole identifiers: their words are ordinary ones.
+const IDENTIFIERS: [(&str, &str); 11] = [
+    ("by_now", "reauthorize"),
+    ("Heard", "Source"),
+    ("Kept", "Stale"),
+    ("KEPT_FILE_NAME", "LAST_KNOWN_GOOD_FILE"),
+    ("kept_file", "last_known_good_file"),
+    ("side_call", "background_request"),
+    ("side_calls", "background_requests"),
+    ("take_here", "take_local"),
+    ("told_apart", "qualify_route"),
+    ("told_prefixes", "replicated_prefixes"),
+    ("Unseen", "NotProcessed"),
 ];
 
 /// Phrases of comments, texts and pages.
@@ -58,7 +83,7 @@ fn parts(identifier: &str) -> Vec<String> {
     parts
 }
 
-/// How often each retired name is a part of an identifier in this code, which has no comments and no texts.
+/// How often each retired name is an identifier or a part of one in this code, which has no comments and no texts.
 fn count_names(code: &str, counts: &mut BTreeMap<&'static str, Vec<usize>>) {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut at = 0;
@@ -70,8 +95,21 @@ fn count_names(code: &str, counts: &mut BTreeMap<&'static str, Vec<usize>>) {
                 }
             }
         }
+        if let Some((name, _)) = IDENTIFIERS.iter().find(|(name, _)| *name == identifier) {
+            counts.entry(name).or_default().push(at);
+        }
         at += identifier.len() + 1;
     }
+}
+
+/// The retired names in the path of a file.
+fn names_of_path(path: &str) -> impl Iterator<Item = &'static str> {
+    let segments = path.split('/').map(|it| it.split('.').next().unwrap_or(it));
+    let words = segments.flat_map(parts);
+    words.filter_map(|word| {
+        let known = NAMES.iter().find(|(name, _)| *name == word);
+        known.map(|(name, _)| *name)
+    })
 }
 
 /// What of the list holds for a word: the number, and why there are any.
@@ -120,6 +158,16 @@ fn found() -> BTreeMap<&'static str, Vec<String>> {
             found.entry(phrase).or_default().extend(places);
         }
     }
+    let others = files("tests", ".py").into_iter().chain(files("scripts", ""));
+    let sources = sources().into_iter().map(|it| it.path);
+    for path in others
+        .chain(sources)
+        .chain(documents().into_iter().map(|it| it.0))
+    {
+        for name in names_of_path(&path) {
+            found.entry(name).or_default().push(path.clone());
+        }
+    }
     for (path, text) in documents() {
         let text = text.to_lowercase();
         for (phrase, _) in PHRASES {
@@ -137,7 +185,7 @@ fn found() -> BTreeMap<&'static str, Vec<String>> {
 fn retired_words_do_not_come_back() {
     let (found, allowed) = (found(), allowed());
     let mut breaches = Vec::new();
-    for (word, better) in NAMES.iter().chain(&PHRASES) {
+    for (word, better) in NAMES.iter().chain(&IDENTIFIERS).chain(&PHRASES) {
         let places = found.get(word).map_or(&[][..], Vec::as_slice);
         let number = allowed.get(*word).map_or(0, |(number, _)| *number);
         if places.len() > number {
@@ -156,7 +204,12 @@ fn retired_words_do_not_come_back() {
         }
     }
     for word in allowed.keys() {
-        if !NAMES.iter().chain(&PHRASES).any(|(known, _)| known == word) {
+        if !NAMES
+            .iter()
+            .chain(&IDENTIFIERS)
+            .chain(&PHRASES)
+            .any(|(known, _)| known == word)
+        {
             breaches.push(format!("{LIST}: '{word}' is no retired word"));
         }
     }
@@ -180,4 +233,14 @@ fn retired_words_are_parts_of_identifiers() {
         .map(|(name, places)| (*name, places.len()))
         .collect();
     assert_eq!(counts, [("lane", 2), ("shelf", 1)]);
+    let mut counts = BTreeMap::new();
+    count_names("Incoming::Unseen; self.side_calls; KeptAlive", &mut counts);
+    assert!(counts.keys().eq(&["Unseen", "side_calls"]), "{counts:?}");
+    for (path, expected) in [
+        ("crates/proxy/src/h3/lane.rs", &["lane"][..]),
+        ("tests/log_shelf/wording.py", &["shelf", "wording"]),
+        ("crates/proxy/src/plane.rs", &[]),
+    ] {
+        assert!(names_of_path(path).eq(expected.iter().copied()), "{path}");
+    }
 }

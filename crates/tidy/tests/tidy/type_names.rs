@@ -89,6 +89,39 @@ const TERMS: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// Words that are too general for a public type: it has the longer name of what it holds, such as `HealthState`.
+const GENERAL: [&str; 5] = ["Call", "Entry", "Plan", "Report", "State"];
+/// Where such a word is a type all the same: public ones by the field's term, private ones that only their file sees.
+/// The list only shrinks.
+const GENERAL_TYPES: [(&str, &str, &str); 13] = [
+    ("crates/analytics/src/calls/files.rs", "State", PRIVATE),
+    ("crates/analytics/src/heavy_hitters.rs", "Entry", PRIVATE),
+    (
+        "crates/apis/src/entities/access.rs",
+        "Plan",
+        "the plan of an API product",
+    ),
+    ("crates/flow/src/expiring/shard.rs", "Entry", PRIVATE),
+    ("crates/http1/src/chunked.rs", "State", PRIVATE),
+    ("crates/plugin/src/headers/mod.rs", "Entry", PRIVATE),
+    (
+        "crates/plugins-observability/src/logger/rocketmq/producer.rs",
+        "State",
+        PRIVATE,
+    ),
+    (
+        "crates/plugins-transformation/src/buffered_body.rs",
+        "State",
+        PRIVATE,
+    ),
+    ("crates/proxy/src/h2/pool.rs", "Entry", PRIVATE),
+    ("crates/proxy/src/multiplex/stream.rs", "State", PRIVATE),
+    ("crates/proxy/src/transport/tls.rs", "State", PRIVATE),
+    ("crates/store/src/memory.rs", "Entry", PRIVATE),
+    ("crates/telemetry/src/metrics/registry.rs", "State", PRIVATE),
+];
+const PRIVATE: &str = "private to its file";
+
 /// Whether the rule is for this source.
 fn is_of_a_crate(source: &Source) -> bool {
     source.path.starts_with("crates/") && source.path.contains("/src/")
@@ -157,6 +190,38 @@ fn names_of_types_say_what_they_are() {
         &breaches,
         "a type and a file are named after what they hold, by the field's term: docs/glossary.md",
     );
+}
+
+#[test]
+fn public_types_have_no_general_names() {
+    let mut breaches = Vec::new();
+    let mut used = Vec::new();
+    for source in sources().iter().filter(|source| is_of_a_crate(source)) {
+        for (line, code) in (1..).zip(source.code.lines()) {
+            let Some(name) = defined(code).filter(|name| GENERAL.contains(name)) else {
+                continue;
+            };
+            let is_public = code.trim_start().starts_with("pub");
+            // A private alias, as for the cases of a test's table, is read where it is used.
+            if !is_public && code.trim_start().starts_with("type ") {
+                continue;
+            }
+            let known = GENERAL_TYPES
+                .iter()
+                .find(|(path, general, _)| *path == source.path && *general == name);
+            match known {
+                Some((.., reason)) if !is_public || *reason != PRIVATE => used.push(known),
+                _ => breaches.push(format!(
+                    "{}:{line}: '{name}'. Better: the longer name of what it holds",
+                    source.path
+                )),
+            }
+        }
+    }
+    let unused = GENERAL_TYPES.iter().filter(|it| !used.contains(&Some(it)));
+    breaches
+        .extend(unused.map(|(path, name, _)| format!("GENERAL_TYPES: {path} has no '{name}': remove it")));
+    assert_none(&breaches, "a type is named after what it holds: docs/glossary.md");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
+use crate::destination::DestinationId;
 use crate::filter_state::FilterState;
 use crate::headers::Headers;
-use crate::plugin::DestinationId;
 use crate::redis::RedisResponse;
 use crate::request::Request;
 use crate::response::Response;

@@ -24,6 +24,7 @@ mod condition;
 mod connector;
 mod consumer;
 mod conversation;
+mod destination;
 mod disk_cache;
 mod exchange;
 mod filter_state;
@@ -59,6 +60,7 @@ pub use condition::Condition;
 pub use connector::{Connector, HttpProxy};
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};
 pub use conversation::{Conversation, ConversationTls, Dialogue, Received, Step};
+pub use destination::{DestinationId, Destinations};
 pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 pub use exchange::{Clock, Exchange, RouteInfo, UpstreamTimeouts, system_clock};
 pub use filter_state::FilterState;
@@ -73,8 +75,8 @@ pub use log::{
 };
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use plugin::{
-    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, DestinationId, Destinations,
-    Filter, IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
+    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Filter, IndexSlot, Outcome,
+    PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,

@@ -2,6 +2,7 @@
 
 use crate::consumer::{CredentialEntry, CredentialIndex, CredentialSource, Identity};
 use crate::conversation::Conversation;
+use crate::destination::{DestinationId, Destinations};
 use crate::exchange::Exchange;
 use crate::gateway_log::GatewayLog;
 use crate::indeterminate::Indeterminate;
@@ -294,13 +295,6 @@ pub type CredentialIndexes = RefCell<HashMap<IndexSlot, Arc<dyn Any + Send + Syn
 
 /// Which index: its plugin, its name among the plugin's, the dialect and the workspace.
 pub type IndexSlot = (String, &'static str, DialectName, Option<Arc<str>>);
-
-/// The services that filters may send calls to, with the Host that each is told.
-pub type Destinations = RefCell<Vec<(String, UpstreamHost)>>;
-
-/// A destination: its index in [`Destinations`] and in the snapshot's list of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DestinationId(pub u32);
 
 /// What an instance may know of its context while it is built.
 pub struct BuildContext<'c> {

@@ -167,7 +167,7 @@ struct ForwardAuthFilter {
 }
 
 impl ForwardAuthFilter {
-    fn question(&self, exchange: &Exchange) -> Subrequest {
+    fn subrequest(&self, exchange: &Exchange) -> Subrequest {
         let config = &self.config;
         Subrequest {
             host: self.server.host.clone(),
@@ -346,7 +346,7 @@ impl Filter for ForwardAuthFilter {
                 max_bytes: self.config.max_body_bytes,
             };
         }
-        Outcome::Subrequest(Box::new(self.question(exchange)))
+        Outcome::Subrequest(Box::new(self.subrequest(exchange)))
     }
 }
 

@@ -20,15 +20,15 @@ fn the_server_is_told_about_the_call() {
         ("X-Forwarded-For", "spoof"),
     ];
     prepare(&mut exchange, "PUT /p?a=1", &headers);
-    let Outcome::Subrequest(question) = filter.on_request(&mut exchange) else {
-        panic!("no question");
+    let Outcome::Subrequest(subrequest) = filter.on_request(&mut exchange) else {
+        panic!("no subrequest");
     };
     assert_eq!(
-        (question.host.as_str(), question.port, question.tls),
+        (subrequest.host.as_str(), subrequest.port, subrequest.tls),
         ("auth", 81, None)
     );
     assert_eq!(
-        String::from_utf8_lossy(&question.message),
+        String::from_utf8_lossy(&subrequest.message),
         "GET /check?x HTTP/1.1\r\nHost: auth:81\r\nUser-Agent: weir\r\nX-Forwarded-Method: PUT\r\n\
          X-Forwarded-Host: api.example\r\nX-Forwarded-Uri: /p?a=1\r\nX-Forwarded-For: 10.0.0.1\r\n\
          X-Forwarded-Proto: own\r\nX-Tenant: tt\r\nAuthorization: a\r\n\r\n"
@@ -46,14 +46,14 @@ fn bodies_are_sent_when_asked_for() {
     exchange.request.has_body = true;
     assert_eq!(word(&filter.on_request(&mut exchange)), "body");
     exchange.request.body = Some(b"hello".to_vec());
-    let Outcome::Subrequest(question) = filter.on_request(&mut exchange) else {
-        panic!("no question");
+    let Outcome::Subrequest(subrequest) = filter.on_request(&mut exchange) else {
+        panic!("no subrequest");
     };
     assert_eq!(
-        (question.port, question.tls, question.keep),
+        (subrequest.port, subrequest.tls, subrequest.keep),
         (443, Some(Verify::Yes), None)
     );
-    let message = String::from_utf8_lossy(&question.message);
+    let message = String::from_utf8_lossy(&subrequest.message);
     assert!(message.starts_with("POST / HTTP/1.1\r\nHost: a\r\n"), "{message}");
     assert!(
         message.ends_with("\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"),

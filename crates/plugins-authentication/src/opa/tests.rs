@@ -12,11 +12,11 @@ fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
 }
 
 fn sent(filter: &Arc<dyn Filter>, exchange: &mut Exchange) -> Value {
-    let Outcome::Subrequest(question) = filter.on_request(exchange) else {
+    let Outcome::Subrequest(subrequest) = filter.on_request(exchange) else {
         panic!("the agent is asked");
     };
-    assert_eq!((question.host.as_str(), question.port), ("opa", 8181));
-    let text = String::from_utf8(question.message).expect("text");
+    assert_eq!((subrequest.host.as_str(), subrequest.port), ("opa", 8181));
+    let text = String::from_utf8(subrequest.message).expect("text");
     let (head, body) = text.split_once("\r\n\r\n").expect("a body");
     assert!(head.starts_with("POST /v1/data/p HTTP/1.1\r\n"), "{head}");
     serde_json::from_str(body).expect("JSON")

@@ -362,7 +362,7 @@ impl PairFilter {
             &trust(&self.rules, cache_seconds),
             access,
         ]);
-        let ask = |_: &mut Exchange| self.question(vault, access);
+        let ask = |_: &mut Exchange| self.subrequest(vault, access);
         let said = |exchange: &mut Exchange| {
             let answer = exchange.subrequest_response.take()??;
             let (pair, fresh_ms) = read(&answer, access, vault.version, cache_seconds)?;
@@ -386,8 +386,8 @@ impl PairFilter {
         }))
     }
 
-    /// The question to the vault.
-    fn question(&self, vault: &Vault, access: &str) -> Outcome {
+    /// The subrequest to the vault.
+    fn subrequest(&self, vault: &Vault, access: &str) -> Outcome {
         let server = HttpServer {
             target: format!("{}{}", vault.folder, encoded(access)),
             ..vault.server.clone()

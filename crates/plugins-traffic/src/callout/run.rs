@@ -69,21 +69,21 @@ impl CalloutFilter {
     fn go_on(&self, exchange: &mut Exchange, progress: &mut Progress) -> Option<Outcome> {
         while let Some(callout) = self.callouts.get(progress.next) {
             let now = exchange.unix_ms();
-            let question = {
+            let subrequest = {
                 let names = Names {
                     exchange,
                     answers: &progress.answers,
                 };
                 callout.request(&exchange.request, &names)
             };
-            let Ok(question) = question else {
+            let Ok(subrequest) = subrequest else {
                 if let Some(refusal) = self.failed(callout, Value::Null, progress) {
                     return Some(refusal);
                 }
                 continue;
             };
             if self.cache_ms > 0 && callout.cache {
-                match self.answers.lookup(&digest(&callout.key, &question), now) {
+                match self.answers.lookup(&digest(&callout.key, &subrequest), now) {
                     Lookup::Hit(answer) => {
                         progress.take(&callout.name, answer);
                         continue;
@@ -96,8 +96,8 @@ impl CalloutFilter {
                 }
             }
             progress.tries = 1;
-            progress.asked = Some(question.clone());
-            return Some(Outcome::Subrequest(Box::new(question)));
+            progress.asked = Some(subrequest.clone());
+            return Some(Outcome::Subrequest(Box::new(subrequest)));
         }
         None
     }
@@ -126,8 +126,8 @@ impl CalloutFilter {
             {
                 progress.tries += 1;
                 progress.fetch = fetch;
-                let question = progress.asked.clone()?;
-                Some(Outcome::Subrequest(Box::new(question)))
+                let subrequest = progress.asked.clone()?;
+                Some(Outcome::Subrequest(Box::new(subrequest)))
             }
             CalloutResult::Error(answer) => {
                 if let Some(fetch) = fetch {
@@ -199,13 +199,13 @@ fn size(value: &Value) -> usize {
 }
 
 /// What the answer to a request is kept by: all that the server is sent, and who asks.
-pub(super) fn digest(key: &str, question: &Subrequest) -> Vec<u8> {
+pub(super) fn digest(key: &str, subrequest: &Subrequest) -> Vec<u8> {
     let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     for part in [
         key.as_bytes(),
-        question.host.as_bytes(),
-        &question.port.to_be_bytes(),
-        &question.message,
+        subrequest.host.as_bytes(),
+        &subrequest.port.to_be_bytes(),
+        &subrequest.message,
     ] {
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part);

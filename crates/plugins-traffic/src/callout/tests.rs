@@ -15,8 +15,8 @@ fn run(
     let (mut asked, mut answers) = (Vec::new(), answers.iter());
     loop {
         match filter.on_request(exchange) {
-            Outcome::Subrequest(question) => {
-                asked.push(String::from_utf8(question.message.clone()).expect("text"));
+            Outcome::Subrequest(subrequest) => {
+                asked.push(String::from_utf8(subrequest.message.clone()).expect("text"));
                 let answer = answers
                     .next()
                     .unwrap_or_else(|| panic!("no answer for {asked:?}"));
@@ -318,7 +318,7 @@ fn answers_that_are_kept_are_not_copied() {
     let plugin = CalloutPlugin::default();
     let filter = build(&plugin, &config).expect("valid");
     let mut calls = [call("GET /", None), call("GET /", None)];
-    let Outcome::Subrequest(question) = filter.on_request(&mut calls[0]) else {
+    let Outcome::Subrequest(subrequest) = filter.on_request(&mut calls[0]) else {
         panic!("it does not ask");
     };
     calls[0].subrequest_response = Some(Some(SubrequestResponse {
@@ -332,7 +332,7 @@ fn answers_that_are_kept_are_not_copied() {
         };
         assert!(second.message.starts_with(b"GET /7 HTTP/1.1\r\n"));
     }
-    let key = run::digest("instance\na", &question);
+    let key = run::digest("instance\na", &subrequest);
     let kept = plugin.0.get(&key, NOW_MS).expect("kept");
     // The map's, that of each call, and this one.
     assert_eq!(Arc::strong_count(&kept), 4);

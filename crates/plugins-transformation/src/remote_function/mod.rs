@@ -208,7 +208,7 @@ const OWN: [&[u8]; 7] = [
 ];
 
 impl FunctionFilter {
-    fn question(&self, exchange: &mut Exchange) -> Subrequest {
+    fn subrequest(&self, exchange: &mut Exchange) -> Subrequest {
         let now = exchange.unix_ms();
         let config = &self.config;
         let (mut headers, body, target, method) = match &config.request {
@@ -356,7 +356,7 @@ impl Filter for FunctionFilter {
                 max_bytes: self.config.max_body_bytes,
             };
         }
-        Outcome::Subrequest(Box::new(self.question(exchange)))
+        Outcome::Subrequest(Box::new(self.subrequest(exchange)))
     }
 }
 

@@ -24,10 +24,10 @@ fn asked(
         exchange.request.body = body.map(|body| body.as_bytes().to_vec());
         outcome = filter.on_request(&mut exchange);
     }
-    let Outcome::Subrequest(question) = outcome else {
+    let Outcome::Subrequest(subrequest) = outcome else {
         panic!("{outcome:?}");
     };
-    let message = String::from_utf8_lossy(&question.message).into_owned();
+    let message = String::from_utf8_lossy(&subrequest.message).into_owned();
     let (head, body) = message.split_once("\r\n\r\n").expect("a message");
     let mut lines = head.split("\r\n").map(str::to_owned);
     (lines.next().unwrap_or_default(), lines.collect(), body.to_owned())

@@ -141,8 +141,8 @@ impl Source {
             headers: &headers,
             ..HttpRequest::GET
         };
-        let question = self.server.request(request, &self.rules);
-        ApiLookup::Wait(Outcome::Subrequest(Box::new(question)))
+        let subrequest = self.server.request(request, &self.rules);
+        ApiLookup::Wait(Outcome::Subrequest(Box::new(subrequest)))
     }
 
     fn keep(&self, fetch: Fetch<FetchedSpec>, answer: Option<SubrequestResponse>, now: u64) -> ApiLookup {

@@ -239,7 +239,7 @@ fn conversation(port: u16) -> Conversation {
     }
 }
 
-fn question(port: u16, connector: Option<&Arc<Connector>>) -> Subrequest {
+fn subrequest(port: u16, connector: Option<&Arc<Connector>>) -> Subrequest {
     Subrequest {
         host: "127.0.0.1".to_owned(),
         port,
@@ -283,7 +283,7 @@ impl Filter for PuppetFilter {
         let told = match (what.as_str(), has_waited) {
             ("time", false) => return Outcome::Suspend(Suspend::time(Duration::from_millis(1))),
             ("delay", false) => return Outcome::Delay(Duration::from_millis(1)),
-            ("ask", false) => return Outcome::Subrequest(Box::new(question(*port, None))),
+            ("ask", false) => return Outcome::Subrequest(Box::new(subrequest(*port, None))),
             ("talk", false) => return Outcome::Converse(Box::new(conversation(*port))),
             ("reply", false) if !exchange.response.is_gateway => {
                 return Outcome::Reply(Box::new(Reply::new(299, "text/plain", "instead")));
@@ -324,7 +324,7 @@ impl Filter for PuppetFilter {
         }
         if let Some(port) = self.ask {
             match exchange.subrequest_response.take() {
-                None => return Outcome::Subrequest(Box::new(question(port, self.connector.as_ref()))),
+                None => return Outcome::Subrequest(Box::new(subrequest(port, self.connector.as_ref()))),
                 Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
                 Some(Some(answer)) => {
                     let told = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();

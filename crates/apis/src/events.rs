@@ -1,5 +1,5 @@
 //! What has happened, for people and their programs: found by comparing an entity before and after a
-//! commit. So nothing that changes an entity can forget to say so. How it is put into words is in [`words`].
+//! commit. So nothing that changes an entity can forget to say so. How it is put into words is in [`messages`].
 
 mod messages;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Weir's APISIX dialect: `apisix.yaml` as Apache APISIX's standalone mode reads it.
 //!
 //! [`prepare`] takes care of the text (`#END`, `${{VAR}}`), [`translate`] reads the resources, checks each as
-//! APISIX would, and makes a [`Model`](weir_model::Model) of those that are good; [`ApisixVoice`] puts refusals
+//! APISIX would, and makes a [`Model`](weir_model::Model) of those that are good; [`ApisixErrorRenderer`] puts refusals
 //! into APISIX's words. In this dialect everything is settled that the model wants settled: the order of routes and
 //! of plugins, who overrides whose plugins, defaults.
 //!

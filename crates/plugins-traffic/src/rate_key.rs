@@ -87,7 +87,7 @@ pub enum LimitValue {
     Template(String),
 }
 
-/// An [`Amount`] made ready for many calls.
+/// An [`LimitValue`] made ready for many calls.
 pub(crate) enum Number {
     Fixed(u64),
     PerCall(Template),

@@ -3,8 +3,8 @@
 //! [`compile`] turns a [`Model`](weir_model::Model) and the catalogue of plugins into a [`Snapshot`]: one route
 //! index for each dialect, flat plugin chains with their filters built, balancers, and credentials where the
 //! filters keep them. A snapshot never changes; a reload compiles another one and swaps it in whole. What must
-//! outlive snapshots (the loads and the health of targets) is handed from one compile to the next in a [`Carry`];
-//! [`compile_again`] takes what has not changed from the [`Pieces`] of the compile before.
+//! outlive snapshots (the loads and the health of targets) is handed from one compile to the next in a [`PersistentState`];
+//! [`recompile`] takes what has not changed from the [`CompileCache`] of the compile before.
 //!
 //! **What it is not**: it does no I/O, runs no request, and knows no dialect: precedence and order come
 //! settled in the model. It sits between `weir-model` and `weir-plugin` below and `weir-proxy` above.

@@ -221,7 +221,7 @@ impl Headers {
         };
     }
 
-    /// Names one line of a head that [`Headers::load`] will bring, or [`Headers::load_behind`] has brought, by offsets:
+    /// Names one line of a head that [`Headers::load`] will bring, or [`Headers::load_after`] has brought, by offsets:
     /// the name, where it is, where the value without surrounding white space is, and what is behind the line's CRLF.
     #[inline]
     pub fn index_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {

@@ -1,7 +1,7 @@
 //! The PROXY protocol, versions 1 and 2: a balancer tells in front of a connection who its client is.
 //!
 //! The rules are those of HAProxy's specification (`doc/proxy-protocol.txt`). Reading is strict: what is not exactly a
-//! header ends the connection. **What it is not**: it decides nothing about trust; [`Trusted`] only holds what was
+//! header ends the connection. **What it is not**: it decides nothing about trust; [`ProxyProtocolTrust`] only holds what was
 //! configured.
 
 pub mod fuzzing;

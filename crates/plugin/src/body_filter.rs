@@ -21,7 +21,7 @@ pub trait BodyFilter {
     }
 
     /// The head of a response whose head was [held back](crate::Response::hold), which may still be changed. All pieces
-    /// have passed, and the trailers are known by now; but for a body that is larger than [`BufferResponse::Prefix`](crate::Hold)
+    /// have passed, and the trailers are known by now; but for a body that is larger than [`BufferResponse::Prefix`](crate::BufferResponse)
     /// says, of which only the pieces so far have.
     fn head(&mut self, status: &mut u16, headers: &mut Headers) {
         let _ = (status, headers);

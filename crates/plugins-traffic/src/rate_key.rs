@@ -87,7 +87,7 @@ pub enum LimitValue {
     Template(String),
 }
 
-/// An [`LimitValue`] made ready for many calls.
+/// A [`LimitValue`] made ready for many calls.
 pub(crate) enum Number {
     Fixed(u64),
     PerCall(Template),

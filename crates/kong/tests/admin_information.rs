@@ -344,6 +344,8 @@ const MORE: &[&str] = &[
     "/workspaces",
     "/vault-auth",
     "/jwt-signer",
+    "/graphql-proxy-cache-advanced",
+    "/proxy-cache-advanced",
     "/degraphql_routes",
     "/graphql-rate-limiting-advanced",
     "/services/{services}/degraphql",

@@ -30,6 +30,71 @@ impl Client {
     }
 }
 
+/// Each plugin that keeps responses has paths of its own. What stands in a Redis is not reached, and calls for it say so.
+#[tokio::test]
+async fn caches_of_the_paid_edition_have_paths() {
+    let client = Client::open(AdminOptions::default()).await;
+    for (name, strategy, id) in [
+        (
+            "proxy-cache-advanced",
+            "memory",
+            "7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b01",
+        ),
+        (
+            "graphql-proxy-cache-advanced",
+            "redis",
+            "7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b02",
+        ),
+    ] {
+        let config = json!({"strategy": strategy, "redis": {"host": "r"}});
+        let plugin = json!({"name": name, "config": config});
+        assert_eq!(client.call("PUT", &format!("/plugins/{id}"), plugin).await.0, 200);
+    }
+    let key = "0".repeat(64);
+    let not_reached = "the Admin API does not reach responses of the strategy 'redis'";
+    for (method, path, status, words) in [
+        ("DELETE", "/proxy-cache-advanced".to_owned(), 204, ""),
+        (
+            "GET",
+            "/proxy-cache-advanced".to_owned(),
+            405,
+            "Method not allowed",
+        ),
+        ("GET", format!("/proxy-cache-advanced/{key}"), 404, "Not found"),
+        (
+            "GET",
+            format!("/proxy-cache-advanced/7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b01/caches/{key}"),
+            404,
+            "Not found",
+        ),
+        (
+            "DELETE",
+            "/graphql-proxy-cache-advanced".to_owned(),
+            400,
+            not_reached,
+        ),
+        (
+            "GET",
+            format!("/graphql-proxy-cache-advanced/{key}"),
+            400,
+            not_reached,
+        ),
+        (
+            "DELETE",
+            format!("/graphql-proxy-cache-advanced/7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b02/caches/{key}"),
+            400,
+            not_reached,
+        ),
+    ] {
+        let (found, answer) = client.call(method, &path, Value::Null).await;
+        let told = answer["message"].as_str().unwrap_or_default();
+        assert!(
+            found == status && told.contains(words),
+            "{method} {path}: {found} {answer}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn paths_of_plugins_answer_as_the_originals() {
     let client = Client::open(AdminOptions::default()).await;

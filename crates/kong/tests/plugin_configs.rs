@@ -634,6 +634,18 @@ fn callouts_of_the_paid_edition_are_callouts_of_the_catalogue() {
         (&json!({"X-B": "$(callouts.user.response.body.id)"}), &json!(60))
     );
     assert_eq!(told["upstream"]["forward_headers"], json!(true));
+    assert_eq!(told.get("redis"), None);
+    let mut in_redis = config.clone();
+    in_redis["cache"] = json!({"strategy": "redis", "redis": {"host": "r", "timeout": 5}});
+    let told = translated(plugin, &in_redis);
+    assert_eq!(
+        (
+            &told["redis"]["host"],
+            &told["redis"]["timeout_ms"],
+            &told["cache_seconds"]
+        ),
+        (&json!("r"), &json!(5), &json!(300))
+    );
     for (path, value, words) in [
         ("/callouts/0/request/by_lua", json!("return 1"), "code of Lua"),
         ("/callouts/0/response/by_lua", json!("return 1"), "code of Lua"),

@@ -19,7 +19,7 @@
 use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
 use crate::session_cookie::{SessionConfig, Sessions};
-use crate::shared_fetch::{FetchRequest, FetchResult};
+use crate::shared_fetch::{FetchRequest, FetchResult, trust};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -156,13 +156,20 @@ impl Plugin for AppLogin {
         let owner = digest::digest(&digest::SHA256, &owner);
         let owner = data_encoding::HEXLOWER.encode(owner.as_ref());
         config.session.audience.push_str(&owner);
-        let app = [&config.token_url, &config.client_id, &config.client_secret];
+        let rules = config.http.rules();
+        let trust = trust(&rules, 0);
+        let app = [
+            &config.token_url,
+            &config.client_id,
+            &config.client_secret,
+            &trust,
+        ];
         let app = serde_json::to_vec(&app).unwrap_or_default();
         Ok(Arc::new(LoginFilter {
             token: token.expect("invariant: its absence has been told"),
             userinfo: userinfo.expect("invariant: its absence has been told"),
             sessions: Sessions::new(config.session.clone(), self.random),
-            rules: config.http.rules(),
+            rules,
             tokens: Arc::clone(&self.tokens),
             key: digest::digest(&digest::SHA256, &app).as_ref().to_vec(),
             config,

@@ -20,25 +20,58 @@ use std::borrow::Cow;
 use std::fmt;
 use weir_model::secrets;
 
-/// The fields of plugins' configurations that are secrets.
-const FIELDS: [(&str, &str); 33] = [
+/// The fields of plugins' configurations that are secrets: names of fields, one inside of the other, through lists too. Where they
+/// end stands a text, or texts in a list or a map.
+const FIELDS: [(&str, &str); 71] = [
+    ("ai-aliyun-content-moderation", "access_key_secret"),
+    ("ai-cache", "redis_password"),
+    ("ai-cache", "semantic.embedding.openai.api_key"),
+    ("ai-cache", "semantic.embedding.azure_openai.api_key"),
+    ("ai-lakera-guard", "api_key"),
+    ("ai-proxy", "auth.header"),
+    ("ai-proxy", "auth.query"),
+    ("ai-proxy", "auth.gcp.service_account_json"),
+    ("ai-proxy", "auth.aws.secret_access_key"),
+    ("ai-proxy", "auth.aws.session_token"),
+    ("ai-proxy-multi", "instances.auth.header"),
+    ("ai-proxy-multi", "instances.auth.query"),
+    ("ai-proxy-multi", "instances.auth.gcp.service_account_json"),
+    ("ai-proxy-multi", "instances.auth.aws.secret_access_key"),
+    ("ai-proxy-multi", "instances.auth.aws.session_token"),
+    ("ai-proxy-multi", "semantic_opts.embeddings.auth.header"),
+    ("ai-proxy-multi", "semantic_opts.embeddings.auth.query"),
+    ("ai-rag", "embeddings_provider.azure_openai.api_key"),
+    ("ai-rag", "vector_search_provider.azure_ai_search.api_key"),
+    ("ai-rate-limiting", "redis_password"),
+    ("ai-rate-limiting", "sentinel_password"),
     ("authz-casdoor", "client_secret"),
     ("authz-keycloak", "client_secret"),
-    ("azure-functions", "master_apikey"),
+    ("aws-lambda", "authorization.apikey"),
+    ("aws-lambda", "authorization.iam.accesskey"),
+    ("aws-lambda", "authorization.iam.secretkey"),
+    ("azure-functions", "authorization.apikey"),
     ("basic-auth", "password"),
-    ("cas-auth", "cookie/secret"),
+    ("cas-auth", "cookie.secret"),
     ("clickhouse-logger", "password"),
     ("csrf", "key"),
     ("dingtalk-auth", "app_secret"),
     ("dingtalk-auth", "secret"),
+    ("dingtalk-auth", "secret_fallbacks"),
+    ("elasticsearch-logger", "auth.password"),
+    ("elasticsearch-logger", "headers"),
     ("feishu-auth", "app_secret"),
     ("feishu-auth", "secret"),
+    ("feishu-auth", "secret_fallbacks"),
+    ("google-cloud-logging", "auth_config.private_key"),
+    ("graphql-limit-count", "redis_password"),
+    ("graphql-limit-count", "sentinel_password"),
     ("hmac-auth", "secret_key"),
     ("http-logger", "auth_header"),
     ("jwe-decrypt", "key"),
     ("jwe-decrypt", "secret"),
     ("jwt-auth", "secret"),
-    ("kafka-proxy", "sasl/password"),
+    ("kafka-logger", "brokers.sasl_config.password"),
+    ("kafka-proxy", "sasl.password"),
     ("key-auth", "key"),
     ("lago", "token"),
     ("ldap-auth-advanced", "ldap_password"),
@@ -47,14 +80,27 @@ const FIELDS: [(&str, &str); 33] = [
     ("limit-count", "sentinel_password"),
     ("limit-req", "redis_password"),
     ("loggly", "customer_token"),
+    ("loki-logger", "headers"),
+    ("openfunction", "authorization.service_token"),
     ("openid-connect", "client_secret"),
     ("openid-connect", "client_rsa_private_key"),
+    ("openid-connect", "dpop.private_key"),
+    ("openid-connect", "session.secret"),
+    ("openid-connect", "session.redis.password"),
     ("openwhisk", "service_token"),
     ("rocketmq-logger", "secret_key"),
     ("saml-auth", "secret"),
     ("saml-auth", "sp_private_key"),
     ("sls-logger", "access_key_secret"),
-    ("splunk-hec-logging", "endpoint/token"),
+    ("splunk-hec-logging", "endpoint.token"),
+    ("tencent-cloud-cls", "secret_key"),
+];
+
+/// Those of the metadata of plugins.
+const METADATA_FIELDS: [(&str, &str); 3] = [
+    ("azure-functions", "master_apikey"),
+    ("error-log-logger", "clickhouse.password"),
+    ("error-log-logger", "kafka.brokers.sasl_config.password"),
 ];
 
 /// Where documents hold private keys.
@@ -87,17 +133,8 @@ impl Keyring {
 
     /// A document with its secrets encrypted, as it is returned to the client that wrote it.
     pub fn encrypt_fields(&self, kind: Kind, mut value: Value) -> Value {
-        let plugins = match kind {
-            Kind::PluginMetadata => None,
-            _ if !self.encrypts_fields => None,
-            _ => value.get_mut("plugins"),
-        };
-        if let Some(plugins) = plugins {
-            for (plugin, field) in FIELDS {
-                if let Some(Value::String(text)) = plugins.pointer_mut(&format!("/{plugin}/{field}")) {
-                    *text = self.encrypted(text);
-                }
-            }
+        if self.encrypts_fields {
+            each_secret(kind, &mut value, &|text| *text = self.encrypted(text));
         }
         self.each_private_key(kind, &mut value, |key| {
             key.starts_with("---").then(|| self.encrypted(key))
@@ -158,6 +195,45 @@ impl Keyring {
     }
 }
 
+/// Changes the secrets of plugins in a document.
+fn each_secret(kind: Kind, value: &mut Value, change: &impl Fn(&mut String)) {
+    if kind == Kind::PluginMetadata {
+        for (plugin, field) in METADATA_FIELDS {
+            // Metadata have the id of their plugin.
+            if value.get("id").is_some_and(|id| id == plugin) {
+                each_text(value, field, change);
+            }
+        }
+    } else if let Some(plugins) = value.get_mut("plugins") {
+        for (plugin, field) in FIELDS {
+            if let Some(config) = plugins.get_mut(plugin) {
+                each_text(config, field, change);
+            }
+        }
+    }
+}
+
+/// Changes the texts of a field, which may be inside of others.
+fn each_text(value: &mut Value, field: &str, change: &impl Fn(&mut String)) {
+    let (name, rest) = field.split_once('.').unwrap_or((field, ""));
+    let Some(value) = value.get_mut(name) else {
+        return;
+    };
+    match (value, rest) {
+        (Value::String(text), "") => change(text),
+        (Value::Array(items), "") => items.iter_mut().for_each(|item| change_text(item, change)),
+        (Value::Object(fields), "") => fields.values_mut().for_each(|item| change_text(item, change)),
+        (Value::Array(items), rest) => items.iter_mut().for_each(|item| each_text(item, rest, change)),
+        (value, rest) => each_text(value, rest, change),
+    }
+}
+
+fn change_text(value: &mut Value, change: &impl Fn(&mut String)) {
+    if let Value::String(text) = value {
+        change(text);
+    }
+}
+
 /// A document as it is shown to its reader. The private keys of a certificate are never shown, as in APISIX; all
 /// other secrets to callers who may write.
 pub fn redact(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
@@ -170,6 +246,11 @@ pub fn redact(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
         take_keys(&mut value);
     }
     if role == Role::Viewer {
+        each_secret(kind, &mut value, &|text| {
+            if !text.is_empty() {
+                *text = secrets::HIDDEN.to_owned();
+            }
+        });
         secrets::hide(&mut value);
     }
     Cow::Owned(value)
@@ -203,11 +284,11 @@ fn take_keys(value: &mut Value) {
 }
 
 /// The fields of a plugin's configuration that are secrets.
-pub fn secret_fields(plugin: &str) -> impl Iterator<Item = String> {
+pub fn secret_fields(plugin: &str) -> impl Iterator<Item = &'static str> {
     FIELDS
         .into_iter()
         .filter(move |(name, _)| *name == plugin)
-        .map(|(_, field)| field.replace('/', "."))
+        .map(|(_, field)| field)
 }
 
 fn cipher_key(key: &str) -> Option<(UnboundCipherKey, [u8; 16])> {
@@ -263,33 +344,58 @@ mod tests {
         }
     }
 
-    /// What the original encrypts is a secret, and is none of a reader's business.
+    /// What the original encrypts is a secret, and is none of a reader's business. Its writer gets it back encrypted.
     #[test]
     fn what_the_original_encrypts_is_hidden_from_readers() {
-        for (plugin, field) in FIELDS {
-            let mut config = json!("the secret");
-            for name in field.rsplit('/') {
-                config = json!({ name: config });
-            }
-            for (kind, document) in [
-                (Kind::Route, json!({"plugins": {plugin: config}})),
-                (
-                    Kind::Consumer,
-                    json!({"username": "u", "plugins": {plugin: config}}),
-                ),
-                (Kind::Secret, json!({"id": "vault/1", "token": "the secret"})),
-                (
-                    Kind::PluginMetadata,
-                    json!({"id": plugin, "password": "the secret"}),
-                ),
+        let keyring = Keyring::stock();
+        let own = FIELDS.map(|(plugin, field)| (false, plugin, field));
+        let of_metadata = METADATA_FIELDS.map(|(plugin, field)| (true, plugin, field));
+        for (is_metadata, plugin, field) in own.into_iter().chain(of_metadata) {
+            for leaf in [
+                json!("the secret"),
+                json!(["the secret"]),
+                json!({"X-A": "the secret"}),
             ] {
-                let hidden = redact(kind, &document, Role::Viewer);
-                assert!(
-                    !hidden.to_string().contains("the secret"),
-                    "{plugin} {field}: {hidden}"
-                );
-                assert_eq!(*redact(kind, &document, Role::Admin), document);
+                let parts: Vec<&str> = field.split('.').collect();
+                // Lists stand where fields end in others.
+                let config = parts.iter().rev().fold(leaf, |inner, name| match *name {
+                    "brokers" | "instances" => json!({ *name: [{"weight": 1}, inner] }),
+                    name => json!({ name: inner }),
+                });
+                let mut metadata = config.clone();
+                metadata["id"] = plugin.into();
+                let documents = match is_metadata {
+                    true => vec![(Kind::PluginMetadata, metadata)],
+                    false => vec![
+                        (Kind::Route, json!({"plugins": {plugin: config}})),
+                        (
+                            Kind::Consumer,
+                            json!({"username": "u", "plugins": {plugin: config}}),
+                        ),
+                    ],
+                };
+                for (kind, document) in documents {
+                    let hidden = redact(kind, &document, Role::Viewer).into_owned();
+                    let encrypted = keyring.encrypt_fields(kind, document.clone());
+                    for told in [hidden, encrypted] {
+                        assert!(
+                            !told.to_string().contains("the secret"),
+                            "{plugin} {field}: {told}"
+                        );
+                    }
+                    assert_eq!(*redact(kind, &document, Role::Admin), document);
+                }
             }
+        }
+        for (kind, document) in [
+            (Kind::Secret, json!({"id": "vault/1", "token": "the secret"})),
+            (
+                Kind::PluginMetadata,
+                json!({"id": "cors", "password": "the secret"}),
+            ),
+        ] {
+            let hidden = redact(kind, &document, Role::Viewer);
+            assert!(!hidden.to_string().contains("the secret"), "{hidden}");
         }
     }
 

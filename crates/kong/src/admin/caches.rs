@@ -1,4 +1,7 @@
-//! `/proxy-cache`: the responses that instances of the plugin `proxy-cache` keep, told and forgotten.
+//! `/proxy-cache`: the responses that instances of the plugin `proxy-cache` keep, told and forgotten. `/proxy-cache-advanced` and
+//! `/graphql-proxy-cache-advanced` are the same for those plugins.
+//!
+//! **What it is not**: what instances keep in a Redis (`strategy: redis`) is not reached, and calls for it are refused.
 //!
 //! Responses are kept by gateways, each in its own memory. The one of this process is asked and told directly; others
 //! hear what to forget through the store, from a document that is soon gone ([`PURGES`]). A process that serves no calls
@@ -12,7 +15,7 @@ use super::path::uuid;
 use super::plan::{ChangePlan, WorkspaceView};
 use super::response::ApiResponse;
 use crate::document::entity_type::entity_type;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,14 +28,20 @@ use weir_store::{Change, Key};
 /// For how long such a document stays. Gateways that are away for longer have lost their memory, or keep what they have
 /// until its time is over.
 const LIFE: Duration = Duration::from_secs(60);
-/// The name of the plugin, and of the first segment.
-const NAME: &str = "proxy-cache";
+/// The names of the plugins, and of the first segments.
+const NAMES: [&str; 3] = [
+    "proxy-cache",
+    "proxy-cache-advanced",
+    "graphql-proxy-cache-advanced",
+];
 /// What the original writes into each response that it keeps.
 const FORM: u8 = 1;
 
 /// Whether a call is for the responses that are kept.
 pub fn is_meant(call: &ApiCall) -> bool {
-    call.path.first().is_some_and(|first| first == NAME)
+    call.path
+        .first()
+        .is_some_and(|first| NAMES.contains(&first.as_str()))
 }
 
 /// Answers a call for the responses that are kept.
@@ -51,7 +60,10 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
         None => "DELETE, OPTIONS",
         Some(_) => "DELETE, GET, HEAD, OPTIONS",
     };
-    let zones = zones(admin, call, plugin);
+    let CacheLocations { zones, has_redis } = places(admin, call, path[0], plugin);
+    if has_redis && zones.is_empty() && call.method != Method::OPTIONS {
+        return Err(Failure::message(StatusCode::BAD_REQUEST, IN_REDIS));
+    }
     match call.method {
         Method::OPTIONS => Ok(ApiResponse::options(methods)),
         Method::DELETE => forget(admin, call, &zones, key).await,
@@ -60,26 +72,41 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
     }
 }
 
-/// The stores of the workspace's instances, or of one.
-fn zones(admin: &Admin, call: &ApiCall, plugin: Option<&str>) -> BTreeSet<String> {
+/// What calls for responses in a Redis are told.
+const IN_REDIS: &str = "the Admin API does not reach responses of the strategy 'redis': delete the keys of the cache in the Redis";
+
+/// Where instances keep responses.
+#[derive(Default)]
+struct CacheLocations {
+    /// The stores of those that keep them in memory.
+    zones: BTreeSet<String>,
+    /// Whether others keep them in a Redis.
+    has_redis: bool,
+}
+
+/// The places of the workspace's instances of a plugin, or of one instance.
+fn places(admin: &Admin, call: &ApiCall, name: &str, plugin: Option<&str>) -> CacheLocations {
     let state = admin.state();
     let view = WorkspaceView::new(&state, &call.workspace, SystemTime::now());
     let Some(entity_type) = entity_type("plugins") else {
-        return BTreeSet::new();
+        return CacheLocations::default();
     };
     let wanted = plugin.map(|id| uuid(id).unwrap_or_default());
     let instances = view.workspace.table(entity_type).all(Uuid::nil());
-    instances
-        .filter(|kept| wanted.is_none_or(|wanted| wanted == kept.id))
-        .filter_map(|kept| zone(&kept.fields()))
-        .collect()
-}
-
-/// The store of an instance; `None`: it is one of another plugin.
-fn zone(fields: &Map<String, Value>) -> Option<String> {
-    let is_it = fields.get("name").is_some_and(|name| name == NAME);
-    let memory = fields.get("config").filter(|_| is_it)?.get("memory")?;
-    memory.get("dictionary_name")?.as_str().map(str::to_owned)
+    let mut places = CacheLocations::default();
+    for kept in instances.filter(|kept| wanted.is_none_or(|wanted| wanted == kept.id)) {
+        let fields = kept.fields();
+        let is_it = fields.get("name").is_some_and(|known| known == name);
+        let Some(config) = fields.get("config").filter(|_| is_it) else {
+            continue;
+        };
+        if config["strategy"] == "redis" {
+            places.has_redis = true;
+        } else if let Some(zone) = config["memory"]["dictionary_name"].as_str() {
+            places.zones.insert(zone.to_owned());
+        }
+    }
+    places
 }
 
 fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiResponse, Failure> {

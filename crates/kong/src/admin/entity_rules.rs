@@ -9,8 +9,8 @@ use super::server_names::{ServerNameChange, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
 use crate::document::common::PROTOCOLS;
-use crate::document::entity_type::{EntityType, entity_type};
-use crate::document::{Key, VaultAuthVault};
+use crate::document::entity_type::{EntityType, SIGNER_KEYS, entity_type};
+use crate::document::{Key, VaultAuthVault, private_keys};
 use crate::plugins::{self, Consumers, Definition};
 use crate::schema::{Kind, Location, Problems, text};
 use aws_lc_rs::digest;
@@ -194,6 +194,8 @@ fn check_plugin(
         find: &|name| find_consumer(workspace, name),
         authority: &|id| find_authority(workspace, id),
         key_set: &|name| find_key_set(workspace, name),
+        // What there is not is made with the instance.
+        signing_keys: &|name| Some(find_signing_keys(workspace, name).unwrap_or_default()),
         vault: &|name| find_vault(workspace, name),
         // What they tell has been checked with them.
         graphql: &Vec::new,
@@ -260,7 +262,7 @@ fn find_authority(workspace: &Workspace, id: &str) -> Option<String> {
     Some(fields.get("cert")?.as_str()?.to_owned())
 }
 
-fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
+pub fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
     let sets = workspace.table(entity_type("key_sets")?);
     let by_id = Uuid::try_parse(name).ok().and_then(|id| sets.get(id));
     let set = by_id.or_else(|| sets.find("name", name))?;
@@ -275,6 +277,14 @@ fn find_key_set(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
             .private()
     };
     Some(members.filter_map(key).collect())
+}
+
+/// The keys to sign with of a name: those of a set, else those that the gateway has made.
+fn find_signing_keys(workspace: &Workspace, name: &str) -> Option<Vec<PrivateKey>> {
+    find_key_set(workspace, name).or_else(|| {
+        let made = workspace.table(entity_type(SIGNER_KEYS)?).find("name", name)?;
+        Some(private_keys(made.fields().get("keys")?.as_array()?))
+    })
 }
 
 /// A connection to a vault, by its name or its id.

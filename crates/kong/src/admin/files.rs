@@ -61,7 +61,13 @@ impl Admin {
         let state = self.state();
         let now = SystemTime::now();
         let view = WorkspaceView::new(&state, &call.workspace, now);
-        let planned = WriteRequest { call, view, now }.plan(place);
+        let planned = WriteRequest {
+            call,
+            view,
+            now,
+            new_keys: None,
+        }
+        .plan(place);
         match planned {
             // To remove what is not there is no write.
             Ok(plan) if plan.changes.is_empty() && call.method == Method::DELETE => Ok(plan.answer),

@@ -61,6 +61,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Request, Response};
 use commit::writer_of;
 use path::ResourcePath;
 use plan::WorkspaceView;
+use signing_keys::NewKeys;
 use state::{AdminState, PREFIX};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -189,6 +190,9 @@ impl Admin {
         if let Some(Ok(answer) | Err(Failure(answer))) = vault_credentials::answer(self, &call).await {
             return answer;
         }
+        if let Some(Ok(answer) | Err(Failure(answer))) = signing_keys::change(self, &call).await {
+            return answer;
+        }
         let found = match self.non_entity_endpoint(&call) {
             _ if config::is_meant(&call) => config::answer(self, &call).await,
             _ if caches::is_meant(&call) => caches::answer(self, &call).await,
@@ -240,19 +244,26 @@ impl Admin {
             return self.refuse_write(call, place);
         }
         let writer = writer_of(call);
-        self.write(&writer, |state| {
-            let now = SystemTime::now();
-            WriteRequest {
-                call,
-                view: WorkspaceView {
-                    others: self.options.others.as_deref(),
-                    ..WorkspaceView::of(state, call, now)
-                },
-                now,
+        let mut new_keys = NewKeys::default();
+        loop {
+            let written = self.write(&writer, |state| {
+                let now = SystemTime::now();
+                WriteRequest {
+                    call,
+                    view: WorkspaceView {
+                        others: self.options.others.as_deref(),
+                        ..WorkspaceView::of(state, call, now)
+                    },
+                    now,
+                    new_keys: Some(&new_keys),
+                }
+                .plan(place)
+            });
+            let written = written.await;
+            if !new_keys.make().await? {
+                return written;
             }
-            .plan(place)
-        })
-        .await
+        }
     }
 
     /// A path may begin with the name of a workspace. Workspaces themselves stand in none.

@@ -10,6 +10,7 @@ use super::plan::{ChangePlan, WorkspaceView, check_confined, id_of, keep_time_to
 use super::render_entity::definition;
 use super::response::ApiResponse;
 use super::server_names;
+use super::signing_keys::NewKeys;
 use super::table::{TableRow, foreign_id};
 use super::unserved;
 use crate::document::entity_type::EntityType;
@@ -26,6 +27,8 @@ pub struct WriteRequest<'w> {
     pub view: WorkspaceView<'w>,
     /// When.
     pub now: SystemTime,
+    /// Keys for sets that instances of `jwt-signer` name, and which are not there; `None`: none are to be made.
+    pub new_keys: Option<&'w NewKeys>,
 }
 
 impl WriteRequest<'_> {
@@ -237,6 +240,9 @@ impl WriteRequest<'_> {
         self.view.check(entity_type, &fields)?;
         check_confined(self.call.is_confined, entity_type, &fields)?;
         let mut changes = vec![self.view.put(entity_type, &fields)?];
+        if let Some(new_keys) = self.new_keys.filter(|_| entity_type.is("plugins")) {
+            new_keys.add(&self.view, &fields, self.now, &mut changes)?;
+        }
         let names = side.apply(&self.view, id_of(&fields), self.now, &mut changes)?;
         let warning = unserved::warning(entity_type, &fields);
         let mut rendered = self.view.rendered(entity_type, fields);

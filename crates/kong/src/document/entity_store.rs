@@ -1,6 +1,6 @@
 //! Entities that come one by one, each as it is stored, and go again.
 
-use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, entity_type};
+use super::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, SIGNER_KEYS, entity_type};
 use super::{Document, Entity, Plugin, Route, adapt, read_plugin_config};
 use crate::schema::{Fields, ItemLocation, Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value};
@@ -186,6 +186,7 @@ fn insert(
         "ca_certificates" => insert_at(&mut document.ca_certificates, position, entity, Fields::typed)?,
         "key_sets" => insert_at(&mut document.key_sets, position, entity, Fields::typed)?,
         "keys" => insert_at(&mut document.keys, position, entity, Fields::typed)?,
+        SIGNER_KEYS => insert_at(&mut document.jwt_signer_jwks, position, entity, Fields::typed)?,
         "vault_auth_vaults" => {
             insert_at(&mut document.vault_auth_vaults, position, entity, Fields::typed)?;
         }
@@ -234,6 +235,7 @@ fn remove(document: &mut Document, entity_type: &str, position: usize) {
         "ca_certificates" => take(&mut document.ca_certificates, position),
         "key_sets" => take(&mut document.key_sets, position),
         "keys" => take(&mut document.keys, position),
+        SIGNER_KEYS => take(&mut document.jwt_signer_jwks, position),
         "vault_auth_vaults" => take(&mut document.vault_auth_vaults, position),
         _ => {}
     }

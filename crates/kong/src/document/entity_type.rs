@@ -100,6 +100,9 @@ pub const GRAPHQL_COSTS: &str = "graphql_ratelimiting_cost_decorations";
 /// The entity type of calls that are GraphQL queries.
 pub const DEGRAPHQL_ROUTES: &str = "degraphql_routes";
 
+/// The entity type of keys that the gateway has made for `jwt-signer`.
+pub const SIGNER_KEYS: &str = "jwt_signer_jwks";
+
 /// All entity types.
 pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("certificates", &secret::CERTIFICATE, "id").id_from(IdFrom::Nothing),
@@ -109,6 +112,9 @@ pub static ENTITY_TYPES: &[EntityType] = &[
     EntityType::new("keys", &key::KEY, "name")
         .unique_together(&["kid", "set"])
         .cascading(),
+    EntityType::new(SIGNER_KEYS, &key::SIGNER_KEYS, "name")
+        .at("jwt-signer/jwks", "jwt-signer/jwks")
+        .id_from(IdFrom::Nothing),
     EntityType::new("vaults", &secret::VAULT, "prefix").kept_only(),
     EntityType::new("vault_auth_vaults", &vault::VAULT_AUTH_VAULT, "name").at("vault-auth", "vault-auth"),
     EntityType::new("services", &service::RECORD, "name"),

@@ -1,8 +1,8 @@
 //! Keys and their sets, from which plugins take what they open and sign tokens with.
 
-use super::Entity;
 use super::common::{CREATED_AT, ID, NAME, TAGS, UPDATED_AT};
 use super::secret::is_reference;
+use super::{Document, Entity};
 use crate::schema::{EntityCheck, Field, Fields, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,6 +40,31 @@ static PEM: Record = Record {
     checks: &[EntityCheck::AtLeastOneOf(&["private_key", "public_key"])],
 };
 
+/// The fields of a set of keys that the gateway has made for `jwt-signer`.
+pub static SIGNER_KEYS: Record = Record {
+    fields: &[
+        ID,
+        Field::new("name", Kind::String).required().unique(),
+        Field::new("keys", WEB_KEYS).required(),
+        Field::new("previous", WEB_KEYS),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    checks: &[EntityCheck::Test(check_web_keys)],
+};
+
+const WEB_KEYS: Kind = Kind::Array(&Field::element(Kind::Any));
+
+/// The keys are JSON Web Keys.
+fn check_web_keys(entity: &Fields) -> Result<(), String> {
+    let lists = ["keys", "previous"].into_iter();
+    let mut keys = lists.filter_map(|name| entity.get(name)?.as_array()).flatten();
+    match keys.all(|key| key["kty"].is_string()) {
+        true => Ok(()),
+        false => Err("keys must be JSON Web Keys".to_owned()),
+    }
+}
+
 /// A JSON Web Key names itself as its entity does.
 fn check_web_key(entity: &Fields) -> Result<(), String> {
     let Some(text) = entity.get("jwk").and_then(Value::as_str) else {
@@ -75,6 +100,31 @@ pub struct Key {
     pub pem: Option<Pem>,
 }
 
+/// A set of keys that the gateway has made for `jwt-signer`. Not `Debug`: they are secrets.
+#[derive(Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are Kong's own")]
+pub struct SignerKeys {
+    pub id: Uuid,
+    pub name: String,
+    pub keys: Vec<Value>,
+}
+
+impl SignerKeys {
+    /// The keys as plugins take them.
+    pub fn private(&self) -> Vec<PrivateKey> {
+        private_keys(&self.keys)
+    }
+}
+
+/// JSON Web Keys as plugins take them.
+pub fn private_keys(keys: &[Value]) -> Vec<PrivateKey> {
+    let key = |key: &Value| PrivateKey {
+        jwk: Some(key.to_string()),
+        ..PrivateKey::default()
+    };
+    keys.iter().map(key).collect()
+}
+
 /// A key in PEM. Not `Debug`: it is a secret.
 #[derive(Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
@@ -101,4 +151,13 @@ pub fn find_key_set(sets: &[Entity<KeySet>], keys: &[Entity<Key>], name: &str) -
     let set = sets.iter().find(|it| is_it(&it.value))?.value.id;
     let members = keys.iter().filter(|it| it.value.set == Some(set));
     Some(members.filter_map(|it| it.value.private()).collect())
+}
+
+/// The keys to sign with of a name: those of a set, else those that the gateway has made.
+pub fn find_signing_keys(document: &Document, name: &str) -> Option<Vec<PrivateKey>> {
+    let own = find_key_set(&document.key_sets, &document.keys, name);
+    own.or_else(|| {
+        let mut made = document.jwt_signer_jwks.iter();
+        Some(made.find(|it| it.value.name == name)?.value.private())
+    })
 }

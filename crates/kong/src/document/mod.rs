@@ -29,7 +29,7 @@ pub use consumer::{
     OAuth2Credential, OAuth2Token,
 };
 pub use graphql::{DegraphqlRoute, GraphqlCost};
-pub use key::{Key, KeySet, find_key_set};
+pub use key::{Key, KeySet, SignerKeys, find_key_set, find_signing_keys, private_keys};
 pub use plugin::Plugin;
 pub use route::{Address, Route};
 pub use secret::{CaCertificate, ServerCertificate, Sni};
@@ -41,7 +41,7 @@ pub(crate) use plugin::read_config as read_plugin_config;
 pub(crate) use read::adapt;
 
 use crate::schema::{Fields, ItemLocation, Problems};
-use entity_type::{DEGRAPHQL_ROUTES, GRAPHQL_COSTS};
+use entity_type::{DEGRAPHQL_ROUTES, GRAPHQL_COSTS, SIGNER_KEYS};
 use read::RawEntity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -99,6 +99,8 @@ pub struct Document {
     pub key_sets: Vec<Entity<KeySet>>,
     /// Keys.
     pub keys: Vec<Entity<Key>>,
+    /// Sets of keys that the gateway has made for `jwt-signer`.
+    pub jwt_signer_jwks: Vec<Entity<SignerKeys>>,
     /// Connections to vaults, for `vault-auth`.
     pub vault_auth_vaults: Vec<Entity<VaultAuthVault>>,
     /// Whether passwords are written as their hashes.
@@ -165,6 +167,7 @@ impl Document {
             ca_certificates: typed(take("ca_certificates"), Fields::typed, problems),
             key_sets: typed(take("key_sets"), Fields::typed, problems),
             keys: typed(take("keys"), Fields::typed, problems),
+            jwt_signer_jwks: typed(take(SIGNER_KEYS), Fields::typed, problems),
             vault_auth_vaults: typed(take("vault_auth_vaults"), Fields::typed, problems),
             hashed_passwords: false,
         }

@@ -12,8 +12,8 @@ use super::workspace_scope;
 use super::{DEFAULT_WORKSPACE, SkippedDocument, key_of, name_in};
 use crate::RouterFlavor;
 use crate::document::entity_store::EntityStore;
-use crate::document::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS};
-use crate::document::{Entity, Plugin, find_key_set, find_vault};
+use crate::document::entity_type::{DEGRAPHQL_ROUTES, EntityType, GRAPHQL_COSTS, SIGNER_KEYS};
+use crate::document::{Entity, Plugin, find_key_set, find_signing_keys, find_vault};
 use crate::plugins::unserved::{self as unserved_plugins, REFUSED};
 use crate::plugins::{CataloguePlugin, Consumers, GRAPHQL_PLUGINS, PluginSupport, acme, known, unreadable};
 use crate::schema::ItemLocation;
@@ -260,7 +260,7 @@ impl Workspace {
                     config.tells_graphql || entity_type.name == "ca_certificates" && config.names_authorities
                 });
             }
-            "key_sets" | "keys" => self.forget_configs(|config| config.names_keys),
+            "key_sets" | "keys" | SIGNER_KEYS => self.forget_configs(|config| config.names_keys),
             "vault_auth_vaults" => self.forget_configs(|config| config.names_vault),
             _ => self.changed.consumers = true,
         }
@@ -406,6 +406,7 @@ impl Workspace {
                     find: &find,
                     authority: &|id| chain::find_authority(&document.ca_certificates, id),
                     key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
+                    signing_keys: &|name| find_signing_keys(document, name),
                     vault: &|name| find_vault(&document.vault_auth_vaults, name),
                     graphql: &|| services().for_plugin(plugin.service, plugin.route),
                 };

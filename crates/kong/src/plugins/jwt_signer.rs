@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::jwt::Algorithm;
 use weir_plugins::jwt_signer::{ClaimRules, Config, Introspection, KeyServer, Signing, TokenRules};
+use weir_plugins::private_key::PrivateKey;
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -273,30 +274,70 @@ fn token(
     })
 }
 
-/// What a configuration names that does not exist.
-pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
-    let channel = config["channel_token_request_header"]
-        .as_str()
-        .unwrap_or_default();
+/// A set of keys that a configuration signs with.
+pub struct NamedKeys<'c> {
+    field: &'static str,
+    algorithm_field: &'static str,
+    /// The name of the set.
+    pub name: &'c str,
+    /// The algorithm needs a secret.
+    is_secret: bool,
+}
+
+/// The sets of keys that a configuration signs with. Addresses of such sets are not among them.
+pub fn named_keys(config: &Value) -> impl Iterator<Item = NamedKeys<'_>> {
     let text = |field: &str| config[field].as_str().filter(|text| !text.is_empty());
-    for (token, is_there) in [("access_token", true), ("channel_token", !channel.is_empty())] {
-        let keyset = text(&format!("{token}_keyset")).unwrap_or("kong");
-        let is_address = keyset.starts_with("http://") || keyset.starts_with("https://");
+    let tokens = [
+        ("access_token_keyset", "access_token_signing_algorithm"),
+        ("channel_token_keyset", "channel_token_signing_algorithm"),
+    ];
+    tokens.into_iter().filter_map(move |(field, algorithm_field)| {
+        let token = field.trim_end_matches("_keyset");
+        // Without a header, there is no such token.
+        let is_there = token == "access_token" || text("channel_token_request_header").is_some();
         let signs = is_there && text(&format!("{token}_upstream_header")).is_some();
-        if signs && !is_address && (known.key_set)(keyset).is_none() {
-            return Some(UnsupportedOption {
-                field: match token {
-                    "access_token" => "access_token_keyset",
-                    _ => "channel_token_keyset",
-                },
-                what: format!(
-                    "making keys by itself (write the private key to sign with into a key set with the name '{keyset}', \
-                     or name the address of one)"
-                ),
-            });
+        let name = text(field).unwrap_or("kong");
+        let is_address = name.starts_with("http://") || name.starts_with("https://");
+        (signs && !is_address).then(|| NamedKeys {
+            field,
+            algorithm_field,
+            name,
+            is_secret: text(algorithm_field).is_some_and(|algorithm| algorithm.starts_with("HS")),
+        })
+    })
+}
+
+/// What a configuration names that does not exist, and is not made by the gateway either.
+pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
+    named_keys(config).find_map(|named| {
+        let name = named.name;
+        if (known.key_set)(name).is_some() {
+            return None;
         }
-    }
-    None
+        match (known.signing_keys)(name) {
+            Some(keys) if named.is_secret && !keys.iter().any(is_secret) => Some(UnsupportedOption {
+                field: named.algorithm_field,
+                what: format!(
+                    "signing with a secret that the gateway makes and shows to no one (write the secret into a key set with the \
+                     name '{name}', or choose an algorithm without one)"
+                ),
+            }),
+            Some(_) => None,
+            None => Some(UnsupportedOption {
+                field: named.field,
+                what: format!(
+                    "making keys in a configuration of a file, which could not keep them (write the private key to sign with into \
+                     a key set with the name '{name}', or name the address of one)"
+                ),
+            }),
+        }
+    })
+}
+
+/// Whether a key is a secret.
+fn is_secret(key: &PrivateKey) -> bool {
+    let jwk = key.jwk.as_deref().map(serde_json::from_str::<Value>);
+    matches!(jwk, Some(Ok(jwk)) if jwk["kty"] == "oct")
 }
 
 fn introspection(options: &Options) -> Option<Introspection> {
@@ -344,7 +385,7 @@ fn signing(header: &str, options: &Options, common: &Common, known: &Consumers<'
     // With none, the instance cannot be made, and its routes serve no calls.
     let keys = match is_address {
         true => None,
-        false => (known.key_set)(keyset),
+        false => (known.signing_keys)(keyset),
     };
     let both = [&common.add_claims, &options.add_claims];
     let set = [&common.set_claims, &options.set_claims];
@@ -410,11 +451,10 @@ fn given(text: Option<&String>) -> Option<&str> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use weir_plugins::private_key::PrivateKey;
 
     fn made(config: &Value) -> Result<Value, UnsupportedOption> {
         let known = Consumers {
-            key_set: &|name| {
+            signing_keys: &|name| {
                 let key = PrivateKey {
                     id: Some("k".to_owned()),
                     ..PrivateKey::default()
@@ -504,20 +544,15 @@ mod tests {
 
     #[test]
     fn sets_that_do_not_exist_are_told() {
-        let found = |changes: &[(&str, &str)]| {
-            let mut config = defaults();
-            for (field, value) in changes {
-                config[*field] = json!(value);
-            }
-            let known = Consumers {
-                key_set: &|name| (name == "kong").then(Vec::new),
-                ..Consumers::NONE
-            };
-            missing(&config, &known).map(|it| it.field)
-        };
         let other = ("access_token_keyset", "other");
+        let made = ("access_token_keyset", "made");
+        let secret = ("access_token_signing_algorithm", "HS256");
         for (changes, expected) in [
             (&[][..], None),
+            (&[secret], None),
+            (&[made], None),
+            (&[made, secret], Some("access_token_signing_algorithm")),
+            (&[("access_token_keyset", "secret"), secret], None),
             (&[other], Some("access_token_keyset")),
             (&[other, ("access_token_upstream_header", "")], None),
             (&[("access_token_keyset", "https://a/keys")], None),
@@ -531,7 +566,25 @@ mod tests {
                 Some("channel_token_keyset"),
             ),
         ] {
-            assert_eq!(found(changes), expected, "{changes:?}");
+            let mut config = defaults();
+            for (field, value) in changes {
+                config[*field] = json!(value);
+            }
+            let key = |kind: &str| PrivateKey {
+                jwk: Some(json!({ "kty": kind }).to_string()),
+                ..PrivateKey::default()
+            };
+            let known = Consumers {
+                key_set: &|name| (name == "kong").then(Vec::new),
+                signing_keys: &|name| match name {
+                    "made" => Some(vec![key("RSA")]),
+                    "secret" => Some(vec![key("oct")]),
+                    _ => None,
+                },
+                ..Consumers::NONE
+            };
+            let found = missing(&config, &known).map(|it| it.field);
+            assert_eq!(found, expected, "{changes:?}");
         }
     }
 }

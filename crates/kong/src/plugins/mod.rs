@@ -32,7 +32,7 @@ mod json_threat_protection;
 mod json_types;
 mod jwe_decrypt;
 mod jwt;
-mod jwt_signer;
+pub mod jwt_signer;
 mod kafka_log;
 mod key_auth;
 mod key_auth_enc;
@@ -168,6 +168,8 @@ pub struct Consumers<'c> {
     pub authority: &'c dyn Fn(&str) -> Option<String>,
     /// Finds the private keys of a set by its name or its id.
     pub key_set: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
+    /// Finds the keys to sign with of a name: those of a set, else those that the gateway has made.
+    pub signing_keys: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
     /// Finds a connection to a vault by its name or its id.
     pub vault: &'c dyn Fn(&str) -> Option<VaultServer>,
     /// Says what entities tell of the GraphQL of the services that the instance can meet.
@@ -183,6 +185,7 @@ impl Consumers<'_> {
         find: &|_| None,
         authority: &|_| None,
         key_set: &|_| None,
+        signing_keys: &|_| None,
         vault: &|_| None,
         graphql: &Vec::new,
     };

@@ -93,7 +93,7 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::differs(
         "graphql-proxy-cache-advanced",
-        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and the Admin API does not reach what is in the Redis"],
     )
     .paid(),
     PluginName::differs(
@@ -138,7 +138,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "jwt-signer",
-        &["keys to sign with stand in a key set or at an address, and are not made by the gateway; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
+        &["the gateway makes keys where it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` tells no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
     )
     .paid(),
     PluginName::refused("kafka-consume", NOT_BUILT).paid(),
@@ -215,7 +215,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "proxy-cache-advanced",
-        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and its cache has no endpoints in the Admin API; what is said of `proxy-cache` holds, too"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and the Admin API does not reach what is in the Redis; what is said of `proxy-cache` holds, too"],
     )
     .paid(),
     PluginName::differs("rate-limiting", &[COUNTS]),
@@ -227,7 +227,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("redirect"),
     PluginName::differs(
         "request-callout",
-        &["`by_lua` and `ssl_server_name` are refused; callouts are made one after the other; without `http_statuses`, answers of 400 and more are errors; expressions stand behind the host of `url` only, and their values are escaped there; answers are kept in memory, also with `strategy: redis` ([callout](plugins/callout.md))"],
+        &["`by_lua` and `ssl_server_name` are refused; callouts are made one after the other; without `http_statuses`, answers of 400 and more are errors; expressions stand behind the host of `url` only, and their values are escaped there ([callout](plugins/callout.md))"],
     )
     .paid(),
     PluginName::differs(

@@ -1,7 +1,7 @@
 //! `request-callout` of the paid edition: other services are asked before a call goes on. Its fields of Lua are refused.
 
 use super::paid::flag;
-use super::redis::REDIS;
+use super::redis::{REDIS, Settings};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use data_encoding::BASE64;
@@ -224,6 +224,7 @@ struct BodyOptions {
 #[derive(Deserialize)]
 struct CacheOptions {
     strategy: String,
+    redis: Settings,
     cache_ttl: u64,
 }
 
@@ -260,6 +261,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         headers, query, body, ..
     } = options.upstream;
     Ok(untyped(Config {
+        redis: (options.cache.strategy == "redis").then(|| options.cache.redis.redis()),
         cache_seconds: match options.cache.strategy.as_str() {
             "off" => 0,
             _ => options.cache.cache_ttl,

@@ -6,7 +6,9 @@
 
 use super::graphql::GraphqlServices;
 use super::{forward_proxy, stream};
-use crate::document::{CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_vault};
+use crate::document::{
+    CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_signing_keys, find_vault,
+};
 use crate::plugins::{
     self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unreadable, unserved,
 };
@@ -62,6 +64,7 @@ impl Chains {
             find: &consumer_finder(&document.consumers),
             authority: &|id| find_authority(&document.ca_certificates, id),
             key_set: &|name| find_key_set(&document.key_sets, &document.keys, name),
+            signing_keys: &|name| find_signing_keys(document, name),
             vault: &|name| find_vault(&document.vault_auth_vaults, name),
             // Said for each instance.
             graphql: &Vec::new,

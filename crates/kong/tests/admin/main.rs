@@ -10,6 +10,7 @@ mod conversation;
 mod recorded;
 #[path = "../shared/mod.rs"]
 mod shared;
+mod signer_keys;
 mod speed;
 mod takeover;
 mod vault_credentials;

@@ -3,7 +3,7 @@
 use super::{Config, NAME};
 use crate::browser::refused;
 use crate::openid_connect::client;
-use crate::shared_fetch::{FetchRequest, FetchResult};
+use crate::shared_fetch::{FetchRequest, FetchResult, trust};
 use aws_lc_rs::digest;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub(super) fn unavailable(words: &'static str) -> Outcome {
 impl Keycloak {
     fn key(&self, what: &str, url: &str) -> Vec<u8> {
         let config = &self.config;
-        let parts = (what, url, &config.client_id, &config.client_secret);
+        let trust = trust(&self.rules, config.cache_seconds);
+        let parts = (what, url, &config.client_id, &config.client_secret, trust);
         let text = serde_json::to_vec(&parts).unwrap_or_default();
         digest::digest(&digest::SHA256, &text).as_ref().to_vec()
     }

@@ -120,6 +120,32 @@ fn resources_are_found_by_path_with_one_token_for_all_calls() {
     assert_eq!(found, "503 Accessing resource registration endpoint URL failed.");
 }
 
+/// The defect: an instance took the document that another one had got without checking certificates.
+#[test]
+fn documents_are_shared_by_instances_that_trust_them_alike() {
+    let plugin = AuthzKeycloak::default();
+    let document = Some((200, r#"{"token_endpoint": "http://id.test/token"}"#));
+    for (http, cache_seconds, answers) in [
+        (json!({"verify_tls": false}), 60, vec![document, YES]),
+        (json!({}), 60, vec![document, YES]),
+        (json!({"proxy": "http://one:3128"}), 60, vec![document, YES]),
+        (json!({}), 5, vec![document, YES]),
+        (json!({}), 60, vec![YES]),
+    ] {
+        let config = json!({
+            "client_id": "c", "permissions": ["a"], "discovery": "http://id.test/shared", "http": http,
+            "cache_seconds": cache_seconds,
+        });
+        let filter = build(&plugin, &config).expect("valid");
+        let (found, sent) = run(&filter, &mut call("GET /x"), &answers);
+        assert_eq!(
+            (found.as_str(), sent.len()),
+            ("continue", answers.len()),
+            "{config}"
+        );
+    }
+}
+
 #[test]
 fn two_tokens_are_none() {
     let mut call = exchange();

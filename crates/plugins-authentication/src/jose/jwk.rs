@@ -92,6 +92,36 @@ pub(super) fn pkcs8(rsa_private: &[u8]) -> Vec<u8> {
     element(0x30, &[&HEAD[..], &element(0x04, rsa_private)].concat())
 }
 
+/// The numbers of an RSA key of PKCS#8 in the order of PKCS#1 (RFC 8017, A.1.2), from the modulus to the coefficient.
+pub(super) fn rsa_numbers(pkcs8: &[u8]) -> Option<Vec<&[u8]>> {
+    let (outer, _) = first_content(pkcs8)?;
+    let (_version, rest) = first_content(outer)?;
+    let (_algorithm, rest) = first_content(rest)?;
+    let (key, _) = first_content(first_content(rest)?.0)?;
+    let (_version, mut rest) = first_content(key)?;
+    let mut numbers = Vec::with_capacity(8);
+    for _ in 0..8 {
+        let (number, after) = first_content(rest)?;
+        let zeros = number.iter().take_while(|byte| **byte == 0).count();
+        numbers.push(&number[zeros..]);
+        rest = after;
+    }
+    Some(numbers)
+}
+
+/// The content of the first DER element, and what is behind it.
+fn first_content(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&[_tag, short], rest) = der.split_first_chunk()?;
+    if short < 0x80 {
+        return rest.split_at_checked(usize::from(short));
+    }
+    let (bytes, rest) = rest.split_at_checked(usize::from(short & 0x7f).min(4))?;
+    let length = bytes
+        .iter()
+        .fold(0, |length, byte| (length << 8) | usize::from(*byte));
+    rest.split_at_checked(length)
+}
+
 fn integer(number: &[u8]) -> Vec<u8> {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     let mut digits = number[zeros..].to_vec();

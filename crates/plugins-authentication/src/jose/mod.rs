@@ -4,12 +4,14 @@
 //! Security: the key decides which algorithms are good, so that a public key is never taken for a secret. There is no
 //! `none`, and tokens with critical extensions are refused.
 
+mod generate;
 mod jwe;
 mod jwk;
 mod keys;
 mod sign;
 mod token;
 
+pub use generate::generate;
 pub(crate) use jwe::{DecryptionKey, Jwe};
 pub(crate) use keys::KeySet;
 pub(crate) use sign::SigningKey;

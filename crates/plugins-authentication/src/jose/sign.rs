@@ -188,7 +188,7 @@ fn point(jwk: &Jwk, algorithm: Algorithm) -> Option<SignerKey> {
     Some(SignerKey::Ecdsa(Box::new(pair.ok()?)))
 }
 
-fn name(algorithm: Algorithm) -> &'static str {
+pub(super) fn name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::HS256 => "HS256",
         Algorithm::HS384 => "HS384",

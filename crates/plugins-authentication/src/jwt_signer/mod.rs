@@ -23,6 +23,10 @@ mod sources;
 
 pub use config::{ClaimRules, Config, Introspection, KeyServer, Signing, TokenRules};
 
+/// Private JSON Web Keys for an original that makes its keys to sign with by itself: one for each algorithm that needs no secret.
+/// It takes a good part of a second.
+pub use crate::jose::generate as generate_keys;
+
 use crate::consumer_names::ConsumerNames;
 use crate::identity::{self, Gate};
 use crate::jose::SigningKey;

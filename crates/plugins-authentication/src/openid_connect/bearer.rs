@@ -176,8 +176,8 @@ impl Engine {
         let Some(endpoint) = endpoint else {
             return Ok(Err(("invalid_token", "introspection is not available")));
         };
-        let key = self.key("introspection", &[&endpoint, token]);
         let longest_s = self.config.introspection_seconds;
+        let key = self.key("introspection", &[&endpoint, token, &longest_s.to_string()]);
         let found = self.fetched(
             exchange,
             &self.caches.answers,
@@ -247,7 +247,11 @@ impl Engine {
         let Some(server) = server else {
             return Ok(Err(("invalid_token", "the userinfo endpoint is not available")));
         };
-        let key = self.key("userinfo", &[&server.authority, &server.target, token]);
+        let seconds = self.config.introspection_seconds;
+        let key = self.key(
+            "userinfo",
+            &[&server.authority, &server.target, token, &seconds.to_string()],
+        );
         let found = self.fetched(
             exchange,
             &self.caches.answers,
@@ -265,7 +269,6 @@ impl Engine {
                 let answer = good(exchange.subrequest_response.take()?)?;
                 let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
                 claims.get("sub")?.as_str()?;
-                let seconds = self.config.introspection_seconds;
                 let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
                 Some((Arc::new(claims), answer.body.len() * 3, lifetime))
             },
@@ -348,7 +351,8 @@ impl Engine {
     /// What is asked of the provider with a secret, as a key that does not show it.
     pub(super) fn key(&self, what: &str, parts: &[&str]) -> Vec<u8> {
         let mut context = digest::Context::new(&digest::SHA256);
-        let own = [what, &self.config.discovery, &self.config.client_id];
+        let (config, trust) = (&self.config, &self.directory.trust);
+        let own = [what, &config.discovery, &config.client_id, trust];
         for part in own.iter().chain(parts) {
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part.as_bytes());

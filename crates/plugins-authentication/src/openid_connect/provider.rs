@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::jose::KeySet;
-use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS};
+use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, hashed, trust};
 pub(super) use crate::shared_fetch::{Step, good, settled};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -90,6 +90,10 @@ pub(super) struct Directory {
     pub(super) rules: ServerCallRules,
     issuer: Option<String>,
     cache_ms: u64,
+    /// How far answers can be trusted: what they are kept by, besides what was asked.
+    pub(super) trust: String,
+    /// The same for documents, with how long they are kept.
+    document_trust: String,
     caches: Arc<Caches>,
 }
 
@@ -101,6 +105,8 @@ impl Directory {
         caches: &Arc<Caches>,
     ) -> Self {
         Self {
+            trust: trust(&rules, 0),
+            document_trust: trust(&rules, config.cache_seconds),
             server,
             rules,
             issuer: config.issuer.clone(),
@@ -133,15 +139,17 @@ impl Directory {
 
     /// The discovery document; `None`: it cannot be had.
     pub(super) fn provider(&self, exchange: &mut Exchange) -> Step<Option<Arc<Provider>>> {
-        let key = format!("{}{}", self.server.authority, self.server.target);
-        let key = format!(
-            "{key} {} {}",
-            self.rules.verify_tls,
-            self.issuer.as_deref().unwrap_or_default()
-        );
+        let scheme = if self.server.is_https { "https" } else { "http" };
+        let key = hashed(&[
+            scheme,
+            &self.server.authority,
+            &self.server.target,
+            &self.document_trust,
+            self.issuer.as_deref().unwrap_or_default(),
+        ]);
         let wanted = FetchRequest {
             map: &self.caches.providers,
-            key: key.as_bytes(),
+            key: &key,
             since_ms: 0,
             retry_ms: RETRY_MS,
             timeout: self.timeout(),
@@ -181,10 +189,10 @@ impl Directory {
         let Some(server) = HttpServer::parse(address) else {
             return Ok(None);
         };
-        let key = format!("{address} {}", self.rules.verify_tls);
+        let key = hashed(&[address, &self.document_trust]);
         let document = KeyDocument {
             map: &self.caches.keys,
-            key: key.as_bytes(),
+            key: &key,
             server: &server,
             rules: &self.rules,
             authorization: None,

@@ -16,10 +16,12 @@
 //! the host. A callout that fails refuses the call unless `on_error` is `continue`.
 
 mod message;
+mod redis;
 mod run;
 mod upstream;
 
 use crate::callout::message::{CompiledCallout, Custom};
+use redis::RedisStore;
 use run::{CalloutFilter, ResponseCache};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,8 @@ use weir_flow::expiring::ExpiringMap;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::redis::Redis;
 
 /// Configuration of `callout`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +46,10 @@ pub struct Config {
     /// share an answer.
     #[serde(default)]
     pub cache_seconds: u64,
+    /// A Redis in which answers are kept instead of memory, so that several gateways share them. What has more than about a
+    /// megabyte is not kept. While it is away, servers are asked, and nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Redis>,
     /// What becomes of the request to the upstream.
     #[serde(default)]
     pub upstream: UpstreamParts,
@@ -323,6 +331,13 @@ impl Plugin for CalloutPlugin {
                 Err((field, message)) => faults.push(Diagnostic::error(place.field(field), message)),
             }
         }
+        let redis = config.redis.and_then(|redis| {
+            let mut errors = ConfigErrors::default();
+            let prefix = redis.prefix.clone();
+            let server = redis.compile(&["redis"], &mut errors);
+            faults.extend(errors.done().err().into_iter().flatten());
+            Some(RedisStore::new(server?, &prefix))
+        });
         let upstream = Custom::new(&config.upstream.into());
         let upstream =
             upstream.map_err(|message| vec![Diagnostic::error(root.field("upstream"), message)])?;
@@ -335,6 +350,7 @@ impl Plugin for CalloutPlugin {
             cache_ms: config.cache_seconds.saturating_mul(1_000),
             max_body_bytes: config.max_body_bytes,
             answers: Arc::clone(&self.0),
+            redis,
         }))
     }
 }

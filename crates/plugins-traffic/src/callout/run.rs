@@ -1,12 +1,15 @@
 //! The callouts of a call at work: one after the other, each from the answers that are kept or from its server.
 
 use super::message::{CalloutResponses, CompiledCallout, Custom, Names};
+use super::redis::{LookupResult, RedisStore};
 use super::{NAME, OnError, upstream};
 use serde_json::{Map, Value, json};
+use std::rc::Rc;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
 use weir_plugin::{
-    Exchange, Filter, Outcome, Phases, Refusal, RefusalKind, Reply, Subrequest, SubrequestResponse, Suspend,
+    Exchange, Filter, Outcome, Phases, RedisPublisher, Refusal, RefusalKind, Reply, Subrequest,
+    SubrequestResponse, Suspend,
 };
 
 /// Answers that are kept, by a digest of the whole request.
@@ -25,6 +28,8 @@ pub(super) struct CalloutFilter {
     pub(super) cache_ms: u64,
     pub(super) max_body_bytes: usize,
     pub(super) answers: Arc<ResponseCache>,
+    /// Where answers are kept in place of memory.
+    pub(super) redis: Option<RedisStore>,
 }
 
 /// How far a call has come.
@@ -38,6 +43,10 @@ struct Progress {
     asked: Option<Subrequest>,
     /// The duty to store its answer.
     fetch: Option<Fetch<Arc<Value>>>,
+    /// The request for whose answer the Redis is being asked.
+    looked: Option<Subrequest>,
+    /// Over which the answer is kept in the Redis.
+    outlet: Option<Rc<dyn RedisPublisher>>,
     /// The answers so far.
     answers: CalloutResponses,
 }
@@ -49,6 +58,14 @@ impl Progress {
         self.next += 1;
         self.tries = 0;
         self.asked = None;
+        self.outlet = None;
+    }
+
+    /// Asks the server of the next callout.
+    fn ask(&mut self, subrequest: Subrequest) -> Outcome {
+        self.tries = 1;
+        self.asked = Some(subrequest.clone());
+        Outcome::Subrequest(Box::new(subrequest))
     }
 }
 
@@ -91,15 +108,55 @@ impl CalloutFilter {
                     Lookup::Pending(pending) => {
                         return Some(Outcome::Suspend(Suspend::event(pending, callout.timeout)));
                     }
-                    Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => progress.fetch = Some(fetch),
+                    Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => {
+                        progress.fetch = Some(fetch);
+                        if let Some(redis) = &self.redis {
+                            let look = redis.look(&digest(&callout.key, &subrequest));
+                            progress.looked = Some(subrequest);
+                            return Some(look);
+                        }
+                    }
                     Lookup::Failed => {}
                 }
             }
-            progress.tries = 1;
-            progress.asked = Some(subrequest.clone());
-            return Some(Outcome::Subrequest(Box::new(subrequest)));
+            return Some(progress.ask(subrequest));
         }
         None
+    }
+
+    /// Takes in what the Redis has said; `Some`: the server is asked.
+    fn take_found(
+        &self,
+        subrequest: Subrequest,
+        exchange: &mut Exchange,
+        progress: &mut Progress,
+    ) -> Option<Outcome> {
+        let callout = self.callouts.get(progress.next)?;
+        match RedisStore::found(exchange) {
+            LookupResult::Answer(answer) => {
+                let answer = Arc::new(answer);
+                if let Some(fetch) = progress.fetch.take() {
+                    fetch.store(
+                        Arc::clone(&answer),
+                        size(&answer),
+                        self.lifetime(),
+                        exchange.unix_ms(),
+                    );
+                }
+                progress.take(&callout.name, answer);
+                None
+            }
+            LookupResult::Nothing(outlet) => {
+                progress.outlet = Some(outlet);
+                Some(progress.ask(subrequest))
+            }
+            LookupResult::Away => Some(progress.ask(subrequest)),
+        }
+    }
+
+    /// How long answers are kept in memory. With a Redis, they only serve the calls that wait for them.
+    fn lifetime(&self) -> Lifetime {
+        Lifetime::fresh(if self.redis.is_some() { 1 } else { self.cache_ms })
     }
 
     /// Takes in what came of asking; `Some`: the call goes on like this.
@@ -114,9 +171,18 @@ impl CalloutFilter {
         match judge(callout, answer) {
             CalloutResult::Good(answer) => {
                 let answer = Arc::new(json!({ "response": answer }));
+                if let (Some(redis), Some(outlet), Some(asked)) =
+                    (&self.redis, progress.outlet.take(), &progress.asked)
+                {
+                    redis.keep(&outlet, &digest(&callout.key, asked), &answer, self.cache_ms);
+                }
                 if let Some(fetch) = fetch {
-                    let lifetime = Lifetime::fresh(self.cache_ms);
-                    fetch.store(Arc::clone(&answer), size(&answer), lifetime, exchange.unix_ms());
+                    fetch.store(
+                        Arc::clone(&answer),
+                        size(&answer),
+                        self.lifetime(),
+                        exchange.unix_ms(),
+                    );
                 }
                 progress.take(&callout.name, answer);
                 None
@@ -233,7 +299,11 @@ impl Filter for CalloutFilter {
             };
         }
         let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();
-        if progress.asked.is_some() {
+        if let Some(subrequest) = progress.looked.take() {
+            if let Some(outcome) = self.take_found(subrequest, exchange, &mut progress) {
+                return self.keep(outcome, progress, exchange);
+            }
+        } else if progress.asked.is_some() {
             let answer = exchange.subrequest_response.take().flatten();
             if let Some(outcome) = self.take_in(answer, exchange, &mut progress) {
                 return self.keep(outcome, progress, exchange);
@@ -254,7 +324,10 @@ impl Filter for CalloutFilter {
 
 impl CalloutFilter {
     fn keep(&self, outcome: Outcome, progress: Progress, exchange: &mut Exchange) -> Outcome {
-        if matches!(outcome, Outcome::Subrequest(_) | Outcome::Suspend(_)) {
+        if matches!(
+            outcome,
+            Outcome::Subrequest(_) | Outcome::Suspend(_) | Outcome::Redis(_)
+        ) {
             exchange.filter_state.put(self, progress);
         }
         outcome

@@ -1,6 +1,7 @@
 //! Plugins that recognise callers, with real partners: each test starts the partner and a gateway, on ports that the kernel
 //! gave, or for foreign programs on ports below the kernel's own.
 
+mod acceptance;
 mod browser;
 mod directory;
 mod opa;

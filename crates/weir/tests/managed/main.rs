@@ -19,6 +19,7 @@ mod ports;
 mod rights;
 mod roles;
 mod secrets;
+mod signer_keys;
 mod support;
 mod tokens;
 #[path = "../support/tools.rs"]

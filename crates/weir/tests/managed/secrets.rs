@@ -286,7 +286,7 @@ fn keys_of_a_store_open_and_sign_tokens() {
     );
     let published: serde_json::Value =
         serde_json::from_str(&kong("GET", "/jwt-signer/jwks/kong", "", 200)).expect("JSON");
-    let expected = serde_json::json!({"keys": [{"kty": "OKP", "kid": "e", "x": "X"}]});
+    let expected = serde_json::json!({"keys": [{"kty": "OKP", "kid": "e", "x": "X"}], "previous": []});
     assert_eq!(published, expected);
     kong("GET", "/jwt-signer/jwks/none", "", 404);
     kong("POST", "/services/s/plugins", signer, 201);

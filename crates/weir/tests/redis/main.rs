@@ -4,6 +4,7 @@
 mod apisix;
 mod away;
 mod caches;
+mod callouts;
 mod concurrency;
 mod dialects;
 #[path = "../support/ports.rs"]

@@ -5,7 +5,7 @@ use crate::admin::failure::{self, Failure};
 use crate::admin::plan::{WorkspaceView, check_confined};
 use crate::admin::table::foreign_id;
 use crate::admin::{entity_rules, password_hash, render_entity, unserved};
-use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, entity_type};
+use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, SIGNER_KEYS, entity_type};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
@@ -66,10 +66,15 @@ impl Loaded {
                 changes.push(view.put(entity_type, fields)?);
             }
         }
-        for entity_type in ENTITY_TYPES
+        // Keys that the gateway has made stay, unless the configuration has such keys.
+        let has_keys = self
+            .entities
             .iter()
-            .filter(|entity_type| !entity_type.is("workspaces"))
-        {
+            .any(|(entity_type, _)| entity_type.is(SIGNER_KEYS));
+        let is_kept = |entity_type: &EntityType| {
+            entity_type.is("workspaces") || (entity_type.is(SIGNER_KEYS) && !has_keys)
+        };
+        for entity_type in ENTITY_TYPES.iter().filter(|entity_type| !is_kept(entity_type)) {
             for old in view.workspace.table(entity_type).all(Uuid::nil()) {
                 if !kept.contains(&(entity_type.name, old.id)) {
                     changes.push(view.delete(entity_type, old.id)?);

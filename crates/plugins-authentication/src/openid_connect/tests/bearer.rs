@@ -114,6 +114,91 @@ fn random_key_ids_cause_one_fetch() {
     assert_eq!(provider.count("/keys"), 1);
 }
 
+/// The defect: an instance took the documents, keys and answers that another one had got without checking certificates, through
+/// another proxy, or for longer than it may keep them.
+#[test]
+fn instances_share_what_they_trust_alike() {
+    let plugin = OpenIdConnect::default();
+    let provider = FakeProvider::new();
+    let signed = format!("Bearer {}", provider.token(json!({})));
+    let asked = |change: &Value, authorization: &str| {
+        let mut config = serde_json::to_value(config(|config| {
+            config.methods = vec![Method::Bearer, Method::Introspection];
+        }))
+        .expect("JSON");
+        for (pointer, value) in change.as_object().expect("changes") {
+            let (object, field) = pointer.rsplit_once('/').expect("a pointer");
+            config.pointer_mut(object).expect("an object")[field] = value.clone();
+        }
+        let filter = build(&plugin, &config).expect("valid");
+        let before = provider.asked.borrow().len();
+        let mut call = call("GET /", &[("Authorization", authorization)]);
+        assert_eq!(word(&provider.run(&filter, &mut call)), "continue", "{change}");
+        provider.asked.borrow()[before..].join(" ")
+    };
+    let documents = "/.well-known/openid-configuration /keys";
+    for (change, of_signed, of_opaque) in [
+        (json!({"/http/verify_tls": false}), documents, "/introspect"),
+        (json!({}), documents, "/introspect"),
+        (
+            json!({"/http/proxy": "http://one:3128"}),
+            documents,
+            "/introspect",
+        ),
+        (
+            json!({"/http/proxy": "http://two:3128"}),
+            documents,
+            "/introspect",
+        ),
+        (json!({"/cache_seconds": 5}), documents, ""),
+        (json!({"/introspection_seconds": 5}), "", "/introspect"),
+        (json!({}), "", ""),
+        (json!({"/http/verify_tls": false}), "", ""),
+    ] {
+        assert_eq!(asked(&change, &signed), of_signed, "{change}");
+        assert_eq!(asked(&change, "Bearer opaque"), of_opaque, "{change}");
+    }
+}
+
+#[test]
+fn tokens_of_a_new_key_pass_at_once() {
+    let mut provider = FakeProvider::new();
+    let filter = filter(|config| config.methods = vec![Method::Bearer]);
+    let run = |provider: &FakeProvider| {
+        let token = format!("Bearer {}", provider.token(json!({})));
+        let mut bearer = Exchange::new(|| NOW_MS + 31_000, 7);
+        prepare(&mut bearer, "GET /", &[("Authorization", &token)]);
+        word(&provider.run(&filter, &mut bearer))
+    };
+    let mut first = call(
+        "GET /",
+        &[("Authorization", &format!("Bearer {}", provider.token(json!({}))))],
+    );
+    assert_eq!(word(&provider.run(&filter, &mut first)), "continue");
+    (provider.key, provider.jwk, provider.pem) = key("k2");
+    assert_eq!((run(&provider), provider.count("/keys")), ("continue".into(), 2));
+}
+
+#[test]
+fn a_hundred_calls_with_one_token_cause_one_introspection() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![Method::Introspection];
+        config.introspection_endpoint = Some("https://id.example/introspect".into());
+    });
+    let mut calls: Vec<Exchange> = (0..100)
+        .map(|_| call("GET /", &[("Authorization", "Bearer opaque")]))
+        .collect();
+    let begun: Vec<Outcome> = calls.iter_mut().map(|call| filter.on_request(call)).collect();
+    for (call, outcome) in calls.iter_mut().zip(begun) {
+        if let Outcome::Subrequest(asked) = outcome {
+            call.subrequest_response = Some(provider.answer(&asked.message));
+        }
+        assert_eq!(word(&provider.run(&filter, call)), "continue");
+    }
+    assert_eq!(provider.count("/introspect"), 1);
+}
+
 #[test]
 fn calls_are_refused_while_the_provider_is_down() {
     let provider = FakeProvider::new();

@@ -283,17 +283,3 @@ impl Draft {
         }
     }
 }
-
-impl Revision {
-    /// Whether the hash is that of what the revision holds.
-    pub fn is_intact(&self) -> bool {
-        let draft = Draft {
-            spec: self.spec.clone(),
-            components: self.components.clone(),
-            operations: self.operations.clone(),
-            chain: self.chain.clone(),
-            ..Draft::default()
-        };
-        draft.hash() == self.hash
-    }
-}

@@ -189,3 +189,32 @@ pub const UNREAD: &[&str] = &[
 pub fn entity_type(name: &str) -> Option<&'static EntityType> {
     ENTITY_TYPES.iter().find(|entity_type| entity_type.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_documentation_names_every_entity() {
+        let page = include_str!("../../../../docs/compatibility.md");
+        let (_, section) = page.split_once("## Kong: `kong.yml`").expect("its section");
+        let names_of = |end: &str| -> BTreeSet<&str> {
+            let rows = section.lines().take_while(|line| !line.starts_with("## "));
+            let rows = rows.filter(|line| line.starts_with("| `") && line.ends_with(end));
+            rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
+        };
+        // Vaults have a row of their own, and workspaces are what an Admin API is for, not a document.
+        let is_told_elsewhere = |name: &str| ["vaults", "workspaces"].contains(&name);
+        for (is_served, end) in [
+            (true, "| served |"),
+            (false, "| checked but not used, with a warning |"),
+        ] {
+            let wanted = ENTITY_TYPES
+                .iter()
+                .filter(|it| it.is_served == is_served && !is_told_elsewhere(it.name));
+            let wanted: BTreeSet<&str> = wanted.map(|it| it.name).collect();
+            assert_eq!(names_of(end), wanted, "docs/compatibility.md, {end}");
+        }
+    }
+}

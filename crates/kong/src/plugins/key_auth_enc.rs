@@ -1,4 +1,5 @@
-//! `key-auth-enc`: `key-auth` with keys that are sealed in the store, as all credentials are here.
+//! `key-auth-enc`: `key-auth` under another name. What the store holds, keys among it, is encrypted with
+//! `--store-key` only.
 
 use super::{Definition, key_auth};
 

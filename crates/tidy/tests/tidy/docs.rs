@@ -11,6 +11,7 @@ use weir_telemetry::metrics::{ProtocolError, Refusal};
 const OPERATIONS: &str = "docs/operations.md";
 const CONFIGURATION: &str = "docs/configuration.md";
 const COMPATIBILITY: &str = "docs/compatibility.md";
+const SECURITY: &str = "docs/security.md";
 const ARCHITECTURE: &str = "docs/architecture.md";
 
 /// The parts of a text between backticks, of which each stands on one line.
@@ -215,8 +216,12 @@ fn paths_that_are_named_exist() {
         ".ci/",
     ];
     let mut breaches = Vec::new();
-    for (path, text) in documents().iter().filter(|(path, _)| !path.starts_with("tests/")) {
-        for word in quoted(text) {
+    let of_console = "console/tests/README.md";
+    let documents = documents()
+        .into_iter()
+        .chain([(of_console.to_owned(), read(of_console))]);
+    for (path, text) in documents.filter(|(path, _)| !path.starts_with("tests/")) {
+        for word in quoted(&text) {
             let is_path = FOLDERS.iter().any(|folder| word.starts_with(folder));
             // Patterns and placeholders stand for many paths.
             let is_plain = !word.contains(['*', '<', '{', ' ', '…']) && !word.contains("NAME");
@@ -264,29 +269,38 @@ fn definitions_are_where_they_are_said_to_be() {
     assert_none(&breaches, "what a page says is in a file is defined there");
 }
 
+/// The names of the form `a_b_c` between backticks.
+fn test_names(text: &str) -> Vec<&str> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    quoted(text)
+        .filter(|word| word.matches('_').count() >= 2 && word.bytes().all(is_letter))
+        .collect()
+}
+
+/// The last cells of the rows below a heading, up to the next heading.
+fn last_cells(text: &str, heading: &str) -> Vec<String> {
+    let (_, section) = text.split_once(heading).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_suffix(" |"));
+    rows.filter_map(|row| row.rsplit(" | ").next().map(str::to_owned))
+        .collect()
+}
+
 #[test]
 fn tests_that_are_named_exist() {
-    let text = read(ARCHITECTURE);
     let sources = sources();
     let is_test = |name: &str| {
         let declaration = format!("fn {name}(");
         sources.iter().any(|source| source.text.contains(&declaration))
     };
-    let looks_like_test = |word: &&str| {
-        word.matches('_').count() >= 2
-            && word
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-    };
-    let named: Vec<&str> = quoted(&text).filter(looks_like_test).collect();
-    assert!(
-        !named.is_empty(),
-        "{ARCHITECTURE} names the tests behind its invariants"
-    );
-    let gone = named.iter().filter(|name| !is_test(name));
-    let breaches: Vec<String> = gone
-        .map(|name| format!("{ARCHITECTURE}: no test is named {name}"))
-        .collect();
+    let attacks = last_cells(&read(SECURITY), "## What was tried").join("\n");
+    let mut breaches = Vec::new();
+    for (path, text, least) in [(ARCHITECTURE, read(ARCHITECTURE), 1), (SECURITY, attacks, 50)] {
+        let named = test_names(&text);
+        assert!(named.len() >= least, "{path} names only {} tests", named.len());
+        let gone = named.iter().filter(|name| !is_test(name));
+        breaches.extend(gone.map(|name| format!("{path}: no test is named {name}")));
+    }
     assert_none(&breaches, "an invariant is backed by what exists");
 }
 

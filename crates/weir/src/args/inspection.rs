@@ -8,8 +8,9 @@ use std::path::PathBuf;
 pub const CHECK_EXAMPLES: &str = "\
 Several files are checked as one configuration, as `weir run` would serve them. Secrets need not be there: a reference
 to a variable that is not set is a warning.
-Exit status: 0 all good (perhaps with warnings), 1 something is refused, left out or not served as it is written (with
---strict also for a warning), 2 a file cannot be read.
+Exit status: 0 all good, perhaps with warnings; 1 something is refused or left out, or with --strict there is a warning;
+2 a file cannot be read. A plugin that Weir lacks is left out of an apisix.yaml (1). In a kong.yml it is a warning,
+because Kong accepts such a file; Weir refuses the calls that come to it.
 
 Examples:
   weir check weir.yaml

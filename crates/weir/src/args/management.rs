@@ -41,7 +41,7 @@ pub struct ManagementArgs {
     /// Address of APISIX's Admin API, likewise [default: 127.0.0.1:9180, with a store and no other Admin API].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_APISIX_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub apisix_admin: Vec<AdminListen>,
-    /// Address of Weir's own API, likewise [default: 127.0.0.1:8002, with a store and no other Admin API].
+    /// Address of Weir's own API and, at `/ui/`, of the console, likewise [default: 127.0.0.1:8002, with a store and no other Admin API].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = listen)]
     pub console: Vec<AdminListen>,
     /// Address of the developer portal, likewise. It serves no Admin API [default: there is no portal].

@@ -84,7 +84,7 @@ impl Dialect for ApisixDialect {
     }
 
     fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {
-        Arc::new(ApisixErrorRenderer)
+        Arc::new(ApisixErrorRenderer::new(self.options.settings))
     }
 
     fn secret_syntax(&self) -> Option<Box<dyn SecretSyntax>> {
@@ -178,7 +178,7 @@ impl AdminAccess for ApisixDialect {
             content_type: "application/json",
             body: format!("{body}\n"),
             // Clients read the version off it, whatever the answer is.
-            headers: vec![("server", admin::SERVER_TEXT)],
+            headers: vec![("server", crate::errors::server(self.options.settings))],
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Where APISIX itself answers there is a short JSON text under a plain text's content type; where it only names a
 //! status, NGINX's page for it stands. The pages here are Weir's own markup around the same headings.
 
+use crate::settings::Settings;
 use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::uri::NormalForm;
 use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenDefect};
@@ -11,12 +12,37 @@ use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenDefec
 pub const TEXT: &str = "text/plain; charset=utf-8";
 /// `Content-Type` of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// What APISIX calls itself.
+/// What APISIX calls itself; clients of its Admin API read the version.
 pub const SERVER: &str = "APISIX/3.18.0";
 
+/// What it calls itself by its `config.yaml`.
+pub fn server(settings: &Settings) -> &'static str {
+    match settings.tells_version {
+        true => SERVER,
+        false => "APISIX",
+    }
+}
+
 /// Answers as Apache APISIX does.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ApisixErrorRenderer;
+#[derive(Debug, Clone, Copy)]
+pub struct ApisixErrorRenderer {
+    server: &'static str,
+}
+
+impl ApisixErrorRenderer {
+    /// As `config.yaml` has it.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            server: server(settings),
+        }
+    }
+}
+
+impl Default for ApisixErrorRenderer {
+    fn default() -> Self {
+        Self::new(Settings::stock())
+    }
+}
 
 impl ErrorRenderer for ApisixErrorRenderer {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
@@ -33,7 +59,7 @@ impl ErrorRenderer for ApisixErrorRenderer {
             None if reason(status).is_some() => Reply::new(status, HTML, page(status)),
             None => Reply::new(status, "", ""),
         };
-        reply = reply.with_header("Server", SERVER);
+        reply = reply.with_header("Server", self.server);
         if let Some(challenge) = &refusal.challenge {
             reply = reply.with_header("WWW-Authenticate", challenge.as_str());
         }
@@ -196,7 +222,7 @@ mod tests {
     /// As the original, which answers any mismatch of server name, host and client certificate so.
     #[test]
     fn calls_on_a_connection_for_another_host_are_bad_requests() {
-        let status = ApisixErrorRenderer.misdirected_status();
+        let status = ApisixErrorRenderer::default().misdirected_status();
         let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), status);
         assert_eq!((status, rendered(&refusal).status), (400, 400));
     }
@@ -206,7 +232,7 @@ mod tests {
     }
 
     fn rendered(refusal: &Refusal) -> Reply {
-        ApisixErrorRenderer.render(refusal, &Exchange::new(system_clock, 1))
+        ApisixErrorRenderer::default().render(refusal, &Exchange::new(system_clock, 1))
     }
 
     fn words(kind: RefusalKind) -> (u16, String) {

@@ -19,6 +19,11 @@ fn calls_go_where_the_original_sends_them() {
         ("plugins: {cors: {}}", "unavailable 503"),
         ("upstream_id: ghost", "unavailable 502"),
         ("upstream: {nodes: []}", "unavailable 503"),
+        // An upstream that is to know the gateway is not called without the certificate.
+        (
+            "upstream: {nodes: {'a:1': 1}, scheme: https, tls: {client_cert_id: ghost}}",
+            "unavailable 502",
+        ),
         ("service_id: ghost", "broken 404"),
         ("service_id: ghost, plugin_config_id: ghost", "broken 503"),
     ] {
@@ -63,7 +68,7 @@ fn upstreams_keep_their_meaning() {
         ),
         (
             "{type: chash, key: arg_x, service_name: 'foo.svc:81', discovery_type: dns, pass_host: rewrite, upstream_host: h}",
-            "http ConsistentHashing [Template(\"${arg_x}\"), Ip] foo.svc:81*1^0 retries 0 in 0 \
+            "http ConsistentHashing [Template(\"${arg_x}\"), Ip] foo.svc:81*1^0 retries 1 in 0 \
              timeouts 60000/60000/60000 Fixed(\"h\")",
         ),
         (

@@ -108,7 +108,6 @@ fn streams_files_and_formats() {
     );
     let fields = json!({"h": "$host", "route_id": "$route_id", "service_id": "$service_id"});
     assert_eq!(tcp.fields.map(Value::Object), Some(fields));
-    assert_eq!(Value::Object(tcp.extra_fields), json!({"e": "$uri"}));
     assert!(matches!(catalogue("udp-logger", &server).target, Target::Udp(_)));
     let syslog = catalogue("syslog", &server);
     assert!(matches!(
@@ -253,11 +252,34 @@ fn datadog_is_where_metadata_says() {
 fn formats_end_where_they_nest_too_deep() {
     let deep = json!({"a": {"b": {"c": {"d": {"e": {"f": {"g": "$host"}}}, "x": "$uri"}}}});
     let cut = json!({"a": {"b": {"c": {"d": {"e": {}}, "x": "$uri"}}}});
-    let config = json!({"host": "l", "port": 1, "log_format": deep, "log_format_extra": {"in": deep}});
-    let found = catalogue("tcp-logger", &config);
+    let found = catalogue("file-logger", &json!({"log_format": deep}));
     assert_eq!(found.fields.expect("a format")["a"], cut["a"]);
+    let found = catalogue("file-logger", &json!({"log_format_extra": {"in": deep}}));
     let deepest = &found.extra_fields["in"]["a"]["b"]["c"];
     assert_eq!(*deepest, json!({"d": {}, "x": "$uri"}));
+}
+
+#[test]
+fn further_fields_are_for_the_usual_entry() {
+    let extra = json!({"e": "$uri"});
+    for (plugin, config, expected) in [
+        ("file-logger", json!({"log_format_extra": extra}), &extra),
+        (
+            "file-logger",
+            json!({"log_format": {"a": "1"}, "log_format_extra": extra}),
+            &json!({}),
+        ),
+        // Its metadata has both.
+        ("tcp-logger", json!({"host": "l", "port": 1}), &json!({})),
+        (
+            "tcp-logger",
+            json!({"host": "l", "port": 1, "log_format_extra": extra}),
+            &json!({}),
+        ),
+    ] {
+        let found = catalogue(plugin, &config).extra_fields;
+        assert_eq!(Value::Object(found), *expected, "{plugin} {config}");
+    }
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct Status {
     gateway: OnceLock<Gateway>,
     /// What is known of the store that is followed, where one is.
     followed: OnceLock<StateHandle>,
+    /// Whether that store outlives the process.
+    is_store_kept: AtomicBool,
     /// How it stands with certificates that authorities sign on demand, where this process may get them.
     acme: OnceLock<AcmeStatus>,
     /// The revisions that metrics tell of Admin APIs, by dialect.
@@ -66,6 +68,7 @@ impl Status {
             is_control_plane,
             gateway: OnceLock::new(),
             followed: OnceLock::new(),
+            is_store_kept: AtomicBool::new(false),
             acme: OnceLock::new(),
             revisions: Mutex::default(),
             metrics,
@@ -93,10 +96,11 @@ impl Status {
         &self.plugin_metrics
     }
 
-    /// Whether the store that is followed can be reached; `None` where files are served.
+    /// Whether the store that is followed can be reached; `None`: there is none but in memory, as where files are served.
     pub fn reaches_store(&self) -> Option<bool> {
         let followed = self.followed.get()?;
-        Some(followed.state().contact == Contact::Following)
+        let is_kept = self.is_store_kept.load(Ordering::Relaxed);
+        is_kept.then(|| followed.state().contact == Contact::Following)
     }
 
     /// The revisions that metrics tell of the Admin API of a dialect.
@@ -119,8 +123,9 @@ impl Status {
         let _is_first = self.gateway.set(gateway);
     }
 
-    /// A store is followed.
-    pub fn set_followed(&self, followed: StateHandle) {
+    /// A store is followed. `is_kept`: it outlives the process.
+    pub fn set_followed(&self, followed: StateHandle, is_kept: bool) {
+        self.is_store_kept.store(is_kept, Ordering::Relaxed);
         // There is one.
         let _is_first = self.followed.set(followed);
     }

@@ -9,6 +9,7 @@ use super::response::ApiResponse;
 use super::schemas;
 use super::state::{AdminState, DocumentEntry};
 use crate::document::split_port;
+use crate::plugins::{Checker, PluginLocation};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use serde::Serialize;
@@ -64,12 +65,12 @@ pub fn answer(admin: &Admin, call: &ApiCall) -> ApiResponse {
             ["schema"] => ok(schemas::everything()),
             ["healthcheck"] => health_of_all(admin, &state, call),
             ["healthcheck", rest @ ..] => health_of_one(admin, &state, call, rest),
-            ["routes"] => ok(dump(&state, call.role, Kind::Route)),
-            ["services"] => ok(dump(&state, call.role, Kind::Service)),
-            ["upstreams"] => ok(dump(&state, call.role, Kind::Upstream)),
-            ["route", id] => dump_one(&state, call.role, Kind::Route, id),
-            ["service", id] => dump_one(&state, call.role, Kind::Service, id),
-            ["upstream", id] => dump_one(&state, call.role, Kind::Upstream, id),
+            ["routes"] => ok(dump(admin, &state, call.role, Kind::Route)),
+            ["services"] => ok(dump(admin, &state, call.role, Kind::Service)),
+            ["upstreams"] => ok(dump(admin, &state, call.role, Kind::Upstream)),
+            ["route", id] => dump_one(admin, &state, call.role, Kind::Route, id),
+            ["service", id] => dump_one(admin, &state, call.role, Kind::Service, id),
+            ["upstream", id] => dump_one(admin, &state, call.role, Kind::Upstream, id),
             ["plugin_metadatas"] => ok(listed(
                 schemas::in_order()
                     .filter_map(|name| state.get(&format!("plugin_metadata/{name}")))
@@ -94,11 +95,11 @@ fn missing(message: String) -> ApiResponse {
     ApiResponse::error(StatusCode::NOT_FOUND, message)
 }
 
-fn dump(state: &AdminState, role: Role, kind: Kind) -> Value {
+fn dump(admin: &Admin, state: &AdminState, role: Role, kind: Kind) -> Value {
     listed(
         state
             .of_kind(kind)
-            .map(|entry| dumped(kind, role, entry))
+            .map(|entry| dumped(admin, kind, role, entry))
             .collect(),
     )
 }
@@ -111,16 +112,21 @@ fn listed(items: Vec<Value>) -> Value {
     }
 }
 
-fn dump_one(state: &AdminState, role: Role, kind: Kind, id: &str) -> ApiResponse {
+fn dump_one(admin: &Admin, state: &AdminState, role: Role, kind: Kind, id: &str) -> ApiResponse {
     match state.get(&format!("{}/{id}", kind.name())) {
-        Some(entry) => ApiResponse::json(StatusCode::OK, &dumped(kind, role, entry)),
+        Some(entry) => ApiResponse::json(StatusCode::OK, &dumped(admin, kind, role, entry)),
         None => missing(format!("{}[{id}] not found", kind.word())),
     }
 }
 
 /// A document as it is served: with defaults, and with its nodes as a list.
-fn dumped(kind: Kind, role: Role, entry: &DocumentEntry) -> Value {
+fn dumped(admin: &Admin, kind: Kind, role: Role, entry: &DocumentEntry) -> Value {
     let mut value = entry.value.clone();
+    // A file may write an id as a number.
+    if let Some(id @ Value::Number(_)) = value.get_mut("id") {
+        *id = Value::String(id.to_string());
+    }
+    complete_plugins(admin, &mut value);
     if let Some(shape) = kind.shape() {
         // One that is wrong is told as it is stored.
         let _ = shape.check(&mut value);
@@ -143,11 +149,27 @@ fn dumped(kind: Kind, role: Role, entry: &DocumentEntry) -> Value {
     // In the original, callers from this machine show no key: private keys are never shown here.
     take_private_keys(&mut value);
     json!({
-        "key": format!("/apisix/{}", entry.key),
+        "key": admin.key_of(entry),
         "value": value,
         "createdIndex": entry.created.0,
         "modifiedIndex": entry.modified.0,
     })
+}
+
+/// Fills in the defaults of plugins.
+fn complete_plugins(admin: &Admin, value: &mut Value) {
+    let mut checker = Checker::new(admin.options.settings);
+    let plugins = value.get_mut("plugins").and_then(Value::as_object_mut);
+    for (name, config) in plugins.into_iter().flatten() {
+        let mut whole = config.clone();
+        // One that is wrong is told as it is stored.
+        if checker.check(name, &mut whole, PluginLocation::Request).is_ok()
+            && let Some(map) = whole.as_object_mut()
+        {
+            map.entry("_meta").or_insert_with(|| json!({}));
+            *config = whole;
+        }
+    }
 }
 
 /// The health of the upstream in a document; `None`: it has no checks.
@@ -166,11 +188,38 @@ fn told(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
     });
     let source = admin.options.health.as_ref();
     let health = source.and_then(|source| source.upstream(&entry.key));
+    let mut nodes = health.map_or_else(Vec::new, nodes_of);
+    let port = checks.pointer("/active/port").and_then(Value::as_u64);
+    if let Some(port) = port.and_then(|port| u16::try_from(port).ok()) {
+        tell_as_checked(port, &mut nodes);
+    }
     Some(json!({
-        "name": format!("/apisix/{}", entry.key),
+        "name": admin.key_of(entry),
         "type": kind,
-        "nodes": health.map_or_else(Vec::new, nodes_of),
+        "nodes": nodes,
     }))
+}
+
+/// Nodes that are checked at one port are told with it, and nodes of one address once.
+fn tell_as_checked(port: u16, nodes: &mut Vec<NodeHealth>) {
+    let mut told: Vec<(String, String)> = Vec::new();
+    nodes.retain_mut(|node| {
+        node.port = port;
+        let address = (node.hostname.clone(), node.ip.clone());
+        let is_new = !told.contains(&address);
+        told.extend(is_new.then_some(address));
+        is_new
+    });
+}
+
+impl Admin {
+    /// What the original calls a document: one of a file has no store's prefix.
+    fn key_of(&self, entry: &DocumentEntry) -> String {
+        match self.file {
+            Some(_) => format!("/{}", entry.key),
+            None => format!("/apisix/{}", entry.key),
+        }
+    }
 }
 
 fn health_of_all(admin: &Admin, state: &AdminState, call: &ApiCall) -> ApiResponse {

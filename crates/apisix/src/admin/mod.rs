@@ -34,7 +34,6 @@ pub use encrypted_fields::Keyring;
 pub use key::{Key, Role, STOCK_KEYS};
 pub(crate) use kind::Kind;
 pub use opening::open;
-pub use response::SERVER_TEXT;
 pub use schemas::{in_order as plugin_names, plugin_schemas};
 
 use crate::settings::Settings;
@@ -193,7 +192,7 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
             }
         }
     };
-    answer.into_response()
+    answer.into_response(admin.options.settings)
 }
 
 async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Response<Body> {
@@ -202,10 +201,11 @@ async fn control(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> R
     let mut call = ApiCall::new(parts.method, &parts.uri, parts.headers, Author::anonymous(), time);
     // In the original, callers from this machine show no key. A guard in front may know more.
     call.role = role_of(&parts.extensions).unwrap_or(Role::Viewer);
-    match admin.read_file().await {
-        Ok(()) => control::answer(&admin, &call).into_response(),
-        Err(answer) => answer.into_response(),
-    }
+    let answer = match admin.read_file().await {
+        Ok(()) => control::answer(&admin, &call),
+        Err(answer) => answer,
+    };
+    answer.into_response(admin.options.settings)
 }
 
 /// The control API, which in the original has a port of its own, and the Admin API.

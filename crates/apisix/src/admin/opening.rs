@@ -23,14 +23,17 @@ pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
         },
         ..stock
     };
+    let is_over_file = context.declared.is_some();
     Box::pin(async move {
         let admin = match context.declared {
             Some(file) => Admin::over_file(file, options).await?,
             None => Admin::open(context.store, options).await?,
         };
+        let revisions: Arc<dyn Revisions> = Arc::clone(&admin) as _;
         Ok(AdminApi {
             router: Router::new().fallback(by_path).with_state(Arc::clone(&admin)),
-            revisions: Some(admin),
+            // Items of a file have none.
+            revisions: Some(revisions).filter(|_| !is_over_file),
         })
     })
 }

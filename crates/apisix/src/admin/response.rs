@@ -1,14 +1,13 @@
 //! What the Admin API answers: status, body and headers. What is asked, and of what, stands elsewhere.
 
+use crate::errors::server;
+use crate::settings::Settings;
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER, WARNING};
 use axum::http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-/// What clients take the version of APISIX from.
-pub const SERVER_TEXT: &str = "APISIX/3.18.0";
-const SERVER_NAME: HeaderValue = HeaderValue::from_static(SERVER_TEXT);
 /// The answer to a write that is only tried has it, as its request had.
 pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 
@@ -103,14 +102,14 @@ impl ApiResponse {
         }
     }
 
-    /// The whole response.
-    pub fn into_response(self) -> Response<Body> {
+    /// The whole response, as `config.yaml` has it.
+    pub fn into_response(self, settings: &Settings) -> Response<Body> {
         let mut response = Response::new(Body::from(self.body));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        for (name, value) in [
-            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-            (SERVER, SERVER_NAME),
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(SERVER, HeaderValue::from_static(server(settings)));
+        let for_pages = [
             (
                 HeaderName::from_static("access-control-allow-origin"),
                 HeaderValue::from_static("*"),
@@ -127,8 +126,9 @@ impl ApiResponse {
                 HeaderName::from_static("access-control-max-age"),
                 HeaderValue::from_static("3600"),
             ),
-        ] {
-            headers.insert(name, value);
+        ];
+        if settings.admin.allows_other_origins {
+            headers.extend(for_pages);
         }
         for (name, value) in self.headers {
             headers.insert(name, value);

@@ -154,6 +154,7 @@ impl PluginAdapter for Prometheus {
             value: Measure::Calls,
             labels: status,
             buckets: Vec::new(),
+            expire_seconds: settings.expire_seconds("http_status"),
         }];
         let mut add = |metric: &'static str, help: &str, kinds: &[(&str, Measure)], buckets: &[u32]| {
             for (kind, value) in kinds {
@@ -166,6 +167,7 @@ impl PluginAdapter for Prometheus {
                     value: *value,
                     labels: all,
                     buckets: buckets.to_vec(),
+                    expire_seconds: settings.expire_seconds(metric),
                 });
             }
         };

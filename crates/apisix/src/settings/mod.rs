@@ -52,6 +52,10 @@ pub struct Settings {
     pub mirror_timeout_ms: Option<u64>,
     /// `plugin_attr.redirect.https_port`, or the first port of `apisix.ssl.listen`.
     pub https_port: Option<u16>,
+    /// `apisix.id`: what the gateway calls itself in `/apisix/status`, where it is given.
+    pub id: Option<String>,
+    /// `apisix.enable_server_tokens`: `Server` names the version, too.
+    pub tells_version: bool,
 }
 
 /// Much of it is secret.
@@ -78,6 +82,8 @@ pub struct AdminSettings {
     pub keys: Vec<Key>,
     /// `admin_key_required`: whether callers have to show a key.
     pub requires_key: bool,
+    /// `enable_admin_cors`: pages in browsers may read the answers.
+    pub allows_other_origins: bool,
 }
 
 /// How responses are kept.
@@ -129,9 +135,17 @@ pub struct PrometheusSettings {
     pub buckets: Vec<u32>,
     /// `metrics.METRIC.extra_labels`: name and variable of further labels, by metric.
     pub extra_labels: Vec<(String, String, String)>,
+    /// `metrics.METRIC.expire`: seconds after its last call for which a series is told, by metric; 0: always.
+    pub expire: Vec<(String, u32)>,
 }
 
 impl PrometheusSettings {
+    /// Seconds after its last call for which a series of a metric is told; `None`: always.
+    pub fn expire_seconds(&self, metric: &str) -> Option<u32> {
+        let found = self.expire.iter().find(|(of, _)| of == metric);
+        found.map(|(_, seconds)| *seconds).filter(|seconds| *seconds > 0)
+    }
+
     /// The further labels of a metric: name and text with variables.
     pub fn extra_labels<'s>(&'s self, metric: &'s str) -> impl Iterator<Item = (&'s str, &'s str)> {
         let all = self.extra_labels.iter().filter(move |(of, _, _)| of == metric);
@@ -180,6 +194,7 @@ impl Default for Settings {
             admin: AdminSettings {
                 keys: Vec::new(),
                 requires_key: true,
+                allows_other_origins: true,
             },
             encrypts_fields: true,
             trusted_addresses: Vec::new(),
@@ -195,11 +210,14 @@ impl Default for Settings {
                     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
                 ],
                 extra_labels: Vec::new(),
+                expire: Vec::new(),
             },
             opentelemetry: None,
             skywalking: None,
             mirror_timeout_ms: None,
             https_port: None,
+            id: None,
+            tells_version: true,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::values::{
     addresses, admin_keys, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring,
-    metric_prefix,
+    metric_prefix, node_id,
 };
 use super::{Router, Settings, units};
 use crate::plugins::{mapping, skywalking};
@@ -179,6 +179,12 @@ impl Reader {
             (name == "radixtree_sni").then_some(())
         })?;
         self.admin(settings)?;
+        let id = "an id of letters, digits, _, - and .";
+        settings.id = self.take_as(&["apisix", "id"], id, node_id)?;
+        let tokens = ["apisix", "enable_server_tokens"];
+        settings.tells_version = self
+            .take_as(&tokens, "true or false", Value::as_bool)?
+            .unwrap_or(true);
         settings.delete_uri_tail_slash = self.flag(&["apisix", "delete_uri_tail_slash"])?;
         settings.shows_upstream_status = self.flag(&["apisix", "show_upstream_status_in_response_header"])?;
         let keys = "a key, or a list of keys, of 16 or 32 characters";
@@ -225,6 +231,10 @@ impl Reader {
         let path = ["deployment", "admin", "admin_key_required"];
         if let Some(is_required) = self.take_as(&path, "true or false", Value::as_bool)? {
             settings.admin.requires_key = is_required;
+        }
+        let path = ["deployment", "admin", "enable_admin_cors"];
+        if let Some(is_enabled) = self.take_as(&path, "true or false", Value::as_bool)? {
+            settings.admin.allows_other_origins = is_enabled;
         }
         Ok(())
     }
@@ -312,6 +322,13 @@ impl Reader {
             if !["http_status", "http_latency", "bandwidth"].contains(&metric.as_str()) {
                 self.unused(place);
                 continue;
+            }
+            if let Some(expire) = options.as_object_mut().and_then(|it| it.shift_remove("expire")) {
+                let Some(seconds) = expire.as_u64().and_then(|seconds| u32::try_from(seconds).ok()) else {
+                    let message = "expected a whole number of seconds";
+                    return Err(Diagnostic::error(place.field("expire"), message));
+                };
+                found.expire.push((metric.clone(), seconds));
             }
             let labels = labels.into_iter();
             found

@@ -26,6 +26,8 @@ apisix:
   router: {http: radixtree_uri, ssl: radixtree_sni}
   delete_uri_tail_slash: true
   disable_upstream_healthcheck: true
+  id: edge-1.example
+  enable_server_tokens: false
   show_upstream_status_in_response_header: true
   trusted_addresses: [10.0.0.1, 10.1.0.0/16]
   data_encryption: {enable_encrypt_fields: false, keyring: edd1c9f0985e76a2}
@@ -49,6 +51,10 @@ plugin_attr:
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
     assert_eq!(settings.trusted_addresses.len(), 2);
     assert!(settings.has_no_health_checks);
+    assert_eq!(
+        (settings.id.as_deref(), settings.tells_version),
+        (Some("edge-1.example"), false)
+    );
     assert!(!settings.encrypts_fields);
     assert_eq!(settings.keyring, Some(Keys(vec!["edd1c9f0985e76a2".into()])));
     assert_eq!(settings.https_port, Some(8443));
@@ -80,6 +86,7 @@ plugin_attr:
     export_addr: {ip: 127.0.0.1, port: 9091}
     metrics:
       http_status: {expire: 60, extra_labels: [{upstream: $upstream_addr}, {team: $http_x_team}]}
+      http_latency: {expire: 0, exptime: 5}
   opentelemetry: {collector: {address: 'otel:4318'}}
   proxy-mirror: {timeout: {connect: 2s, read: 3s, send: 500ms}}
   zipkin: {set_ngx_var: true}
@@ -97,6 +104,10 @@ plugin_attr:
         [("upstream", "${upstream_addr}"), ("team", "${http_x_team}")]
     );
     assert_eq!(counted.extra_labels("bandwidth").count(), 0);
+    assert_eq!(
+        ["http_status", "http_latency", "bandwidth"].map(|metric| counted.expire_seconds(metric)),
+        [Some(60), None, None]
+    );
     let collector = settings.opentelemetry.as_ref().map(|it| &it["collector"]);
     assert_eq!(
         collector.map(|it| (&it["address"], &it["request_timeout"])),
@@ -111,7 +122,7 @@ plugin_attr:
     assert_eq!(
         told,
         [
-            "plugin_attr.prometheus.metrics.http_status.expire: is not read by Weir",
+            "plugin_attr.prometheus.metrics.http_latency.exptime: is not read by Weir",
             "plugin_attr.prometheus.export_addr: is not read: --status says where metrics are told",
         ]
     );
@@ -148,7 +159,12 @@ fn keys_of_the_admin_api_are_read() {
     };
     let (admin, viewer) = (key("a-secret", Role::Admin), key("12345", Role::Viewer));
     for (text, keys, requires_key, warnings) in [
-        ("admin_key_required: false", vec![], false, 0),
+        (
+            "{admin_key_required: false, enable_admin_cors: false}",
+            vec![],
+            false,
+            0,
+        ),
         (
             "admin_key: [{name: admin, key: a-secret, role: admin}, {name: v, key: 12345, role: viewer}]",
             vec![admin, viewer],
@@ -175,6 +191,8 @@ fn keys_of_the_admin_api_are_read() {
             (&keys, requires_key, warnings),
             "{text} {told:?}"
         );
+        let allows = !text.contains("enable_admin_cors: false");
+        assert_eq!(settings.admin.allows_other_origins, allows, "{text}");
     }
     for wrong in [
         "admin_key: [{name: a, key: k, role: root}]",
@@ -195,6 +213,7 @@ fn what_is_wrong_is_refused_with_its_place() {
     for (text, place) in [
         ("- a", ""),
         ("apisix: {router: {http: linear}}", "apisix.router.http"),
+        ("apisix: {id: 'a b'}", "apisix.id"),
         (
             "apisix: {proxy_cache: {zones: [{name: a, disk_size: much}]}}",
             "apisix.proxy_cache.zones[0].disk_size",
@@ -238,6 +257,10 @@ fn what_is_wrong_is_refused_with_its_place() {
         (
             "plugin_attr: {opentelemetry: {collector: 1}}",
             "plugin_attr.opentelemetry",
+        ),
+        (
+            "plugin_attr: {prometheus: {metrics: {bandwidth: {expire: soon}}}}",
+            "plugin_attr.prometheus.metrics.bandwidth.expire",
         ),
         (
             "plugin_attr: {prometheus: {metrics: {bandwidth: {extra_labels: [{a: b}]}}}}",

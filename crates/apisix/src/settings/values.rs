@@ -144,3 +144,12 @@ pub fn extra_labels(value: &Value) -> Option<Vec<(String, String)>> {
     }
     Some(found)
 }
+
+/// What a gateway is called.
+pub fn node_id(value: &Value) -> Option<String> {
+    let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
+    let id = value
+        .as_str()
+        .filter(|id| (1..=64).contains(&id.len()) && id.chars().all(is_good));
+    id.map(str::to_owned)
+}

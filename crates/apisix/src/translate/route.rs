@@ -198,15 +198,18 @@ impl<'d> Translation<'d> {
             {
                 Arc::make_mut(&mut translated.upstream).checks = None;
             }
-            let id = used.tls.as_ref().and_then(|tls| tls.get("client_cert_id"));
-            if let (Some(id), Some(translated)) = (id.and_then(document::id_text), &mut translated) {
-                let shown = certificates::of_upstream(self.documents, &id);
-                if shown.is_none() {
+            let Some(id) = client_certificate_id(used) else {
+                return translated;
+            };
+            match certificates::of_upstream(self.documents, &id) {
+                Some(shown) => Arc::make_mut(&mut translated.as_mut()?.service).tls.certificate = Some(shown),
+                // Without it, an upstream may take the gateway for somebody else.
+                None => {
                     let place = place().field("tls").field("client_cert_id");
-                    let message = format!("no client certificate has the id '{id}'");
+                    let message = format!("no client certificate has the id '{id}': calls are refused");
                     self.diagnostics.push(Diagnostic::warning(place, message));
+                    translated = None;
                 }
-                Arc::make_mut(&mut translated.service).tls.certificate = shown;
             }
             translated
         });
@@ -218,7 +221,9 @@ impl<'d> Translation<'d> {
             self.model.services.push(Arc::clone(&translated.service));
         }
         if !has_nodes {
-            return Destination::nowhere(RouteTarget::respond_after_plugins(503));
+            let shown = client_certificate_id(used).map(|id| certificates::of_upstream(self.documents, &id));
+            let status = if shown == Some(None) { 502 } else { 503 };
+            return Destination::nowhere(RouteTarget::respond_after_plugins(status));
         }
         Destination {
             target: RouteTarget::Service(name),
@@ -229,6 +234,11 @@ impl<'d> Translation<'d> {
     pub(super) fn warn(&mut self, place: DocPath, message: String) {
         self.diagnostics.push(Diagnostic::warning(place, message));
     }
+}
+
+/// The id of the certificate that an upstream is shown.
+fn client_certificate_id(upstream: &document::Upstream) -> Option<String> {
+    document::id_text(upstream.tls.as_ref()?.get("client_cert_id")?)
 }
 
 /// Where a function in Lua stands that would decide about a route's calls.

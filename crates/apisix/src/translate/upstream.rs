@@ -75,9 +75,11 @@ fn translate_as(
         tls: tls(upstream),
         upstream: Some(name.to_owned()),
         path: None,
-        retries: upstream
-            .retries
-            .unwrap_or_else(|| u32::try_from(targets.len() - 1).unwrap_or(u32::MAX)),
+        retries: upstream.retries.unwrap_or_else(|| match upstream.service_name {
+            // How many addresses the name has is known with the call: another one is tried, if there is any.
+            Some(_) => 1,
+            None => u32::try_from(targets.len() - 1).unwrap_or(u32::MAX),
+        }),
         retry_timeout_ms: milliseconds(upstream.retry_timeout.unwrap_or(0.0)),
         retry_non_idempotent: false,
         retry_statuses: Vec::new(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tower::ServiceExt;
 use weir_apisix::{Admin, AdminOptions};
+use weir_dialect::{AddressHealth, CheckCounts, HealthSource, HealthState, TargetHealth, UpstreamHealth};
 use weir_store::{DeclaredConfig, WorkspaceScoped};
 
 #[tokio::test]
@@ -50,4 +51,83 @@ async fn files_are_not_for_callers_of_one_workspace_over_a_file_either() {
     assert_eq!(put(2, true, stream).await, 202);
     assert_eq!(put(3, false, file).await, 202);
     assert_eq!(replaced.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn the_control_api_tells_items_of_a_file_as_the_original_does() {
+    let text = json!({
+        "services": [{"id": 5, "plugins": {"limit-count": {"count": 2, "time_window": 60}}}],
+        "upstreams": [{
+            "id": 7, "nodes": {"a:1": 1, "b:2": 1},
+            "checks": {"active": {"type": "http", "port": 9}},
+        }],
+    });
+    let (declared, _replacements) = DeclaredConfig::new(text.to_string().into());
+    let mut options = AdminOptions::new(clock);
+    options.keys.clear();
+    let settings = "{apisix: {enable_server_tokens: false}, deployment: {admin: {enable_admin_cors: false}}}";
+    let (settings, _) = weir_apisix::read_settings(settings, &|_| None).expect("good");
+    options.settings = Box::leak(Box::new(settings));
+    options.health = Some(Arc::new(Checked));
+    let admin = Admin::over_file(declared, options).await.expect("opens");
+    let get = async |path: &str| {
+        let request = Request::builder()
+            .uri(path)
+            .body(Body::empty())
+            .expect("a request");
+        let answer = admin.control_router().oneshot(request).await.expect("an answer");
+        let (parts, body) = answer.into_parts();
+        let header = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
+        assert_eq!(
+            (header("server"), header("access-control-allow-origin")),
+            (Some("APISIX"), None)
+        );
+        let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+        serde_json::from_slice::<Value>(&body).expect("JSON")
+    };
+    let service = get("/v1/service/5").await;
+    assert_eq!(
+        (&service["key"], &service["value"]["id"]),
+        (&json!("/services/5"), &json!("5"))
+    );
+    let limit = &service["value"]["plugins"]["limit-count"];
+    assert_eq!(
+        (&limit["_meta"], &limit["policy"], &limit["rejected_code"]),
+        (&json!({}), &json!("local"), &json!(503))
+    );
+    // Both nodes are checked at one port: those of one address are one.
+    let health = get("/v1/healthcheck/upstreams/7").await;
+    let nodes = health["nodes"].as_array().expect("nodes").iter();
+    let told: Vec<_> = nodes.map(|node| (&node["hostname"], &node["port"])).collect();
+    assert_eq!(health["name"], "/upstreams/7");
+    assert_eq!(told, [(&json!("a"), &json!(9)), (&json!("b"), &json!(9))]);
+}
+
+/// Two nodes, the first of which has two ports.
+struct Checked;
+
+impl HealthSource for Checked {
+    fn upstream(&self, _: &str) -> Option<UpstreamHealth> {
+        let targets = [("a", 1), ("a", 3), ("b", 2)].map(|(host, port)| TargetHealth {
+            host: host.to_owned(),
+            port,
+            is_resolved: true,
+            addresses: vec![AddressHealth {
+                ip: "127.0.0.1".to_owned(),
+                port,
+                weight: 1,
+                state: HealthState::Healthy,
+                checks: "healthy",
+                counts: CheckCounts::default(),
+            }],
+        });
+        Some(UpstreamHealth {
+            state: HealthState::Healthy,
+            targets: targets.into(),
+        })
+    }
+
+    fn mark(&self, _: &str, _: &str, _: Option<&str>, _: bool) -> Result<(), String> {
+        Ok(())
+    }
 }

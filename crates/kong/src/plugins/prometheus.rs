@@ -115,6 +115,7 @@ fn requests(options: &Options) -> Family {
             consumer(options),
         ],
         buckets: Vec::new(),
+        expire_seconds: None,
     }
 }
 
@@ -147,6 +148,7 @@ fn latencies() -> impl Iterator<Item = Family> {
             value,
             labels: vec![service, route, workspace()],
             buckets: buckets.to_vec(),
+            expire_seconds: None,
         }
     })
 }
@@ -166,6 +168,7 @@ fn bandwidth(options: &Options) -> [Family; 2] {
                 consumer(options),
             ],
             buckets: Vec::new(),
+            expire_seconds: None,
         }
     })
 }

@@ -3,6 +3,7 @@
 //! A worker keeps the cells of the series that it has counted in a table of its own. It takes a lock when it meets a
 //! series for the first time, and never again.
 
+use super::Family;
 use super::definition::{Column, Definition};
 use super::worker_series::{FamilyLayout, WorkerSeries};
 use std::cell::RefCell;
@@ -30,6 +31,10 @@ pub struct FamilySet {
     series: Mutex<HashMap<Box<[u8]>, Series>>,
     /// There was a scrape since room was last looked for: only then may there be some.
     may_have_room: AtomicBool,
+    /// There are families whose series expire.
+    has_expiry: bool,
+    /// Milliseconds after which all families have forgotten a series; `None`: some never do.
+    forgets_after_ms: Option<u64>,
     /// Instances that count in it.
     pub(super) instances: AtomicUsize,
 }
@@ -41,6 +46,16 @@ struct Series {
     /// The sum of all cells at the last scrape, and how many have found the same.
     seen: u64,
     idle: u32,
+}
+
+/// A series as a scrape finds it.
+pub(super) struct ScrapedSeries {
+    /// Its label values.
+    pub key: Box<[u8]>,
+    /// The sums of all workers.
+    pub sums: Vec<u64>,
+    /// When its last call was over, in Unix milliseconds, where families expire.
+    pub last_ms: u64,
 }
 
 /// Cells of one worker by label values.
@@ -62,10 +77,22 @@ thread_local! {
 /// are given again.
 static IDS: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
 
+impl Series {
+    fn last_ms(&self) -> u64 {
+        self.cells.iter().map(|cells| cells.last_ms()).max().unwrap_or(0)
+    }
+}
+
 impl FamilySet {
     /// One in which nothing is counted yet.
     pub(super) fn new(definition: &Definition) -> Self {
-        let (slots, cells) = FamilyLayout::of(&definition.config.families);
+        let families = &definition.config.families;
+        let (slots, cells) = FamilyLayout::of(families);
+        let expiries: Vec<Option<u64>> = families.iter().map(Family::expire_ms).collect();
+        let forgets_after_ms = match expiries.contains(&None) {
+            true => None,
+            false => expiries.iter().flatten().copied().max(),
+        };
         let mut ids = lock(&IDS);
         let id = ids.0.pop().unwrap_or_else(|| {
             ids.1 += 1;
@@ -79,6 +106,8 @@ impl FamilySet {
             cells,
             series: Mutex::default(),
             may_have_room: AtomicBool::new(true),
+            has_expiry: expiries.iter().any(Option::is_some),
+            forgets_after_ms,
             instances: AtomicUsize::new(0),
         }
     }
@@ -127,6 +156,9 @@ impl FamilySet {
     }
 
     fn add(&self, cells: &WorkerSeries, record: &CallRecord<'_>) {
+        if self.has_expiry {
+            cells.note_end(record);
+        }
         for slot in &self.slots {
             slot.count(cells, record);
         }
@@ -180,17 +212,33 @@ impl FamilySet {
         cells
     }
 
-    /// The sums of all series, each with its label values; a scrape.
-    pub(super) fn scrape(&self) -> Vec<(Box<[u8]>, Vec<u64>)> {
+    /// The sums of all series, each with its label values; a scrape at this time. Series that no family tells any more
+    /// are forgotten.
+    pub(super) fn scrape(&self, now_ms: u64) -> Vec<ScrapedSeries> {
         let mut series = lock(&self.series);
         self.may_have_room.store(true, Relaxed);
+        if let Some(after) = self.forgets_after_ms {
+            series.retain(|_, series| {
+                let last_ms = series.last_ms();
+                // In one that was just made, the first call is yet to be noted.
+                let stays = last_ms == 0 || now_ms.saturating_sub(last_ms) <= after;
+                if !stays {
+                    series.cells.iter().for_each(|cells| cells.end());
+                }
+                stays
+            });
+        }
         let all = series.iter_mut().map(|(key, series)| {
             let mut sums = vec![0; self.cells];
             series.cells.iter().for_each(|cells| cells.add_to(&mut sums));
             let sum = sums.iter().fold(0, |sum: u64, count| sum.wrapping_add(*count));
             series.idle = if sum == series.seen { series.idle + 1 } else { 0 };
             series.seen = sum;
-            (key.clone(), sums)
+            ScrapedSeries {
+                key: key.clone(),
+                sums,
+                last_ms: series.last_ms(),
+            }
         });
         all.collect()
     }

@@ -80,6 +80,7 @@ impl Default for Config {
                     value: Measure::Calls,
                     labels: counted,
                     buckets: Vec::new(),
+                    expire_seconds: None,
                 },
                 Family {
                     name: "weir_consumer_request_milliseconds".into(),
@@ -87,6 +88,7 @@ impl Default for Config {
                     value: Measure::TotalMs,
                     labels: labels(),
                     buckets: vec![1, 5, 10, 50, 100, 500, 1_000, 5_000],
+                    expire_seconds: None,
                 },
             ],
             target_health: false,
@@ -110,6 +112,17 @@ pub struct Family {
     /// Upper bounds of a histogram's buckets, ascending; for durations in milliseconds. Without them it is a counter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<u32>,
+    /// Seconds after its last call for which a series is told; absent: always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub expire_seconds: Option<u32>,
+}
+
+impl Family {
+    /// Milliseconds after its last call for which a series is told.
+    fn expire_ms(&self) -> Option<u64> {
+        self.expire_seconds.map(|seconds| u64::from(seconds) * 1000)
+    }
 }
 
 /// A label.
@@ -201,6 +214,9 @@ fn check(config: &Config) -> Result<(), Vec<Diagnostic>> {
         }
         if !family.labels.iter().all(|label| is_name(&label.name, false)) {
             tell("labels", "expected names of letters, digits and _");
+        }
+        if family.expire_seconds == Some(0) {
+            tell("expire_seconds", "expected at least 1");
         }
         if !family.buckets.is_sorted_by(|a, b| a < b) || family.buckets.len() > 64 {
             tell(

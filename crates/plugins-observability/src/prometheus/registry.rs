@@ -15,6 +15,8 @@ const MAX_IDLE_SETS: usize = 32;
 pub type Job = Box<dyn FnOnce() + Send>;
 /// Who does work elsewhere.
 type Runner = Box<dyn Fn(Job) + Send + Sync>;
+/// What time it is, in Unix milliseconds.
+type Clock = fn() -> u64;
 /// Who writes what an exposition tells besides the families; told whether it is to tell of targets.
 type Preface = Box<dyn Fn(bool, &mut String) + Send + Sync>;
 
@@ -24,6 +26,7 @@ pub struct MetricRegistry {
     sets: Mutex<Vec<Arc<FamilySet>>>,
     prefaces: Mutex<HashMap<String, Arc<Preface>>>,
     runner: Mutex<Option<Arc<Runner>>>,
+    clock: Mutex<Option<Clock>>,
 }
 
 impl MetricRegistry {
@@ -51,6 +54,11 @@ impl MetricRegistry {
         *lock(&self.runner) = Some(Arc::new(runner));
     }
 
+    /// Has series expire by this clock. Without one they do not.
+    pub fn set_clock(&self, clock: Clock) {
+        *lock(&self.clock) = Some(clock);
+    }
+
     /// Does work elsewhere where there is a place for it, else at once.
     pub(super) fn run(&self, job: Job) {
         let runner = lock(&self.runner).clone();
@@ -71,7 +79,8 @@ impl MetricRegistry {
         if let Some(preface) = preface {
             preface(target_health, &mut text);
         }
-        render::families(&sets, &mut text);
+        let clock = *lock(&self.clock);
+        render::families(&sets, clock.map_or(0, |clock| clock()), &mut text);
         text
     }
 

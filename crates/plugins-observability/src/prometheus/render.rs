@@ -1,6 +1,6 @@
 //! Families as Prometheus reads them: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
-use super::family_set::FamilySet;
+use super::family_set::{FamilySet, ScrapedSeries};
 use super::{Family, LabelValue};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,11 +13,11 @@ struct RenderedFamily<'f> {
     series: BTreeMap<String, Vec<u64>>,
 }
 
-/// Writes the families that these sets count.
-pub fn families(sets: &[Arc<FamilySet>], out: &mut String) {
+/// Writes the families that these sets count, at this time.
+pub fn families(sets: &[Arc<FamilySet>], now_ms: u64, out: &mut String) {
     let mut told: BTreeMap<&str, RenderedFamily<'_>> = BTreeMap::new();
     for set in sets {
-        let sums = set.scrape();
+        let found = set.scrape(now_ms);
         let definition = &set.definition;
         let families = definition.config.families.iter().zip(&definition.uses);
         for ((family, uses), first) in families.zip(set.firsts()) {
@@ -29,7 +29,11 @@ pub fn families(sets: &[Arc<FamilySet>], out: &mut String) {
                 // One name cannot have two kinds of buckets.
                 continue;
             }
-            for (key, sums) in &sums {
+            let after = family.expire_ms().unwrap_or(u64::MAX);
+            let current = found
+                .iter()
+                .filter(|it| now_ms.saturating_sub(it.last_ms) <= after);
+            for ScrapedSeries { key, sums, .. } in current {
                 let counts = &sums[first..first + cells(family)];
                 if counts.iter().any(|count| *count > 0) {
                     let series = entry.series.entry(labels(family, uses, key));

@@ -202,6 +202,52 @@ fn series_are_bounded_and_make_room() {
 }
 
 #[test]
+fn series_expire_that_are_not_called_for_a_while() {
+    static NOW_MS: AtomicUsize = AtomicUsize::new(0);
+    let registry = Arc::new(MetricRegistry::default());
+    registry.set_clock(|| NOW_MS.load(Ordering::Relaxed) as u64);
+    let family = |name: &str, expire: Value| {
+        json!({"name": name, "help": "Calls.", "value": "calls", "expire_seconds": expire,
+            "labels": [{"name": "who", "value": "$arg_who"}]})
+    };
+    let all =
+        json!({"exposition": "all", "families": [family("long", 10.into()), family("short", 1.into())]});
+    let some =
+        json!({"exposition": "some", "families": [family("never", Value::Null), family("soon", 1.into())]});
+    let filters = [all, some].map(|config| filter(&registry, &config));
+    let mut exchange = exchange();
+    // When a call is over, when is scraped, and what the two expositions then tell.
+    let cases: [(Option<usize>, usize, [&str; 4]); 6] = [
+        (Some(5_000), 5_000, ["long 1", "short 1", "never 1", "soon 1"]),
+        (None, 6_000, ["long 1", "short 1", "never 1", "soon 1"]),
+        (None, 6_001, ["long 1", "", "never 1", ""]),
+        (Some(7_000), 7_000, ["long 2", "short 2", "never 2", "soon 2"]),
+        (None, 17_001, ["", "", "never 2", ""]),
+        (Some(18_000), 18_000, ["long 1", "short 1", "never 3", "soon 3"]),
+    ];
+    for (ended_ms, now_ms, expected) in cases {
+        NOW_MS.store(now_ms, Ordering::Relaxed);
+        if let Some(ended_ms) = ended_ms {
+            prepare(&mut exchange, "GET /?who=a", &[]);
+            let record = CallRecord {
+                started_ms: ended_ms as u64 - 2,
+                ..record(200, 2_000, None)
+            };
+            for filter in &filters {
+                count(&**filter, &mut exchange, &record);
+            }
+        }
+        let text = registry.render("all") + &registry.render("some");
+        let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let expected: Vec<String> = (expected.iter())
+            .filter_map(|it| it.split_once(' '))
+            .map(|(name, count)| format!("{name}{{who=\"a\"}} {count}"))
+            .collect();
+        assert_eq!(told, expected, "at {now_ms}");
+    }
+}
+
+#[test]
 fn what_is_configured_no_more_is_let_go() {
     let registry = Arc::new(MetricRegistry::default());
     let of = |number: usize| {

@@ -8,6 +8,8 @@ use weir_plugin::CallRecord;
 #[derive(Debug)]
 pub struct WorkerSeries {
     values: Box<[AtomicU64]>,
+    /// When the last call was over, in Unix milliseconds; 0 where nothing asks for it.
+    last_ms: AtomicU64,
     /// The series has made room for others; what is counted here is told no more.
     is_over: AtomicBool,
 }
@@ -17,8 +19,20 @@ impl WorkerSeries {
     pub fn new(count: usize) -> Self {
         Self {
             values: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            last_ms: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         }
+    }
+
+    /// Notes when a call was over.
+    pub fn note_end(&self, record: &CallRecord<'_>) {
+        self.last_ms
+            .store(record.started_ms + record.total_us / 1000, Relaxed);
+    }
+
+    /// When the last call was over, in Unix milliseconds.
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms.load(Relaxed)
     }
 
     /// Whether the series has made room for others.

@@ -150,7 +150,8 @@ pub async fn serve(
     addresses.extend(opened.portal.addresses()?);
     let store = opened.store;
     let followed = StateHandle::default();
-    control.status.set_followed(followed.clone());
+    let is_kept = !management.is_forgotten();
+    control.status.set_followed(followed.clone(), is_kept);
     let is_gateway = management.role != RoleArg::Control;
     let serving = Arc::new(Serving {
         status: Arc::clone(&control.status),

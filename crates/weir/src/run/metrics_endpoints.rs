@@ -1,13 +1,16 @@
 //! What the metrics of the dialects tell of this process besides the counts of calls.
 
+use crate::clock::unix_milliseconds;
 use crate::status::Status;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
+use weir_apisix::Settings;
 use weir_proxy::health::{Status as TargetStatus, UpstreamReport};
 
 /// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
-/// begin with `prefix`.
-pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
+/// begin with those of `settings`.
+pub fn describe(status: &Arc<Status>, runtime: &Handle, settings: &'static Settings) {
+    let prefix = settings.prometheus.metric_prefix.as_str();
     let metrics = status.plugin_metrics();
     let known = Arc::downgrade(status);
     metrics.set_preface(weir_kong::metrics::EXPOSITION, move |targets, out| {
@@ -24,9 +27,12 @@ pub fn describe(status: &Arc<Status>, runtime: &Handle, prefix: &'static str) {
     let known = Arc::downgrade(status);
     metrics.set_preface(weir_apisix::metrics::STATUS_EXPOSITION, move |_, out| {
         if let Some(status) = Weak::upgrade(&known) {
-            weir_apisix::metrics::write_status(&apisix(&status, false, prefix), out);
+            let mut figures = apisix(&status, false, prefix);
+            figures.hostname = settings.id.clone().unwrap_or(figures.hostname);
+            weir_apisix::metrics::write_status(&figures, out);
         }
     });
+    metrics.set_clock(unix_milliseconds);
     let runtime = runtime.clone();
     metrics.set_runner(move |job| {
         // It tells its end itself.

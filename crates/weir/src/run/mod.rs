@@ -93,8 +93,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         Arc::clone(&plugin_metrics),
         plan.is_control_plane(),
     ));
-    let exposed = &args.routers.settings().prometheus;
-    metrics_endpoints::describe(&status, runtime.handle(), &exposed.metric_prefix);
+    let settings = args.routers.settings();
+    metrics_endpoints::describe(&status, runtime.handle(), settings);
+    let exposed = &settings.prometheus.export_uri;
     let starter = proxy::Starter {
         args: &args,
         metrics,
@@ -106,7 +107,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let end = runtime.block_on(async {
         analytics.look_after();
-        let mut control = Control::new(status_listener, Arc::clone(&status), &exposed.export_uri)?;
+        let mut control = Control::new(status_listener, Arc::clone(&status), exposed)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         tokio::spawn(staples::keep_fresh(
             Arc::clone(&status),

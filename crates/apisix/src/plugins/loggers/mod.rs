@@ -133,10 +133,14 @@ fn base(
             .cloned()
     };
     let mut fields = options.log_format.or_else(|| of_all("log_format"));
-    let mut extra_fields = options
-        .log_format_extra
-        .or_else(|| of_all("log_format_extra"))
-        .unwrap_or_default();
+    // They are for the usual entry: one with a format of its own has no others.
+    let mut extra_fields = match &fields {
+        None => options
+            .log_format_extra
+            .or_else(|| of_all("log_format_extra"))
+            .unwrap_or_default(),
+        Some(_) => Map::new(),
+    };
     for (field, format) in [
         ("log_format", fields.as_mut()),
         ("log_format_extra", Some(&mut extra_fields)),

@@ -109,11 +109,10 @@ pub fn inject(it: &Injected<'_>, headers: &mut Headers) {
         0 => drop(headers.remove(PARENT)),
         parent => headers.set(PARENT, &span(parent)),
     }
+    // Debugging implies the decision, and not every server knows that.
+    headers.set(SAMPLED, &[flag(it.trace.is_sampled || it.extracted.debug)]);
     if it.extracted.debug {
-        headers.remove(SAMPLED);
         headers.set(FLAGS, b"1");
-    } else {
-        headers.set(SAMPLED, &[flag(it.trace.is_sampled)]);
     }
 }
 

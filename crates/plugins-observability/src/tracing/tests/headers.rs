@@ -291,6 +291,24 @@ fn upstreams_are_told_in_each_form() {
 }
 
 #[test]
+fn a_client_that_debugs_has_the_decision_told_too() {
+    let filter = filter(&json!({"extract": ["b3"], "inject": ["b3"], "sampling": {"ratio": 0}}));
+    for (sent, expected) in [
+        (vec![("x-b3-flags", "1")], ["1", "1"]),
+        (vec![("x-b3-flags", "1"), ("x-b3-sampled", "0")], ["1", "1"]),
+        (vec![("b3", "d")], ["1", "1"]),
+        (vec![("x-b3-sampled", "1")], ["", "1"]),
+        (vec![], ["", "0"]),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &sent);
+        filter.on_request(&mut exchange);
+        let told = ["x-b3-flags", "x-b3-sampled"].map(|name| header(&exchange, name));
+        assert_eq!(told, expected, "{sent:?}");
+    }
+}
+
+#[test]
 fn the_clients_form_is_preserved_and_others_stand_beside() {
     let b3 = format!("{LOW}-{S}-d");
     let w3c = format!("00-{T}-{S}-00");

@@ -13,13 +13,19 @@ use std::time::SystemTime;
 use weir_dialect::{WriteError, WriteFailure, WriteOutcome, Writer};
 use weir_store::{Change, Key};
 
-/// Refuses plugins that name files to callers who may not write everywhere.
-pub(super) fn check_files(call: &ApiCall, plan: &ChangePlan) -> Result<(), ApiResponse> {
-    if call.is_confined && plan.changes.iter().any(names_file) {
-        let message = "files are the operator's: this takes the right to write in all workspaces";
-        return Err(ApiResponse::error(StatusCode::FORBIDDEN, message));
+/// Refuses plugins that name files, and vaults, to callers who may not write everywhere.
+pub(super) fn check_confined(call: &ApiCall, plan: &ChangePlan) -> Result<(), ApiResponse> {
+    let message = if plan.changes.iter().any(names_file) {
+        "files are the operator's: this takes the right to write in all workspaces"
+    } else if plan.changes.iter().any(is_vault) {
+        "a vault with an address serves all workspaces: this takes the right to write in all of them"
+    } else {
+        return Ok(());
+    };
+    match call.is_confined {
+        true => Err(ApiResponse::error(StatusCode::FORBIDDEN, message)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 impl Admin {
@@ -37,7 +43,7 @@ impl Admin {
         };
         let planned = |state: &AdminState| {
             let plan = plan(state)?;
-            check_files(call, &plan)?;
+            check_confined(call, &plan)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,
@@ -88,6 +94,11 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
     };
     text.map(Into::into)
         .map_err(|error| ApiResponse::bad(error.to_string()))
+}
+
+/// Whether a document says where a vault is: the control plane asks there, too.
+fn is_vault((key, value): &(String, Option<Value>)) -> bool {
+    value.is_some() && key.starts_with("secrets/")
 }
 
 /// Whether a document has a plugin write a file of this machine.

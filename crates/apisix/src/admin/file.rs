@@ -73,7 +73,7 @@ impl Admin {
         let planned = {
             let state = self.state();
             configs::plan(&state, call).and_then(|plan| {
-                super::commit::check_files(call, &plan)?;
+                super::commit::check_confined(call, &plan)?;
                 Ok(configs::after(&state, &plan.changes))
             })
         };

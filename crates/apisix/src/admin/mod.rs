@@ -130,9 +130,9 @@ impl Admin {
         }))
     }
 
-    /// The Admin API, with its paths from `/apisix/admin` on.
+    /// The Admin API, with its paths from `/apisix/admin` on, and the control API, with its paths from `/v1` on.
     pub fn router(self: &Arc<Self>) -> Router {
-        Router::new().fallback(admin).with_state(Arc::clone(self))
+        Router::new().fallback(by_path).with_state(Arc::clone(self))
     }
 
     /// The revisions that metrics tell: by the original's key, that of the last document of a kind, and of all.
@@ -155,11 +155,6 @@ impl Admin {
         indexes.extend([("max_modify_index", last_modified), ("prev_index", last_modified)]);
         indexes.push(("x_etcd_index", state.revision.0));
         indexes
-    }
-
-    /// The control API, with its paths from `/v1` on.
-    pub fn control_router(self: &Arc<Self>) -> Router {
-        Router::new().fallback(control).with_state(Arc::clone(self))
     }
 
     fn state(&self) -> StateRef<'_, AdminState> {

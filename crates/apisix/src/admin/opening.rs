@@ -1,8 +1,7 @@
 //! Opening the Admin API and the control API for the program, over the store or over a file.
 
-use super::{Admin, AdminOptions, Keyring, by_path};
+use super::{Admin, AdminOptions, Keyring};
 use crate::dialect::ApisixDialect;
-use axum::Router;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{AdminApi, AdminContext, AdminOpening, Revisions};
@@ -31,7 +30,7 @@ pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
         };
         let revisions: Arc<dyn Revisions> = Arc::clone(&admin) as _;
         Ok(AdminApi {
-            router: Router::new().fallback(by_path).with_state(Arc::clone(&admin)),
+            router: admin.router(),
             // Items of a file have none.
             revisions: Some(revisions).filter(|_| !is_over_file),
         })

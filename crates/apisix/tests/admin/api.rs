@@ -80,11 +80,7 @@ impl Api {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(body.to_owned())).expect("a request");
-        let router = match path.starts_with("/v1/") {
-            true => self.admin.control_router(),
-            false => self.admin.router(),
-        };
-        Answer::of(router.oneshot(request).await.expect("an answer")).await
+        Answer::of(self.admin.router().oneshot(request).await.expect("an answer")).await
     }
 
     /// Plays lines of `METHOD PATH [BODY] -> STATUS [PART OF THE BODY]`: each value of the part must be in the

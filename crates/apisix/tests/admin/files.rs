@@ -75,7 +75,7 @@ async fn the_control_api_tells_items_of_a_file_as_the_original_does() {
             .uri(path)
             .body(Body::empty())
             .expect("a request");
-        let answer = admin.control_router().oneshot(request).await.expect("an answer");
+        let answer = admin.router().oneshot(request).await.expect("an answer");
         let (parts, body) = answer.into_parts();
         let header = |name: &str| parts.headers.get(name).and_then(|it| it.to_str().ok());
         assert_eq!(

@@ -312,20 +312,34 @@ fn writes_file(fields: &Map<String, Value>) -> bool {
         && !path.is_some_and(|path| matches!(path, "/dev/stdout" | "/dev/stderr"))
 }
 
-/// Refuses plugins that write files to callers who may not write in all workspaces.
+/// Whether a vault is asked over the network: by each process that compiles the configuration, the control plane among
+/// them, and for the references of all workspaces.
+fn has_address(fields: &Map<String, Value>) -> bool {
+    fields.get("name").is_none_or(|name| name != "env")
+}
+
+/// Refuses plugins that write files, and vaults with an address, to callers who may not write in all workspaces.
 ///
 /// # Errors
-/// The plugin writes one, and the caller may not write everywhere.
+/// The entity is one of these, and the caller may not write everywhere.
 pub fn check_confined(
     is_confined: bool,
     entity_type: &EntityType,
     fields: &Map<String, Value>,
 ) -> Result<(), Failure> {
-    if is_confined && entity_type.is("plugins") && writes_file(fields) {
-        let message = "files are the operator's: this takes the right to write in all workspaces";
-        return Err(Failure::message(StatusCode::FORBIDDEN, message));
+    let message = match entity_type.name {
+        "plugins" if writes_file(fields) => {
+            "files are the operator's: this takes the right to write in all workspaces"
+        }
+        "vaults" if has_address(fields) => {
+            "a vault with an address serves all workspaces: this takes the right to write in all of them"
+        }
+        _ => return Ok(()),
+    };
+    match is_confined {
+        true => Err(Failure::message(StatusCode::FORBIDDEN, message)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// A document as it is stored. One that cannot be written is refused, rather than stored as an empty one.

@@ -138,10 +138,9 @@ fn the_ready_line_names_what_is_there() {
     );
 }
 
-#[test]
-fn files_are_not_for_who_may_write_in_one_workspace() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let weir = Weir::start(folder.path(), &ALL_APIS);
+/// A Weir with users, and the tokens of one who may write everywhere and of one who may write in one workspace.
+fn with_writers(folder: &Path) -> (Weir, String, String) {
+    let weir = Weir::start(folder, &ALL_APIS);
     let add = |token: Option<&str>, arguments: &[&str]| {
         let output = weir.ask(token, &[&["user", "add"], arguments].concat());
         assert!(output.status.success(), "{output:?}");
@@ -153,6 +152,13 @@ fn files_are_not_for_who_may_write_in_one_workspace() {
         Some(&root),
         &["confined", "--role", "write", "--workspace", "default"],
     );
+    (weir, everywhere, confined)
+}
+
+#[test]
+fn files_are_not_for_who_may_write_in_one_workspace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (weir, everywhere, confined) = with_writers(folder.path());
     for (token, path, statuses) in [
         (&confined, "calls.log", [403, 403]),
         (&confined, "/dev/stdout", [200, 201]),
@@ -165,4 +171,34 @@ fn files_are_not_for_who_may_write_in_one_workspace() {
         let put = Call::new("PUT", &weir.apisix(), "/apisix/admin/routes/1").header("X-API-KEY", token);
         put.body(&route.to_string()).make().expect(statuses[1]);
     }
+}
+
+#[test]
+fn addresses_of_vaults_are_not_for_who_may_write_in_one_workspace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (weir, everywhere, confined) = with_writers(folder.path());
+    let address =
+        json!({"name": "hcv", "prefix": "far", "config": {"host": "127.0.0.1", "port": 1, "token": "t"}});
+    let environment = json!({"name": "env", "prefix": "near", "config": {"prefix": "A_"}});
+    let vault = json!({"uri": "http://127.0.0.1:1", "prefix": "kv/apisix", "token": "t"});
+    for (token, statuses) in [(&confined, [403, 200, 403]), (&everywhere, [200, 200, 201])] {
+        for (prefix, body, status) in [
+            ("far", &address, statuses[0]),
+            ("near", &environment, statuses[1]),
+        ] {
+            let put = Call::new("PUT", &weir.kong(), &format!("/vaults/{prefix}"));
+            let put = put.header("Kong-Admin-Token", token).body(&body.to_string());
+            put.make().expect(status);
+        }
+        let put = Call::new("PUT", &weir.apisix(), "/apisix/admin/secrets/vault/1");
+        let put = put.header("X-API-KEY", token).body(&vault.to_string());
+        put.make().expect(statuses[2]);
+    }
+    // One that is there can be given another address only by who may write everywhere; anyone may do without it.
+    let change = |method: &str, body: &Value| {
+        let call = Call::new(method, &weir.kong(), "/vaults/far").header("Kong-Admin-Token", &confined);
+        call.body(&body.to_string()).make().status
+    };
+    assert_eq!(change("PATCH", &json!({"config": {"host": "127.0.0.2"}})), 403);
+    assert_eq!(change("DELETE", &Value::Null), 204);
 }

@@ -50,8 +50,8 @@ impl Loaded {
     /// stays as it is.
     ///
     /// # Errors
-    /// An entity has no name in the store, takes something of another workspace, or writes a file that is not this
-    /// caller's to name.
+    /// An entity has no name in the store, takes something of another workspace, or names a file or a vault's
+    /// address that is not this caller's to name.
     pub fn changes(&self, view: WorkspaceView<'_>, is_confined: bool) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());

@@ -7,7 +7,9 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -273,6 +275,68 @@ async fn certificates_of_version_1_are_presented() {
         .with_no_client_auth();
     let answer = ask(address, &TlsConnector::from(Arc::new(config))).await;
     assert!(is_answered(&answer), "{answer:?}");
+}
+
+/// Certificates of X.509 version 1, as `openssl x509 -req` makes them: an authority, another one with the same name, and
+/// clients that the first has signed, with their keys.
+const OLD_AUTHORITY: &str = include_str!("version_1/authority.crt");
+const OLD_IMPOSTOR: &str = include_str!("version_1/impostor.crt");
+const OLD_CLIENTS: [[&str; 2]; 2] = [
+    [include_str!("version_1/ec.crt"), include_str!("version_1/ec.key")],
+    [
+        include_str!("version_1/rsa.crt"),
+        include_str!("version_1/rsa.key"),
+    ],
+];
+
+/// A client with one version of TLS that shows a certificate of any version of X.509.
+fn old_connector(
+    trusted: &Authority,
+    [certificate, key]: [&str; 2],
+    version: &'static SupportedProtocolVersion,
+) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(trusted.certificate.as_bytes()).expect("PEM");
+    roots.add(authority).expect("an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
+    let key = provider.key_provider.load_private_key(key).expect("a key");
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM");
+    let shown = CertifiedKey::new(vec![certificate], key);
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .expect("a version")
+        .with_root_certificates(roots)
+        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
+    TlsConnector::from(Arc::new(config))
+}
+
+#[tokio::test]
+async fn clients_with_certificates_of_version_1_are_let_in_by_their_authority() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = Authority::new();
+    write(folder.path(), &servers.sign("localhost"));
+    let [ec, rsa] = OLD_CLIENTS;
+    for (authority, shown, is_let_in) in [
+        (OLD_AUTHORITY, ec, true),
+        (OLD_AUTHORITY, rsa, true),
+        (OLD_IMPOSTOR, ec, false),
+        (OLD_IMPOSTOR, rsa, false),
+        // Somebody else's certificate: the handshake is signed with another key.
+        (OLD_AUTHORITY, [ec[0], VERSION_1[1]], false),
+    ] {
+        std::fs::write(folder.path().join("ca"), authority).expect("written");
+        let files = TlsFiles {
+            client_authorities: Some(folder.path().join("ca")),
+            ..files(folder.path())
+        };
+        let tls = Tls::from_files(files).expect("good files");
+        let (address, _drain) = running(tls, Bounds::default()).await;
+        for version in [&TLS12, &TLS13] {
+            let answer = ask(address, &old_connector(&servers, shown, version)).await;
+            assert_eq!(is_answered(&answer), is_let_in, "{version:?} {answer:?}");
+        }
+    }
 }
 
 #[test]

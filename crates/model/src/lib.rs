@@ -14,6 +14,7 @@ pub mod overview;
 pub mod secrets;
 pub mod x509;
 pub mod x509_details;
+pub mod x509_version_1;
 
 mod acme;
 mod certificate;

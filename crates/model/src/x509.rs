@@ -29,7 +29,7 @@ const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 
 pub(crate) const INTEGER: u8 = 0x02;
-const BIT_STRING: u8 = 0x03;
+pub(crate) const BIT_STRING: u8 = 0x03;
 pub(crate) const OCTET_STRING: u8 = 0x04;
 pub(crate) const OBJECT_ID: u8 = 0x06;
 const UTC_TIME: u8 = 0x17;

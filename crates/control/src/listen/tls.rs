@@ -7,7 +7,6 @@
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig};
 use std::fs::Metadata;
@@ -16,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio_rustls::TlsAcceptor;
 use weir_model::KeyPair;
-use weir_snapshot::{UnusableKeyPair, certified_key};
+use weir_snapshot::{UnusableKeyPair, certified_key, client_verifier};
 
 /// How often the files are looked at, at most.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -214,16 +213,14 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
 fn config(identity: CertifiedKey, clients: Option<RootCertStore>) -> Result<Arc<ServerConfig>, TlsError> {
     let unfit = |error: &dyn std::fmt::Display| TlsError::Unfit(error.to_string());
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| unfit(&error))?;
     let builder = match clients {
         None => builder.with_no_client_auth(),
         Some(roots) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                .allow_unauthenticated()
-                .build();
-            builder.with_client_cert_verifier(verifier.map_err(|error| unfit(&error))?)
+            let verifier = client_verifier(Arc::new(roots), true).map_err(TlsError::Unfit)?;
+            builder.with_client_cert_verifier(verifier)
         }
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));

@@ -5,12 +5,14 @@
 mod any_authority;
 mod certificate_request_names;
 mod client;
+mod client_verifier;
 mod server;
 mod staple;
 mod validity;
 
 pub(crate) use certificate_request_names::CertificateRequestNames;
 pub use client::{AdHocClientTls, ClientTls};
+pub use client_verifier::client_verifier;
 pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls, ServerTlsState};
 pub use staple::{MAX_RESPONSE, NoStaple, Staple, UnusableAnswer};
 pub use validity::{Validity, validity};
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
 
     /// Of version 1, as `openssl x509 -req` makes them.
-    const OLD: &str = "\
+    pub(super) const OLD: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBIzCByQIUNvm95Ox5c8Ox6ip5S9Nlu1NC9bYwCgYIKoZIzj0EAwIwEzERMA8G
 A1UEAwwIb2xkLnRlc3QwIBcNMjYxMTIyMjA0MDI2WhgPMjEyNjEwMjkyMDQwMjZa

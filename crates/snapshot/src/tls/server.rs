@@ -2,11 +2,12 @@
 
 use super::any_authority::AnyAuthority;
 use super::certificate_request_names::CertificateRequestNames;
+use super::client_verifier::client_verifier;
 use super::staple::{Keys, NoStaple, ShownKey, Staple};
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
-use rustls::server::{ProducesTickets, WebPkiClientVerifier};
+use rustls::server::ProducesTickets;
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
@@ -379,12 +380,7 @@ fn present(
             let place = place.field("client").field("authorities");
             let refuse = |message: String| Diagnostic::error(place.clone(), message);
             let roots = authorities(&client.authorities).map_err(refuse)?;
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
-            let verifier = match client.optional {
-                true => verifier.allow_unauthenticated(),
-                false => verifier,
-            };
-            let verifier = verifier.build().map_err(|error| refuse(error.to_string()))?;
+            let verifier = client_verifier(roots, client.optional).map_err(refuse)?;
             builder.with_client_cert_verifier(verifier)
         }
     };

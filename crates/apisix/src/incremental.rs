@@ -8,9 +8,9 @@ pub mod missing_plugins;
 
 use crate::admin::Kind;
 use crate::document::{
-    Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, cost_decoration, credential_shape,
-    global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one, route_shape,
-    service_shape, ssl, stream_route, upstream_shape,
+    Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, cost_decoration,
+    credential_shape, global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one,
+    route_shape, service_shape, ssl, stream_route, upstream_shape,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;

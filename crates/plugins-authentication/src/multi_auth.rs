@@ -247,7 +247,11 @@ mod tests {
         ] {
             let mut exchange = exchange();
             prepare(&mut exchange, "GET /", &[("Authorization", authorization)]);
-            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{authorization}");
+            assert_eq!(
+                word(&filter.on_request(&mut exchange)),
+                expected,
+                "{authorization}"
+            );
         }
     }
 

@@ -281,9 +281,7 @@ impl CostFilter {
             }
         }
         if let Some(most) = self.config.max_cost.filter(|most| cost > *most) {
-            let mut refusal = Refusal::new(RefusalKind::Forbidden {
-                plugin: NAME,
-            });
+            let mut refusal = Refusal::new(RefusalKind::Forbidden { plugin: NAME });
             refusal.message = Some(format!(
                 "Invalid graphql request: query cost {cost} exceeds max_cost {most}"
             ));
@@ -446,7 +444,10 @@ mod tests {
         let filter = build(&GraphqlLimit::default(), &config).expect("valid");
         let call = |path: &str, query: &str| {
             let mut exchange = exchange();
-            let headers = [("Content-Type", "application/graphql"), ("Host", "shop.example:81")];
+            let headers = [
+                ("Content-Type", "application/graphql"),
+                ("Host", "shop.example:81"),
+            ];
             prepare(&mut exchange, &format!("POST {path}"), &headers);
             exchange.request.body = Some(query.as_bytes().to_vec());
             exchange
@@ -497,7 +498,10 @@ mod tests {
         assert!(!message.contains("\r\nX-B"), "{message}");
         assert_eq!(outcome, "reply 400");
         assert_eq!(lines(&other.response_headers), [""; 0]);
-        assert_eq!(word(&filter.on_request(&mut call("/graphql", "{ a }"))), "rate_limited 429");
+        assert_eq!(
+            word(&filter.on_request(&mut call("/graphql", "{ a }"))),
+            "rate_limited 429"
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::consumer::{Consumer, Credential, consumer_shape, credential_of, crede
 use super::item::{Item, ItemError};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
-    CostDecoration, Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections, proto, route,
-    service, ssl, stream_route, upstream,
+    CostDecoration, Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections,
+    proto, route, service, ssl, stream_route, upstream,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;

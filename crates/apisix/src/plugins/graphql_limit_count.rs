@@ -3,8 +3,8 @@
 use super::limit_count::{self, Headers, LimitCount, count_by, scope};
 use super::redis::Settings;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
-use crate::schema::{Schema, boolean, number, object, text};
 use crate::document::{CostDecoration, Item, Node, Service};
+use crate::schema::{Schema, boolean, number, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

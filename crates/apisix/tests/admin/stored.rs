@@ -175,14 +175,16 @@ fn costs_of_graphql_follow_their_documents() {
             Some(weir_model::PluginRef::Inline(instance)) => Some(instance.config["fields"].clone()),
             _ => None,
         });
-        let shared = model.plugins.first().map(|instance| instance.config["fields"].clone());
+        let shared = model
+            .plugins
+            .first()
+            .map(|instance| instance.config["fields"].clone());
         (shared.unwrap_or_default(), own.unwrap_or_default())
     };
     let decoration = "services/s/graphql_cost_decorations/d";
     let none = json!({"strategy": "node-quantifier", "resolve_variables": true});
-    let weights = |add: f64| {
-        json!([{"path": "Query.a", "add": add, "multiply": 1.0, "multiply_arguments": ["first"]}])
-    };
+    let weights =
+        |add: f64| json!([{"path": "Query.a", "add": add, "multiply": 1.0, "multiply_arguments": ["first"]}]);
     let with = |add: f64, introspection: Value| {
         json!({"strategy": "node-quantifier", "resolve_variables": true,
             "services": [{"service": "s", "introspection": introspection, "weights": weights(add)}]})
@@ -219,8 +221,10 @@ fn costs_of_graphql_follow_their_documents() {
         ),
         (
             "upstreams/u",
-            Some(json!({"id": "u", "nodes": [{"host": "::1", "port": 9, "weight": 1}], "scheme": "https",
-                "pass_host": "node"})),
+            Some(
+                json!({"id": "u", "nodes": [{"host": "::1", "port": 9, "weight": 1}], "scheme": "https",
+                "pass_host": "node"}),
+            ),
             with(2.0, derived("https://[::1]:9/", false)),
             None,
         ),

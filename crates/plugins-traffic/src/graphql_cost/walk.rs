@@ -298,15 +298,17 @@ impl<'w, 'd> Walk<'w, 'd> {
         match (value, self.unwritten) {
             (Argument::Number(number), _) => Some(*number),
             (Argument::Variable(_), Unwritten::CountsNot) => None,
-            (Argument::Variable(name), Unwritten::Counts(variables)) => match variables.and_then(|given| given.get(*name)) {
-                Some(Value::Number(number)) => number.as_f64(),
-                Some(Value::String(text)) => text.parse().ok(),
-                Some(Value::Null) | None => match (*self.defaults.get(name)?)? {
-                    Argument::Number(number) => Some(number),
-                    Argument::Variable(_) => None,
-                },
-                Some(_) => None,
-            },
+            (Argument::Variable(name), Unwritten::Counts(variables)) => {
+                match variables.and_then(|given| given.get(*name)) {
+                    Some(Value::Number(number)) => number.as_f64(),
+                    Some(Value::String(text)) => text.parse().ok(),
+                    Some(Value::Null) | None => match (*self.defaults.get(name)?)? {
+                        Argument::Number(number) => Some(number),
+                        Argument::Variable(_) => None,
+                    },
+                    Some(_) => None,
+                }
+            }
         }
     }
 }

@@ -259,7 +259,13 @@ fn types_of_fragments_within_each_other_count_once() {
     );
     let fields = text.replace(" a ", &" name".repeat(12_000));
     let tree = Tree::read(&fields).expect("a document");
-    let mut walk = Walk::new(Strategy::Complexity, &weights, Some(&types), &tree, Unwritten::Counts(None));
+    let mut walk = Walk::new(
+        Strategy::Complexity,
+        &weights,
+        Some(&types),
+        &tree,
+        Unwritten::Counts(None),
+    );
     // With a node for each of the 200 fragments, each field would be 26 visits.
     assert_eq!(walk.cost(None), Ok(60_001.0));
 }

@@ -8,9 +8,9 @@ pub mod missing_plugins;
 
 use crate::admin::Kind;
 use crate::document::{
-    Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, credential_shape,
-    global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one, route_shape,
-    service_shape, ssl, stream_route, upstream_shape,
+    Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, cost_decoration,
+    credential_shape, global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one,
+    route_shape, service_shape, ssl, stream_route, upstream_shape,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;
@@ -133,9 +133,11 @@ impl IncrementalModel {
                 self.memory.forget_upstream(key);
                 self.memory.forget_plugins(&format!("{key}/"));
                 self.forget_routes_that(|route| is(&route.service_id, id));
+                self.forget_costs();
             }
             Kind::Upstream => {
                 self.memory.forget_upstream(key);
+                self.forget_costs();
                 if self.documents.have_shared_plugins_that_name_upstreams() {
                     self.memory.forget_plugins_and_routes();
                 }
@@ -163,20 +165,30 @@ impl IncrementalModel {
                 self.memory.forget_routes();
             }
             // Any plugin may name one.
-            Kind::PluginMetadata | Kind::Proto => {
-                self.memory.forget_plugins_and_routes();
-                for reasons in self.untranslated.values_mut() {
-                    reasons.retain(|reason| !reason.starts_with("plugins."));
-                }
-                self.untranslated.retain(|_, reasons| !reasons.is_empty());
-            }
+            Kind::PluginMetadata | Kind::Proto | Kind::CostDecoration => self.forget_all_plugins(),
             Kind::Ssl => {
                 let known = self.documents.ssls.iter().find(|ssl| ssl.id == id);
                 if known.is_none_or(|ssl| ssl.value.kind == "client") {
                     self.memory.forget_client_certificates();
                 }
             }
-            Kind::StreamRoute | Kind::Secret | Kind::CostDecoration => {}
+            Kind::StreamRoute | Kind::Secret => {}
+        }
+    }
+
+    /// All plugins depend on something that is another one.
+    fn forget_all_plugins(&mut self) {
+        self.memory.forget_plugins_and_routes();
+        for reasons in self.untranslated.values_mut() {
+            reasons.retain(|reason| !reason.starts_with("plugins."));
+        }
+        self.untranslated.retain(|_, reasons| !reasons.is_empty());
+    }
+
+    /// What GraphQL costs is told to plugins together with where the schemas of services are asked for.
+    fn forget_costs(&mut self) {
+        if !self.documents.graphql_costs.is_empty() {
+            self.forget_all_plugins();
         }
     }
 
@@ -198,7 +210,7 @@ impl IncrementalModel {
             Kind::Upstream => take(&mut documents.upstreams, id),
             Kind::Consumer => take(&mut documents.consumers, id),
             Kind::Credential => {
-                let consumer = consumer_of(key);
+                let consumer = owner_of(key);
                 let credentials = &mut documents.credentials;
                 credentials.retain(|(owner, item)| owner != consumer || item.id != id);
             }
@@ -213,7 +225,14 @@ impl IncrementalModel {
             Kind::Proto => {
                 documents.protos.remove(id);
             }
-            Kind::Secret | Kind::CostDecoration => {}
+            Kind::CostDecoration => {
+                let costs = &mut documents.graphql_costs;
+                if let Some(of_service) = costs.get_mut(owner_of(key)) {
+                    of_service.remove(id);
+                }
+                costs.retain(|_, of_service| !of_service.is_empty());
+            }
+            Kind::Secret => {}
         }
     }
 
@@ -260,11 +279,11 @@ impl IncrementalModel {
             Kind::Credential => {
                 let value = one(from, &map, credential_shape(), consumer, |_, _| Ok(()))?;
                 let item = item(key, id, value);
-                let owner = consumer_of(key);
+                let owner = owner_of(key);
                 documents
                     .credentials
                     .retain(|(known, other)| known != owner || other.id != id);
-                documents.credentials.push((consumer_of(key).to_owned(), item));
+                documents.credentials.push((owner_of(key).to_owned(), item));
                 documents
                     .credentials
                     .sort_by(|(one, this), (other, that)| (one, &this.id).cmp(&(other, &that.id)));
@@ -303,7 +322,12 @@ impl IncrementalModel {
                 let proto: proto::Proto = one(from, &map, proto::shape(), None, proto::check)?;
                 documents.protos.insert(id.to_owned(), proto.content);
             }
-            Kind::Secret | Kind::CostDecoration => {}
+            Kind::CostDecoration => {
+                let decoration = one(from, &map, cost_decoration::shape(), None, |_, _| Ok(()))?;
+                let costs = documents.graphql_costs.entry(owner_of(key).to_owned());
+                costs.or_default().insert(id.to_owned(), decoration);
+            }
+            Kind::Secret => {}
         }
         Ok(())
     }
@@ -324,8 +348,8 @@ fn id_of(_: Kind, key: &str) -> &str {
     key.rsplit('/').next().unwrap_or_default()
 }
 
-/// The consumer of a credential, by its key.
-fn consumer_of(key: &str) -> &str {
+/// The consumer of a credential, or the service of a decoration, by its key.
+fn owner_of(key: &str) -> &str {
     key.split('/').nth(1).unwrap_or_default()
 }
 

@@ -36,18 +36,26 @@ pub struct Config {
 }
 
 /// The plugin.
-pub struct MultiAuth;
+#[derive(Default)]
+pub struct MultiAuth {
+    /// What directories have told its ways.
+    directories: crate::ldap_auth::LdapAuth,
+}
 
-/// The plugins that it can try.
-fn way(name: &str) -> Option<&'static dyn Plugin> {
-    Some(match name {
-        "basic-auth" => &crate::basic_auth::BasicAuth,
-        "hmac-auth" => &crate::hmac_auth::HmacAuth,
-        "jwe-decrypt" => &crate::jwe_decrypt::JweDecrypt,
-        "jwt" => &crate::jwt::Jwt,
-        "key-auth" => &crate::key_auth::KeyAuth,
-        _ => return None,
-    })
+impl MultiAuth {
+    /// The plugins that it can try.
+    fn way(&self, name: &str) -> Option<&dyn Plugin> {
+        Some(match name {
+            "basic-auth" => &crate::basic_auth::BasicAuth,
+            "hmac-auth" => &crate::hmac_auth::HmacAuth,
+            "jwe-decrypt" => &crate::jwe_decrypt::JweDecrypt,
+            "jwt" => &crate::jwt::Jwt,
+            "key-auth" => &crate::key_auth::KeyAuth,
+            "ldap-auth" => &self.directories,
+            "wolf-rbac" => &crate::wolf_rbac::WolfRbac,
+            _ => return None,
+        })
+    }
 }
 
 impl Plugin for MultiAuth {
@@ -74,7 +82,7 @@ impl Plugin for MultiAuth {
                 }
                 let strip = config.get("strip").unwrap_or(&Value::Null);
                 strips |= !matches!(strip, Value::Null | Value::Bool(false)) && strip != "no";
-                match way(name).map(|plugin| plugin.build(config, context)) {
+                match self.way(name).map(|plugin| plugin.build(config, context)) {
                     Some(Ok(filter)) => ways.push(filter),
                     Some(Err(found)) => faults.extend(within(&path, found)),
                     None => faults.push(Diagnostic::error(path, "expected a plugin that authenticates")),
@@ -178,7 +186,7 @@ mod tests {
             (false, &[], "Invalid", Some("Key")),
         ] {
             let config = json!({"any_of": ways, "tell_failures": tells});
-            let filter = build(&MultiAuth, &config).expect("valid");
+            let filter = build(&MultiAuth::default(), &config).expect("valid");
             let mut exchange = exchange();
             prepare(&mut exchange, "GET /", headers);
             let outcome = filter.on_request(&mut exchange);
@@ -199,7 +207,7 @@ mod tests {
                 "any_of": [{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": "guest"}}}],
                 "tell_failures": tells,
             });
-            let filter = build(&MultiAuth, &config).expect("valid");
+            let filter = build(&MultiAuth::default(), &config).expect("valid");
             let mut exchange = exchange();
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             assert_eq!(lines(&exchange.response_headers), told);
@@ -212,7 +220,7 @@ mod tests {
         let ways =
             json!([{"jwt": {"locations": [{"header": "apikey"}], "strip": true}}, {"key-auth": header}]);
         let config = json!({"any_of": ways});
-        let filter = build(&MultiAuth, &config).expect("valid");
+        let filter = build(&MultiAuth::default(), &config).expect("valid");
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
         assert_eq!(word(&filter.on_request(&mut exchange)), "Invalid");
@@ -221,10 +229,30 @@ mod tests {
         let ways = json!([{"key-auth": header}, {"key-auth": {
             "locations": [{"header": "apikey"}], "strip": "found", "identity": {"anonymous": "guest"},
         }}]);
-        let filter = build(&MultiAuth, &json!({"any_of": ways})).expect("valid");
+        let filter = build(&MultiAuth::default(), &json!({"any_of": ways})).expect("valid");
         prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
         assert!(!exchange.request.headers.contains(b"apikey") && exchange.request.headers.contains(b"x-a"));
+    }
+
+    /// A way that asks a server goes on where it was, behind ways that do not know the caller.
+    #[test]
+    fn ways_may_ask_a_directory() {
+        let directory = json!({"host": "127.0.0.1", "base_dn": "o=x", "attribute": "uid"});
+        let config = json!({"any_of": [{"key-auth": {}}, {"ldap-auth": directory}]});
+        let filter = build(&MultiAuth::default(), &config).expect("valid");
+        for (authorization, expected) in [
+            ("Basic YWxpY2U6Z29vZA==", "converse"),
+            ("Basic YWxpY2U6", "Invalid"),
+        ] {
+            let mut exchange = exchange();
+            prepare(&mut exchange, "GET /", &[("Authorization", authorization)]);
+            assert_eq!(
+                word(&filter.on_request(&mut exchange)),
+                expected,
+                "{authorization}"
+            );
+        }
     }
 
     #[test]
@@ -236,8 +264,8 @@ mod tests {
                 &["any_of[0].cors", "any_of[1].key-auth.strip"],
             ),
         ] {
-            assert_eq!(refused_at(&MultiAuth, &config), places, "{config}");
+            assert_eq!(refused_at(&MultiAuth::default(), &config), places, "{config}");
         }
-        assert!(build(&MultiAuth, &example(include_str!("multi_auth.rs"))).is_ok());
+        assert!(build(&MultiAuth::default(), &example(include_str!("multi_auth.rs"))).is_ok());
     }
 }

@@ -6,9 +6,11 @@
 //! by: consumer
 //! ```
 //!
-//! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. What does not
-//! pass is counted too, so that who asks for too much has to wait.
+//! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. With `fields` it
+//! costs what the fields cost that it selects, by weights and by arguments such as `first: 100`. What does not pass is
+//! counted too, so that who asks for too much has to wait.
 
+use crate::graphql_cost::{self, CompiledFields, FieldCosts, FieldSum, SchemaCache, countable};
 use crate::persistent_counters::PersistentLimiter;
 use crate::rate_key::{CountBy, RateKey};
 use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
@@ -24,7 +26,7 @@ use weir_plugin::{
     RedisAccumulator, RedisCommand, Refusal, RefusalKind, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::graphql::{self, Query};
+use weir_plugins_shared::graphql::{self, GraphqlError, Query};
 
 /// Configuration of `graphql-limit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +62,15 @@ pub struct Config {
     /// The header that tells what the query costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_header: Option<String>,
-    /// What depths are multiplied with, more than 0. Costs are rounded up, and at least 1.
+    /// What costs are multiplied with, more than 0. They are rounded up, and at least 1.
     pub cost_factor: f64,
+    /// What is added to a cost before it is multiplied, at least 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_offset: f64,
+    /// What the fields cost that a query selects, which counts in place of its depth. Queries whose service does not tell its
+    /// schema, where there are weights, are refused with status 400.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<FieldCosts>,
     /// What one query may cost; one that costs more is counted, and refused with status 403.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<u64>,
@@ -82,28 +91,43 @@ impl Default for Config {
             reset_header: None,
             cost_header: None,
             cost_factor: 1.0,
+            cost_offset: 0.0,
+            fields: None,
             max_cost: None,
         }
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+const NAME: &str = "graphql-limit";
+const NO_SCHEMA: &str = "Invalid graphql request: failed to introspect the upstream graphql schema";
 /// Counters that are held at most, for all instances together.
 const MAX_COUNTERS: usize = 1 << 18;
 /// The longest body that is read.
 const MAX_BODY: usize = 1 << 20;
 
-/// The plugin; it owns the counters.
-pub struct GraphqlLimit(Arc<Limiter>);
+/// The plugin; it owns the counters, and the schemas that services have told.
+pub struct GraphqlLimit {
+    limiter: Arc<Limiter>,
+    schemas: SchemaCache,
+}
 
 impl Default for GraphqlLimit {
     fn default() -> Self {
-        Self(Arc::new(Limiter::new(MAX_COUNTERS)))
+        Self {
+            limiter: Arc::new(Limiter::new(MAX_COUNTERS)),
+            schemas: SchemaCache::default(),
+        }
     }
 }
 
 impl Plugin for GraphqlLimit {
     fn name(&self) -> &'static str {
-        "graphql-limit"
+        NAME
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -111,11 +135,11 @@ impl Plugin for GraphqlLimit {
     }
 
     fn evictions(&self) -> Option<Arc<AtomicU64>> {
-        Some(self.0.evictions())
+        Some(self.limiter.evictions())
     }
 
     fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
-        Some(PersistentLimiter::over(&self.0))
+        Some(PersistentLimiter::over(&self.limiter))
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
@@ -127,6 +151,12 @@ impl Plugin for GraphqlLimit {
         }
         if !(config.cost_factor > 0.0 && config.cost_factor.is_finite()) {
             faults.add("cost_factor", "expected a number above 0");
+        }
+        if !(config.cost_offset >= 0.0 && config.cost_offset.is_finite()) {
+            faults.add("cost_offset", "expected a number of at least 0");
+        }
+        if let Some(fields) = &config.fields {
+            graphql_cost::check_services(&fields.services, "fields", &mut faults);
         }
         let names = [
             ("limit_header", &config.limit_header),
@@ -143,12 +173,12 @@ impl Plugin for GraphqlLimit {
         let shared = store.and_then(|store| store.compile(&mut faults));
         faults.done()?;
         let scope = config.scope.as_deref().unwrap_or(context.instance_id);
-        let counters = self.0.counters(scope);
+        let counters = self.limiter.counters(scope);
         let counts = shared.map(|shared| match shared.sync_interval {
             None => Counts::Asked(shared),
             Some(delay) => Counts::Settled(Arc::new(Accumulator::new(shared, counters.clone(), delay))),
         });
-        Ok(Arc::new(DepthFilter {
+        Ok(Arc::new(CostFilter {
             by: RateKey::new(scope, 0, config.by.clone()),
             counters,
             limit: WindowLimit {
@@ -158,18 +188,24 @@ impl Plugin for GraphqlLimit {
                 limit: config.limit,
             },
             counts,
+            fields: config
+                .fields
+                .take()
+                .map(|it| CompiledFields::new(&it, NAME, context.instance_id, &self.schemas)),
             config,
         }))
     }
 }
 
 /// An instance of `graphql-limit`.
-struct DepthFilter {
+struct CostFilter {
     by: RateKey,
     counters: Counters,
     limit: WindowLimit,
     /// `None`: it counts in this process.
     counts: Option<Counts>,
+    /// `None`: depths cost.
+    fields: Option<CompiledFields>,
     config: Config,
 }
 
@@ -184,11 +220,24 @@ enum Counts {
 /// That the Redis has been asked about a query of this cost.
 struct RedisQueried(u64);
 
-impl DepthFilter {
-    /// What a query of this depth costs.
-    fn cost(&self, depth: usize) -> u64 {
-        let cost = (depth as f64 * self.config.cost_factor).ceil();
-        (cost as u64).max(1)
+impl CostFilter {
+    /// What a call costs, or what becomes of it before that is known.
+    fn cost(&self, exchange: &mut Exchange) -> Result<u64, Outcome> {
+        let fault = |fault: GraphqlError| fault.outcome(NAME);
+        let sum = match &self.fields {
+            None => match graphql::query(&exchange.request).map_err(fault)? {
+                Some(query) => Query::read(&query).map_err(|it| fault(it.into()))?.depth as f64,
+                None => return Err(Outcome::NeedBody { max_bytes: MAX_BODY }),
+            },
+            Some(fields) => match fields.of(exchange) {
+                FieldSum::This(sum) => sum,
+                FieldSum::Otherwise(outcome) => return Err(outcome),
+                FieldSum::NoSchema => return Err(fault(GraphqlError::Invalid(NO_SCHEMA.to_owned()))),
+            },
+        };
+        Ok(countable(
+            (sum + self.config.cost_offset) * self.config.cost_factor,
+        ))
     }
 
     /// Counts a query in this process, and says how it goes on.
@@ -232,9 +281,7 @@ impl DepthFilter {
             }
         }
         if let Some(most) = self.config.max_cost.filter(|most| cost > *most) {
-            let mut refusal = Refusal::new(RefusalKind::Forbidden {
-                plugin: "graphql-limit",
-            });
+            let mut refusal = Refusal::new(RefusalKind::Forbidden { plugin: NAME });
             refusal.message = Some(format!(
                 "Invalid graphql request: query cost {cost} exceeds max_cost {most}"
             ));
@@ -280,7 +327,7 @@ impl DepthFilter {
         match added {
             Some((used, left_ms)) => outcome(self.conclude(exchange, cost, used, left_ms.unwrap_or(0))),
             None => {
-                let away = shared.away("graphql-limit");
+                let away = shared.away(NAME);
                 away.unwrap_or_else(|| outcome(self.count(exchange, cost)))
             }
         }
@@ -291,7 +338,7 @@ fn outcome(refusal: Option<Box<Refusal>>) -> Outcome {
     refusal.map_or(Outcome::Continue, Outcome::Refuse)
 }
 
-impl Filter for DepthFilter {
+impl Filter for CostFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
@@ -311,16 +358,11 @@ impl Filter for DepthFilter {
             return self.told(shared, exchange, cost);
         }
         if exchange.request.method != b"POST" {
-            return graphql::GraphqlError::Method.outcome("graphql-limit");
+            return GraphqlError::Method.outcome(NAME);
         }
-        let query = match graphql::query(&exchange.request) {
-            Ok(Some(query)) => Query::read(&query).map_err(graphql::GraphqlError::from),
-            Ok(None) => return Outcome::NeedBody { max_bytes: MAX_BODY },
-            Err(fault) => Err(fault),
-        };
-        match query {
-            Err(fault) => fault.outcome("graphql-limit"),
-            Ok(query) => self.limit(exchange, self.cost(query.depth)),
+        match self.cost(exchange) {
+            Ok(cost) => self.limit(exchange, cost),
+            Err(outcome) => outcome,
         }
     }
 }
@@ -329,6 +371,7 @@ impl Filter for DepthFilter {
 mod tests {
     use super::*;
     use serde_json::json;
+    use weir_plugin::SubrequestResponse;
     use weir_plugins_testkit::*;
 
     fn asking(query: &str) -> Exchange {
@@ -381,14 +424,102 @@ mod tests {
         }
     }
 
+    /// What fields cost is asked for with the path and the host of the call, and counted before it is bounded.
+    #[test]
+    fn fields_cost_in_place_of_depths() {
+        let config = json!({
+            "limit": 60, "window_seconds": 21, "cost_offset": 0.01, "max_cost": 40, "cost_header": "Cost",
+            "remaining_header": "Left",
+            "fields": {"strategy": "node-quantifier", "services": [{
+                "introspection": {"url": "http://127.0.0.1:1980/", "path_of_call": true, "host_of_call": true,
+                    "headers": {"X-Key": "k"}},
+                "weights": [{"path": "Query.products", "multiply_arguments": ["first"]},
+                    {"path": "Product.reviews", "multiply_arguments": ["first"]}],
+            }]},
+        });
+        let schema = json!({"data": {"__schema": {"queryType": {"name": "Query"}, "types": [
+            {"name": "Query", "fields": [{"name": "products", "type": {"name": "Product"}}]},
+            {"name": "Product", "fields": [{"name": "reviews", "type": {"name": "Review"}}]},
+        ]}}});
+        let filter = build(&GraphqlLimit::default(), &config).expect("valid");
+        let call = |path: &str, query: &str| {
+            let mut exchange = exchange();
+            let headers = [
+                ("Content-Type", "application/graphql"),
+                ("Host", "shop.example:81"),
+            ];
+            prepare(&mut exchange, &format!("POST {path}"), &headers);
+            exchange.request.body = Some(query.as_bytes().to_vec());
+            exchange
+        };
+        let answer = |exchange: &mut Exchange, status: u16| {
+            let Outcome::Subrequest(asked) = filter.on_request(exchange) else {
+                panic!("the schema is asked for");
+            };
+            let message = String::from_utf8_lossy(&asked.message).into_owned();
+            exchange.subrequest_response = Some(Some(SubrequestResponse {
+                status,
+                body: schema.to_string().into_bytes(),
+                ..SubrequestResponse::default()
+            }));
+            (message, word(&filter.on_request(exchange)))
+        };
+        let dear = "{ products(first: 40) { reviews(first: 9) { id } } }";
+        let mut first = call("/graphql", dear);
+        let (message, outcome) = answer(&mut first, 200);
+        assert!(
+            message.starts_with("POST /graphql HTTP/1.1\r\nHost: shop.example:81\r\n")
+                && message.contains("\r\nX-Key: k\r\n"),
+            "{message}"
+        );
+        assert_eq!(outcome, "forbidden 403");
+        assert_eq!(lines(&first.response_headers), ["Cost: 42", "Left: 18"]);
+        for (query, expected, told) in [
+            (
+                "{ products(first: 8) { reviews(first: 9) { id } } }",
+                "continue",
+                ["Cost: 10", "Left: 8"],
+            ),
+            ("{ products { id } }", "continue", ["Cost: 1", "Left: 7"]),
+            (
+                "{ products(first: 9) { reviews(first: 9) { id } } }",
+                "rate_limited 429",
+                ["Cost: 11", "Left: 0"],
+            ),
+        ] {
+            let mut exchange = call("/graphql", query);
+            assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
+            assert_eq!(lines(&exchange.response_headers), told, "{query}");
+        }
+        // Another path has another schema, and no path can be a second header.
+        let mut other = call("/a%0d%0aX-B:c", dear);
+        let (message, outcome) = answer(&mut other, 500);
+        assert!(message.starts_with("POST /a%0"), "{message}");
+        assert!(!message.contains("\r\nX-B"), "{message}");
+        assert_eq!(outcome, "reply 400");
+        assert_eq!(lines(&other.response_headers), [""; 0]);
+        assert_eq!(
+            word(&filter.on_request(&mut call("/graphql", "{ a }"))),
+            "rate_limited 429"
+        );
+    }
+
     #[test]
     fn configurations_are_checked() {
         let example = example(include_str!("graphql_limit.rs"));
         assert!(build(&GraphqlLimit::default(), &example).is_ok());
-        let config = json!({"status": 99, "window_seconds": 0, "limit_header": "a b", "cost_factor": 0});
+        let config = json!({"status": 99, "window_seconds": 0, "limit_header": "a b", "cost_factor": 0,
+            "cost_offset": -1, "fields": {"services": [{"weights": [{"path": "A.b"}]}]}});
         assert_eq!(
             refused_at(&GraphqlLimit::default(), &config),
-            ["status", "window_seconds", "cost_factor", "limit_header"]
+            [
+                "status",
+                "window_seconds",
+                "cost_factor",
+                "cost_offset",
+                "fields.services",
+                "limit_header"
+            ]
         );
     }
 }

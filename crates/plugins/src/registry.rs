@@ -62,7 +62,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::real_ip::RealIp);
     registry.add(crate::csrf::Csrf);
     registry.add(crate::jwe_decrypt::JweDecrypt);
-    registry.add(crate::multi_auth::MultiAuth);
+    registry.add(crate::multi_auth::MultiAuth::default());
     registry.add(crate::oauth2_server::OAuth2Server::default());
     registry.add(crate::hmac_auth::HmacAuth);
     registry.add(crate::basic_auth::BasicAuth);

@@ -1,7 +1,20 @@
 //! What a part of a GraphQL schema costs, for limits by cost. They belong to services.
 
 use crate::schema::{Schema, array, id, label_map, long_text, number, object, short_text, text, timestamp};
+use serde::Deserialize;
 use std::sync::LazyLock;
+
+/// A decoration, with defaults filled in.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CostDecoration {
+    pub field_path: String,
+    pub add_value: f64,
+    #[serde(default)]
+    pub add_arguments: Vec<String>,
+    pub mul_value: f64,
+    #[serde(default)]
+    pub mul_arguments: Vec<String>,
+}
 
 /// What a decoration must look like.
 pub fn shape() -> &'static Schema {

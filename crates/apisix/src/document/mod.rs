@@ -19,6 +19,7 @@ pub mod stream_route;
 mod upstream;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
+pub use cost_decoration::CostDecoration;
 pub use item::{Item, ItemError};
 pub use plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 pub use read::{Documents, check_route, name_upstreams, read, read_one};

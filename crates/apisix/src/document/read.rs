@@ -4,8 +4,8 @@ use super::consumer::{Consumer, Credential, consumer_shape, credential_of, crede
 use super::item::{Item, ItemError};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
-    Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections, proto, route,
-    service, ssl, stream_route, upstream,
+    CostDecoration, Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections,
+    proto, route, service, ssl, stream_route, upstream,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;
@@ -34,6 +34,8 @@ pub struct Documents {
     pub stream_routes: Vec<Item<StreamRoute>>,
     /// Protocol Buffers definitions by id.
     pub protos: BTreeMap<String, String>,
+    /// What the GraphQL of services costs: decorations by their ids, by the ids of services.
+    pub graphql_costs: BTreeMap<String, BTreeMap<String, CostDecoration>>,
     /// Metadata of plugins by plugin name.
     pub metadata: Map<String, Value>,
 }

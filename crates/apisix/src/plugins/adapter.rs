@@ -1,7 +1,7 @@
 //! What an adapter of a plugin is: the trait that each implements, and what its translation is given and may remark.
 //! The list of all adapters is `catalogue.rs`.
 
-use crate::document::{Item, Upstream};
+use crate::document::{CostDecoration, Item, Service, Upstream};
 use crate::schema::Schema;
 use crate::settings::Settings;
 use serde_json::{Map, Value};
@@ -146,6 +146,10 @@ pub struct PluginContext<'s> {
     pub metadata: &'s Map<String, Value>,
     /// The upstreams that stand by themselves.
     pub upstreams: &'s [Item<Upstream>],
+    /// All services.
+    pub services: &'s [Item<Service>],
+    /// What the GraphQL of services costs: decorations by their ids, by the ids of services.
+    pub graphql_costs: &'s BTreeMap<String, BTreeMap<String, CostDecoration>>,
     /// Protocol Buffers definitions, by id.
     pub protos: &'s BTreeMap<String, String>,
     /// Whether the router takes a `/` off the end of paths.

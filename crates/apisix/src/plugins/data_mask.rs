@@ -29,6 +29,15 @@ struct Item {
     value: Option<String>,
 }
 
+/// A path into JSON; in the original, one may leave out the root.
+fn rooted(path: String) -> String {
+    match path.as_bytes().first() {
+        Some(b'$') | None => path,
+        Some(b'[') => format!("${path}"),
+        Some(_) => format!("$.{path}"),
+    }
+}
+
 impl PluginAdapter for DataMask {
     fn name(&self) -> &'static str {
         "data-mask"
@@ -79,7 +88,10 @@ impl PluginAdapter for DataMask {
                     (_, Some("urlencoded")) => MaskTarget::BodyForm,
                     _ => MaskTarget::BodyJson,
                 },
-                name: item.name,
+                name: match item.part.as_str() {
+                    "body" if item.body_format.as_deref() != Some("urlencoded") => rooted(item.name),
+                    _ => item.name,
+                },
                 action: match item.action.as_str() {
                     "remove" => Masking::Remove,
                     "replace" => Masking::Replace(value),

@@ -3,10 +3,13 @@
 use super::limit_count::{self, Headers, LimitCount, count_by, scope};
 use super::redis::Settings;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
+use crate::document::{CostDecoration, Item, Node, Service};
 use crate::schema::{Schema, boolean, number, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use weir_plugins::graphql_cost::{FieldCosts, Introspection, ServiceWeights, Strategy, Weight};
 use weir_plugins::graphql_limit::Config;
 use weir_plugins::redis::WindowStore;
 
@@ -30,6 +33,102 @@ struct Options {
     cost_strategy: String,
     max_cost: f64,
     score_factor: f64,
+    resolve_variables: bool,
+    introspection_endpoint: Option<String>,
+    #[serde(default)]
+    introspection_headers: BTreeMap<String, String>,
+}
+
+/// What is added to a cost by weights before it is rounded up: the original rounds each such cost strictly up.
+const OFFSET: f64 = 0.01;
+/// Decorations of a service that are looked at.
+const MOST: usize = 10_000;
+
+impl Options {
+    /// What fields cost; `None`: depths do.
+    fn fields(&self, context: &PluginContext<'_>) -> Option<FieldCosts> {
+        let strategy = match self.cost_strategy.as_str() {
+            "complexity" => Strategy::Complexity,
+            "node_quantifier" => Strategy::NodeQuantifier,
+            _ => return None,
+        };
+        let services = context.services.iter().filter_map(|service| {
+            let costs = context.graphql_costs.get(&service.id)?;
+            Some(ServiceWeights {
+                service: Some(service.id.clone()),
+                introspection: Some(self.introspection(service, context)),
+                weights: costs.values().take(MOST).map(weight).collect(),
+            })
+        });
+        Some(FieldCosts {
+            strategy,
+            resolve_variables: self.resolve_variables,
+            services: services.collect(),
+        })
+    }
+
+    /// Where the schema of a service is asked for: its first node by name, with the path and the `Host` of the call.
+    fn introspection(&self, service: &Item<Service>, context: &PluginContext<'_>) -> Introspection {
+        let common = Introspection {
+            headers: self.introspection_headers.clone(),
+            verify_tls: false,
+            ..Introspection::default()
+        };
+        if let Some(url) = &self.introspection_endpoint {
+            return Introspection {
+                url: url.clone(),
+                ..common
+            };
+        }
+        let service = &service.value;
+        let known = || {
+            let id = service.upstream_id.as_ref()?;
+            let mut upstreams = context.upstreams.iter();
+            upstreams.find(|it| it.id == id.0).map(|it| &it.value)
+        };
+        let upstream = service.upstream.as_ref().or_else(known);
+        let url = upstream.and_then(|upstream| {
+            let scheme = match upstream.scheme.as_str() {
+                "https" | "grpcs" => "https",
+                _ => "http",
+            };
+            let mut nodes: Vec<String> = upstream.nodes.iter().flatten().map(authority).collect();
+            nodes.sort();
+            Some(format!("{scheme}://{}/", nodes.first()?))
+        });
+        Introspection {
+            // Nothing listens there: without nodes, queries have no cost that could be told.
+            url: url.unwrap_or_else(|| "http://127.0.0.1:1/".to_owned()),
+            host: upstream
+                .filter(|upstream| upstream.pass_host == "rewrite")
+                .and_then(|upstream| upstream.upstream_host.clone()),
+            host_of_call: upstream.is_some_and(|upstream| upstream.pass_host == "pass"),
+            path_of_call: true,
+            ..common
+        }
+    }
+}
+
+/// A node as an address has it.
+fn authority(node: &Node) -> String {
+    let host = match node.host.contains(':') && !node.host.starts_with('[') {
+        true => format!("[{}]", node.host),
+        false => node.host.clone(),
+    };
+    match node.port {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
+fn weight(of: &CostDecoration) -> Weight {
+    Weight {
+        path: of.field_path.clone(),
+        add: of.add_value,
+        add_arguments: of.add_arguments.clone(),
+        multiply: of.mul_value,
+        multiply_arguments: of.mul_arguments.clone(),
+    }
 }
 
 impl PluginAdapter for GraphqlLimitCount {
@@ -98,9 +197,7 @@ impl PluginAdapter for GraphqlLimitCount {
                 "a sliding window of plugin \"graphql-limit-count\"",
             );
         }
-        if options.cost_strategy != "depth" {
-            notes.not_available("cost_strategy", "a cost by the weights of fields");
-        }
+        let fields = options.fields(context);
         let headers = Headers::of(context.metadata, self.name())?;
         let number = |value: Option<Value>| value.as_ref().and_then(Value::as_u64);
         let (limit, window) = (number(options.count), number(options.time_window));
@@ -126,6 +223,8 @@ impl PluginAdapter for GraphqlLimitCount {
             reset_header: shown(&headers.reset_header),
             cost_header: shown("X-Graphql-Query-Cost"),
             cost_factor: options.score_factor,
+            cost_offset: fields.as_ref().map_or(0.0, |_| OFFSET),
+            fields,
             max_cost,
         })
     }

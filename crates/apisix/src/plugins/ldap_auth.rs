@@ -23,8 +23,12 @@ struct Options {
     realm: String,
 }
 
-/// The host and the port of `host:port`.
+/// The host and the port of `host:port`. A scheme may stand before them; whether TLS is spoken is another option's choice.
 pub(super) fn address(uri: &str) -> (String, Option<u16>) {
+    let uri = uri
+        .strip_prefix("ldap://")
+        .or_else(|| uri.strip_prefix("ldaps://"))
+        .unwrap_or(uri);
     let split = uri
         .rsplit_once(':')
         .filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
@@ -129,6 +133,8 @@ mod tests {
             ("ldap.example", ("ldap.example", None)),
             ("[::1]:389", ("::1", Some(389))),
             ("[::1]", ("::1", None)),
+            ("ldap://127.0.0.1:1389", ("127.0.0.1", Some(1389))),
+            ("ldaps://[::1]:636", ("::1", Some(636))),
         ] {
             let (host, port) = address(uri);
             assert_eq!((host.as_str(), port), expected, "{uri}");

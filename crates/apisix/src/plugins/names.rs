@@ -92,7 +92,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "data-mask",
         &[
-            "a body that cannot be read as the rules say is not logged; expressions with look-around or backreferences are refused",
+            "a body that cannot be read as the rules say is not logged, and of a form only the first `max_req_post_args` fields; expressions with look-around or backreferences are refused",
         ],
     ),
     PluginName::served("datadog"),
@@ -131,7 +131,12 @@ pub static NAMES: &[PluginName] = &[
             "the account stands in `auth_config`: one in a file (`auth_file`) is refused",
         ],
     ),
-    PluginName::differs("graphql-limit-count", &["only a fixed window and a fixed count"]),
+    PluginName::differs(
+        "graphql-limit-count",
+        &[
+            "only a fixed window and a fixed count; a schema is asked for again after ten minutes, and for each path; a query that servers may read in two ways is refused ([graphql-limit](plugins/graphql-limit.md))",
+        ],
+    ),
     PluginName::differs("graphql-proxy-cache", &[CACHED]),
     PluginName::differs("grpc-transcode", &[GRPC]),
     PluginName::differs("grpc-web", &[GRPC]),

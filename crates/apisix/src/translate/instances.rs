@@ -1,6 +1,6 @@
 //! Plugin instances: each plugin of a resource is translated once, however many routes use it.
 
-use crate::document::{Documents, Item, Upstream};
+use crate::document::{CostDecoration, Documents, Item, Service, Upstream};
 use crate::plugins::{FieldRemark, Meta, PluginAdapter, PluginContext, Warnings, is_skippable};
 use crate::translate::{Options, vars};
 use serde_json::{Map, Value};
@@ -48,6 +48,8 @@ impl ConfiguredPlugin<'_> {
 pub struct Instances<'d> {
     metadata: &'d Map<String, Value>,
     upstreams: &'d [Item<Upstream>],
+    services: &'d [Item<Service>],
+    graphql_costs: &'d BTreeMap<String, BTreeMap<String, CostDecoration>>,
     protos: &'d BTreeMap<String, String>,
     options: &'d Options,
     made: BuiltInstances,
@@ -79,6 +81,8 @@ impl<'d> Instances<'d> {
         Self {
             metadata: &documents.metadata,
             upstreams: &documents.upstreams,
+            services: &documents.services,
+            graphql_costs: &documents.graphql_costs,
             protos: &documents.protos,
             options,
             made: BuiltInstances::default(),
@@ -150,6 +154,8 @@ impl<'d> Instances<'d> {
             instance: &id,
             metadata: self.metadata,
             upstreams: self.upstreams,
+            services: self.services,
+            graphql_costs: self.graphql_costs,
             protos: self.protos,
             drops_tail_slash: self.options.delete_uri_tail_slash,
             settings: self.options.settings,

@@ -272,7 +272,7 @@ fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
 /// What plugins want to know about a route. Labels cost memory: only routes that are asked have them.
 enum RequiredLabels {
     Nothing,
-    /// Its service, which `consumer-restriction` may look at.
+    /// Its service, at which `consumer-restriction` and `graphql-limit-count` may look.
     Service,
     Everything,
 }
@@ -288,25 +288,26 @@ fn asked_of_route(plugins: &[ChainStep]) -> RequiredLabels {
         "/syslog",
         "/zipkin",
     ];
-    const RESTRICTION: &str = "consumer-restriction";
+    const BY_SERVICE: [&str; 2] = ["consumer-restriction", "graphql-limit-count"];
     let tells = |step: &ChainStep| match &step.plugin {
         Some(PluginRef::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
         Some(PluginRef::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
         None => false,
     };
-    let restricts = |step: &ChainStep| match &step.plugin {
+    let goes_by_service = |step: &ChainStep| match &step.plugin {
         Some(PluginRef::Inline(instance)) if instance.name == "acl" => {
             instance.config["require"] == "service"
         }
-        Some(PluginRef::Shared(id)) if id.ends_with(RESTRICTION) => true,
-        _ => step
-            .consumer_overrides
-            .iter()
-            .any(|id| *id == table_id(RESTRICTION)),
+        Some(PluginRef::Inline(instance)) if instance.name == "graphql-limit" => true,
+        Some(PluginRef::Shared(id)) if BY_SERVICE.iter().any(|name| id.ends_with(name)) => true,
+        _ => {
+            let mut overrides = step.consumer_overrides.iter();
+            overrides.any(|id| BY_SERVICE.iter().any(|name| *id == table_id(name)))
+        }
     };
     if plugins.iter().any(tells) {
         RequiredLabels::Everything
-    } else if plugins.iter().any(restricts) {
+    } else if plugins.iter().any(goes_by_service) {
         RequiredLabels::Service
     } else {
         RequiredLabels::Nothing

@@ -138,6 +138,106 @@ fn every_change_is_seen() {
     }
 }
 
+/// What the GraphQL of a service costs, and where its schema is asked for, follow each document that says so.
+#[test]
+fn costs_of_graphql_follow_their_documents() {
+    let mut stored = IncrementalModel::new(Options::default());
+    let limit = |strategy: &str| json!({"count": 9, "time_window": 60, "cost_strategy": strategy});
+    let graphql = json!({"graphql-limit-count": limit("node_quantifier")});
+    let known = [
+        ("upstreams/u", json!({"id": "u", "nodes": {"b:81": 1, "a:80": 1}})),
+        (
+            "services/s",
+            json!({"id": "s", "upstream_id": "u", "plugins": graphql}),
+        ),
+        ("routes/r", json!({"id": "r", "uri": "/g", "service_id": "s"})),
+        (
+            "routes/own",
+            json!({"id": "own", "uri": "/own", "service_id": "s", "plugins": {
+                "graphql-limit-count": {"count": 9, "time_window": 60, "cost_strategy": "complexity",
+                    "resolve_variables": false, "introspection_endpoint": "https://i/g",
+                    "introspection_headers": {"K": "v"}}}}),
+        ),
+    ];
+    for (key, value) in &known {
+        apply(&mut stored, key, value);
+    }
+    let mut fields = |key: &str, value: Option<Value>| {
+        let bytes = value.map(|value| value.to_string());
+        stored.apply(key, bytes.as_ref().map(String::as_bytes));
+        let (model, broken) = stored.model();
+        assert_eq!(broken, [], "{key}");
+        for route in &model.routes {
+            assert_eq!(route.labels["service_id"], "s", "{key}");
+        }
+        let own = model.routes.iter().find(|route| route.name == "own");
+        let own = own.and_then(|route| match &route.plugins[0].plugin {
+            Some(weir_model::PluginRef::Inline(instance)) => Some(instance.config["fields"].clone()),
+            _ => None,
+        });
+        let shared = model
+            .plugins
+            .first()
+            .map(|instance| instance.config["fields"].clone());
+        (shared.unwrap_or_default(), own.unwrap_or_default())
+    };
+    let decoration = "services/s/graphql_cost_decorations/d";
+    let none = json!({"strategy": "node-quantifier", "resolve_variables": true});
+    let weights =
+        |add: f64| json!([{"path": "Query.a", "add": add, "multiply": 1.0, "multiply_arguments": ["first"]}]);
+    let with = |add: f64, introspection: Value| {
+        json!({"strategy": "node-quantifier", "resolve_variables": true,
+            "services": [{"service": "s", "introspection": introspection, "weights": weights(add)}]})
+    };
+    let derived = |url: &str, of_call: bool| {
+        let mut derived = json!({"url": url, "path_of_call": true, "verify_tls": false});
+        if of_call {
+            derived["host_of_call"] = json!(true);
+        }
+        derived
+    };
+    let explicit = json!({"strategy": "complexity", "resolve_variables": false, "services": [{"service": "s",
+        "introspection": {"url": "https://i/g", "headers": {"K": "v"}, "verify_tls": false},
+        "weights": weights(2.0)}]});
+    let cost = |add: u8| json!({"field_path": "Query.a", "add_value": add, "mul_arguments": ["first"]});
+    for (key, value, shared, own) in [
+        (
+            "services/other/graphql_cost_decorations/d",
+            Some(cost(1)),
+            none.clone(),
+            None,
+        ),
+        (
+            decoration,
+            Some(cost(1)),
+            with(1.0, derived("http://a:80/", true)),
+            None,
+        ),
+        (
+            decoration,
+            Some(cost(2)),
+            with(2.0, derived("http://a:80/", true)),
+            Some(explicit),
+        ),
+        (
+            "upstreams/u",
+            Some(
+                json!({"id": "u", "nodes": [{"host": "::1", "port": 9, "weight": 1}], "scheme": "https",
+                "pass_host": "node"}),
+            ),
+            with(2.0, derived("https://[::1]:9/", false)),
+            None,
+        ),
+        (decoration, None, none, None),
+    ] {
+        let found = fields(key, value);
+        assert_eq!(found.0, shared, "{key}");
+        if let Some(own) = own {
+            assert_eq!(found.1, own, "{key}");
+        }
+    }
+}
+
 #[test]
 fn documents_with_plugins_that_weir_lacks_are_the_same_from_file_and_store() {
     let lacking = json!({"ext-plugin-pre-req": {}, "key-auth": {}});

@@ -10,7 +10,11 @@
 //! The upstream gets the call as it is. Loggers that stand behind this plugin in the chain tell of the masked values, also
 //! where a field of theirs names a variable (`$arg_token`, `$request_uri`).
 //!
-//! Security: a body that cannot be read as what a rule says (no JSON, too large, too many fields) is not logged at all.
+//! Loggers also hide the values of names that often carry secrets. Not those that a rule here has changed: what is told of
+//! them is the rule's choice.
+//!
+//! Security: a body that cannot be read as what a rule says (no JSON, too large) is not logged at all. What begins as JSON is
+//! read as JSON, whatever type the caller gives it.
 
 mod rules;
 
@@ -33,7 +37,7 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// The most bytes of a body in JSON that is changed; a larger one is not logged.
     pub max_body_bytes: usize,
-    /// The most fields of a form that is changed; one with more is not logged.
+    /// The most fields of a form that are logged; those behind them are left out.
     pub max_form_fields: usize,
 }
 
@@ -123,6 +127,20 @@ static SHARED: u8 = 0;
 /// The rules on bodies of a call.
 struct BodyRules(Vec<Arc<Rules>>);
 
+/// The names of headers and of arguments whose values rules have changed in a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MaskedNames {
+    /// Of headers.
+    pub headers: Vec<String>,
+    /// Of arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Those of a call; `None`: none has been changed.
+pub fn masked_names(exchange: &mut Exchange) -> Option<MaskedNames> {
+    exchange.filter_state.get_mut::<_, MaskedNames>(&SHARED).cloned()
+}
+
 /// The request's body as loggers may tell it; `None`: not at all.
 pub fn masked_body(exchange: &mut Exchange) -> Option<Vec<u8>> {
     let rules = match exchange.filter_state.get_mut::<_, BodyRules>(&SHARED) {
@@ -160,7 +178,15 @@ impl Filter for MaskFilter {
     }
 
     fn on_log(&self, exchange: &mut Exchange, _: &CallRecord<'_>, _: &mut Vec<LogEntry>) {
-        self.0.mask_head(&mut exchange.request);
+        let masked = self.0.mask_head(&mut exchange.request);
+        match exchange.filter_state.get_mut::<_, MaskedNames>(&SHARED) {
+            Some(all) => {
+                all.headers.extend(masked.headers);
+                all.arguments.extend(masked.arguments);
+            }
+            None if masked == MaskedNames::default() => {}
+            None => exchange.filter_state.put(&SHARED, masked),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The rules of an instance, made ready: what is masked in queries, headers, forms and JSON. Who logs it is no business of this file.
 
-use super::{Config, MaskTarget, Masking};
+use super::{Config, MaskTarget, MaskedNames, Masking};
 use regex::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 use weir_plugin::Request;
-use weir_plugin::uri::{decode_form, encode_form, query_pairs};
+use weir_plugin::uri::{decode_form, encode_component, query_pairs};
 
 /// Rules, by the part on which they work.
 #[derive(Debug, Default)]
@@ -36,6 +36,14 @@ impl Action {
                 Self::Regex(regex, delimited(replacement))
             }
         })
+    }
+
+    /// Whether it changes a text.
+    fn changes(&self, text: &str) -> bool {
+        match self {
+            Self::Remove | Self::Replace(_) => true,
+            Self::Regex(regex, _) => regex.is_match(text),
+        }
     }
 
     /// What stands in place of a text; `None`: nothing.
@@ -92,45 +100,56 @@ impl Rules {
         !self.form.is_empty() || !self.json.is_empty()
     }
 
-    /// Changes query and headers.
-    pub(super) fn mask_head(&self, request: &mut Request) {
-        if let (false, Some(query)) = (self.query.is_empty(), &request.query)
-            && let Some(masked) = mask_pairs(&self.query, query)
-        {
-            match masked.is_empty() {
-                true => request.query = None,
-                false => request.set_query(&masked),
+    /// Changes query and headers; gives the names of those of which all values are changed.
+    pub(super) fn mask_head(&self, request: &mut Request) -> MaskedNames {
+        let mut names = MaskedNames::default();
+        if let (false, Some(query)) = (self.query.is_empty(), &request.query) {
+            let masked = mask_pairs(&self.query, query, usize::MAX);
+            names.arguments = masked.names;
+            match masked.text {
+                Some(text) if text.is_empty() => request.query = None,
+                Some(text) => request.set_query(&text),
+                None => {}
             }
         }
-        for (name, action) in &self.headers {
-            let name = name.as_bytes();
+        for (header, action) in &self.headers {
+            let name = header.as_bytes();
+            let mut is_masked = true;
             let values: Vec<Option<String>> = request
                 .headers
                 .get_all(name)
-                .map(|value| action.of(&String::from_utf8_lossy(value)))
+                .map(|value| {
+                    let text = String::from_utf8_lossy(value);
+                    is_masked &= action.changes(&text);
+                    action.of(&text)
+                })
                 .collect();
             if !values.is_empty() {
+                if is_masked {
+                    names.headers.push(header.clone());
+                }
                 request.headers.remove(name);
                 for value in values.into_iter().flatten() {
                     request.headers.append(name, value.as_bytes());
                 }
             }
         }
+        names
     }
 
     /// The body with its fields changed; `None`: it cannot be read, and is not told.
     pub(super) fn mask_body(&self, body: Vec<u8>, content_type: Option<&[u8]>) -> Option<Vec<u8>> {
         let kind = content_type.unwrap_or_default().to_ascii_lowercase();
         let is = |text: &str| String::from_utf8_lossy(&kind).contains(text);
-        if !self.form.is_empty() && is("application/x-www-form-urlencoded") {
-            if query_pairs(&body).count() > self.max_form_fields {
-                return None;
-            }
-            let masked = mask_pairs(&self.form, &body);
-            return Some(masked.unwrap_or(body));
+        // A caller that calls JSON something else must not have it told as it is.
+        let begins_as_json = matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
+        let is_json = begins_as_json && !self.json.is_empty();
+        if !self.form.is_empty() && is("application/x-www-form-urlencoded") && !is_json {
+            let masked = mask_pairs(&self.form, &body, self.max_form_fields);
+            return Some(masked.text.unwrap_or(body));
         }
         let is_other = is("urlencoded") || is("multipart/") || is("text/") || is("image/");
-        if self.json.is_empty() || body.is_empty() || is_other {
+        if self.json.is_empty() || body.is_empty() || is_other && !is_json {
             return Some(body);
         }
         if body.len() > self.max_body_bytes {
@@ -144,25 +163,46 @@ impl Rules {
     }
 }
 
-/// The pairs with values changed; `None`: none is.
-fn mask_pairs(rules: &[(String, Action)], pairs: &[u8]) -> Option<Vec<u8>> {
+/// What has become of pairs.
+struct MaskedPairs {
+    /// `None`: they are as they were.
+    text: Option<Vec<u8>>,
+    /// The names of which all values are changed.
+    names: Vec<String>,
+}
+
+/// The first `most` pairs, with values changed.
+fn mask_pairs(rules: &[(String, Action)], pairs: &[u8], most: usize) -> MaskedPairs {
     let mut is_changed = false;
+    let mut names: Vec<(String, bool)> = Vec::new();
     let mut out = Vec::with_capacity(pairs.len());
-    for (name, value) in query_pairs(pairs) {
+    for (count, (name, value)) in query_pairs(pairs).enumerate() {
+        if count >= most {
+            is_changed = true;
+            break;
+        }
         let decoded = decode_form(name);
         let mut text = String::from_utf8_lossy(&decode_form(value.unwrap_or_default())).into_owned();
-        let (mut own, mut is_kept) = (false, true);
+        let (mut own, mut is_kept, mut is_masked) = (false, true, false);
         for (_, action) in rules
             .iter()
             .filter(|(wanted, _)| wanted.as_bytes() == decoded.as_ref())
         {
             own = true;
+            is_masked |= action.changes(&text);
             match action.of(&text) {
                 Some(masked) => text = masked,
                 None => is_kept = false,
             }
         }
         is_changed |= own;
+        if own {
+            let name = String::from_utf8_lossy(&decoded).into_owned();
+            match names.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, all)) => *all &= is_masked,
+                None => names.push((name, is_masked)),
+            }
+        }
         if !is_kept {
             continue;
         }
@@ -172,13 +212,17 @@ fn mask_pairs(rules: &[(String, Action)], pairs: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(name);
         if own {
             out.push(b'=');
-            encode_form(text.as_bytes(), &mut out);
+            encode_component(text.as_bytes(), &mut out);
         } else if let Some(value) = value {
             out.push(b'=');
             out.extend_from_slice(value);
         }
     }
-    is_changed.then_some(out)
+    let masked = names.into_iter().filter(|(_, is_masked)| *is_masked);
+    MaskedPairs {
+        text: is_changed.then_some(out),
+        names: masked.map(|(name, _)| name).collect(),
+    }
 }
 
 fn mask_json(value: &mut Value, path: &JsonPath, action: &Action) {

@@ -38,12 +38,12 @@ fn queries_and_headers_are_masked() {
         ),
         (
             json!([{"part": "query", "name": "a", "action": {"replace": "*"}}]),
-            "a=%2A&b=x%20y&c&a=%2A",
+            "a=*&b=x%20y&c&a=*",
             vec!["X-A: secret", "X-A: other"],
         ),
         (
             json!([{"part": "query", "name": "b", "action": regex}]),
-            "a=1&b=x+%2A%2A%2A&c&a=2",
+            "a=1&b=x%20***&c&a=2",
             vec!["X-A: secret", "X-A: other"],
         ),
         (
@@ -121,7 +121,32 @@ fn bodies_are_masked_or_not_told() {
             rule("body_form", "a", json!("remove")),
             form_type,
             "a=1&b=2&c=3&d=4",
+            Some("b=2&c=3"),
+        ),
+        (
+            rule("body_form", "e", json!("remove")),
+            form_type,
+            "a=1&b=2&c=3&d=4",
+            Some("a=1&b=2&c=3"),
+        ),
+        // What begins as JSON is masked as such, whatever the caller calls it.
+        (
+            rule("body_json", "$.user.card", json!("remove")),
+            form_type,
+            body,
+            Some(r#"{"user":{},"list":[{"k":1},{"k":2}]}"#),
+        ),
+        (
+            rule("body_json", "$.user.card", json!("remove")),
+            ("Content-Type", "text/plain"),
+            " {broken",
             None,
+        ),
+        (
+            rule("body_json", "$.user.card", json!("remove")),
+            ("Content-Type", "text/plain"),
+            "words",
+            Some("words"),
         ),
         (
             rule("body_form", "a", json!("remove")),
@@ -133,6 +158,35 @@ fn bodies_are_masked_or_not_told() {
     ] {
         let found = masked(rules.clone(), "POST /", &[content_type], Some(body));
         assert_eq!(found.2.as_deref(), expected, "{rules} {body}");
+    }
+}
+
+/// Loggers leave to the rules what the rules have changed, and only that.
+#[test]
+fn names_are_told_of_which_all_values_are_changed() {
+    let digits = json!({"regex": {"pattern": "\\d", "replacement": "*"}});
+    for (part, name, action, arguments, headers) in [
+        ("query", "a", json!({"replace": "*"}), vec!["a"], vec![]),
+        ("query", "a", digits.clone(), vec![], vec![]),
+        ("query", "b", digits.clone(), vec!["b"], vec![]),
+        ("query", "c", json!({"replace": "*"}), vec![], vec![]),
+        ("header", "X-A", digits.clone(), vec![], vec!["X-A"]),
+        ("header", "X-B", digits, vec![], vec![]),
+    ] {
+        let rules = json!([{"part": part, "name": name, "action": action}]);
+        let filter = build(&DataMask, &json!({ "rules": rules })).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /?a=1&a=x&b=2", &[("X-A", "1"), ("X-B", "x")]);
+        filter.on_log(&mut exchange, &record(), &mut Vec::new());
+        let found = masked_names(&mut exchange).unwrap_or_default();
+        assert_eq!(
+            (found.arguments, found.headers),
+            (
+                arguments.into_iter().map(str::to_owned).collect::<Vec<_>>(),
+                headers.into_iter().map(str::to_owned).collect::<Vec<_>>()
+            ),
+            "{rules}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::form::Wrapper;
 use super::layout::{Layout, LogRecord};
 use super::mask::Masks;
-use crate::data_mask::masked_body;
+use crate::data_mask::{masked_body, masked_names};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -143,10 +143,11 @@ impl Filter for LoggerFilter {
         let request_body = exchange.filter_state.take::<_, RequestBody>(self);
         let response_body = exchange.filter_state.take::<_, ResponseBody>(self);
         let response_body = response_body.map(|ResponseBody(seen)| seen.take());
+        let left = masked_names(exchange).map(|masked| self.masks.without(&masked));
         let account = LogRecord {
             exchange,
             record,
-            masks: &self.masks,
+            masks: left.as_ref().unwrap_or(&self.masks),
             own_name: &self.own_name,
             request_body: request_body.as_ref().map(|RequestBody(body)| body.as_slice()),
             response_body: response_body.as_deref(),

@@ -1,5 +1,6 @@
 //! Masks: which headers and query arguments must not reach a log. Bodies are told as they are, where they are.
 
+use crate::data_mask::MaskedNames;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Headers, Request};
 use weir_telemetry::json;
@@ -19,6 +20,18 @@ pub struct Masks {
 }
 
 impl Masks {
+    /// These, but for names whose values a rule of `data-mask` has changed already.
+    pub fn without(&self, masked: &MaskedNames) -> Self {
+        let left = |hidden: &[String], masked: &[String]| {
+            let is_left = |name: &&String| !masked.iter().any(|it| it.eq_ignore_ascii_case(name));
+            hidden.iter().filter(is_left).cloned().collect()
+        };
+        Self {
+            headers: left(&self.headers, &masked.headers),
+            query: left(&self.query, &masked.arguments),
+        }
+    }
+
     /// Whether a header's value is not told.
     pub fn hides_header(&self, name: &[u8]) -> bool {
         self.headers

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use walk::{NoCost, Walk};
+use walk::{NoCost, Unwritten, Walk};
 use weight_tree::WeightTree;
 use weir_flow::expiring::ExpiringMap;
 use weir_plugin::graphql::Tree;
@@ -93,6 +93,13 @@ pub struct Introspection {
     /// The `Host` that is sent. Default: that of the address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Whether the path of the call that needs the schema is asked, in place of that of the address. Each path has a schema
+    /// of its own then, so that no caller chooses the schema by which others are counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub path_of_call: bool,
+    /// Whether the `Host` of the call that needs the schema is sent, in place of `host`. Each host has a schema of its own then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub host_of_call: bool,
     /// Further headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -105,6 +112,8 @@ impl Default for Introspection {
         Self {
             url: String::new(),
             host: None,
+            path_of_call: false,
+            host_of_call: false,
             headers: BTreeMap::new(),
             verify_tls: true,
         }
@@ -172,11 +181,17 @@ impl Default for SchemaCache {
 
 /// Costs made ready for many calls.
 pub(crate) struct CompiledCost {
-    plugin: &'static str,
-    strategy: Strategy,
+    fields: CompiledFields,
     factor: f64,
     max: Option<u64>,
     header: Option<FieldName>,
+}
+
+/// The costs of fields made ready for many calls.
+pub(crate) struct CompiledFields {
+    plugin: &'static str,
+    strategy: Strategy,
+    resolve_variables: bool,
     /// By service; the empty name is for all others.
     services: BTreeMap<String, Weights>,
     none: WeightTree,
@@ -186,6 +201,30 @@ struct Weights {
     /// Shared by all services with the same weights.
     tree: Arc<WeightTree>,
     source: Option<Source>,
+}
+
+/// What queries cost by the fields that they select, without what is made of that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FieldCosts {
+    /// What costs something.
+    pub strategy: Strategy,
+    /// Whether numbers count that a query does not write out: those of variables, and the defaults of arguments. `false`: such
+    /// an argument counts as if it were not there, and callers can hide how much they ask for.
+    pub resolve_variables: bool,
+    /// The weights, by service.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceWeights>,
+}
+
+impl Default for FieldCosts {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::default(),
+            resolve_variables: true,
+            services: Vec::new(),
+        }
+    }
 }
 
 /// Says what is wrong with costs, at this field.
@@ -201,13 +240,18 @@ pub(crate) fn check(of: &QueryCost, field: &'static str, faults: &mut ConfigErro
             format!("expected a header name, found {name:?}"),
         );
     }
-    if of.services.len() > MAX_SERVICES && kinds_of_weights(&of.services) > MAX_SERVICES {
+    check_services(&of.services, field, faults);
+}
+
+/// Likewise for the weights of services.
+pub(crate) fn check_services(services: &[ServiceWeights], field: &'static str, faults: &mut ConfigErrors) {
+    if services.len() > MAX_SERVICES && kinds_of_weights(services) > MAX_SERVICES {
         faults.add_at(
             &[field, "services"],
             format!("expected at most {MAX_SERVICES} services with weights of their own"),
         );
     }
-    for service in &of.services {
+    for service in services {
         if let Some(what) = fault_of(service) {
             let name = service.service.as_deref().unwrap_or("all others");
             faults.add_at(&[field, "services"], format!("{what} (service {name})"));
@@ -290,6 +334,16 @@ pub(crate) enum Costs {
     Otherwise(Outcome),
 }
 
+/// What the fields of a call cost.
+pub(crate) enum FieldSum {
+    /// So much.
+    This(f64),
+    /// That cannot be found out, as the service does not tell its schema.
+    NoSchema,
+    /// It goes on like this.
+    Otherwise(Outcome),
+}
+
 /// Whether a service may find another query in a request than the one that is looked at here: some read the address of a
 /// POST first, or the body of a GET.
 fn is_ambiguous(request: &Request) -> bool {
@@ -312,9 +366,9 @@ fn is_ambiguous(request: &Request) -> bool {
     }
 }
 
-impl CompiledCost {
+impl CompiledFields {
     /// Those of an instance of this plugin. The configuration has been checked.
-    pub(crate) fn new(of: &QueryCost, plugin: &'static str, owner: &str, schemas: &SchemaCache) -> Self {
+    pub(crate) fn new(of: &FieldCosts, plugin: &'static str, owner: &str, schemas: &SchemaCache) -> Self {
         let mut trees: HashMap<String, Arc<WeightTree>> = HashMap::new();
         let services = of.services.iter().map(|service| {
             let source = service.introspection.as_ref();
@@ -330,9 +384,7 @@ impl CompiledCost {
         Self {
             plugin,
             strategy: of.strategy,
-            factor: of.factor,
-            max: of.max,
-            header: of.header.as_deref().and_then(FieldName::new),
+            resolve_variables: of.resolve_variables,
             services: services.collect(),
             none: WeightTree::new(&[]),
         }
@@ -349,8 +401,8 @@ impl CompiledCost {
         own.filter(|weights| !weights.tree.is_empty())
     }
 
-    /// What a call costs, or what the engine has to do first.
-    pub(crate) fn of(&self, exchange: &mut Exchange) -> Costs {
+    /// What the fields of a call cost, or what the engine has to do first.
+    pub(crate) fn of(&self, exchange: &mut Exchange) -> FieldSum {
         let weights = self.weights(exchange);
         let mut types = None;
         if let Some(Weights {
@@ -359,33 +411,33 @@ impl CompiledCost {
         {
             match source.find(exchange) {
                 SchemaLookup::Types(found) => types = Some(found),
-                SchemaLookup::Wait(outcome) => return Costs::Otherwise(outcome),
-                SchemaLookup::Nothing => return Costs::Otherwise(self.refuse_without_schema()),
+                SchemaLookup::Wait(outcome) => return FieldSum::Otherwise(outcome),
+                SchemaLookup::Nothing => return FieldSum::NoSchema,
             }
         }
         let tree = weights.map_or(&self.none, |weights| &*weights.tree);
         if is_ambiguous(&exchange.request) {
             let message = "Invalid graphql request: its address and its body both ask".to_owned();
-            return Costs::Otherwise(GraphqlError::Invalid(message).outcome(self.plugin));
+            return FieldSum::Otherwise(GraphqlError::Invalid(message).outcome(self.plugin));
         }
         let query = match graphql::query(&exchange.request) {
             Ok(Some(query)) => query,
-            Ok(None) => return Costs::Otherwise(Outcome::NeedBody { max_bytes: MAX_BODY }),
-            Err(fault) => return Costs::Otherwise(fault.outcome(self.plugin)),
+            Ok(None) => return FieldSum::Otherwise(Outcome::NeedBody { max_bytes: MAX_BODY }),
+            Err(fault) => return FieldSum::Otherwise(fault.outcome(self.plugin)),
         };
-        match self.cost(&query, tree, types.as_deref(), exchange) {
-            Ok(cost) => self.bound(cost, exchange),
-            Err(fault) => Costs::Otherwise(fault.outcome(self.plugin)),
+        match self.sum(&query, tree, types.as_deref(), exchange) {
+            Ok(sum) => FieldSum::This(sum),
+            Err(fault) => FieldSum::Otherwise(fault.outcome(self.plugin)),
         }
     }
 
-    fn cost(
+    fn sum(
         &self,
         query: &str,
         weights: &WeightTree,
         types: Option<&Types>,
         exchange: &Exchange,
-    ) -> Result<u64, GraphqlError> {
+    ) -> Result<f64, GraphqlError> {
         let invalid = |what: &str| GraphqlError::Invalid(format!("Invalid graphql request: {what}"));
         let request = &exchange.request;
         request.work.allow_pass(query.len());
@@ -393,21 +445,48 @@ impl CompiledCost {
         spent.map_err(|exhausted| invalid(&exhausted.to_string()))?;
         let tree = Tree::read(query).ok_or_else(|| invalid("failed to parse graphql query"))?;
         let parameters = graphql::parameters(request)?;
-        let mut walk = Walk::new(
-            self.strategy,
-            weights,
-            types,
-            &tree,
-            parameters.variables.as_ref(),
-        );
+        let unwritten = match self.resolve_variables {
+            true => Unwritten::Counts(parameters.variables.as_ref()),
+            false => Unwritten::CountsNot,
+        };
+        let mut walk = Walk::new(self.strategy, weights, types, &tree, unwritten);
         let cost = walk.cost(parameters.operation_name.as_deref());
-        let cost = cost.map_err(|fault| match fault {
+        cost.map_err(|fault| match fault {
             NoCost::Cycle => invalid("fragment spreads must not form cycles"),
             NoCost::Twice => invalid("an argument or a variable stands twice"),
             NoCost::TooLarge => invalid("the query expands too many selections"),
-        })?;
-        let cost = (cost * self.factor).min(walk::MAX_COST).ceil();
-        Ok((cost as u64).max(1))
+        })
+    }
+}
+
+/// A cost that can be counted: a whole number of at least 1.
+pub(crate) fn countable(cost: f64) -> u64 {
+    (cost.min(walk::MAX_COST).ceil() as u64).max(1)
+}
+
+impl CompiledCost {
+    /// Those of an instance of this plugin. The configuration has been checked.
+    pub(crate) fn new(of: &QueryCost, plugin: &'static str, owner: &str, schemas: &SchemaCache) -> Self {
+        let fields = FieldCosts {
+            strategy: of.strategy,
+            services: of.services.clone(),
+            ..FieldCosts::default()
+        };
+        Self {
+            fields: CompiledFields::new(&fields, plugin, owner, schemas),
+            factor: of.factor,
+            max: of.max,
+            header: of.header.as_deref().and_then(FieldName::new),
+        }
+    }
+
+    /// What a call costs, or what the engine has to do first.
+    pub(crate) fn of(&self, exchange: &mut Exchange) -> Costs {
+        match self.fields.of(exchange) {
+            FieldSum::This(sum) => self.bound(countable(sum * self.factor), exchange),
+            FieldSum::NoSchema => Costs::Otherwise(self.refuse_without_schema()),
+            FieldSum::Otherwise(outcome) => Costs::Otherwise(outcome),
+        }
     }
 
     /// Tells the cost, and refuses what costs more than any query may.
@@ -421,7 +500,8 @@ impl CompiledCost {
         let Some(most) = self.max.filter(|most| cost > *most) else {
             return Costs::This(cost);
         };
-        let mut refusal = Refusal::new(RefusalKind::Forbidden { plugin: self.plugin });
+        let plugin = self.fields.plugin;
+        let mut refusal = Refusal::new(RefusalKind::Forbidden { plugin });
         refusal.message = Some(format!(
             "Invalid graphql request: query cost {cost} exceeds max_cost {most}"
         ));
@@ -430,7 +510,7 @@ impl CompiledCost {
 
     fn refuse_without_schema(&self) -> Outcome {
         Outcome::refuse(RefusalKind::PluginFailed {
-            plugin: self.plugin,
+            plugin: self.fields.plugin,
             reason: "the service has not told its GraphQL schema",
         })
     }

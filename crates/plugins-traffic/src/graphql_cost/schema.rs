@@ -2,11 +2,14 @@
 
 use super::Introspection;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
-use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
+use weir_plugin::headers::is_value;
+use weir_plugin::uri::{escape_controls, escape_path};
+use weir_plugin::{Exchange, Outcome, Request, SubrequestResponse, Suspend};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// Schemas that are kept, by where they come from.
@@ -171,6 +174,8 @@ impl Types {
 /// Where a schema comes from, ready for use.
 pub(super) struct Source {
     server: HttpServer,
+    path_of_call: bool,
+    host_of_call: bool,
     headers: Vec<(String, String)>,
     rules: ServerCallRules,
     key: Vec<u8>,
@@ -186,8 +191,8 @@ pub(super) enum SchemaLookup {
     Wait(Outcome),
 }
 
-/// The ticket of the call that asks.
-struct Ticket(Fetch<Arc<Types>>);
+/// The ticket of the call that asks, and the name under which the schema is kept.
+struct Ticket(Fetch<Arc<Types>>, Vec<u8>);
 
 impl Source {
     /// `None`: its address is none. `owner`: instances with other owners do not share what comes of it.
@@ -198,6 +203,8 @@ impl Source {
         }
         Some(Self {
             server,
+            path_of_call: of.path_of_call,
+            host_of_call: of.host_of_call,
             headers: of.headers.clone().into_iter().collect(),
             rules: ServerCallRules {
                 verify_tls: of.verify_tls,
@@ -212,14 +219,43 @@ impl Source {
         })
     }
 
+    /// The server that is asked for this call, and the name under which its schema is kept.
+    fn asked_for(&self, request: &Request) -> (HttpServer, Vec<u8>) {
+        let (mut server, mut key) = (self.server.clone(), self.key.clone());
+        if self.path_of_call {
+            let mut target = Vec::with_capacity(request.path.len());
+            match request.path_is_decoded {
+                true => escape_path(&request.path, &mut target),
+                false => escape_controls(&request.path, &mut target),
+            }
+            server.target = String::from_utf8_lossy(&target).into_owned();
+            key.extend_from_slice(server.target.as_bytes());
+        }
+        let host = request.headers.get(b"host").filter(|host| is_value(host));
+        if let Some(host) = host.filter(|host| self.host_of_call && !host.is_empty()) {
+            server.authority = String::from_utf8_lossy(host).into_owned();
+            // No path has a space.
+            key.push(b' ');
+            key.extend_from_slice(host);
+        }
+        (server, key)
+    }
+
     /// Finds the schema, or has it asked for.
     pub(super) fn find(&self, exchange: &mut Exchange) -> SchemaLookup {
-        if let Some(Ticket(fetch)) = exchange.filter_state.take(self) {
+        if let Some(Ticket(fetch, key)) = exchange.filter_state.take(self) {
             let answer = exchange.subrequest_response.take().flatten();
-            return self.keep(fetch, answer, exchange.unix_ms());
+            return self.keep(fetch, &key, answer, exchange.unix_ms());
         }
         let now = exchange.unix_ms();
-        let fetch = match self.schemas.lookup(&self.key, now) {
+        let (server, key) = match self.path_of_call || self.host_of_call {
+            true => {
+                let (server, key) = self.asked_for(&exchange.request);
+                (Cow::Owned(server), Cow::Owned(key))
+            }
+            false => (Cow::Borrowed(&self.server), Cow::Borrowed(&self.key)),
+        };
+        let fetch = match self.schemas.lookup(&key, now) {
             Lookup::Hit(found) => return SchemaLookup::Types(found),
             Lookup::Failed => return SchemaLookup::Nothing,
             Lookup::Pending(pending) => {
@@ -227,7 +263,7 @@ impl Source {
             }
             Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => fetch,
         };
-        exchange.filter_state.put(self, Ticket(fetch));
+        exchange.filter_state.put(self, Ticket(fetch, key.into_owned()));
         let mut headers = vec![("Content-Type", "application/json")];
         headers.extend(self.headers.iter().map(|(name, value)| (&**name, &**value)));
         let request = HttpRequest {
@@ -237,11 +273,17 @@ impl Source {
             ..HttpRequest::GET
         };
         SchemaLookup::Wait(Outcome::Subrequest(Box::new(
-            self.server.request(request, &self.rules),
+            server.request(request, &self.rules),
         )))
     }
 
-    fn keep(&self, fetch: Fetch<Arc<Types>>, answer: Option<SubrequestResponse>, now: u64) -> SchemaLookup {
+    fn keep(
+        &self,
+        fetch: Fetch<Arc<Types>>,
+        key: &[u8],
+        answer: Option<SubrequestResponse>,
+        now: u64,
+    ) -> SchemaLookup {
         let answer = answer.filter(|answer| answer.status == 200);
         let types = answer.as_ref().and_then(|answer| Types::read(&answer.body));
         match (types, answer) {
@@ -251,7 +293,7 @@ impl Source {
                 SchemaLookup::Types(types)
             }
             _ => {
-                let before = self.schemas.get(&self.key, now);
+                let before = self.schemas.get(key, now);
                 fetch.fail(RETRY_MS, now);
                 before.map_or(SchemaLookup::Nothing, SchemaLookup::Types)
             }

@@ -30,6 +30,15 @@ pub(super) enum NoCost {
     Twice,
 }
 
+/// Whether numbers count that a query does not write out.
+#[derive(Clone, Copy)]
+pub(super) enum Unwritten<'w> {
+    /// Those count that the call gives for variables, and the defaults of variables and arguments.
+    Counts(Option<&'w Map<String, Value>>),
+    /// None does.
+    CountsNot,
+}
+
 /// All that a walk knows.
 pub(super) struct Walk<'w, 'd> {
     pub(super) strategy: Strategy,
@@ -37,8 +46,7 @@ pub(super) struct Walk<'w, 'd> {
     /// `None`: no weight applies anywhere.
     pub(super) types: Option<&'w Types>,
     pub(super) tree: &'w Tree<'d>,
-    /// What the call gives for variables.
-    pub(super) variables: Option<&'w Map<String, Value>>,
+    pub(super) unwritten: Unwritten<'w>,
     visits: usize,
     /// Fragments within which the walk is.
     open: Vec<&'d str>,
@@ -72,14 +80,14 @@ impl<'w, 'd> Walk<'w, 'd> {
         weights: &'w WeightTree,
         types: Option<&'w Types>,
         tree: &'w Tree<'d>,
-        variables: Option<&'w Map<String, Value>>,
+        unwritten: Unwritten<'w>,
     ) -> Self {
         Self {
             strategy,
             weights,
             types,
             tree,
-            variables,
+            unwritten,
             visits: 0,
             open: Vec::new(),
             defaults: HashMap::new(),
@@ -278,23 +286,29 @@ impl<'w, 'd> Walk<'w, 'd> {
     ) -> Option<f64> {
         let given = arguments.iter().find(|(it, _)| *it == name);
         let given = given.and_then(|(_, value)| self.number(value));
-        let standard = || defaults?.get(name).copied();
+        let standard = || match self.unwritten {
+            Unwritten::Counts(_) => defaults?.get(name).copied(),
+            Unwritten::CountsNot => None,
+        };
         // What is less than nothing would make the rest of the query free.
         given.or_else(standard).filter(|number| *number >= 0.0)
     }
 
     fn number(&self, value: &Argument<'d>) -> Option<f64> {
-        match value {
-            Argument::Number(number) => Some(*number),
-            Argument::Variable(name) => match self.variables.and_then(|given| given.get(*name)) {
-                Some(Value::Number(number)) => number.as_f64(),
-                Some(Value::String(text)) => text.parse().ok(),
-                Some(Value::Null) | None => match (*self.defaults.get(name)?)? {
-                    Argument::Number(number) => Some(number),
-                    Argument::Variable(_) => None,
-                },
-                Some(_) => None,
-            },
+        match (value, self.unwritten) {
+            (Argument::Number(number), _) => Some(*number),
+            (Argument::Variable(_), Unwritten::CountsNot) => None,
+            (Argument::Variable(name), Unwritten::Counts(variables)) => {
+                match variables.and_then(|given| given.get(*name)) {
+                    Some(Value::Number(number)) => number.as_f64(),
+                    Some(Value::String(text)) => text.parse().ok(),
+                    Some(Value::Null) | None => match (*self.defaults.get(name)?)? {
+                        Argument::Number(number) => Some(number),
+                        Argument::Variable(_) => None,
+                    },
+                    Some(_) => None,
+                }
+            }
         }
     }
 }

@@ -80,6 +80,7 @@ impl Errors {
             Some(name) => pool.get_message_by_name(name.trim_start_matches('.')),
             None => None,
         };
+        let failed = "failed to call pb.decode to decode details in grpc-status-details-bin";
         let mut details = Vec::new();
         for detail in status.details.iter().take(MAX_DETAILS) {
             details.push(match (&kind, &self.detail_type) {
@@ -89,10 +90,9 @@ impl Errors {
                 }
                 (Some(kind), _) => {
                     let message = DynamicMessage::decode(kind.clone(), detail.value.as_slice());
-                    let failed = "failed to call pb.decode to decode details in grpc-status-details-bin";
                     fields(&message.map_err(|_| failed)?, form)
                 }
-                (None, Some(_)) => return Err("failed to decode details in grpc-status-details-bin"),
+                (None, Some(_)) => return Err(failed),
             });
         }
         let mut error = Map::new();

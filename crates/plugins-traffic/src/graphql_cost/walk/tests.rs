@@ -51,7 +51,8 @@ fn cost_of(
 ) -> Result<f64, NoCost> {
     let (weights, types) = (WeightTree::new(weights), types());
     let tree = Tree::read(query).expect(query);
-    Walk::new(strategy, &weights, Some(&types), &tree, variables.as_object()).cost(name)
+    let given = Unwritten::Counts(variables.as_object());
+    Walk::new(strategy, &weights, Some(&types), &tree, given).cost(name)
 }
 
 const PEOPLE: &str = "query { allPeople(first: 100) { people { name vehicleConnection(first: 10) { vehicles { name \
@@ -118,6 +119,37 @@ fn costs_are_those_of_the_originals() {
             Ok(expected),
             "{strategy:?} {query} {variables}"
         );
+    }
+}
+
+#[test]
+fn numbers_that_a_query_does_not_write_may_be_left_out() {
+    let weights = WeightTree::new(&[weight("Root.allPeople", 1.0, 1.0, &["first"])]);
+    let types = types();
+    for (query, given, counted, left_out) in [
+        ("{ allPeople(first: 7) { people } }", json!({}), 9.0, 9.0),
+        ("{ allPeople { people } }", json!({}), 6.0, 3.0),
+        (
+            "query($n: Int) { allPeople(first: $n) { people } }",
+            json!({"n": 7}),
+            9.0,
+            3.0,
+        ),
+        (
+            "query($n: Int = 8) { allPeople(first: $n) { people } }",
+            json!({}),
+            10.0,
+            3.0,
+        ),
+    ] {
+        let tree = Tree::read(query).expect(query);
+        for (unwritten, expected) in [
+            (Unwritten::Counts(given.as_object()), counted),
+            (Unwritten::CountsNot, left_out),
+        ] {
+            let mut walk = Walk::new(Strategy::Complexity, &weights, Some(&types), &tree, unwritten);
+            assert_eq!(walk.cost(None), Ok(expected), "{query}");
+        }
     }
 }
 
@@ -227,7 +259,13 @@ fn types_of_fragments_within_each_other_count_once() {
     );
     let fields = text.replace(" a ", &" name".repeat(12_000));
     let tree = Tree::read(&fields).expect("a document");
-    let mut walk = Walk::new(Strategy::Complexity, &weights, Some(&types), &tree, None);
+    let mut walk = Walk::new(
+        Strategy::Complexity,
+        &weights,
+        Some(&types),
+        &tree,
+        Unwritten::Counts(None),
+    );
     // With a node for each of the 200 fragments, each field would be 26 visits.
     assert_eq!(walk.cost(None), Ok(60_001.0));
 }

@@ -1,6 +1,9 @@
 // Editing: nothing changes unseen, nothing is lost.
 import { expect, open, test, upstream } from './weir'
 
+/** Keys of documents have at most 1,024 bytes. */
+const LONGEST_NAME = 1_000
+
 test('from a fresh start to a protected route that answers', async ({ page, weir }) => {
   const backend = await upstream('hello from behind')
   await open(page, weir, '/')
@@ -143,17 +146,22 @@ test('a server that restarts is told, and the edit stays', async ({ page, filled
 })
 
 test('hostile names are text', async ({ page, weir }) => {
-  const names = ['<img src=x onerror=document.title=1>', 'per%cent%2F', '🦦 otter', 'x'.repeat(200)]
+  const names = ['<img src=x onerror=document.title=1>', 'per%cent%2F', '🦦 otter', 'x'.repeat(LONGEST_NAME)]
   await weir.put('services', 's', { name: 's', url: 'http://127.0.0.1:1' })
   for (const [index, name] of names.entries()) await weir.put('routes', name, { name, paths: [`/${index}`], service: 's' })
   await open(page, weir, '/routes')
   for (const name of names) {
     await expect(page.getByRole('link', { name, exact: true })).toBeVisible()
   }
+  // The list is whole: no row is higher than another, and nothing is wider than the window.
+  const heights = await page.getByRole('table', { name: 'Routes' }).getByRole('row').evaluateAll((rows) => rows.slice(1).map((row) => Math.round(row.getBoundingClientRect().height)))
+  expect(new Set(heights).size).toBe(1)
   for (const name of names) {
     await open(page, weir, '/routes')
     await page.getByRole('link', { name, exact: true }).click()
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
+    const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(excess, name.slice(0, 20)).toBeLessThanOrEqual(0)
   }
 })
 

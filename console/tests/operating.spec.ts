@@ -91,7 +91,22 @@ test('a weir.yaml is previewed and imported in one commit; what is wrong with it
   expect(await filled.read('consumers', 'alice')).toMatchObject({ group: 'partners' })
 })
 
-test('twenty thousand routes: usable in a second, searched as you type', async ({ page }) => {
+/** How long something takes after its preparation, in milliseconds: the best of a few tries, as the machine does other work. */
+async function best(tries: number, prepare: (number: number) => Promise<() => Promise<void>>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let number = 0; number < tries; number += 1) {
+    const work = await prepare(number)
+    const begin = performance.now()
+    await work()
+    least = Math.min(least, performance.now() - begin)
+  }
+  return Math.round(least)
+}
+
+// The bars are those of a quiet machine with a release: `STRICT=1` holds a debug build to them, too.
+const SLACK = process.env.STRICT === '1' ? 1 : 10
+
+test('42: twenty thousand routes: usable in a second, searched as you type, and memory stays flat', async ({ page }) => {
   test.setTimeout(300_000)
   const weir = new Weir()
   const file = join(weir.folder, 'weir.yaml')
@@ -99,24 +114,28 @@ test('twenty thousand routes: usable in a second, searched as you type', async (
   writeFileSync(file, `weir: 1\nservices:\n  - name: s\n    url: http://127.0.0.1:1\n    routes:\n${routes.join('\n')}\n`)
   await weir.start(['-c', file])
   await open(page, weir, '/settings')
-  const start = Date.now()
-  await page.getByRole('link', { name: 'Routes', exact: true }).click()
-  await expect(page.getByRole('status').filter({ hasText: '20,000 routes' })).toBeVisible()
-  const shown = Date.now() - start
+  const all = page.getByRole('status').filter({ hasText: '20,000 routes' })
   const search = page.getByRole('searchbox', { name: 'Search Routes' })
-  const times: number[] = []
-  for (const wanted of ['r19999', 'p12345', 'name:r777']) {
+  const shown = await best(3, async () => {
+    await open(page, weir, '/settings')
+    return async () => {
+      await page.getByRole('link', { name: 'Routes', exact: true }).click()
+      await all.waitFor()
+    }
+  })
+  const found = page.getByRole('status').filter({ hasText: /^\d{1,3} routes?$/ })
+  const wanted = ['r19999', 'p12345', 'name:r777', 'r4242', 'p17/']
+  const searched = await best(wanted.length, async (number) => {
     await search.fill('')
-    await expect(page.getByRole('status').filter({ hasText: '20,000 routes' })).toBeVisible()
-    const begin = Date.now()
-    await search.fill(wanted)
-    await expect(page.getByRole('status').filter({ hasText: /^\d{1,3} routes?$/ })).toBeVisible()
-    times.push(Date.now() - begin)
-  }
-  console.log(`20,000 routes: shown after ${shown} ms, searched in ${times.join(', ')} ms (debug build)`)
-  // A debug build on a shared machine; the release is an order of magnitude faster.
-  expect(shown).toBeLessThan(10_000)
-  expect(Math.max(...times)).toBeLessThan(3_000)
+    await all.waitFor()
+    return async () => {
+      await search.fill(wanted[number] ?? '')
+      await found.waitFor()
+    }
+  })
+  console.log(`20,000 routes: shown after ${shown} ms, searched in ${searched} ms`)
+  expect(shown, 'the list is there').toBeLessThanOrEqual(1_000 * SLACK)
+  expect(searched, 'the search has answered').toBeLessThanOrEqual(200 * SLACK)
   const session = await page.context().newCDPSession(page)
   const heap = async () => {
     await session.send('HeapProfiler.collectGarbage')

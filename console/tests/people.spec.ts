@@ -84,6 +84,40 @@ portalTest('29, 33, 34: from signing up to calls, usage and refusals', async ({ 
   expect(await findings(page)).toEqual([])
 })
 
+portalTest('29: wrong passwords slow down, and no answer tells whether an address is known', async ({ page, shop }) => {
+  await join(page, shop, 'ann')
+  await page.context().clearCookies()
+  // An account that is there, and one that is not, are answered alike.
+  const said: string[][] = []
+  for (const mail of ['ann@example.com', 'nothing@example.com']) {
+    await page.goto(`${shop.portal}/login`)
+    await page.getByLabel('Mail address').fill(mail)
+    await page.getByLabel('Password').fill('a wrong password')
+    const answers: string[] = []
+    for (let count = 0; count < 6; count += 1) {
+      const answer = page.waitForResponse((it) => it.url().endsWith('/portal/v1/session') && it.request().method() === 'POST')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      const status = (await answer).status()
+      await expect(page.getByRole('alert')).toContainText(status === 429 ? /too many wrong passwords; try again in \d+ seconds/ : /password/)
+      answers.push(`${status} ${(await page.getByRole('alert').innerText()).replaceAll(/\d+ seconds/g, 'some seconds')}`)
+    }
+    expect(answers.at(-1)).toContain('429')
+    expect(answers[0]).not.toContain('429')
+    said.push(answers)
+  }
+  expect(said[0]).toEqual(said[1])
+  const told: string[] = []
+  for (const mail of ['ann@example.com', 'nothing@example.com']) {
+    await page.goto(`${shop.portal}/sign-up`)
+    await page.getByLabel('Mail address').fill(mail)
+    await page.getByLabel('Name', { exact: true }).fill('Ann')
+    await page.getByLabel('Password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Make an account' }).click()
+    told.push(await page.getByRole('status').innerText())
+  }
+  expect(told[0]).toBe(told[1])
+})
+
 portalTest('38: the session of the portal is worth nothing to the console, and the other way round', async ({ page, shop }) => {
   await join(page, shop, 'ann')
   const [cookie] = (await page.context().cookies()).filter((it) => it.name === 'weir-portal')

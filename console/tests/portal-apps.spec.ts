@@ -2,38 +2,8 @@
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Page } from '@playwright/test'
-import { type Shop, linkFor, portalTest } from './shop'
-import { PASSWORD, expect, findings } from './weir'
-
-async function join(page: Page, shop: Shop) {
-  await page.goto(`${shop.portal}/sign-up`)
-  await page.getByLabel('Mail address').fill('ann@example.com')
-  await page.getByLabel('Name', { exact: true }).fill('Ann')
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Make an account' }).click()
-  await page.goto(await linkFor(shop, 'ann@example.com'))
-  await page.getByRole('button', { name: 'Confirm' }).click()
-  await expect(page.getByRole('status').first()).toContainText('You can sign in now.')
-  await page.goto(`${shop.portal}/login`)
-  await page.getByLabel('Mail address').fill('ann@example.com')
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
-}
-
-async function post<T>(page: Page, shop: Shop, path: string, data: unknown): Promise<T> {
-  const answer = await page.request.post(`${shop.portal}/portal/v1${path}`, { data, headers: { origin: shop.portal } })
-  expect(answer.ok(), `${path}: ${await answer.text()}`).toBe(true)
-  return (await answer.json()) as T
-}
-
-/** An application with a key for the plan Gold. */
-async function subscribed(page: Page, shop: Shop) {
-  const app = await post<{ name: string }>(page, shop, '/apps', { title: 'Till' })
-  const made = await post<{ id: string; key: { key: string } }>(page, shop, `/apps/${app.name}/subscriptions`, { publication: 'shop/1.0.0/default', plan: 'gold', conditions_revision: 1 })
-  return { app: app.name, id: made.id, key: made.key.key }
-}
+import { join, portalTest, post, subscribed } from './shop'
+import { expect, findings } from './weir'
 
 portalTest('33: what is left of a quota is what the gateway tells in its headers', async ({ page, shop }) => {
   await join(page, shop)

@@ -161,6 +161,32 @@ portalTest('40: colours with too little contrast are refused with their ratio; g
   await expect(page.getByRole('link', { name: 'All APIs' })).toHaveCSS('background-color', 'rgb(122, 31, 92)')
 })
 
+portalTest('56: the first view of the portal is small, and no script in the page runs', async ({ page, shop }) => {
+  portalTest.skip(process.env.CONSOLE_DIST === '1', 'files of dist are not compressed')
+  // The policy says so, and this time it should.
+  page.removeAllListeners('console')
+  let scripts = 0
+  let styles = 0
+  page.on('response', (response) => {
+    const size = Number(response.headers()['content-length'] ?? 0)
+    if (response.url().endsWith('.js')) scripts += size
+    if (response.url().endsWith('.css')) styles += size
+  })
+  await page.goto(`${shop.portal}/`)
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+  await page.waitForLoadState('networkidle')
+  expect(scripts).toBeGreaterThan(10_000)
+  expect(scripts).toBeLessThanOrEqual(150_000)
+  expect(styles).toBeLessThanOrEqual(20_000)
+  const ran = await page.evaluate(() => {
+    const script = document.createElement('script')
+    script.textContent = 'globalThis.injected = true'
+    document.body.append(script)
+    return 'injected' in globalThis
+  })
+  expect(ran).toBe(false)
+})
+
 portalTest('several portals answer by host', async ({ shop }) => {
   const main = await shop.call('PUT', '/api/v1/portals/partners', { hosts: ['partners.test'], display_name: 'Partners', apis: [] })
   expect(main.status).toBe(201)

@@ -106,9 +106,19 @@ test('a call is sent for real from a route, and its answer stands beside what wa
   await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill(`curl '${backend.url}/keyed'`)
   await send.click()
   await expect(card.getByRole('status', { name: 'What came back' })).toContainText('The answer is 404')
-  await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill("curl 'http://api.example.com/keyed' -H 'X-Forwarded-For: 10.0.0.1'")
-  await send.click()
-  await expect(card.getByRole('alert')).toContainText("the header 'X-Forwarded-For' cannot be set")
+  // Nobody calls in the name of another address, whichever header the gateway believes.
+  await expect(card).toContainText('The gateway sees its own address as the client.')
+  await weir.put('routes', 'edge', { name: 'edge', paths: ['/edge'], service: 's', plugins: [{ 'real-ip': { from: 'http_x_from_the_edge', trusted: ['127.0.0.1'] } }] })
+  for (const [header, reason] of [
+    ['X-Forwarded-For', 'it says who calls'],
+    ['X-Real-IP', 'it says who calls'],
+    ['X-From-The-Edge', 'it says who calls'],
+    ['X-Request-Id', 'the call gets an id of its own'],
+  ]) {
+    await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill(`curl 'http://api.example.com/keyed' -H '${header}: 10.0.0.1'`)
+    await send.click()
+    await expect(card.getByRole('alert')).toContainText(`the header '${header}' cannot be set: ${reason}`)
+  }
   await backend.close()
 })
 

@@ -1,7 +1,7 @@
 // A Weir with a portal that shows a shop's API, for the tests of the portal.
 import { mailbox } from './mailbox'
-import { expect, test as base } from './weir'
-import { type Weir, upstream } from './weir'
+import type { Page } from '@playwright/test'
+import { PASSWORD, type Weir, expect, test as base, upstream } from './weir'
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: unknown) => ({ content: { 'application/json': { schema } } })
@@ -62,8 +62,8 @@ export class Shop {
     await this.publish(name)
   }
 
-  async publish(name: string) {
-    await this.good('POST', `/api/v1/publications/${name}/1.0.0/default`, { runtime: { base_path: `/${name}`, strip_base_path: true, backends: { main: { url: this.backend } } } })
+  async publish(name: string, backend = this.backend) {
+    await this.good('POST', `/api/v1/publications/${name}/1.0.0/default`, { runtime: { base_path: `/${name}`, strip_base_path: true, backends: { main: { url: backend } } } })
   }
 
   plan(api: string, name: string, plan: unknown) {
@@ -77,6 +77,37 @@ export async function linkFor(shop: Shop, to: string, page: 'confirm' | 'invitat
   const wanted = () => links().filter((it) => new URL(it).pathname === `/${page}`)
   await expect.poll(() => wanted().length, { timeout: 30_000 }).toBeGreaterThan(0)
   return wanted().at(-1) ?? ''
+}
+
+/** Makes an account, confirms it, and signs in. */
+export async function join(page: Page, shop: Shop) {
+  await page.goto(`${shop.portal}/sign-up`)
+  await page.getByLabel('Mail address').fill('ann@example.com')
+  await page.getByLabel('Name', { exact: true }).fill('Ann')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Make an account' }).click()
+  await page.goto(await linkFor(shop, 'ann@example.com'))
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await expect(page.getByRole('status').first()).toContainText('You can sign in now.')
+  await page.goto(`${shop.portal}/login`)
+  await page.getByLabel('Mail address').fill('ann@example.com')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
+}
+
+/** Calls the portal's API as who is signed in. */
+export async function post<T>(page: Page, shop: Shop, path: string, data: unknown): Promise<T> {
+  const answer = await page.request.post(`${shop.portal}/portal/v1${path}`, { data, headers: { origin: shop.portal } })
+  expect(answer.ok(), `${path}: ${await answer.text()}`).toBe(true)
+  return (await answer.json()) as T
+}
+
+/** An application with a key for a plan of the shop's API. */
+export async function subscribed(page: Page, shop: Shop, plan = 'gold') {
+  const app = await post<{ name: string }>(page, shop, '/apps', { title: 'Till' })
+  const made = await post<{ id: string; key: { key: string } }>(page, shop, `/apps/${app.name}/subscriptions`, { publication: 'shop/1.0.0/default', plan, conditions_revision: plan === 'gold' ? 1 : 0 })
+  return { app: app.name, id: made.id, key: made.key.key }
 }
 
 export const portalTest = base.extend<{ shop: Shop }>({

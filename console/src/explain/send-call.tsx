@@ -76,7 +76,7 @@ export function SendCall({ asked, explained, isNow }: { asked: AskedCall; explai
         </Button>
       </div>
       <p className="muted small">
-        Weir sends the call to its own gateway: it counts, is logged, and reaches the API.
+        Weir sends the call to its own gateway: it counts, is logged, and reaches the API. The gateway sees its own address as the client.
         {!isNow && ' What is served now answers it, not what is explained.'}
       </p>
       {error !== null && <Failure error={error} />}

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// The longest body, each way, in bytes.
@@ -22,10 +23,8 @@ pub const MAX_PARTS: usize = 200;
 pub const PORTAL_MARK: &str = "Weir-Portal-Try";
 /// What marks calls from the console, likewise.
 pub const CONSOLE_MARK: &str = "Weir-Console-Try";
-/// Headers that are the connection's, or that say who calls.
-const REFUSED: [&str; 19] = [
-    "weir-portal-try",
-    "weir-console-try",
+/// Headers that are the connection's.
+const OF_CONNECTION: [&str; 12] = [
     "host",
     "connection",
     "content-length",
@@ -37,12 +36,26 @@ const REFUSED: [&str; 19] = [
     "keep-alive",
     "proxy-connection",
     "proxy-authorization",
+    "http2-settings",
+];
+/// Headers by which proxies say who calls, beside `X-Forwarded-…`. Gateways and APIs may believe them of this machine,
+/// whatever the configuration says.
+const OF_CALLER: [&str; 15] = [
     "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
     "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "x-originating-ip",
+    "x-remote-ip",
+    "x-remote-addr",
+    "x-envoy-external-address",
+    "client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
 ];
 
 /// What came back.
@@ -66,16 +79,41 @@ pub struct TryItResponse {
     pub is_cut: bool,
 }
 
-/// The headers that may go with it.
+/// Why a header cannot be set; `None`: it can. The name is in small letters.
+fn refusal(name: &str, believed: &BTreeSet<String>) -> Option<&'static str> {
+    if name.starts_with("weir-") {
+        return Some("it marks calls of Weir's own");
+    }
+    if OF_CONNECTION.contains(&name) {
+        return Some("it belongs to the connection");
+    }
+    if name == "x-request-id" {
+        return Some("the call gets an id of its own");
+    }
+    if OF_CALLER.contains(&name) || name.starts_with("x-forwarded-") || believed.contains(name) {
+        return Some(
+            "it says who calls, and this call comes from the gateway's own address. Leave the header out, or send the \
+             call with a client of your own",
+        );
+    }
+    None
+}
+
+/// The headers that may go with it. `believed`: what else says to the gateway who calls, in small letters.
 ///
 /// # Errors
 /// One is none, or cannot be set.
-pub fn headers(given: &[(String, String)]) -> Result<Vec<(String, String)>, Problem> {
+pub fn headers(
+    given: &[(String, String)],
+    believed: &BTreeSet<String>,
+) -> Result<Vec<(String, String)>, Problem> {
     for (name, value) in given {
         let known = HeaderName::try_from(name.as_str());
         let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
-        if REFUSED.contains(&known.as_str()) {
-            return Err(Problem::bad(format!("the header '{name}' cannot be set")));
+        if let Some(reason) = refusal(known.as_str(), believed) {
+            return Err(Problem::bad(format!(
+                "the header '{name}' cannot be set: {reason}"
+            )));
         }
         if HeaderValue::from_str(value).is_err() {
             return Err(Problem::bad(format!(

@@ -28,6 +28,9 @@ interface Props {
   needsKey: boolean
 }
 
+/** The portal sets this header itself. */
+const OWN = 'x-request-id'
+
 let key = ''
 
 export default function Try({ publication, operation, parameters, typed, schemas, form, needsKey }: Props) {
@@ -35,7 +38,7 @@ export default function Try({ publication, operation, parameters, typed, schemas
   const [answer, show] = useState<Answer | null>(null)
   const [error, fail] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
-  const missing = parameters.filter((it) => it.isRequired && (typed.parameters[keyOf(it)] ?? '') === '').map((it) => it.name)
+  const missing = parameters.filter((it) => it.isRequired && it.name.toLowerCase() !== OWN && (typed.parameters[keyOf(it)] ?? '') === '').map((it) => it.name)
   const send = async () => {
     setBusy(true)
     fail(null)
@@ -45,7 +48,7 @@ export default function Try({ publication, operation, parameters, typed, schemas
       const sent = {
         path: parts.path,
         query: parts.query,
-        headers: parts.headers,
+        headers: parts.headers.filter(([name]) => name.toLowerCase() !== OWN),
         media: typed.media || null,
         body: fields === undefined && typed.media ? typed.body : null,
         form: fields ?? null,

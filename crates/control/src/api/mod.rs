@@ -29,6 +29,7 @@ mod alerts;
 mod analytics;
 mod analytics_documents;
 mod apis;
+mod believed_headers;
 mod boards;
 mod changes;
 mod checking;

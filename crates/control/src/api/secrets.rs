@@ -282,6 +282,7 @@ pub async fn test(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::view::references::ReferenceFinder;
     use std::time::Duration;
     use weir_store::Key;
 
@@ -313,6 +314,7 @@ mod tests {
     }
 
     fn references() -> References {
+        let finder = ReferenceFinder::new(&crate::sample::all());
         let mut references = References::new(&crate::sample::all());
         for (key, value) in [
             ("sample/vault", "http://v:1"),
@@ -323,7 +325,9 @@ mod tests {
             ("sample/routes/2", r#"{"a":"sample:vault/kept"}"#),
             ("env/prod/native/routes/3", r#"{"a":"sample:vault/bad"}"#),
         ] {
-            references.apply(&Key::new(key).expect("a key"), Some(value.as_bytes()));
+            let read = serde_json::from_str(value).ok();
+            let found = read.and_then(|read| finder.found(key, &read));
+            references.apply(&Key::new(key).expect("a key"), Some(value.as_bytes()), found);
         }
         references
     }

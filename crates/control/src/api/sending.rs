@@ -1,8 +1,10 @@
 //! `POST /api/v1/try`: sends a call to the gateway of this process, and tells what came back. The connection goes to the
-//! gateway's own listener and nowhere else: the address in the call only says which host is asked for.
+//! gateway's own listener and nowhere else: the address in the call only says which host is asked for. So the gateway sees
+//! an address of its own machine, which it may believe more than others: headers that say who calls are refused.
 
-use super::Api;
+use super::compiled_config::model_of;
 use super::problem::Problem;
+use super::{Api, believed_headers};
 use crate::access::Caller;
 use crate::http::ClientRequest;
 use crate::try_it::{self, CONSOLE_MARK, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
@@ -11,6 +13,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -79,7 +82,8 @@ pub async fn send(
     Extension(caller): Extension<Caller>,
     Json(call): Json<TryCallRequest>,
 ) -> Result<Json<TryItResponse>, Problem> {
-    let request = prepared(&call)?;
+    let believed = believed(&api, &call).await?;
+    let request = prepared(&call, &believed)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |it| it.as_secs());
     if let Err(wait) = api.tries.take(&caller.name(), MOST, now) {
@@ -116,6 +120,19 @@ pub async fn send(
     Ok(Json(try_it::send(sent, id).await?))
 }
 
+/// The headers by which the gateway believes who calls, as it is configured now. They need not be known for a call
+/// without headers.
+async fn believed(api: &Arc<Api>, call: &TryCallRequest) -> Result<BTreeSet<String>, Problem> {
+    if call.headers.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let (documents, _) = api.store.read("").await?;
+    let api = Arc::clone(api);
+    let read = tokio::task::spawn_blocking(move || believed_headers::of(&model_of(&api, &documents)));
+    read.await
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
 /// A call that is good.
 struct ValidCall {
     method: Method,
@@ -124,7 +141,7 @@ struct ValidCall {
     headers: Vec<(String, String)>,
 }
 
-fn prepared(call: &TryCallRequest) -> Result<ValidCall, Problem> {
+fn prepared(call: &TryCallRequest, believed: &BTreeSet<String>) -> Result<ValidCall, Problem> {
     let Target { host, path } = Target::of(&call.url)?;
     let method = Method::from_bytes(call.method.as_bytes()).ok();
     let method = method.filter(|it| *it != Method::CONNECT);
@@ -154,7 +171,7 @@ fn prepared(call: &TryCallRequest) -> Result<ValidCall, Problem> {
         method,
         host: named.or(host),
         path,
-        headers: try_it::headers(&others)?,
+        headers: try_it::headers(&others, believed)?,
     })
 }
 
@@ -198,6 +215,7 @@ mod tests {
             headers: vec![(header.0.to_owned(), header.1.to_owned())],
             body: String::new(),
         };
+        let believed = BTreeSet::from(["x-from-the-edge".to_owned()]);
         for (method, header, expected) in [
             ("GET", ("X-Trace", "1"), Some("a")),
             ("PURGE", ("Content-Type", "a/b"), Some("a")),
@@ -207,11 +225,18 @@ mod tests {
             ("CONNECT", ("X-Trace", "1"), None),
             ("G T", ("X-Trace", "1"), None),
             ("GET", ("X-Forwarded-For", "127.0.0.1"), None),
+            ("GET", ("x-forwarded-anything", "1"), None),
+            ("GET", ("X-Real-IP", "127.0.0.1"), None),
+            ("GET", ("CF-Connecting-IP", "127.0.0.1"), None),
+            ("GET", ("X-From-The-Edge", "127.0.0.1"), None),
+            ("GET", ("X-Request-Id", "mine"), None),
             ("GET", ("Transfer-Encoding", "chunked"), None),
             ("GET", ("Weir-Console-Try", "no"), None),
+            ("GET", ("Weir-Anything", "no"), None),
             ("GET", ("X", "a\r\nHost: b"), None),
         ] {
-            let found = prepared(&call(method, header)).ok().and_then(|it| it.host);
+            let found = prepared(&call(method, header), &believed).ok();
+            let found = found.and_then(|it| it.host);
             assert_eq!(found.as_deref(), expected, "{method} {header:?}");
         }
     }

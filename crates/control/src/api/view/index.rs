@@ -1,8 +1,9 @@
 //! All rows of all lists, kept up to date. What documents say is read when they change; what they say together, such as
 //! which plugins a route has, is joined when a list is asked for after a change.
 
-use super::references::References;
+use super::references::{DocumentReferences, ReferenceFinder, References};
 use crate::access::Scope;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_dialect::{DialectName, DialectSet};
@@ -58,13 +59,16 @@ type Lists = HashMap<List, Arc<Vec<Arc<IndexedRow>>>>;
 
 /// All rows. Cheap to share.
 #[derive(Clone)]
-pub struct Index(Arc<Mutex<CachedIndex>>);
+pub struct Index {
+    rows: Arc<Mutex<CachedIndex>>,
+    /// Where documents refer to secrets. Lists do not wait for who asks that.
+    references: Arc<Mutex<References>>,
+}
 
 struct CachedIndex {
     dialects: DialectSet,
-    documents: BTreeMap<Key, Arc<Overview>>,
-    /// Where they refer to secrets.
-    references: References,
+    /// Who joins them holds what they were then, so that changes need not wait.
+    documents: Arc<BTreeMap<Key, Arc<Overview>>>,
     files: FileTexts,
     /// Grows with each change of the documents.
     changes: u64,
@@ -79,46 +83,75 @@ impl Index {
         dialects: DialectSet,
     ) -> Result<Self, StoreError> {
         let (documents, _, following) = weir_store::follow::start(store, "").await?;
+        let reader = Reader::new(&dialects);
         let index = Self::new(files, dialects);
-        {
-            let mut known = index.known();
-            for document in &documents {
-                known.apply(&document.key, Some(&document.value));
-            }
-        }
-        tokio::spawn(index.clone().follow(following));
+        let all = documents.iter();
+        index.apply(&reader, all.map(|it| (&it.key, Some(it.value.as_ref()))));
+        tokio::spawn(index.clone().follow(reader, following));
         Ok(index)
     }
 
     fn new(files: FileTexts, dialects: DialectSet) -> Self {
-        Self(Arc::new(Mutex::new(CachedIndex {
-            references: References::new(&dialects),
-            dialects,
-            documents: BTreeMap::new(),
-            files,
-            changes: 0,
-            joined: None,
-        })))
+        Self {
+            references: Arc::new(Mutex::new(References::new(&dialects))),
+            rows: Arc::new(Mutex::new(CachedIndex {
+                dialects,
+                documents: Arc::default(),
+                files,
+                changes: 0,
+                joined: None,
+            })),
+        }
     }
 
-    async fn follow(self, mut following: Subscription) {
+    async fn follow(self, reader: Reader, mut following: Subscription) {
         loop {
             let changes = following.next().await;
-            let mut known = self.known();
-            for (key, document) in &changes.documents {
-                known.apply(key, document.as_ref().map(|it| it.value.as_ref()));
+            let changed = changes.documents.iter();
+            self.apply(
+                &reader,
+                changed.map(|(key, document)| (key, document.as_ref().map(|it| it.value.as_ref()))),
+            );
+        }
+    }
+
+    /// Takes over documents, `None`: it is gone. Each is read once, before anything is locked.
+    fn apply<'d>(&self, reader: &Reader, documents: impl Iterator<Item = (&'d Key, Option<&'d [u8]>)>) {
+        let (mut overviews, mut found) = (Vec::new(), Vec::new());
+        for (key, value) in documents {
+            let Some(read) = reader.read(key, value) else {
+                continue;
+            };
+            if read.is_listed {
+                overviews.push((key, read.overview));
             }
+            found.push((key, value, read.references));
+        }
+        {
+            let mut rows = self.known();
+            for (key, overview) in overviews {
+                rows.apply(key, overview);
+            }
+        }
+        let mut references = self.known_references();
+        for (key, value, found) in found {
+            references.apply(key, value, found);
         }
     }
 
     fn known(&self) -> MutexGuard<'_, CachedIndex> {
         // Every change leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks where documents refer to secrets.
     pub fn with_references<T>(&self, ask: impl FnOnce(&References) -> T) -> T {
-        ask(&self.known().references)
+        ask(&self.known_references())
+    }
+
+    fn known_references(&self) -> MutexGuard<'_, References> {
+        // Every change leaves them whole.
+        self.references.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rows of a list. To be called on a thread that may take its time.
@@ -133,7 +166,7 @@ impl Index {
             }
             (
                 known.dialects.clone(),
-                known.documents.clone(),
+                Arc::clone(&known.documents),
                 files,
                 (known.changes, file_changes),
             )
@@ -146,22 +179,56 @@ impl Index {
 }
 
 impl CachedIndex {
-    fn apply(&mut self, key: &Key, value: Option<&[u8]>) {
-        self.references.apply(key, value);
-        let Some((dialect, short)) = self.dialects.of_key(key.as_str()) else {
-            return;
-        };
-        let read = value.and_then(|value| serde_json::from_slice(value).ok());
-        let overview = read.map(|value| dialect.overview(short, &value));
+    fn apply(&mut self, key: &Key, overview: Option<Arc<Overview>>) {
         self.changes += 1;
+        let documents = Arc::make_mut(&mut self.documents);
         match overview {
-            Some(overview) if !overview.parts.is_empty() => {
-                self.documents.insert(key.clone(), Arc::new(overview));
-            }
-            _ => {
-                self.documents.remove(key);
-            }
+            Some(overview) => documents.insert(key.clone(), overview),
+            None => documents.remove(key),
+        };
+    }
+}
+
+/// What one document says.
+struct ReadDocument {
+    /// Whether it counts in lists. Documents of one environment do not.
+    is_listed: bool,
+    /// What lists show of it; `None`: nothing, or it is gone.
+    overview: Option<Arc<Overview>>,
+    references: Option<DocumentReferences>,
+}
+
+/// Reads documents, each by itself.
+struct Reader {
+    dialects: DialectSet,
+    finder: ReferenceFinder,
+}
+
+impl Reader {
+    fn new(dialects: &DialectSet) -> Self {
+        Self {
+            dialects: dialects.clone(),
+            finder: ReferenceFinder::new(dialects),
         }
+    }
+
+    /// What a document says; `None`: it is of no dialect.
+    fn read(&self, key: &Key, value: Option<&[u8]>) -> Option<ReadDocument> {
+        let key = key.as_str();
+        let listed = self.dialects.of_key(key);
+        if listed.is_none() && !self.finder.has_place(key) {
+            return None;
+        }
+        let value: Option<Value> = value.and_then(|value| serde_json::from_slice(value).ok());
+        let overview = listed
+            .zip(value.as_ref())
+            .map(|((dialect, short), value)| dialect.overview(short, value))
+            .filter(|it| !it.parts.is_empty());
+        Some(ReadDocument {
+            is_listed: listed.is_some(),
+            overview: overview.map(Arc::new),
+            references: value.and_then(|value| self.finder.found(key, &value)),
+        })
     }
 }
 
@@ -348,4 +415,51 @@ fn text_of(row: &Row) -> String {
         text.push_str(&part.to_lowercase());
     }
     text
+}
+
+#[cfg(test)]
+mod measure_tmp {
+    use super::*;
+    #[test]
+    fn measure() {
+        let dialects = crate::sample::native();
+        let put = |n: usize| {
+            let key = Key::new(&format!("native/routes/r{n}")).expect("k");
+            let value = format!(
+                r#"{{"name":"r{n}","hosts":["h{n}.example.com","second.example.com"],"paths":["/p/{n}"],"methods":["GET","POST"],"service":"s{n}","labels":{{"a":"b","c":"d"}},"plugins":[{{"cors":{{"allow_origins":["https://a.example.com"],"allow_methods":["GET"]}}}},{{"key-auth":{{}}}},{{"rate-limit":{{"limits":[{{"count":5,"per":"minute"}}],"by":"consumer"}}}}]}}"#
+            );
+            (key, value.into_bytes())
+        };
+        let docs: Vec<_> = (0..20_000).map(put).collect();
+        let others: Vec<_> = (0..20_000)
+            .map(|n| (Key::new(&format!("audit/{n}")).expect("k"), put(n).1))
+            .collect();
+        let index = Index::new(FileTexts::default(), dialects.clone());
+
+        let reader = Reader::new(&dialects);
+        let t = std::time::Instant::now();
+        index.apply(&reader, docs.iter().map(|(k, v)| (k, Some(v.as_slice()))));
+        println!("{} {:?}", "20,000 routes", t.elapsed());
+        let t = std::time::Instant::now();
+        let n = docs
+            .iter()
+            .filter_map(|(k, v)| reader.read(k, Some(v.as_slice())))
+            .count();
+        println!("   of that outside the lock {n} {:?}", t.elapsed());
+
+        let reader = Reader::new(&dialects);
+        let t = std::time::Instant::now();
+        index.apply(&reader, others.iter().map(|(k, v)| (k, Some(v.as_slice()))));
+        println!("{} {:?}", "20,000 others", t.elapsed());
+        let t = std::time::Instant::now();
+        let n = others
+            .iter()
+            .filter_map(|(k, v)| reader.read(k, Some(v.as_slice())))
+            .count();
+        println!("   of that outside the lock {n} {:?}", t.elapsed());
+
+        let t = std::time::Instant::now();
+        let rows = index.rows(List::Routes);
+        println!("rows {} {:?}", rows.len(), t.elapsed());
+    }
 }

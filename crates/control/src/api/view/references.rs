@@ -20,9 +20,17 @@ pub struct References {
     documents: BTreeMap<Key, DocumentReferences>,
 }
 
+/// Finds references in documents. It knows no stores of secrets: whether a text is a reference does not depend on them.
+/// So documents are read without the lock of what knows them.
+#[derive(Debug)]
+pub struct ReferenceFinder {
+    dialects: DialectSet,
+    syntaxes: Syntaxes,
+}
+
 /// What refers to secrets in one document.
 #[derive(Debug)]
-struct DocumentReferences {
+pub struct DocumentReferences {
     dialect: DialectName,
     scope: Scope,
     /// Pointers (RFC 6901) with texts.
@@ -67,45 +75,13 @@ impl References {
         }
     }
 
-    /// Takes over a document; `None`: it is gone.
-    pub fn apply(&mut self, key: &Key, value: Option<&[u8]>) {
+    /// Takes over a document, `None`: it is gone, with what a [`ReferenceFinder`] has found in it.
+    pub fn apply(&mut self, key: &Key, value: Option<&[u8]>, found: Option<DocumentReferences>) {
         self.syntaxes.apply(key.as_str(), value);
-        let found = value
-            .and_then(|value| serde_json::from_slice(value).ok())
-            .and_then(|value| self.found(key.as_str(), &value));
         match found {
             Some(found) => self.documents.insert(key.clone(), found),
             None => self.documents.remove(key),
         };
-    }
-
-    /// The references of a document; `None`: there are none.
-    fn found(&self, key: &str, value: &Value) -> Option<DocumentReferences> {
-        // Documents of one environment are native ones, with its name before.
-        let environment = key
-            .strip_prefix(ENVIRONMENTS)
-            .and_then(|rest| rest.split_once('/'));
-        let (dialect, short) = self.dialects.of_key(environment.map_or(key, |(_, rest)| rest))?;
-        let mut texts = Vec::new();
-        let references = self.syntaxes.within(Some(dialect.name()));
-        collect(
-            value,
-            &mut String::new(),
-            &|text| references.is_reference(text),
-            &mut texts,
-        );
-        if texts.is_empty() {
-            return None;
-        }
-        let workspace = dialect.overview(short, value).workspace;
-        Some(DocumentReferences {
-            dialect: dialect.name(),
-            scope: match environment {
-                Some((name, _)) => Scope::Environment(name.to_owned()),
-                None => Scope::workspace(workspace.as_deref().unwrap_or_else(|| dialect.workspace())),
-            },
-            texts,
-        })
     }
 
     /// The stores of documents, each with its dialect and the key of its document.
@@ -166,6 +142,57 @@ impl References {
     pub fn locate(&self, dialect: DialectName, text: &str) -> Option<Result<SecretTarget, String>> {
         let references = self.syntaxes.within(Some(dialect));
         references.is_reference(text).then(|| references.locate(text))
+    }
+}
+
+impl ReferenceFinder {
+    /// One for documents of these dialects.
+    pub fn new(dialects: &DialectSet) -> Self {
+        Self {
+            dialects: dialects.clone(),
+            syntaxes: Syntaxes::of(dialects),
+        }
+    }
+
+    /// Whether the document with this key may hold references. No other one has to be read.
+    pub fn has_place(&self, key: &str) -> bool {
+        self.dialects.of_key(split(key).1).is_some()
+    }
+
+    /// The references of a document; `None`: there are none.
+    pub fn found(&self, key: &str, value: &Value) -> Option<DocumentReferences> {
+        let (environment, key) = split(key);
+        let (dialect, short) = self.dialects.of_key(key)?;
+        let references = self.syntaxes.within(Some(dialect.name()));
+        // Most documents have none: their places are not even spelled out.
+        if !references.are_in(value) {
+            return None;
+        }
+        let mut texts = Vec::new();
+        collect(
+            value,
+            &mut String::new(),
+            &|text| references.is_reference(text),
+            &mut texts,
+        );
+        let workspace = dialect.overview(short, value).workspace;
+        Some(DocumentReferences {
+            dialect: dialect.name(),
+            scope: match environment {
+                Some(name) => Scope::Environment(name.to_owned()),
+                None => Scope::workspace(workspace.as_deref().unwrap_or_else(|| dialect.workspace())),
+            },
+            texts,
+        })
+    }
+}
+
+/// The environment of a document, if it is of one only, and its key without that.
+fn split(key: &str) -> (Option<&str>, &str) {
+    let rest = key.strip_prefix(ENVIRONMENTS);
+    match rest.and_then(|rest| rest.split_once('/')) {
+        Some((environment, key)) => (Some(environment), key),
+        None => (None, key),
     }
 }
 
@@ -247,9 +274,12 @@ mod tests {
     #[test]
     fn references_are_found_where_they_stand() {
         let mut references = References::new(&crate::sample::all());
+        let finder = ReferenceFinder::new(&crate::sample::all());
         let mut put = |key: &str, value: Option<&str>| {
             let key = Key::new(key).expect("a key");
-            references.apply(&key, value.map(str::as_bytes));
+            let read: Option<Value> = value.and_then(|value| serde_json::from_str(value).ok());
+            let found = read.and_then(|read| finder.found(key.as_str(), &read));
+            references.apply(&key, value.map(str::as_bytes), found);
         };
         put(
             "sample/routes/1",
@@ -260,6 +290,7 @@ mod tests {
         put("env/prod/native/routes/e", Some(r#"{"key":"sample:vault/e"}"#));
         put("native/routes/gone", Some(r#"{"key":"other:PATH"}"#));
         put("native/routes/gone", None);
+        put("audit/1", Some(r#"{"key":"sample:vault/no"}"#));
         let file = FileText {
             dialect: DialectName::new("sample"),
             file: "sample.yaml".to_owned(),
@@ -287,7 +318,7 @@ mod tests {
         };
         assert_eq!(with_file(&references), expected("there is no vault", "", ""));
         let vault = Key::new("sample/vault").expect("a key");
-        references.apply(&vault, Some(b"http://v:1"));
+        references.apply(&vault, Some(b"http://v:1"), None);
         assert_eq!(with_file(&references), expected("http://v:1", "/e", "/k"));
         let stores: Vec<_> = references
             .stores()

@@ -88,9 +88,19 @@ impl Agent {
         self.listens();
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    /// Stops the agent: it is there, and answers nothing.
+    fn pause(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).expect("it runs");
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("it runs");
+        // The signal takes effect at some time after it was sent.
+        let options = rustix::process::WaitOptions::UNTRACED;
+        let stopped = rustix::process::waitpid(Some(pid), options).expect("a child");
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
+    }
+
+    fn go_on(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it runs");
     }
 }
 
@@ -204,9 +214,9 @@ fn a_real_agent_decides() {
             }
         }
     };
-    agent.signal(rustix::process::Signal::STOP);
+    agent.pause();
     away();
-    agent.signal(rustix::process::Signal::CONT);
+    agent.go_on();
     agent.end();
     away();
     assert_eq!(

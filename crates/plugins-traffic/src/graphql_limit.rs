@@ -127,7 +127,7 @@ impl Default for GraphqlLimit {
 
 impl Plugin for GraphqlLimit {
     fn name(&self) -> &'static str {
-        NAME
+        "graphql-limit"
     }
 
     fn config_schema(&self) -> schemars::Schema {

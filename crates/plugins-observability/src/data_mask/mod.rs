@@ -10,8 +10,8 @@
 //! The upstream gets the call as it is. Loggers that stand behind this plugin in the chain tell of the masked values, also
 //! where a field of theirs names a variable (`$arg_token`, `$request_uri`).
 //!
-//! Loggers also hide the values of names that often carry secrets. Not those that a rule here has changed: what is told of
-//! them is the rule's choice.
+//! Loggers also hide the values of names that often carry secrets. Not those that a rule here has changed: the rule
+//! decides what is logged of them.
 //!
 //! Security: a body that cannot be read as what a rule says (no JSON, too large) is not logged at all. What begins as JSON is
 //! read as JSON, whatever type the caller gives it.

@@ -13,7 +13,7 @@ import { toast } from '../ui/toast'
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
-const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', draining: 'warn' }
+const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', 'store-away': 'warn' }
 
 const columns: Column<Gateway>[] = [
   { id: 'name', title: 'Name', text: (it) => it.name },
@@ -24,8 +24,8 @@ const columns: Column<Gateway>[] = [
     render: (it) => (
       <span className="row tight">
         <span className={`badge ${tone[it.state] ?? ''}`}>{it.state.replaceAll('-', ' ')}</span>
-        {it.drain && it.state !== 'draining' && <span className="badge warn">to be taken out</span>}
-        {!it.drain && it.state === 'draining' && <span className="badge">to be taken back</span>}
+        {it.drain && <span className="badge warn">{it.draining ? 'draining' : 'to be taken out'}</span>}
+        {!it.drain && it.draining && <span className="badge">to be taken back</span>}
       </span>
     ),
     width: 'minmax(6rem, 0.7fr)',

@@ -24,6 +24,7 @@ pub mod report;
 pub mod secrets;
 pub mod shared_limits;
 pub mod shared_records;
+pub mod taken_out;
 pub mod try_it;
 mod webhook_addresses;
 

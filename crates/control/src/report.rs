@@ -1,8 +1,9 @@
 //! What a gateway reports about itself for the list of gateways.
 
-use crate::api::{DRAINS, GatewayReport, Gateways, ReportResponse};
+use crate::api::{GatewayReport, Gateways, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
+use crate::taken_out;
 use hyper::Method;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,8 +17,8 @@ const LIFE: Duration = Duration::from_secs(120);
 /// To whom.
 #[derive(Clone)]
 pub enum ReportTarget {
-    /// To a list in this process.
-    Here(Gateways),
+    /// To a list in this process, beside the store that says which gateways are taken out.
+    Here(Gateways, OpenStore),
     /// To a control plane.
     Control {
         /// Where it is.
@@ -42,31 +43,34 @@ pub struct ReporterInfo {
     pub environments: Vec<String>,
 }
 
-/// Reports after every change, and now and then without one, until the process ends. `drain` is told whether the gateway is
-/// taken out, each time that it hears so.
+/// Reports after every change, and now and then without one, until the process ends. `is_out`: whether the gateway begins as one
+/// that is taken out. `drain` is told each time that this changes.
 pub async fn report(
     reporter: ReporterInfo,
     followed: StateHandle,
     target: ReportTarget,
+    mut is_out: bool,
     drain: impl Fn(bool) + Send + Sync,
 ) {
     let mut changed = followed.subscribe();
     // A report in the store is a commit, of which the gateway hears in turn.
     let pause = match target {
-        ReportTarget::Here(_) | ReportTarget::Control { .. } => Duration::from_millis(200),
+        ReportTarget::Here(..) | ReportTarget::Control { .. } => Duration::from_millis(200),
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
     let mut said: Option<GatewayReport> = None;
-    let mut is_out = false;
     loop {
         let report = reporter.report(&followed, is_out);
         let is_due = said.as_ref().is_none_or(|said| {
-            let is_other =
-                said.hash != report.hash || said.state != report.state || said.left_out != report.left_out;
+            let is_other = said.hash != report.hash
+                || said.state != report.state
+                || said.draining != report.draining
+                || said.left_out != report.left_out;
             // In a store, a revision that changes nothing else may be that of the last report.
             let is_further = !matches!(target, ReportTarget::Store(_)) && said.revision != report.revision;
             is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
         });
+        let mut has_news = false;
         if is_due {
             match target.say(&reporter.name, &report).await {
                 Ok(answer) => {
@@ -75,16 +79,19 @@ pub async fn report(
                         is_out = answer.drain;
                         tracing::info!(is_out, "this gateway is taken out, or back");
                         drain(is_out);
-                        // It says so at once.
-                        continue;
+                        has_news = true;
                     }
                 }
                 Err(error) => tracing::debug!(%error, "this gateway's report is not taken"),
             }
         }
+        // Control planes that disagree must not be asked without end.
         tokio::time::sleep(pause).await;
-        // No change for a while is no error.
-        let _late = tokio::time::timeout(INTERVAL, changed.changed()).await;
+        // That it is out, or back, is reported without waiting for a change.
+        if !has_news {
+            // No change for a while is no error.
+            let _late = tokio::time::timeout(INTERVAL, changed.changed()).await;
+        }
     }
 }
 
@@ -96,13 +103,13 @@ impl ReporterInfo {
             revision: state.revision.0,
             hash: state.hash.clone(),
             left_out: state.left_out.len(),
-            state: match (is_out, state.is_last_known_good, &state.contact) {
-                (true, ..) => "draining",
-                (_, true, _) => "last-known-good",
-                (_, false, Contact::Away { .. }) => "store-away",
-                (_, false, _) => "serving",
+            state: match (state.is_last_known_good, &state.contact) {
+                (true, _) => "last-known-good",
+                (false, Contact::Away { .. }) => "store-away",
+                (false, _) => "serving",
             }
             .to_owned(),
+            draining: is_out,
             version: self.version.to_owned(),
             address: self.address.clone(),
             time: now.map_or(0, |it| it.as_millis() as u64),
@@ -114,11 +121,11 @@ impl ReporterInfo {
 impl ReportTarget {
     async fn say(&self, name: &str, report: &GatewayReport) -> Result<ReportResponse, String> {
         match self {
-            Self::Here(gateways) => {
+            Self::Here(gateways, store) => {
                 gateways.note_own(name, report.clone(), SystemTime::now());
-                Ok(ReportResponse {
-                    drain: gateways.is_drained(name),
-                })
+                // The list may not have read the store yet, or never reads it.
+                let drain = taken_out::in_store(store, name).await?;
+                Ok(ReportResponse { drain })
             }
             Self::Control { url, token } => {
                 let url = format!("{}/api/v1/gateways/{name}", url.trim_end_matches('/'));
@@ -132,13 +139,10 @@ impl ReportTarget {
                 }
             }
             Self::Store(store) => {
-                let store: Arc<dyn Store> = store.get().ok_or("the store is away")?;
-                leave(&*store, name, report).await?;
-                let key = format!("{DRAINS}{name}");
-                let (known, _) = store.read(&key).await.map_err(|error| error.to_string())?;
-                Ok(ReportResponse {
-                    drain: known.iter().any(|it| it.key.as_str() == key),
-                })
+                let opened: Arc<dyn Store> = store.get().ok_or("the store is away")?;
+                leave(&*opened, name, report).await?;
+                let drain = taken_out::in_store(store, name).await?;
+                Ok(ReportResponse { drain })
             }
         }
     }
@@ -168,4 +172,78 @@ pub fn gateway_name(wanted: &str) -> String {
         _ => '-',
     };
     wanted.chars().map(good).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Instant;
+
+    /// Control planes behind one address that disagree: every other answer takes the gateway out. Tells of each report when it
+    /// came, and whether it says that the gateway is out.
+    fn disagreeing() -> (String, Receiver<(Instant, bool)>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("bound"));
+        let (told, heard) = channel();
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let mut reader = BufReader::new(stream);
+                let (mut line, mut length) = (String::new(), 0);
+                while reader.read_line(&mut line).expect("a line") > 2 {
+                    let (name, value) = line.split_once(':').unwrap_or_default();
+                    if name.eq_ignore_ascii_case("content-length") {
+                        length = value.trim().parse().expect("a number");
+                    }
+                    line.clear();
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).expect("a body");
+                let report: GatewayReport = serde_json::from_slice(&body).expect("a report");
+                let answer = format!("{{\"drain\":{}}}", number % 2 == 0);
+                let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length";
+                let answer = format!("{head}: {}\r\n\r\n{answer}", answer.len());
+                // The pause begins behind the answer, so two of these are never closer than it is long.
+                let came = Instant::now();
+                reader.get_mut().write_all(answer.as_bytes()).expect("written");
+                if told.send((came, report.draining)).is_err() {
+                    return;
+                }
+            }
+        });
+        (url, heard)
+    }
+
+    #[tokio::test]
+    async fn control_planes_that_disagree_are_asked_with_pauses() {
+        let (url, heard) = disagreeing();
+        let reporter = ReporterInfo {
+            name: "edge-1".to_owned(),
+            address: String::new(),
+            version: "1",
+            environments: Vec::new(),
+        };
+        let set = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&set);
+        let drain = move |is_out| noted.lock().expect("whole").push(is_out);
+        let target = ReportTarget::Control { url, token: None };
+        let task = tokio::spawn(report(reporter, StateHandle::default(), target, false, drain));
+        let heard = tokio::task::spawn_blocking(move || heard.into_iter().take(4).collect::<Vec<_>>());
+        let heard = heard.await.expect("four reports");
+        task.abort();
+        let said: Vec<bool> = heard.iter().map(|(_, is_out)| *is_out).collect();
+        assert_eq!(
+            said,
+            [false, true, false, true],
+            "each says what the last answer was"
+        );
+        assert_eq!(set.lock().expect("whole")[..3], [true, false, true]);
+        for pair in heard.windows(2) {
+            let between = pair[1].0 - pair[0].0;
+            assert!(between >= Duration::from_millis(200), "{between:?}");
+        }
+    }
 }

@@ -52,8 +52,10 @@ pub struct GatewayReport {
     pub hash: String,
     /// How many documents it had to leave out.
     pub left_out: usize,
-    /// `serving`, `last-known-good` or `draining`.
+    /// `serving`, `last-known-good` or `store-away`.
     pub state: String,
+    /// Whether it has heard that it is taken out. It serves what its state says all the same.
+    pub draining: bool,
     /// The version of the program.
     pub version: String,
     /// Where it takes calls.
@@ -338,6 +340,7 @@ impl Gateways {
                 "version": report.version,
                 "state": if silent > AWAY { "away" } else { report.state.as_str() },
                 "drain": known.drained.contains(name),
+                "draining": report.draining,
                 "revision": report.revision,
                 "hash": report.hash,
                 "left_out": report.left_out,
@@ -494,6 +497,7 @@ mod tests {
             hash: String::new(),
             left_out: 0,
             state: SERVING.to_owned(),
+            draining: false,
             version: "1".repeat(length),
             address: String::new(),
             time: 0,
@@ -635,6 +639,7 @@ mod tests {
                 hash: String::new(),
                 left_out: 0,
                 state: "serving".to_owned(),
+                draining: false,
                 version: String::new(),
                 address: String::new(),
                 time: 0,
@@ -657,6 +662,40 @@ mod tests {
         );
         assert!(shown(200).iter().all(|(.., state)| state == "away"));
         assert!(shown(100_000).is_empty());
+    }
+
+    #[test]
+    fn one_that_is_out_has_to_serve_a_revision_as_others_do() {
+        let at = UNIX_EPOCH + Duration::from_secs(100);
+        for (state, draining, revision, expected) in [
+            (SERVING, false, 8, false),
+            (SERVING, true, 8, false),
+            (SERVING, true, 9, true),
+            // What is cut off is not waited for.
+            ("store-away", false, 8, true),
+            ("last-known-good", true, 8, true),
+        ] {
+            let report = GatewayReport {
+                revision,
+                state: state.to_owned(),
+                draining,
+                time: 100_000,
+                ..GatewayReport::default()
+            };
+            let stored = serde_json::to_vec(&report).expect("a text");
+            let gateways = Gateways::default();
+            gateways.note("edge", report, at);
+            let found = (
+                gateways.serve(Revision(9), at),
+                Gateways::is_at(&stored, Revision(9), at),
+            );
+            assert_eq!(found, (expected, expected), "{state} {draining} {revision}");
+            let shown = gateways.to_json(at).remove(0);
+            assert_eq!(
+                (&shown["state"], &shown["draining"]),
+                (&json!(state), &json!(draining))
+            );
+        }
     }
 
     #[test]

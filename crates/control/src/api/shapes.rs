@@ -364,10 +364,12 @@ pub struct GatewayState {
     pub address: String,
     /// The version of its program.
     pub version: String,
-    /// `serving`, `last-known-good`, `store-away`, `draining` or `away`.
+    /// `serving`, `last-known-good`, `store-away` or `away`.
     pub state: String,
     /// Whether it is taken out: it drains as soon as it has heard so.
     pub drain: bool,
+    /// Whether it said last that it drains: it is not ready then.
+    pub draining: bool,
     /// The revision that it serves.
     pub revision: u64,
     /// The hash of what it serves.

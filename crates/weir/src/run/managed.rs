@@ -28,6 +28,7 @@ use weir_control::report::{ReportTarget, ReporterInfo, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_control::shared_limits::{LimitTarget, settle_limits};
 use weir_control::shared_records;
+use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
 use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
 use weir_model::Model;
 use weir_plugin::{Registry, SharedCounts, SharedRecords};
@@ -174,6 +175,7 @@ pub async fn serve(
         .status
         .metrics()
         .observe_evictions(engine.registry.evictions());
+    let taken_out = taken_out(&store, opened.last_known_good.as_ref());
     let inputs = follow::start(engine, dialects.clone(), opened.last_known_good.clone())?;
     tokio::spawn(cache.clone().refresh(inputs.clone()));
     let is_read_only = files.is_some() && management.is_forgotten();
@@ -217,14 +219,19 @@ pub async fn serve(
     }
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
-        let Some(reporter) = start_workers(control, starter, &serving).await? else {
+        let Some((reporter, is_out)) = start_workers(control, starter, (&serving, &taken_out)).await? else {
             return Ok(ServeEnd::Drained);
         };
         settle(&reporter, limit_target(management, &gateways, &reporter), counts);
         let target = report_target(management, &store, gateways);
         let status = Arc::clone(&control.status);
-        let drain = move |is_out| status.set_out(is_out);
-        tokio::spawn(report(reporter, followed.clone(), target, drain));
+        let name = reporter.name.clone();
+        let drain = move |is_out| {
+            // Who sees that it is out may end it at once.
+            taken_out.keep(&name, is_out);
+            status.set_out(is_out);
+        };
+        tokio::spawn(report(reporter, followed.clone(), target, is_out, drain));
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
     if !is_known && !settled(control, opening, &followed).await? {
@@ -278,12 +285,13 @@ fn outbox(starter: &Starter<'_>, store: &OperationalStore) -> anyhow::Result<Out
     Ok(outbox)
 }
 
-/// Starts the workers once there is something to serve; `None`: it is told to stop before.
+/// Starts the workers once there is something to serve, and says who reports and whether it is taken out; `None`: it is told to
+/// stop before.
 async fn start_workers(
     control: &mut Control,
     starter: &Starter<'_>,
-    serving: &Serving,
-) -> anyhow::Result<Option<ReporterInfo>> {
+    (serving, taken_out): (&Serving, &TakenOut),
+) -> anyhow::Result<Option<(ReporterInfo, bool)>> {
     let snapshot = tokio::select! {
         snapshot = serving.first() => snapshot,
         () = control.stop.asked() => return Ok(None),
@@ -291,8 +299,11 @@ async fn start_workers(
     let gateway = starter.start(snapshot)?;
     let reporter = reporter(starter, &gateway);
     starter.analytics.start(&reporter.name)?;
+    // With a gateway it is ready, unless it is out.
+    let is_out = taken_out.at_start(&reporter.name).await;
+    control.status.set_out(is_out);
     serving.begin(gateway);
-    Ok(Some(reporter))
+    Ok(Some((reporter, is_out)))
 }
 
 /// Orders certificates where the engine says that some are wanted, and keeps them in the store.
@@ -357,6 +368,14 @@ fn last_known_good_file(
         keys: keys.cloned(),
     };
     Ok((!is_local(&management.origin)).then_some(file))
+}
+
+/// Where this gateway learns whether it is taken out, before it reports.
+fn taken_out(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> TakenOut {
+    TakenOut {
+        store: store.clone(),
+        file: last_known_good.map(|it| it.path.with_file_name(TAKEN_OUT_FILE)),
+    }
 }
 
 async fn open_admin_apis(
@@ -429,7 +448,7 @@ fn report_target(management: &Management, store: &OpenStore, gateways: Gateways)
             url: url.clone(),
             token: token.clone(),
         },
-        Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways),
+        Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways, store.clone()),
         Origin::Store(_) => ReportTarget::Store(store.clone()),
     }
 }

@@ -21,6 +21,7 @@ mod roles;
 mod secrets;
 mod signer_keys;
 mod support;
+mod taken_out;
 mod tokens;
 #[path = "../support/tools.rs"]
 mod tools;

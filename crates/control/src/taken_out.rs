@@ -1,0 +1,158 @@
+//! Whether this gateway is taken out, as far as it knows when it starts: as its store says, or else as it heard last. A
+//! gateway that starts while its control plane is away stays out. What takes it out is a document of the store; here is no more
+//! than what is kept of it beside the last known good documents.
+
+use crate::api::DRAINS;
+use crate::follow::OpenStore;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The file's name in the folder of data. It holds the name of the gateway that is out.
+pub const FILE_NAME: &str = "taken-out";
+/// How long the store is waited for. It is asked again with every report.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where a gateway learns whether it is out before it reports.
+#[derive(Debug, Clone, Default)]
+pub struct TakenOut {
+    /// The store that is followed. It is not open where a control plane is followed.
+    pub store: OpenStore,
+    /// What is kept on disk; `None`: nothing is.
+    pub file: Option<PathBuf>,
+}
+
+impl TakenOut {
+    /// Whether the gateway of a name begins as one that is out.
+    pub async fn at_start(&self, name: &str) -> bool {
+        let asked = tokio::time::timeout(PATIENCE, in_store(&self.store, name)).await;
+        match asked {
+            Ok(Ok(is_out)) => {
+                self.keep(name, is_out);
+                is_out
+            }
+            _ => self.is_kept(name),
+        }
+    }
+
+    /// Keeps that the gateway of a name is taken out, or back. What cannot be kept is logged.
+    pub fn keep(&self, name: &str, is_out: bool) {
+        if self.is_kept(name) == is_out {
+            return;
+        }
+        if let Err(error) = self.write(name, is_out) {
+            tracing::error!(%error, is_out, "it cannot be kept whether this gateway is taken out: a restart may not know it");
+        }
+    }
+
+    /// A file that another gateway has left says nothing of this one.
+    fn is_kept(&self, name: &str) -> bool {
+        let Some(path) = &self.file else {
+            return false;
+        };
+        match std::fs::read(path) {
+            Ok(kept) => kept == name.as_bytes(),
+            Err(error) => {
+                if error.kind() != ErrorKind::NotFound {
+                    tracing::error!(%error, file = %path.display(), "it cannot be read whether this gateway is taken out");
+                }
+                false
+            }
+        }
+    }
+
+    fn write(&self, name: &str, is_out: bool) -> io::Result<()> {
+        let Some(path) = &self.file else {
+            return Ok(());
+        };
+        if is_out {
+            let fresh = path.with_extension("new");
+            let mut file = File::create(&fresh)?;
+            file.write_all(name.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&fresh, path)?;
+        } else {
+            std::fs::remove_file(path)?;
+        }
+        match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a store says that the gateway of a name is taken out.
+///
+/// # Errors
+/// The store is away, or cannot be read.
+pub(crate) async fn in_store(store: &OpenStore, name: &str) -> Result<bool, String> {
+    let store = store.get().ok_or("the store is away")?;
+    let key = format!("{DRAINS}{name}");
+    let (known, _) = store.read(&key).await.map_err(|error| error.to_string())?;
+    Ok(known.iter().any(|it| it.key.as_str() == key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::SystemTime;
+    use weir_store::memory::MemoryStore;
+    use weir_store::{Change, Key, Store, Transaction};
+
+    async fn store_with(drained: &[&str]) -> OpenStore {
+        let store = MemoryStore::new();
+        let key = |name: &&str| Key::new(&format!("{DRAINS}{name}")).expect("a key");
+        let changes = drained
+            .iter()
+            .map(|name| Change::put(key(name), b"{}".to_vec()))
+            .collect();
+        let transaction = Transaction {
+            author: "test".to_owned(),
+            note: String::new(),
+            time: SystemTime::UNIX_EPOCH,
+            changes,
+        };
+        store.append(transaction).await.expect("committed");
+        OpenStore::new(Arc::new(store))
+    }
+
+    #[tokio::test]
+    async fn the_store_decides_and_without_it_what_was_heard_last() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = Some(folder.path().join(FILE_NAME));
+        // What was kept of whom, what the store says, whether edge-1 begins as out, and whether it does without the store.
+        for (kept, store, expected, later) in [
+            (None, None, false, false),
+            (Some(("edge-1", true)), None, true, true),
+            (Some(("edge-1", false)), None, false, false),
+            (Some(("edge-10", true)), None, false, false),
+            (None, Some(vec!["edge-1"]), true, true),
+            (Some(("edge-1", true)), Some(vec!["edge-10"]), false, false),
+            (Some(("edge-1", true)), Some(vec!["edge-1"]), true, true),
+        ] {
+            let away = TakenOut {
+                file: file.clone(),
+                ..TakenOut::default()
+            };
+            for name in ["edge-10", "edge-1"] {
+                away.keep(name, false);
+            }
+            if let Some((name, is_out)) = kept {
+                away.keep(name, is_out);
+            }
+            let told = match &store {
+                Some(drained) => store_with(drained).await,
+                None => OpenStore::default(),
+            };
+            let begun = TakenOut {
+                store: told,
+                file: file.clone(),
+            };
+            let case = format!("{kept:?} {store:?}");
+            assert_eq!(begun.at_start("edge-1").await, expected, "{case}");
+            assert_eq!(away.at_start("edge-1").await, later, "{case}, later");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A gateway that is taken out stays so after a restart, from the first moment on: with its control plane away, and with a store
+//! of its own, whether there is a console or not. Taken back it is ready at once as well.
+
+use crate::ports::free_port;
+use crate::support::{Call, Weir, until};
+use std::path::Path;
+
+/// Where the gateway `edge` learns that it is out.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// At a control plane, which is away when the gateway starts again.
+    Control,
+    /// In its own store.
+    Here,
+    /// Likewise; it starts again without a console.
+    HereAlone,
+}
+
+impl Place {
+    fn flags(self, console: &str, is_again: bool) -> Vec<String> {
+        let own = ["--data", "edge", "--name", "edge"];
+        let more = match (self, is_again) {
+            (Self::Control, _) => vec![
+                "--role".to_owned(),
+                "gateway".to_owned(),
+                "--control".to_owned(),
+                format!("http://{console}"),
+            ],
+            (Self::HereAlone, true) => Vec::new(),
+            (Self::Here | Self::HereAlone, _) => vec!["--console".to_owned(), console.to_owned()],
+        };
+        own.map(str::to_owned).into_iter().chain(more).collect()
+    }
+
+    fn start(self, folder: &Path, console: &str, is_again: bool) -> Weir {
+        let flags = self.flags(console, is_again);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        Weir::start(folder, &flags)
+    }
+
+    fn control(self, folder: &Path, console: &str) -> Option<Weir> {
+        let flags = ["--role", "control", "--data", "control", "--console", console];
+        matches!(self, Self::Control).then(|| Weir::start(folder, &flags))
+    }
+}
+
+fn readiness(weir: &Weir) -> u16 {
+    Call::get(&weir.status(), "/status/ready").make().status
+}
+
+#[test]
+fn one_that_is_out_stays_out_after_a_restart() {
+    for place in [Place::Control, Place::Here, Place::HereAlone] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let console = format!("127.0.0.1:{}", free_port());
+        for (method, expected) in [("PUT", 503), ("DELETE", 200)] {
+            let case = format!("{place:?} {method}");
+            let plane = place.control(folder, &console);
+            let edge = place.start(folder, &console, false);
+            let path = "/api/v1/gateways/edge/drain";
+            until("it is known, and is told so", || {
+                Call::new(method, &console, path).make().status == 204
+            });
+            until("it hears so", || readiness(&edge) == expected);
+            let kept = folder.join("edge/last-known-good");
+            until("what it serves is kept", || plane.is_none() || kept.exists());
+            plane.into_iter().for_each(Weir::kill);
+            edge.kill();
+            for _ in 0..3 {
+                let again = place.start(folder, &console, true);
+                assert_eq!(readiness(&again), expected, "{case}, after a restart");
+                again.kill();
+            }
+        }
+    }
+}

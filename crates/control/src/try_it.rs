@@ -67,7 +67,7 @@ pub struct TryItResponse {
     pub ms: u64,
     /// How long it took until the status and the headers were there, in milliseconds.
     pub head_ms: u64,
-    /// The id by which the call is found again.
+    /// The id by which the request log finds the call, where the gateway says it: in routes of Kong, and in refusals.
     pub request_id: Option<String>,
     /// Its headers.
     pub headers: Vec<(String, String)>,
@@ -138,18 +138,34 @@ pub fn random() -> Result<String, Problem> {
         .collect())
 }
 
-/// Sends a call, and reads the answer as far as it is shown. `id` is what the call was sent with as its request id.
+/// The id that the request log has of a call, if the gateway says it: Kong's header of that name, or else what a native refusal
+/// says. Other headers, `X-Request-Id` among them, are those of plugins and upstreams, which the log does not know.
+fn request_id(status: u16, headers: &[(String, String)], body: &str) -> Option<String> {
+    let value = |name: &str| {
+        let found = headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let in_refusal = || {
+        let is_refusal =
+            status >= 400 && value("content-type").as_deref() == Some("application/problem+json");
+        let problem: serde_json::Value = serde_json::from_str(is_refusal.then_some(body)?).ok()?;
+        Some(problem.get("request_id")?.as_str()?.to_owned())
+    };
+    value("x-kong-request-id").or_else(in_refusal)
+}
+
+/// Sends a call, and reads the answer as far as it is shown.
 ///
 /// # Errors
 /// There is no whole answer in time.
-pub async fn send(request: ClientRequest, id: String) -> Result<TryItResponse, Problem> {
+pub async fn send(request: ClientRequest) -> Result<TryItResponse, Problem> {
     let late = |_| {
         Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "there was no whole answer within 30 seconds",
         )
     };
-    tokio::time::timeout(LONGEST, answer_of(request, id))
+    tokio::time::timeout(LONGEST, answer_of(request))
         .await
         .map_err(late)?
 }
@@ -158,7 +174,7 @@ fn milliseconds(begin: Instant) -> u64 {
     u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-async fn answer_of(request: ClientRequest, id: String) -> Result<TryItResponse, Problem> {
+async fn answer_of(request: ClientRequest) -> Result<TryItResponse, Problem> {
     let begin = Instant::now();
     let away = |error: HttpError| {
         Problem::new(
@@ -179,11 +195,6 @@ async fn answer_of(request: ClientRequest, id: String) -> Result<TryItResponse, 
             )
         })
         .collect();
-    // Dialects have names of their own for it.
-    let named = headers.iter().filter(|(name, _)| name.ends_with("request-id"));
-    let request_id = named
-        .min_by_key(|(name, _)| name.len())
-        .map(|(_, value)| value.clone());
     let (mut bytes, mut is_cut) = (Vec::new(), false);
     let mut body = answer.into_body();
     while let Some(frame) = body.frame().await {
@@ -208,20 +219,49 @@ async fn answer_of(request: ClientRequest, id: String) -> Result<TryItResponse, 
         }
     }
     let text = String::from_utf8(bytes);
-    // A refusal of the gateway names its id in the body.
-    let in_body = || {
-        let problem: serde_json::Value = serde_json::from_str(text.as_deref().ok()?).ok()?;
-        Some(problem.get("request_id")?.as_str()?.to_owned())
-    };
-    let request_id = request_id.or_else(|| in_body().filter(|_| status >= 400));
     Ok(TryItResponse {
         status,
         ms,
         head_ms,
-        request_id: request_id.or(Some(id)),
+        request_id: request_id(status, &headers, text.as_deref().unwrap_or_default()),
         headers,
         is_text: text.is_ok(),
         body: text.unwrap_or_default(),
         is_cut,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_id_is_the_gateways_own_or_none() {
+        let (problem, kong) = (
+            ("content-type", "application/problem+json"),
+            ("x-kong-request-id", "k"),
+        );
+        let told = r#"{"request_id": "b"}"#;
+        for (status, headers, body, expected) in [
+            (200, vec![], "", None),
+            (
+                200,
+                vec![("request-id", "u"), ("x-amzn-request-id", "u"), kong],
+                "",
+                Some("k"),
+            ),
+            (200, vec![("request-id", "u"), ("x-request-id", "p")], "", None),
+            (401, vec![problem], told, Some("b")),
+            (401, vec![("request-id", "u"), problem, kong], told, Some("k")),
+            (200, vec![problem], told, None),
+            (500, vec![("content-type", "application/json")], told, None),
+            (401, vec![problem], "{", None),
+        ] {
+            let named = headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let found = request_id(status, &named.collect::<Vec<_>>(), body);
+            assert_eq!(found.as_deref(), expected, "{status} {headers:?} {body}");
+        }
+    }
 }

@@ -96,7 +96,6 @@ pub async fn send(
             "no gateway in this process takes calls over cleartext: send the call to a gateway itself";
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
-    let id = try_it::random()?;
     let host = request.host.unwrap_or_else(|| listener.to_string());
     let mut sent = ClientRequest {
         method: request.method,
@@ -105,7 +104,7 @@ pub async fn send(
         ..ClientRequest::get(format!("http://{listener}{}", request.path))
     }
     .header("Host", host)
-    .header("X-Request-Id", id.clone())
+    .header("X-Request-Id", try_it::random()?)
     .header(CONSOLE_MARK, "true");
     for (name, value) in request.headers {
         sent = sent.header(name, value);
@@ -117,7 +116,7 @@ pub async fn send(
     {
         sent = sent.header("User-Agent", "weir-console");
     }
-    Ok(Json(try_it::send(sent, id).await?))
+    Ok(Json(try_it::send(sent).await?))
 }
 
 /// The headers by which the gateway believes who calls, as it is configured now. They need not be known for a call

@@ -225,7 +225,6 @@ async fn try_it(
     let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();
     let query = query.join("&");
     let mark = if query.is_empty() { "" } else { "?" };
-    let id = sending::random()?;
     let mut request = ClientRequest {
         method: Method::from_bytes(described.method.as_bytes())
             .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
@@ -240,10 +239,10 @@ async fn try_it(
         request.body = bytes;
     }
     let request = request
-        .header("X-Request-Id", id.clone())
+        .header("X-Request-Id", sending::random()?)
         .header(MARK, visit.portal.name.clone())
         .header("User-Agent", "weir-portal");
-    Ok(Json(sending::send(request, id).await?))
+    Ok(Json(sending::send(request).await?))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ test('secrets: each reference with its state and its uses, a failing one named, 
     await expect(row('partners/partner')).toContainText('not renewed', { timeout: 1000 })
   }).toPass()
   await page.getByRole('button', { name: '{vault://partners/partner/key}' }).click()
-  await expect(dialog).toContainText('503')
+  await expect(dialog).toContainText('{vault://partners/partner/key}: its vault does not give it; the log of Weir says why')
   await dialog.getByRole('button', { name: 'Close', exact: true }).first().click()
 
   await page.getByRole('button', { name: 'Test a reference' }).click()

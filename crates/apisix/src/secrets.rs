@@ -49,16 +49,8 @@ impl<'t> VaultReference<'t> {
     }
 }
 
-/// The origin of an address: what is before it may be a password.
-fn origin(uri: &str) -> Option<String> {
-    let (scheme, rest) = uri.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    Some(format!("{scheme}://{host}"))
-}
-
 /// APISIX's references, and its vaults: `vault/ID`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Vaults(HashMap<String, Map<String, Value>>);
 
 /// Their configurations hold tokens.
@@ -151,11 +143,15 @@ impl SecretSyntax for Vaults {
             name: name.clone(),
             kind: name.split('/').next().unwrap_or_default().to_owned(),
             key: Some(format!("secrets/{name}")),
-            address: config.get("uri").and_then(Value::as_str).and_then(origin),
+            address: config.get("uri").and_then(Value::as_str).and_then(SecretLocation::origin),
         });
         std::iter::once(SecretStore::environment())
             .chain(described)
             .collect()
+    }
+
+    fn snapshot(&self) -> Box<dyn SecretSyntax> {
+        Box::new(self.clone())
     }
 
     /// In the original a variable that is not set stays what it is.
@@ -259,14 +255,16 @@ mod tests {
             ("$ENV://weir-token", "the variable weir-token is Weir's own"),
         ] {
             let found = vaults.locate(text, &environment);
-            if let Ok(SecretTarget {
-                place: SecretLocation::Http { token, .. },
-                ..
-            }) = &found
-            {
-                assert_eq!(token, "of-env");
-            }
-            let told = found.map(|it| format!("{:?} {:?} {}", it.place, it.field, it.life.as_secs()));
+            let told = found.map(|it| {
+                let place = match &it.place {
+                    SecretLocation::Http { url, token, .. } => {
+                        assert_eq!(token, "of-env");
+                        url.clone()
+                    }
+                    variable @ SecretLocation::Variable(_) => format!("{variable:?}"),
+                };
+                format!("{place} {:?} {}", it.field, it.life.as_secs())
+            });
             assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 const OWN: &str = "WEIR_";
 
 /// The references of one dialect, and the vaults that its documents describe.
-pub trait SecretSyntax: fmt::Debug + Send {
+pub trait SecretSyntax: fmt::Debug + Send + Sync {
     /// Takes over a document if it describes a vault; `None`: it is gone. Says whether it does. The key is without the
     /// dialect's prefix.
     fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool;
@@ -30,6 +30,9 @@ pub trait SecretSyntax: fmt::Debug + Send {
 
     /// The stores that references may name: those that are always there, and those that documents describe.
     fn stores(&self) -> Vec<SecretStore>;
+
+    /// The same, to ask it while documents change.
+    fn snapshot(&self) -> Box<dyn SecretSyntax>;
 
     /// Whether a reference that leads nowhere stays as a text in a plugin's configuration, instead of leaving out the
     /// plugin. In a credential it never does: it would let in everybody who knows the reference.
@@ -110,14 +113,47 @@ impl SecretLocation {
             Ok(Self::Variable(name.to_owned()))
         }
     }
+
+    /// The origin of a URL: what is before the host or behind it may open the vault. `None`: it has none.
+    pub fn origin(url: &str) -> Option<String> {
+        let (scheme, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        let host = authority.rsplit('@').next()?;
+        Some(format!("{scheme}://{host}"))
+    }
 }
 
-/// Tokens are secrets.
+/// Tokens are secrets, and the rest of a URL may hold one.
 impl fmt::Debug for SecretLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(formatter, "the variable {name}"),
-            Self::Http { url, .. } => write!(formatter, "{url}"),
+            Self::Http { url, .. } => {
+                formatter.write_str(&Self::origin(url).unwrap_or_else(|| "no URL".to_owned()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_without_what_opens_them() {
+        for (url, expected) in [
+            ("https://v:1/x?token=t", "https://v:1"),
+            ("https://v?token=t/v1/kv/a", "https://v"),
+            ("https://jack:t@v/x", "https://v"),
+            ("https://v#t", "https://v"),
+            ("t", "no URL"),
+        ] {
+            let place = SecretLocation::Http {
+                url: url.to_owned(),
+                token: "t".to_owned(),
+                namespace: Some("t".to_owned()),
+            };
+            assert_eq!(format!("{place:?}"), expected, "{url}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How Kong's documents refer to secrets: `{vault://PREFIX/RESOURCE/KEY}`, and the vaults that they describe.
 
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use weir_dialect::{DEFAULT_WORKSPACE, SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
@@ -40,6 +40,7 @@ impl<'t> Reference<'t> {
 }
 
 /// A vault that a document describes.
+#[derive(Clone)]
 struct Vault {
     prefix: String,
     kind: String,
@@ -59,9 +60,13 @@ impl Vault {
     }
 }
 
-/// Kong's references, and its vaults by their keys.
-#[derive(Default)]
-pub struct Vaults(HashMap<String, Vault>);
+/// Kong's references, and its vaults.
+#[derive(Clone, Default)]
+pub struct Vaults {
+    by_key: HashMap<String, Vault>,
+    /// The keys by the prefix, each with whether it is of another workspace than the one that is always there.
+    by_prefix: HashMap<String, BTreeSet<(bool, String)>>,
+}
 
 /// Their configurations hold tokens.
 impl std::fmt::Debug for Vaults {
@@ -76,10 +81,20 @@ impl SecretSyntax for Vaults {
         if (segments.next(), segments.clone().count()) != (Some("vaults"), 1) {
             return false;
         }
-        match value.and_then(Vault::of) {
-            Some(vault) => self.0.insert(key.to_owned(), vault),
-            None => self.0.remove(key),
-        };
+        let ranked = (!is_of_default(key), key.to_owned());
+        if let Some(before) = self.by_key.remove(key)
+            && let Some(keys) = self.by_prefix.get_mut(&before.prefix)
+        {
+            keys.remove(&ranked);
+            if keys.is_empty() {
+                self.by_prefix.remove(&before.prefix);
+            }
+        }
+        if let Some(vault) = value.and_then(Vault::of) {
+            let keys = self.by_prefix.entry(vault.prefix.clone());
+            keys.or_default().insert(ranked);
+            self.by_key.insert(key.to_owned(), vault);
+        }
         true
     }
 
@@ -127,7 +142,7 @@ impl SecretSyntax for Vaults {
     }
 
     fn stores(&self) -> Vec<SecretStore> {
-        let described = self.0.iter().map(|(key, vault)| SecretStore {
+        let described = self.by_key.iter().map(|(key, vault)| SecretStore {
             name: vault.prefix.clone(),
             kind: vault.kind.clone(),
             key: Some(key.clone()),
@@ -137,21 +152,27 @@ impl SecretSyntax for Vaults {
             .chain(described)
             .collect()
     }
+
+    fn snapshot(&self) -> Box<dyn SecretSyntax> {
+        Box::new(self.clone())
+    }
 }
 
 impl Vaults {
     /// The kind and the configuration of a vault. As in Kong, vaults serve all workspaces. No other workspace may take the
     /// place of a vault of the one that is always there.
     fn vault(&self, prefix: &str) -> Result<(&str, &Map<String, Value>), String> {
-        let is_default = |key: &str| {
-            key.strip_prefix(DEFAULT_WORKSPACE)
-                .is_some_and(|it| it.starts_with('/'))
-        };
-        let known = self.0.iter().filter(|(_, vault)| vault.prefix == prefix);
-        let found = known.min_by_key(|(key, _)| (!is_default(key), *key));
-        let (_, vault) = found.ok_or_else(|| format!("no vault has the prefix '{prefix}'"))?;
+        let keys = self.by_prefix.get(prefix);
+        let found = keys.and_then(|keys| self.by_key.get(&keys.first()?.1));
+        let vault = found.ok_or_else(|| format!("no vault has the prefix '{prefix}'"))?;
         Ok((&vault.kind, &vault.config))
     }
+}
+
+/// Whether a key is of the workspace that is always there.
+fn is_of_default(key: &str) -> bool {
+    let rest = key.strip_prefix(DEFAULT_WORKSPACE);
+    rest.is_some_and(|it| it.starts_with('/'))
 }
 
 /// Where a server of HashiCorp's kind is asked.
@@ -281,8 +302,39 @@ mod tests {
             ),
         ] {
             let found = vaults.locate(text, &|_| None);
-            let told = found.map(|it| format!("{:?} {:?} {}", it.place, it.field, it.life.as_secs()));
+            let told = found.map(|it| format!("{} {:?} {}", told(&it.place), it.field, it.life.as_secs()));
             assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
+        }
+    }
+
+    fn told(place: &SecretLocation) -> String {
+        match place {
+            SecretLocation::Http { url, .. } => url.clone(),
+            variable @ SecretLocation::Variable(_) => format!("{variable:?}"),
+        }
+    }
+
+    /// Each step changes one vault; then a reference leads to the variable of the first by workspace and key.
+    #[test]
+    fn vaults_are_found_by_the_prefix_that_they_have_now() {
+        let mut vaults = Vaults::default();
+        for (key, prefix, expected) in [
+            ("team/vaults/1", Some("p"), Ok("team-1")),
+            ("default/vaults/2", Some("p"), Ok("default-2")),
+            ("default/vaults/1", Some("p"), Ok("default-1")),
+            ("default/vaults/1", Some("other"), Ok("default-2")),
+            ("default/vaults/2", None, Ok("team-1")),
+            ("team/vaults/1", None, Err("no vault has the prefix 'p'")),
+        ] {
+            let own = key.replace("/vaults/", "-");
+            let document = prefix.map(|prefix| {
+                format!(r#"{{"name": "hcv", "prefix": "{prefix}", "config": {{"host": "{own}"}}}}"#)
+            });
+            assert!(vaults.apply(key, document.as_deref().map(str::as_bytes)));
+            let found = vaults.locate("{vault://p/a/b}", &|_| None);
+            let found = found.map(|it| told(&it.place));
+            let expected = expected.map(|host| format!("http://{host}:8200/v1/secret/a"));
+            assert_eq!(found, expected.map_err(str::to_owned), "{key} {prefix:?}");
         }
     }
 }

@@ -20,6 +20,8 @@ use weir_dialect::SecretTarget;
 const MAX_LISTED: usize = 5000;
 /// Most places of one reference that are listed.
 const MAX_USES: usize = 50;
+/// Most tests a minute for each caller.
+const MOST: u32 = 30;
 /// The longest text that is tested.
 const MAX_TEXT: usize = 4096;
 
@@ -118,20 +120,25 @@ pub struct SecretTestRequest {
 }
 
 impl SecretStatus {
-    fn of(target: &Result<SecretTarget, String>, readings: Option<&dyn SecretReadings>) -> Self {
+    fn of(
+        text: &str,
+        target: &Result<SecretTarget, String>,
+        readings: Option<&dyn SecretReadings>,
+    ) -> Self {
         match target {
             Ok(target) => {
                 let reading = readings.map(|it| it.reading(target));
-                Self::new(reading.unwrap_or_else(unknown), Some(target))
+                Self::new(text, reading.unwrap_or_else(unknown), Some(target))
             }
-            Err(reason) => Self::new(Reading::of(Err(reason.clone())), None),
+            Err(reason) => Self::new(text, Reading::of(Err(reason.clone())), None),
         }
     }
 
-    fn new(reading: Reading, target: Option<&SecretTarget>) -> Self {
+    /// Who may see the reference need not see the vault's document: the reason says nothing of the place.
+    fn new(text: &str, reading: Reading, target: Option<&SecretTarget>) -> Self {
         Self {
             state: reading.state,
-            reason: reading.reason,
+            reason: reading.reason.map(|reason| format!("{text}: {reason}")),
             read: reading.read.map(seconds),
             changed: reading.changed.map(seconds),
             failed: reading.failed.map(seconds),
@@ -220,9 +227,9 @@ fn listed(
             .entry((dialect.clone(), it.text.clone(), file.is_some()))
             .or_insert_with(|| SecretReference {
                 dialect,
+                stand: SecretStatus::of(&it.text, &it.target, readings),
                 text: it.text,
                 store: it.store,
-                stand: SecretStatus::of(&it.target, readings),
                 used_by: Vec::new(),
                 uses: 0,
             });
@@ -256,8 +263,15 @@ fn listed(
 /// Answers `POST /api/v1/secrets/test`.
 pub async fn test(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Json(wanted): Json<SecretTestRequest>,
 ) -> Result<Json<SecretStatus>, Problem> {
+    let now = seconds(SystemTime::now());
+    let who = format!("secrets {}", caller.name());
+    if let Err(wait) = api.tries.take(&who, MOST, now) {
+        let detail = format!("{MOST} secrets a minute are tested; try again in {wait} seconds");
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+    }
     if wanted.reference.len() > MAX_TEXT {
         return Err(Problem::bad(format!(
             "reference: expected at most {MAX_TEXT} bytes"
@@ -274,8 +288,11 @@ pub async fn test(
     };
     let readings = api.options.secrets.as_deref();
     Ok(Json(match (&target, readings) {
-        (Ok(target), Some(readings)) => SecretStatus::new(readings.read_now(target).await, Some(target)),
-        (target, readings) => SecretStatus::of(target, readings),
+        (Ok(target), Some(readings)) => {
+            let reading = readings.read_now(target, &api.options.reach).await;
+            SecretStatus::new(&wanted.reference, reading, Some(target))
+        }
+        (target, readings) => SecretStatus::of(&wanted.reference, target, readings),
     }))
 }
 
@@ -283,7 +300,9 @@ pub async fn test(
 mod tests {
     use super::*;
     use crate::api::view::references::ReferenceFinder;
+    use crate::webhook_addresses::WebhookAddressPolicy;
     use std::time::Duration;
+    use weir_dialect::SecretLocation;
     use weir_store::Key;
 
     /// Knows the places whose addresses end with `good`, and has lost `kept`.
@@ -292,7 +311,9 @@ mod tests {
     #[async_trait::async_trait]
     impl SecretReadings for FixedReadings {
         fn reading(&self, target: &SecretTarget) -> Reading {
-            let place = format!("{:?}", target.place);
+            let SecretLocation::Http { url: place, .. } = &target.place else {
+                return Reading::of(Ok(()));
+            };
             let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
             let state = match place.rsplit('/').next() {
                 Some("good") => SecretState::Resolved,
@@ -301,14 +322,14 @@ mod tests {
             };
             Reading {
                 state,
-                reason: (state != SecretState::Resolved).then(|| "the vault answers 403".to_owned()),
+                reason: (state != SecretState::Resolved).then(|| "it is not given".to_owned()),
                 read: at(100),
                 changed: at(50),
                 failed: None,
             }
         }
 
-        async fn read_now(&self, target: &SecretTarget) -> Reading {
+        async fn read_now(&self, target: &SecretTarget, _reach: &Arc<WebhookAddressPolicy>) -> Reading {
             self.reading(target)
         }
     }

@@ -5,6 +5,7 @@ use super::reading::{Reading, SecretReadings, SecretState};
 use super::syntaxes::field_of;
 use crate::follow::{EngineEvent, Inputs};
 use crate::http::{ClientRequest, HttpError, host_of};
+use crate::webhook_addresses::WebhookAddressPolicy;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +29,14 @@ const MAX_KNOWN: usize = 10_000;
 const MAX_ASKED: usize = 32;
 /// The largest answer of a vault, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
+/// Why a secret is of no use that a vault gives.
+pub(super) const NO_FIELD: &str = "the secret holds no such field";
+/// Why a vault does not give a value, for those who may read documents. What came from the network is for the log alone: it
+/// would tell them what is at an address.
+const NOT_GIVEN: &str = "its vault does not give it; the log of Weir says why";
+/// The same of a value that nothing served refers to.
+const NOT_GIVEN_TO_TESTS: &str = "its vault does not give it; the log of Weir says why. As long as nothing that is served \
+     refers to it, it is asked for only at public addresses and those of --webhook-allow";
 /// Most secrets whose faults are told one by one when they are new; the others are counted.
 const MAX_TOLD: usize = 8;
 
@@ -49,8 +58,8 @@ impl std::fmt::Debug for Cache {
 struct CachedSecret {
     /// What was last had; `None`: nothing yet.
     value: Option<String>,
-    /// Why it could not be had the last time; `None`: it could, or there is no answer yet.
-    fault: Option<String>,
+    /// Whether it could not be had the last time.
+    is_failing: bool,
     asked: Instant,
     life: Duration,
     /// Whether it is asked for with the next round, however fresh it is.
@@ -65,7 +74,7 @@ impl CachedSecret {
     fn new(now: Instant, life: Duration) -> Self {
         Self {
             value: None,
-            fault: None,
+            is_failing: false,
             asked: now,
             life,
             is_wanted: false,
@@ -79,7 +88,7 @@ impl CachedSecret {
         if self.is_wanted {
             return true;
         }
-        let life = if self.fault.is_some() || self.value.is_none() {
+        let life = if self.is_failing || self.value.is_none() {
             RETRY.min(self.life)
         } else {
             self.life
@@ -101,15 +110,16 @@ struct Round {
 
 /// Why a value cannot be had.
 struct FetchError {
-    reason: String,
+    /// For the log.
+    detail: String,
     /// Whether the vault lets its callers wait in vain, which costs each of them its whole timeout.
     is_silent: bool,
 }
 
 impl From<&str> for FetchError {
-    fn from(reason: &str) -> Self {
+    fn from(detail: &str) -> Self {
         Self {
-            reason: reason.to_owned(),
+            detail: detail.to_owned(),
             is_silent: false,
         }
     }
@@ -118,7 +128,7 @@ impl From<&str> for FetchError {
 impl From<HttpError> for FetchError {
     fn from(error: HttpError) -> Self {
         Self {
-            reason: error.to_string(),
+            detail: error.to_string(),
             is_silent: matches!(error, HttpError::Late(_)),
         }
     }
@@ -176,10 +186,8 @@ impl Cache {
                 Some(CachedSecret {
                     value: Some(value), ..
                 }) => Ok(value.clone()),
-                Some(CachedSecret {
-                    fault: Some(fault), ..
-                }) => Err(fault.clone()),
-                _ => Err(format!("{place:?} has not answered yet")),
+                Some(CachedSecret { is_failing: true, .. }) => Err(NOT_GIVEN.to_owned()),
+                _ => Err("its vault has not answered yet".to_owned()),
             },
         }
     }
@@ -195,9 +203,9 @@ impl Cache {
             while asking.len() < MAX_ASKED {
                 let Some(place) = waiting.next() else { break };
                 match host(&place).filter(|host| silent.contains(host)) {
-                    Some(host) => self.failed(&place, format!("{host}: it is silent"), &mut round),
+                    Some(host) => self.failed(&place, &format!("{host}: it is silent"), &mut round),
                     None => drop(asking.spawn(async move {
-                        let value = fetch(&place).await;
+                        let value = fetch(&place, None).await;
                         (place, value)
                     })),
                 }
@@ -209,7 +217,7 @@ impl Cache {
                 Ok((place, Ok(value))) => self.had(&place, value, &mut round),
                 Ok((place, Err(fault))) => {
                     silent.extend(host(&place).filter(|_| fault.is_silent));
-                    self.failed(&place, fault.reason, &mut round);
+                    self.failed(&place, &fault.detail, &mut round);
                 }
                 // The runtime ends.
                 Err(_) => {}
@@ -235,23 +243,23 @@ impl Cache {
             round.is_other = true;
             entry.changed = Some(now);
         }
-        (entry.value, entry.fault) = (Some(value), None);
+        (entry.value, entry.is_failing) = (Some(value), false);
     }
 
-    fn failed(&self, place: &SecretLocation, reason: String, round: &mut Round) {
+    fn failed(&self, place: &SecretLocation, detail: &str, round: &mut Round) {
         let mut known = self.known();
         let Some(entry) = known.get_mut(place) else {
             return;
         };
         (entry.asked, entry.is_wanted, entry.failed) = (Instant::now(), false, Some(SystemTime::now()));
         round.faults += 1;
-        if entry.fault.is_none() {
+        if !entry.is_failing {
             round.new_faults += 1;
             if round.new_faults <= MAX_TOLD {
-                tracing::warn!(secret = ?place, fault = %reason, is_known = entry.value.is_some(), "a secret cannot be had");
+                tracing::warn!(vault = ?place, path = path(place), fault = detail, is_known = entry.value.is_some(), "a secret cannot be had");
             }
         }
-        entry.fault = Some(reason);
+        entry.is_failing = true;
     }
 
     /// Keeps values fresh, and tells the engine of those that have changed, until the process ends.
@@ -293,32 +301,42 @@ impl SecretReadings for Cache {
             };
         };
         let held = entry.value.as_deref().map(|value| holds(value, target));
-        let state = match (&held, &entry.fault) {
-            (Some(Ok(())), None) => SecretState::Resolved,
-            (Some(Ok(())), Some(_)) => SecretState::Stale,
-            (None, None) => SecretState::Waiting,
-            (Some(Err(_)), _) | (None, Some(_)) => SecretState::Missing,
+        let state = match (&held, entry.is_failing) {
+            (Some(Ok(())), false) => SecretState::Resolved,
+            (Some(Ok(())), true) => SecretState::Stale,
+            (None, false) => SecretState::Waiting,
+            (Some(Err(_)), _) | (None, true) => SecretState::Missing,
         };
+        let fault = entry.is_failing.then(|| NOT_GIVEN.to_owned());
         Reading {
             state,
-            reason: entry.fault.clone().or_else(|| held.and_then(Result::err)),
+            reason: fault.or_else(|| held.and_then(Result::err)),
             read: entry.read,
             changed: entry.changed,
             failed: entry.failed,
         }
     }
 
-    async fn read_now(&self, target: &SecretTarget) -> Reading {
+    async fn read_now(&self, target: &SecretTarget, reach: &Arc<WebhookAddressPolicy>) -> Reading {
         let now = SystemTime::now();
         let found = match &target.place {
             place @ SecretLocation::Variable(_) => {
                 return Reading::of(self.get(place).and_then(|it| holds(&it, target)));
             }
             place @ SecretLocation::Http { .. } => {
-                match tokio::time::timeout(TEST_TIMEOUT, fetch(place)).await {
-                    Ok(found) => found.map_err(|fault| fault.reason),
-                    Err(_late) => Err("the vault does not answer in time".to_owned()),
-                }
+                // What is served is asked for anyway, wherever its vault is.
+                let is_served = self.known().contains_key(place);
+                let (reach, reason) = match is_served {
+                    true => (None, NOT_GIVEN),
+                    false => (Some(Arc::clone(reach)), NOT_GIVEN_TO_TESTS),
+                };
+                let asked = tokio::time::timeout(TEST_TIMEOUT, fetch(place, reach)).await;
+                let found = asked.unwrap_or_else(|_late| Err("no answer in time".into()));
+                found.map_err(|fault| {
+                    let detail = fault.detail;
+                    tracing::warn!(vault = ?place, path = path(place), fault = detail, "a secret that was tested cannot be had");
+                    reason.to_owned()
+                })
             }
         };
         // A value that is known is changed by the rounds alone, which tell the engine.
@@ -343,7 +361,7 @@ impl SecretReadings for Cache {
 fn holds(secret: &str, target: &SecretTarget) -> Result<(), String> {
     match field_of(secret, target.field.as_deref()) {
         Some(_) => Ok(()),
-        None => Err(format!("{:?} holds no such field", target.place)),
+        None => Err(NO_FIELD.to_owned()),
     }
 }
 
@@ -355,8 +373,21 @@ fn host(place: &SecretLocation) -> Option<String> {
     }
 }
 
-/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2. Gives the secret's fields as JSON.
-async fn fetch(place: &SecretLocation) -> Result<String, FetchError> {
+/// A place in its vault, for the log. Behind a `?` may stand what opens the vault.
+fn path(place: &SecretLocation) -> Option<String> {
+    let SecretLocation::Http { url, .. } = place else {
+        return None;
+    };
+    let url: hyper::Uri = url.parse().ok()?;
+    Some(url.path().to_owned())
+}
+
+/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `reach` (`None`: at
+/// all). Gives the secret's fields as JSON.
+async fn fetch(
+    place: &SecretLocation,
+    reach: Option<Arc<WebhookAddressPolicy>>,
+) -> Result<String, FetchError> {
     let SecretLocation::Http {
         url,
         token,
@@ -366,7 +397,7 @@ async fn fetch(place: &SecretLocation) -> Result<String, FetchError> {
         return Err("not kept in a vault".into());
     };
     let mut call = ClientRequest::get(url.clone()).header("x-vault-token", token.clone());
-    call.max_body = MAX_ANSWER;
+    (call.max_body, call.reach) = (MAX_ANSWER, reach);
     if let Some(namespace) = namespace {
         call = call.header("x-vault-namespace", namespace.clone());
     }

@@ -17,6 +17,7 @@ pub use reading::{Reading, SecretReadings, SecretState};
 pub(crate) use syntaxes::Syntaxes;
 pub use unresolved::{Fate, Policy, UnresolvedReference};
 
+use cache::NO_FIELD;
 use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
@@ -108,7 +109,7 @@ impl Secrets {
                 Err(reason) if references.keeps(policy, text, is_credential) => {
                     kept = Some(format!("{reason}; {text} stays a text"));
                 }
-                Err(reason) => fault = Some(reason),
+                Err(reason) => fault = Some(named(text, &reason)),
             });
             if let Err(reason) = definitions::bring_in(config, &self.folders) {
                 fault = Some(reason);
@@ -149,6 +150,7 @@ impl Secrets {
                     Ok(value) => *text = value,
                     Err(reason) => {
                         let document = format!("certificate for '{name}'");
+                        let reason = named(text, &reason);
                         broken.push(SkippedDocument { document, reason });
                         return false;
                     }
@@ -159,7 +161,14 @@ impl Secrets {
         model.acme.retain_mut(|entry| {
             let document = format!("acme '{}'", entry.name);
             let text = text_of(entry).filter(|text| references.is_reference(text));
-            match text.map(|text| self.value(references, text).map(|value| *text = value)) {
+            let found = text.map(|text| match self.value(references, text) {
+                Ok(value) => {
+                    *text = value;
+                    Ok(())
+                }
+                Err(reason) => Err(named(text, &reason)),
+            });
+            match found {
                 Some(Err(reason)) => {
                     broken.push(SkippedDocument { document, reason });
                     false
@@ -172,10 +181,17 @@ impl Secrets {
 
     fn value(&self, references: References<'_>, text: &str) -> Result<String, String> {
         let target = references.locate(text)?;
-        let secret = self.cache.get(&target.place)?;
-        let value = field_of(&secret, target.field.as_deref());
-        value.ok_or_else(|| format!("{:?} holds no such field", target.place))
+        let secret = self.cache.get(&target.place);
+        secret.and_then(|secret| {
+            let value = field_of(&secret, target.field.as_deref());
+            value.ok_or_else(|| NO_FIELD.to_owned())
+        })
     }
+}
+
+/// Why a reference is of no use. Who reads this may see the reference, but not what the vault's document says of the place.
+fn named(text: &str, reason: &str) -> String {
+    format!("{text}: {reason}")
 }
 
 /// The texts of a certificate that may be references.

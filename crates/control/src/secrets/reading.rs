@@ -1,9 +1,11 @@
 //! How it stands with a secret, for those who ask: when it was read, and why it cannot be had. The value itself is not
 //! part of it.
 
+use crate::webhook_addresses::WebhookAddressPolicy;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::SecretTarget;
 
@@ -60,6 +62,7 @@ pub trait SecretReadings: Send + Sync {
     /// How it stands with one, as far as it was asked for.
     fn reading(&self, target: &SecretTarget) -> Reading;
 
-    /// Asks for one now, and says what came of it. What is served takes it over a moment later.
-    async fn read_now(&self, target: &SecretTarget) -> Reading;
+    /// Asks for one now, and says what came of it. What is served takes it over a moment later; for what nothing served
+    /// refers to, only the addresses of `reach` are called.
+    async fn read_now(&self, target: &SecretTarget, reach: &Arc<WebhookAddressPolicy>) -> Reading;
 }

@@ -219,7 +219,7 @@ impl IncrementalModel for Documents {
 }
 
 /// `sample:NAME` is a variable of the environment; `sample:vault/PATH` is in the vault of the document `vault`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct References {
     mark: String,
     keeps_texts: bool,
@@ -274,6 +274,10 @@ impl SecretSyntax for References {
             address: Some(address.clone()),
         });
         std::iter::once(SecretStore::environment()).chain(vault).collect()
+    }
+
+    fn snapshot(&self) -> Box<dyn SecretSyntax> {
+        Box::new(self.clone())
     }
 
     fn stays_text(&self, _reference: &str) -> bool {

@@ -251,6 +251,7 @@ fn collect(
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use weir_dialect::SecretLocation;
 
     /// The text, the store, whether it leads somewhere, the holder's name, the pointer, and the scope of each use.
     fn shown(uses: Vec<ReferenceUse>) -> Vec<String> {
@@ -259,9 +260,13 @@ mod tests {
                 Holder::Document(key) => key,
                 Holder::File(name) => format!("file {name}"),
             };
-            let leads = it
-                .target
-                .map_or_else(|reason| reason, |it| format!("{:?}", it.place));
+            let leads = it.target.map_or_else(
+                |reason| reason,
+                |it| match it.place {
+                    SecretLocation::Http { url, .. } => url,
+                    variable @ SecretLocation::Variable(_) => format!("{variable:?}"),
+                },
+            );
             let store = it.store.unwrap_or_default();
             format!(
                 "{} {} [{store}] {leads} | {holder}{} | {}",

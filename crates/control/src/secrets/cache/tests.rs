@@ -125,3 +125,97 @@ fn a_vault_is_asked_for_so_many_at_once() {
         assert_eq!(cache.get(place).as_deref(), Ok(r#"{"key":"one"}"#));
     }
 }
+
+/// What is asked for by hand: whether something served refers to it, the networks that are allowed, what the server there
+/// answers (`None`: there is no server), and what the answer says. Without leave nothing is called.
+#[test]
+fn tests_tell_nothing_of_the_network() {
+    let runtime = runtime();
+    let good = r#"{"data":{"key":"one"}}"#;
+    for (is_served, allowed, server, is_called, expected) in [
+        (true, None, Some((200, good)), true, Ok(())),
+        (true, None, Some((404, "{}")), true, Err(NOT_GIVEN)),
+        (true, None, None, false, Err(NOT_GIVEN)),
+        (false, None, Some((200, good)), false, Err(NOT_GIVEN_TO_TESTS)),
+        (false, None, None, false, Err(NOT_GIVEN_TO_TESTS)),
+        (false, Some("127.0.0.0/8"), Some((200, good)), true, Ok(())),
+        (false, Some("127.0.0.0/8"), Some((403, "{}")), true, Err(NOT_GIVEN_TO_TESTS)),
+        (false, Some("127.0.0.0/8"), Some((200, "text")), true, Err(NOT_GIVEN_TO_TESTS)),
+        (false, Some("127.0.0.0/8"), Some((200, "{}")), true, Err(NOT_GIVEN_TO_TESTS)),
+        (false, Some("127.0.0.0/8"), None, false, Err(NOT_GIVEN_TO_TESTS)),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = place(listener.local_addr().expect("bound"), "jack");
+        let cache = Cache::new(runtime.handle().clone());
+        if is_served {
+            cache.note(vec![lead(&place)]);
+        }
+        let allowed = allowed.into_iter().map(|it| it.parse().expect("a network"));
+        let reach = Arc::new(WebhookAddressPolicy {
+            allowed: allowed.collect(),
+        });
+        let asked = {
+            let (cache, target) = (cache.clone(), lead(&place));
+            let ask = async move { cache.read_now(&target, &reach).await };
+            match server {
+                None => {
+                    drop(listener);
+                    runtime.block_on(ask)
+                }
+                Some((status, body)) if is_called => {
+                    let asked = runtime.spawn(ask);
+                    let (stream, _) = listener.accept().expect("a call");
+                    answer(stream, status, body);
+                    runtime.block_on(asked).expect("an answer")
+                }
+                Some(_) => {
+                    let asked = runtime.block_on(ask);
+                    listener.set_nonblocking(true).expect("set");
+                    let called = listener.accept();
+                    assert!(called.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+                    asked
+                }
+            }
+        };
+        let told = format!("{is_served} {server:?}: {asked:?}");
+        assert_eq!(asked.state == SecretState::Resolved, expected.is_ok(), "{told}");
+        assert_eq!(asked.reason.as_deref(), expected.err(), "{told}");
+    }
+}
+
+/// The URL of a place may hold what opens the vault, and belongs to a document that the reader of a reference may not see.
+#[test]
+fn reasons_say_nothing_of_the_place() {
+    let runtime = runtime();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let place = SecretLocation::Http {
+        url: format!("http://{address}/x?token=hidden"),
+        token: "t".to_owned(),
+        namespace: None,
+    };
+    let target = |field: Option<&str>| SecretTarget {
+        field: field.map(str::to_owned),
+        ..lead(&place)
+    };
+    let cache = Cache::new(runtime.handle().clone());
+    cache.note(vec![target(None)]);
+    let mut told = vec![cache.get(&place).expect_err("no answer yet")];
+    let vault = std::thread::spawn(move || {
+        for (status, body) in [(503, ""), (200, r#"{"data":{}}"#)] {
+            let (stream, _) = listener.accept().expect("a call");
+            answer(stream, status, body);
+        }
+    });
+    for field in [None, Some("key")] {
+        let _round = runtime.block_on(cache.ask(vec![place.clone()]));
+        told.extend(cache.reading(&target(field)).reason);
+        told.extend(cache.get(&place).err());
+    }
+    vault.join().expect("two calls");
+    assert_eq!(told.len(), 4, "{told:?}");
+    let port = address.port().to_string();
+    for reason in told {
+        assert!(!reason.contains(&port) && !reason.contains("hidden"), "{reason}");
+    }
+}

@@ -143,7 +143,10 @@ impl SecretSyntax for Vaults {
             name: name.clone(),
             kind: name.split('/').next().unwrap_or_default().to_owned(),
             key: Some(format!("secrets/{name}")),
-            address: config.get("uri").and_then(Value::as_str).and_then(SecretLocation::origin),
+            address: config
+                .get("uri")
+                .and_then(Value::as_str)
+                .and_then(SecretLocation::origin),
         });
         std::iter::once(SecretStore::environment())
             .chain(described)

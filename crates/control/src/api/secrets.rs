@@ -3,7 +3,7 @@
 
 use super::Api;
 use super::problem::Problem;
-use super::view::references::{Holder, ReferenceUse, References};
+use super::view::references::{FileReferences, Holder, ReferenceUse, References};
 use crate::access::{Action, Caller, Scope};
 use crate::secrets::{Reading, SecretReadings, SecretState};
 use axum::extract::State;
@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_dialect::SecretTarget;
@@ -32,7 +32,7 @@ pub struct SecretList {
     pub stores: Vec<SecretStoreSummary>,
     /// The references, first those that cannot be had.
     pub references: Vec<SecretReference>,
-    /// How many references are not listed, because there are too many.
+    /// How many references are not listed, because there are too many: of all, of one document or of one file.
     pub left_out: usize,
 }
 
@@ -120,11 +120,7 @@ pub struct SecretTestRequest {
 }
 
 impl SecretStatus {
-    fn of(
-        text: &str,
-        target: &Result<SecretTarget, String>,
-        readings: Option<&dyn SecretReadings>,
-    ) -> Self {
+    fn of(text: &str, target: &Result<SecretTarget, String>, readings: Option<&dyn SecretReadings>) -> Self {
         match target {
             Ok(target) => {
                 let reading = readings.map(|it| it.reading(target));
@@ -172,14 +168,14 @@ pub async fn list(
     let scopes = caller.scopes(Action::ConfigurationRead);
     let listing = Arc::clone(&api);
     let listed = tokio::task::spawn_blocking(move || {
-        let options = &listing.options;
-        let (_, files) = options.files.get();
-        let mut uses = References::uses_of_files(&options.dialects, &files);
-        let stores = listing.index.with_references(|references| {
-            uses.extend(references.uses());
-            stores(references, &scopes)
-        });
-        listed(stores, uses, &scopes, options.secrets.as_deref())
+        let references = listing.index.references();
+        let of_files = listing.index.references_of_files();
+        listed(
+            &references,
+            &of_files,
+            &scopes,
+            listing.options.secrets.as_deref(),
+        )
     });
     let listed = listed.await;
     Ok(Json(listed.map_err(|error| {
@@ -209,15 +205,45 @@ fn stores(references: &References, scopes: &[Scope]) -> Vec<SecretStoreSummary> 
 
 /// What may be seen with the right in these parts.
 fn listed(
-    mut stores: Vec<SecretStoreSummary>,
-    uses: Vec<ReferenceUse>,
+    references: &References,
+    of_files: &FileReferences,
     scopes: &[Scope],
     readings: Option<&dyn SecretReadings>,
 ) -> SecretList {
     let is_visible = |scope: &Scope| scopes.iter().any(|it| it.contains(scope));
+    let uses = of_files.uses(is_visible).chain(references.uses(is_visible));
+    let cut = of_files.left_out(is_visible) + references.left_out(is_visible);
+    let mut all = grouped(uses, readings);
+    let mut counts: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    for it in &all {
+        let store = it.store.as_deref().unwrap_or_default();
+        let (count, failing) = counts.entry((&it.dialect, store)).or_default();
+        *count += 1;
+        *failing += usize::from(it.stand.is_failing());
+    }
+    let mut stores = stores(references, scopes);
+    for store in &mut stores {
+        let counted = counts.get(&(store.dialect.as_str(), store.name.as_str()));
+        (store.references, store.failing) = counted.copied().unwrap_or_default();
+    }
+    all.sort_by_key(|it| it.stand.state);
+    let left_out = cut + all.len().saturating_sub(MAX_LISTED);
+    all.truncate(MAX_LISTED);
+    SecretList {
+        stores,
+        references: all,
+        left_out,
+    }
+}
+
+/// The references of these uses, each once.
+fn grouped(
+    uses: impl Iterator<Item = ReferenceUse>,
+    readings: Option<&dyn SecretReadings>,
+) -> Vec<SecretReference> {
     // The same text leads elsewhere in a file, which knows no vaults.
     let mut known: BTreeMap<(String, String, bool), SecretReference> = BTreeMap::new();
-    for it in uses.into_iter().filter(|it| is_visible(&it.scope)) {
+    for it in uses {
         let (document, file) = match it.holder {
             Holder::Document(key) => (Some(key), None),
             Holder::File(name) => (None, Some(name)),
@@ -242,22 +268,7 @@ fn listed(
             });
         }
     }
-    let mut all: Vec<SecretReference> = known.into_values().collect();
-    for store in &mut stores {
-        let own = |it: &&SecretReference| {
-            it.dialect == store.dialect && it.store.as_deref() == Some(store.name.as_str())
-        };
-        let failing = all.iter().filter(own).filter(|it| it.stand.is_failing());
-        (store.references, store.failing) = (all.iter().filter(own).count(), failing.count());
-    }
-    all.sort_by_key(|it| it.stand.state);
-    let left_out = all.len().saturating_sub(MAX_LISTED);
-    all.truncate(MAX_LISTED);
-    SecretList {
-        stores,
-        references: all,
-        left_out,
-    }
+    known.into_values().collect()
 }
 
 /// Answers `POST /api/v1/secrets/test`.
@@ -278,9 +289,7 @@ pub async fn test(
         )));
     }
     let native = weir_model::DialectName::NATIVE;
-    let found = api
-        .index
-        .with_references(|references| references.locate(native, &wanted.reference));
+    let found = api.index.references().locate(native, &wanted.reference);
     let Some(target) = found else {
         let expected =
             "reference: expected {vault://STORE/NAME}, $env://NAME or $secret://vault/ID/PATH/FIELD";
@@ -299,7 +308,8 @@ pub async fn test(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::view::references::ReferenceFinder;
+    use crate::api::view::FileText;
+    use crate::api::view::references::{MAX_IN_DOCUMENT, ReferenceFinder};
     use crate::webhook_addresses::WebhookAddressPolicy;
     use std::time::Duration;
     use weir_dialect::SecretLocation;
@@ -359,12 +369,8 @@ mod tests {
             .iter()
             .map(|it| Scope::parse(it).expect("a scope"))
             .collect();
-        let list = listed(
-            stores(&references, &scopes),
-            references.uses(),
-            &scopes,
-            Some(&FixedReadings),
-        );
+        let of_files = FileReferences::of(&crate::sample::all(), &[]);
+        let list = listed(&references, &of_files, &scopes, Some(&FixedReadings));
         let of_store = |it: &SecretStoreSummary| {
             format!("{} {} {} of {}", it.dialect, it.name, it.failing, it.references)
         };
@@ -401,5 +407,34 @@ mod tests {
         let (stores, all) = shown(&["environment:prod"]);
         assert_eq!(all, ["sample:vault/bad Missing 1 in 1"]);
         assert_eq!(stores, ["sample env 0 of 0", "other env 0 of 0"]);
+    }
+
+    /// References of a document in workspace `default`, those of a file, and how many of them are listed and counted.
+    #[test]
+    fn what_is_not_listed_is_counted() {
+        let dialects = crate::sample::all();
+        let many = |count: usize| serde_json::json!({"a": vec!["sample:vault/good"; count]});
+        for (scope, in_document, in_file, expected) in [
+            ("everything", MAX_IN_DOCUMENT, 0, (MAX_IN_DOCUMENT, 0)),
+            ("everything", MAX_IN_DOCUMENT + 3, 0, (MAX_IN_DOCUMENT, 3)),
+            ("workspace:default", MAX_IN_DOCUMENT + 3, 1, (MAX_IN_DOCUMENT, 3)),
+            ("environment:prod", MAX_IN_DOCUMENT + 3, 1, (0, 0)),
+            ("everything", 0, MAX_IN_DOCUMENT + 3, (MAX_IN_DOCUMENT + 3, 0)),
+        ] {
+            let key = "sample/routes/1";
+            let found = ReferenceFinder::new(&dialects).found(key, &many(in_document));
+            let mut references = References::new(&dialects);
+            references.apply(&Key::new(key).expect("a key"), None, found);
+            let file = FileText {
+                dialect: weir_dialect::DialectName::new("sample"),
+                file: "sample.yaml".to_owned(),
+                text: many(in_file).to_string().into(),
+            };
+            let of_files = FileReferences::of(&dialects, &[file]);
+            let scopes = [Scope::parse(scope).expect("a scope")];
+            let list = listed(&references, &of_files, &scopes, None);
+            let uses: usize = list.references.iter().map(|it| it.uses).sum();
+            assert_eq!((uses, list.left_out), expected, "{scope} {in_document} {in_file}");
+        }
     }
 }

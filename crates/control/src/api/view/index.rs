@@ -1,7 +1,7 @@
 //! All rows of all lists, kept up to date. What documents say is read when they change; what they say together, such as
 //! which plugins a route has, is joined when a list is asked for after a change.
 
-use super::references::{DocumentReferences, ReferenceFinder, References};
+use super::references::{DocumentReferences, FileReferences, ReferenceFinder, References};
 use crate::access::Scope;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +63,8 @@ pub struct Index {
     rows: Arc<Mutex<CachedIndex>>,
     /// Where documents refer to secrets. Lists do not wait for who asks that.
     references: Arc<Mutex<References>>,
+    /// The same of files, with the number of their changes.
+    of_files: Arc<Mutex<Option<(u64, Arc<FileReferences>)>>>,
 }
 
 struct CachedIndex {
@@ -94,6 +96,7 @@ impl Index {
     fn new(files: FileTexts, dialects: DialectSet) -> Self {
         Self {
             references: Arc::new(Mutex::new(References::new(&dialects))),
+            of_files: Arc::default(),
             rows: Arc::new(Mutex::new(CachedIndex {
                 dialects,
                 documents: Arc::default(),
@@ -144,9 +147,27 @@ impl Index {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks where documents refer to secrets.
-    pub fn with_references<T>(&self, ask: impl FnOnce(&References) -> T) -> T {
-        ask(&self.known_references())
+    /// Where documents refer to secrets now. No change waits for who asks that.
+    pub fn references(&self) -> References {
+        self.known_references().clone()
+    }
+
+    /// Where files refer to secrets. They are read once after each change. To be called on a thread that may take its time.
+    pub fn references_of_files(&self) -> Arc<FileReferences> {
+        let (dialects, (stamp, files)) = {
+            let known = self.known();
+            (known.dialects.clone(), known.files.get())
+        };
+        // Who asks at the same time waits, instead of reading them too.
+        let mut read = self.of_files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, read)) = &*read
+            && *of >= stamp
+        {
+            return Arc::clone(read);
+        }
+        let found = Arc::new(FileReferences::of(&dialects, &files));
+        *read = Some((stamp, Arc::clone(&found)));
+        found
     }
 
     fn known_references(&self) -> MutexGuard<'_, References> {
@@ -418,48 +439,49 @@ fn text_of(row: &Row) -> String {
 }
 
 #[cfg(test)]
-mod measure_tmp {
+mod tests {
     use super::*;
+
     #[test]
-    fn measure() {
-        let dialects = crate::sample::native();
-        let put = |n: usize| {
-            let key = Key::new(&format!("native/routes/r{n}")).expect("k");
-            let value = format!(
-                r#"{{"name":"r{n}","hosts":["h{n}.example.com","second.example.com"],"paths":["/p/{n}"],"methods":["GET","POST"],"service":"s{n}","labels":{{"a":"b","c":"d"}},"plugins":[{{"cors":{{"allow_origins":["https://a.example.com"],"allow_methods":["GET"]}}}},{{"key-auth":{{}}}},{{"rate-limit":{{"limits":[{{"count":5,"per":"minute"}}],"by":"consumer"}}}}]}}"#
-            );
-            (key, value.into_bytes())
+    fn files_are_read_for_references_once_after_each_change() {
+        let files = FileTexts::default();
+        let index = Index::new(files.clone(), crate::sample::all());
+        let with = |text: &str| FileText {
+            dialect: DialectName::new("sample"),
+            file: "sample.yaml".to_owned(),
+            text: Arc::from(text),
         };
-        let docs: Vec<_> = (0..20_000).map(put).collect();
-        let others: Vec<_> = (0..20_000)
-            .map(|n| (Key::new(&format!("audit/{n}")).expect("k"), put(n).1))
-            .collect();
+        for (text, uses) in [
+            ("{}", 0),
+            ("a: 'sample:A'", 1),
+            ("a: ['sample:A', 'sample:B']", 2),
+        ] {
+            files.set(vec![with(text)]);
+            let found = index.references_of_files();
+            assert_eq!(found.uses(|_| true).count(), uses, "{text}");
+            assert!(Arc::ptr_eq(&found, &index.references_of_files()), "{text}");
+        }
+    }
+
+    /// A list works with what they were, and holds up no change.
+    #[test]
+    fn references_stay_as_they_were_for_those_who_read_them() {
+        let dialects = crate::sample::all();
         let index = Index::new(FileTexts::default(), dialects.clone());
-
         let reader = Reader::new(&dialects);
-        let t = std::time::Instant::now();
-        index.apply(&reader, docs.iter().map(|(k, v)| (k, Some(v.as_slice()))));
-        println!("{} {:?}", "20,000 routes", t.elapsed());
-        let t = std::time::Instant::now();
-        let n = docs
-            .iter()
-            .filter_map(|(k, v)| reader.read(k, Some(v.as_slice())))
-            .count();
-        println!("   of that outside the lock {n} {:?}", t.elapsed());
-
-        let reader = Reader::new(&dialects);
-        let t = std::time::Instant::now();
-        index.apply(&reader, others.iter().map(|(k, v)| (k, Some(v.as_slice()))));
-        println!("{} {:?}", "20,000 others", t.elapsed());
-        let t = std::time::Instant::now();
-        let n = others
-            .iter()
-            .filter_map(|(k, v)| reader.read(k, Some(v.as_slice())))
-            .count();
-        println!("   of that outside the lock {n} {:?}", t.elapsed());
-
-        let t = std::time::Instant::now();
-        let rows = index.rows(List::Routes);
-        println!("rows {} {:?}", rows.len(), t.elapsed());
+        let put = |key: &str, value: &str| {
+            let key = Key::new(key).expect("a key");
+            index.apply(&reader, std::iter::once((&key, Some(value.as_bytes()))));
+        };
+        let native = DialectName::NATIVE;
+        put("sample/routes/1", r#"{"a":"sample:vault/a"}"#);
+        let before = index.references();
+        put("sample/vault", "http://v:1");
+        put("sample/routes/2", r#"{"a":"sample:vault/a"}"#);
+        for (references, uses, leads) in [(before, 1, false), (index.references(), 2, true)] {
+            assert_eq!(references.uses(|_| true).count(), uses);
+            let found = references.locate(native, "sample:vault/a");
+            assert_eq!(found.map(|it| it.is_ok()), Some(leads));
+        }
     }
 }

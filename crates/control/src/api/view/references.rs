@@ -5,19 +5,30 @@ use crate::access::Scope;
 use crate::secrets::Syntaxes;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use weir_dialect::{DialectName, DialectSet, ENVIRONMENTS, SecretStore, SecretTarget};
 use weir_model::document;
 use weir_store::Key;
 
-/// Most references of one document that are listed.
-const MAX_IN_DOCUMENT: usize = 1000;
+/// Most references of one document that are listed; the others are counted.
+pub const MAX_IN_DOCUMENT: usize = 1000;
+/// The same of a file, which may hold all that is configured.
+const MAX_IN_FILE: usize = 100_000;
 
-/// All references of documents. Files are read when they are asked for.
-#[derive(Debug)]
+/// All references of documents. A clone costs little, and stays as it is while documents change.
+#[derive(Debug, Clone)]
 pub struct References {
     dialects: DialectSet,
+    syntaxes: Arc<Syntaxes>,
+    documents: Arc<BTreeMap<Key, Arc<DocumentReferences>>>,
+}
+
+/// All references of files. What a file says of vaults is not used: its references lead to the environment alone.
+#[derive(Debug)]
+pub struct FileReferences {
     syntaxes: Syntaxes,
-    documents: BTreeMap<Key, DocumentReferences>,
+    /// Files' names, with what is in them.
+    files: Vec<(String, DocumentReferences)>,
 }
 
 /// Finds references in documents. It knows no stores of secrets: whether a text is a reference does not depend on them.
@@ -35,6 +46,8 @@ pub struct DocumentReferences {
     scope: Scope,
     /// Pointers (RFC 6901) with texts.
     texts: Vec<(String, String)>,
+    /// How many more there are.
+    left_out: usize,
 }
 
 /// Where a reference stands.
@@ -70,17 +83,18 @@ impl References {
     pub fn new(dialects: &DialectSet) -> Self {
         Self {
             dialects: dialects.clone(),
-            syntaxes: Syntaxes::of(dialects),
-            documents: BTreeMap::new(),
+            syntaxes: Arc::new(Syntaxes::of(dialects)),
+            documents: Arc::default(),
         }
     }
 
     /// Takes over a document, `None`: it is gone, with what a [`ReferenceFinder`] has found in it.
     pub fn apply(&mut self, key: &Key, value: Option<&[u8]>, found: Option<DocumentReferences>) {
-        self.syntaxes.apply(key.as_str(), value);
+        Arc::make_mut(&mut self.syntaxes).apply(key.as_str(), value);
+        let documents = Arc::make_mut(&mut self.documents);
         match found {
-            Some(found) => self.documents.insert(key.clone(), found),
-            None => self.documents.remove(key),
+            Some(found) => documents.insert(key.clone(), Arc::new(found)),
+            None => documents.remove(key),
         };
     }
 
@@ -103,45 +117,72 @@ impl References {
         workspace.map_or(Scope::Everything, |it| Scope::workspace(&it))
     }
 
-    /// Every use in documents.
-    pub fn uses(&self) -> Vec<ReferenceUse> {
-        let mut uses = Vec::new();
-        for (key, found) in &self.documents {
-            for (pointer, text) in &found.texts {
-                let holder = Holder::Document(key.as_str().to_owned());
-                let place = (holder, pointer.clone(), found.scope.clone());
-                uses.extend(one(&self.syntaxes, found.dialect, text, place));
-            }
-        }
-        uses
+    /// Every use in the documents that may be seen.
+    pub fn uses(&self, is_visible: impl Fn(&Scope) -> bool) -> impl Iterator<Item = ReferenceUse> {
+        let visible = self.documents.iter().filter(move |(_, it)| is_visible(&it.scope));
+        visible
+            .flat_map(|(key, found)| found.uses(&self.syntaxes, || Holder::Document(key.as_str().to_owned())))
     }
 
-    /// Every use in files. What a file says of vaults is not used: its references lead to the environment alone.
-    pub fn uses_of_files(dialects: &DialectSet, files: &[FileText]) -> Vec<ReferenceUse> {
-        let mut uses = Vec::new();
-        let without_vaults = Syntaxes::of(dialects);
-        for file in files {
-            let document = document::parse(&file.text).unwrap_or_default();
-            let references = without_vaults.within(Some(file.dialect));
-            let mut texts = Vec::new();
-            collect(
-                &document,
-                &mut String::new(),
-                &|text| references.is_reference(text),
-                &mut texts,
-            );
-            for (pointer, text) in texts {
-                let place = (Holder::File(file.file.clone()), pointer, Scope::Everything);
-                uses.extend(one(&without_vaults, file.dialect, &text, place));
-            }
-        }
-        uses
+    /// How many more references these documents hold.
+    pub fn left_out(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
+        let visible = self.documents.values().filter(|it| is_visible(&it.scope));
+        visible.map(|it| it.left_out).sum()
     }
 
     /// Where a text leads that documents of a dialect may hold; `None`: it is no reference.
     pub fn locate(&self, dialect: DialectName, text: &str) -> Option<Result<SecretTarget, String>> {
         let references = self.syntaxes.within(Some(dialect));
         references.is_reference(text).then(|| references.locate(text))
+    }
+}
+
+impl FileReferences {
+    /// Those of these files.
+    pub fn of(dialects: &DialectSet, files: &[FileText]) -> Self {
+        let syntaxes = Syntaxes::of(dialects);
+        let read = |file: &FileText| {
+            // What is served can be read.
+            let document = document::parse(&file.text).unwrap_or_default();
+            let references = syntaxes.within(Some(file.dialect));
+            let found = Collected::of(&document, MAX_IN_FILE, &|text| references.is_reference(text));
+            let found = found.of_document(file.dialect, Scope::Everything);
+            (file.file.clone(), found)
+        };
+        Self {
+            files: files.iter().map(read).collect(),
+            syntaxes,
+        }
+    }
+
+    /// Every use in files, if they may be seen.
+    pub fn uses(&self, is_visible: impl Fn(&Scope) -> bool) -> impl Iterator<Item = ReferenceUse> {
+        let visible = self.files.iter().filter(move |(_, it)| is_visible(&it.scope));
+        visible.flat_map(|(name, found)| found.uses(&self.syntaxes, || Holder::File(name.clone())))
+    }
+
+    /// How many more references these files hold.
+    pub fn left_out(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
+        let visible = self.files.iter().filter(|(_, it)| is_visible(&it.scope));
+        visible.map(|(_, it)| it.left_out).sum()
+    }
+}
+
+impl DocumentReferences {
+    fn uses(&self, syntaxes: &Syntaxes, holder: impl Fn() -> Holder) -> impl Iterator<Item = ReferenceUse> {
+        let references = syntaxes.within(Some(self.dialect));
+        self.texts.iter().filter_map(move |(pointer, text)| {
+            let (dialect, store) = references.store_of(text)?;
+            Some(ReferenceUse {
+                dialect,
+                text: text.clone(),
+                store,
+                target: references.locate(text),
+                holder: holder(),
+                pointer: pointer.clone(),
+                scope: self.scope.clone(),
+            })
+        })
     }
 }
 
@@ -168,22 +209,13 @@ impl ReferenceFinder {
         if !references.are_in(value) {
             return None;
         }
-        let mut texts = Vec::new();
-        collect(
-            value,
-            &mut String::new(),
-            &|text| references.is_reference(text),
-            &mut texts,
-        );
+        let found = Collected::of(value, MAX_IN_DOCUMENT, &|text| references.is_reference(text));
         let workspace = dialect.overview(short, value).workspace;
-        Some(DocumentReferences {
-            dialect: dialect.name(),
-            scope: match environment {
-                Some(name) => Scope::Environment(name.to_owned()),
-                None => Scope::workspace(workspace.as_deref().unwrap_or_else(|| dialect.workspace())),
-            },
-            texts,
-        })
+        let scope = match environment {
+            Some(name) => Scope::Environment(name.to_owned()),
+            None => Scope::workspace(workspace.as_deref().unwrap_or_else(|| dialect.workspace())),
+        };
+        Some(found.of_document(dialect.name(), scope))
     }
 }
 
@@ -196,61 +228,63 @@ fn split(key: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn one(
-    syntaxes: &Syntaxes,
-    dialect: DialectName,
-    text: &str,
-    (holder, pointer, scope): (Holder, String, Scope),
-) -> Option<ReferenceUse> {
-    let references = syntaxes.within(Some(dialect));
-    let (dialect, store) = references.store_of(text)?;
-    Some(ReferenceUse {
-        dialect,
-        text: text.to_owned(),
-        store,
-        target: references.locate(text),
-        holder,
-        pointer,
-        scope,
-    })
+/// The texts of a value that are references, with their pointers.
+struct Collected {
+    texts: Vec<(String, String)>,
+    most: usize,
+    left_out: usize,
 }
 
-/// Gathers the texts of a value that are references, with their pointers.
-fn collect(
-    value: &Value,
-    pointer: &mut String,
-    is_reference: &impl Fn(&str) -> bool,
-    texts: &mut Vec<(String, String)>,
-) {
-    if texts.len() >= MAX_IN_DOCUMENT {
-        return;
+impl Collected {
+    fn of(value: &Value, most: usize, is_reference: &impl Fn(&str) -> bool) -> Self {
+        let mut found = Self {
+            texts: Vec::new(),
+            most,
+            left_out: 0,
+        };
+        found.collect(value, &mut String::new(), is_reference);
+        found
     }
-    let before = pointer.len();
-    match value {
-        Value::String(text) if is_reference(text) => texts.push((pointer.clone(), text.clone())),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                pointer.push_str(&format!("/{index}"));
-                collect(item, pointer, is_reference, texts);
-                pointer.truncate(before);
-            }
+
+    fn of_document(self, dialect: DialectName, scope: Scope) -> DocumentReferences {
+        DocumentReferences {
+            dialect,
+            scope,
+            texts: self.texts,
+            left_out: self.left_out,
         }
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                pointer.push('/');
-                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                collect(field, pointer, is_reference, texts);
-                pointer.truncate(before);
+    }
+
+    fn collect(&mut self, value: &Value, pointer: &mut String, is_reference: &impl Fn(&str) -> bool) {
+        let before = pointer.len();
+        match value {
+            Value::String(text) if is_reference(text) => match self.texts.len() < self.most {
+                true => self.texts.push((pointer.clone(), text.clone())),
+                false => self.left_out += 1,
+            },
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    pointer.push_str(&format!("/{index}"));
+                    self.collect(item, pointer, is_reference);
+                    pointer.truncate(before);
+                }
             }
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    self.collect(field, pointer, is_reference);
+                    pointer.truncate(before);
+                }
+            }
+            _ => {}
         }
-        _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use weir_dialect::SecretLocation;
 
     /// The text, the store, whether it leads somewhere, the holder's name, the pointer, and the scope of each use.
@@ -303,8 +337,9 @@ mod tests {
         };
         let set = crate::sample::all();
         let with_file = |references: &References| {
-            let in_file = References::uses_of_files(&set, std::slice::from_ref(&file));
-            shown([references.uses(), in_file].concat())
+            let in_file = FileReferences::of(&set, std::slice::from_ref(&file));
+            let in_documents = references.uses(|_| true);
+            shown(in_documents.chain(in_file.uses(|_| true)).collect())
         };
         let text = |it: &str| it.to_owned();
         let expected = |vault: &str, e: &str, k: &str| {

@@ -139,9 +139,27 @@ fn tests_tell_nothing_of_the_network() {
         (false, None, Some((200, good)), false, Err(NOT_GIVEN_TO_TESTS)),
         (false, None, None, false, Err(NOT_GIVEN_TO_TESTS)),
         (false, Some("127.0.0.0/8"), Some((200, good)), true, Ok(())),
-        (false, Some("127.0.0.0/8"), Some((403, "{}")), true, Err(NOT_GIVEN_TO_TESTS)),
-        (false, Some("127.0.0.0/8"), Some((200, "text")), true, Err(NOT_GIVEN_TO_TESTS)),
-        (false, Some("127.0.0.0/8"), Some((200, "{}")), true, Err(NOT_GIVEN_TO_TESTS)),
+        (
+            false,
+            Some("127.0.0.0/8"),
+            Some((403, "{}")),
+            true,
+            Err(NOT_GIVEN_TO_TESTS),
+        ),
+        (
+            false,
+            Some("127.0.0.0/8"),
+            Some((200, "text")),
+            true,
+            Err(NOT_GIVEN_TO_TESTS),
+        ),
+        (
+            false,
+            Some("127.0.0.0/8"),
+            Some((200, "{}")),
+            true,
+            Err(NOT_GIVEN_TO_TESTS),
+        ),
         (false, Some("127.0.0.0/8"), None, false, Err(NOT_GIVEN_TO_TESTS)),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -220,7 +220,10 @@ fn of_tries() -> Vec<Operation> {
             secrets::test,
         )
         .about("Views", "Asks for a secret now, and tells whether it can be had")
-        .description("The answer does not hold the value.")
+        .description(
+            "The answer does not hold the value, and does not say why a vault gives none: the log does. For a secret that \
+             nothing served refers to, only public addresses and those of `--webhook-allow` are called. 30 a minute.",
+        )
         .body::<secrets::SecretTestRequest>()
         .answers::<secrets::SecretStatus>(),
     ]

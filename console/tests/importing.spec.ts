@@ -108,7 +108,7 @@ test('an API begins with a document from an address; no address of its own netwo
   await weir.end()
 
   const other = new Weir()
-  await other.start(['--data', other.folder, '--webhook-allow', '127.0.0.0/8'])
+  await other.start(['--data', other.folder, '--document-allow', '127.0.0.0/8'])
   await pagesFromDist(page)
   await open(page, other, '/apis/new')
   await page.getByRole('button', { name: 'From an address' }).click()

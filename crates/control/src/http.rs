@@ -175,7 +175,7 @@ impl ClientRequest {
                 let allowed: Vec<_> = found.filter(|it| reach.permits(it.ip())).collect();
                 if allowed.is_empty() {
                     return Err(broken(
-                        &"its address is not public, and no flag of the gateway allows it (--webhook-allow, of developers --portal-webhook-allow)",
+                        &"its address is not public, and no flag of the gateway allows it (--webhook-allow; for webhooks of developers --portal-webhook-allow; for documents --document-allow)",
                     ));
                 }
                 TcpStream::connect(&*allowed).await.map_err(|it| broken(&it))?

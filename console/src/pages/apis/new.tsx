@@ -165,7 +165,7 @@ function Fetch({ onFetched, onClose }: { onFetched: (text: string) => void; onCl
       onClose={onClose}
       run={async () => onFetched((await call<{ text: string }>('POST', '/api/v1/documents/fetch', { body: { url: url.trim() } })).data.text)}
     >
-      <TextField label="Address" type="url" isMono autoFocus value={url} onChange={setUrl} placeholder="https://raw.githubusercontent.com/…/openapi.yaml" about="Weir fetches it now, and once: public addresses, and networks that --webhook-allow names. For a file on GitHub, take the address behind Raw." />
+      <TextField label="Address" type="url" isMono autoFocus value={url} onChange={setUrl} placeholder="https://raw.githubusercontent.com/…/openapi.yaml" about="Weir fetches it now, and once: public addresses, and networks that --document-allow names. For a file on GitHub, take the address behind Raw." />
     </Act>
   )
 }

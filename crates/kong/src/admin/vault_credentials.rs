@@ -18,7 +18,7 @@ use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Mutex, MutexGuard};
 use weir_dialect::{HttpCall, SecretSyntax};
-use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer};
+use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer, last_version};
 
 /// Answers a call for pairs of tokens; `None`: it is for something else.
 pub async fn answer(admin: &Admin, call: &ApiCall) -> Option<Result<ApiResponse, Failure>> {
@@ -83,8 +83,13 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
         true => Some(lock_token(&pair.access).await),
         false => None,
     };
-    if pair.is_chosen && client.ask(Method::GET, &address, None).await?.0 != StatusCode::NOT_FOUND {
-        return Err(is_taken());
+    let mut last = 0;
+    if pair.is_chosen {
+        let (status, said) = client.ask(Method::GET, &address, None).await?;
+        if status != StatusCode::NOT_FOUND {
+            return Err(is_taken());
+        }
+        last = last_version(&said);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut told = json!({
@@ -97,7 +102,7 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
     if !call.dry_run {
         let mut kept = told.clone();
         kept["updated_at"] = now.as_secs().into();
-        let (status, said) = client.ask(Method::POST, &address, Some(kept)).await?;
+        let (status, said) = client.ask(Method::POST, &address, Some((kept, last))).await?;
         if has_versions && status == StatusCode::BAD_REQUEST && contains(&said, OTHER_VERSION) {
             return Err(is_taken());
         }
@@ -129,7 +134,7 @@ async fn remove(admin: &Admin, call: &ApiCall, vault: &str, access: &str) -> Res
     Ok(ApiResponse::no_content())
 }
 
-/// What a vault says of a secret that is there already, when it is told to write it only as the first version.
+/// What a vault says of a secret of which it has another version than the one that it is to write over.
 const OTHER_VERSION: &str = "check-and-set parameter did not match";
 
 fn contains(text: &[u8], part: &str) -> bool {
@@ -202,16 +207,16 @@ impl<'a> Client<'a> {
         Ok(Self { admin, server })
     }
 
-    /// The status and the body of the vault's answer.
+    /// The status and the body of the vault's answer; `secret`: what is written, and the last version that the vault had.
     async fn ask(
         &self,
         method: Method,
         url: &str,
-        secret: Option<Value>,
+        secret: Option<(Value, u64)>,
     ) -> Result<(StatusCode, Bytes), Failure> {
         let client = self.admin.options.node.http.as_ref();
         let client = client.ok_or_else(|| away("this process asks no servers"))?;
-        let json = secret.map(|secret| self.server.document(secret).to_string().into_bytes());
+        let json = secret.map(|(secret, last)| self.server.document(secret, last).to_string().into_bytes());
         let (token, request) = HEADERS;
         let made = client.make(HttpCall {
             method: method.clone(),

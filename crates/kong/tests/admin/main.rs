@@ -7,6 +7,7 @@
 
 mod consistency;
 mod conversation;
+mod made_up_values;
 mod recorded;
 #[path = "../shared/mod.rs"]
 mod shared;

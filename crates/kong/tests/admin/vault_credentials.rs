@@ -11,34 +11,61 @@ use weir_kong::admin::{AdminOptions, Node};
 
 /// A vault with engines of both versions: what it holds, by URL.
 #[derive(Default)]
-struct Vault(Mutex<BTreeMap<String, Value>>);
+struct Vault {
+    secrets: Mutex<BTreeMap<String, Value>>,
+    /// The last versions of secrets of the second engine, also of deleted ones.
+    versions: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Vault {
+    /// Deletes a secret as `vault kv delete` does: its versions stay.
+    fn delete(&self, url: &str) {
+        let deleted = self.secrets.lock().expect("whole").remove(url);
+        assert!(deleted.is_some(), "{url}");
+    }
+}
 
 impl HttpClient for Vault {
     fn make(&self, call: HttpCall) -> HttpAnswer {
-        let mut kept = self.0.lock().expect("whole");
+        let mut kept = self.secrets.lock().expect("whole");
+        let mut versions = self.versions.lock().expect("whole");
         let is_known = call.headers.contains(&("X-Vault-Token", "t".to_owned()));
         // All versions of a secret go together.
         let url = call.url.replace("/metadata/", "/data/");
-        let (mut status, mut said) = (StatusCode::NO_CONTENT, "");
+        let last = versions.get(&url).copied();
+        let (mut status, mut said) = (StatusCode::NO_CONTENT, json!({ "errors": [] }));
         match call.method {
             _ if !is_known => status = StatusCode::FORBIDDEN,
             Method::GET if kept.contains_key(&url) => status = StatusCode::OK,
-            Method::GET => status = StatusCode::NOT_FOUND,
+            Method::GET => {
+                status = StatusCode::NOT_FOUND;
+                if let Some(version) = last {
+                    said =
+                        json!({"data": {"data": null, "metadata": {"destroyed": false, "version": version}}});
+                }
+            }
             Method::POST => {
                 let body: Value = serde_json::from_slice(&call.json.expect("a secret")).expect("JSON");
-                if body["options"]["cas"] == 0 && kept.contains_key(&url) {
+                let wanted = body["options"]["cas"].as_u64();
+                if wanted.is_some_and(|wanted| wanted != last.unwrap_or(0)) {
                     status = StatusCode::BAD_REQUEST;
-                    said = r#"{"errors":["check-and-set parameter did not match the current version"]}"#;
+                    said = json!({"errors": ["check-and-set parameter did not match the current version"]});
                 } else {
+                    if wanted.is_some() {
+                        versions.insert(url.clone(), last.unwrap_or(0) + 1);
+                    }
                     kept.insert(url, body);
                 }
             }
-            _ => drop(kept.remove(&url)),
+            _ => {
+                kept.remove(&url);
+                versions.remove(&url);
+            }
         }
         // Other calls come in between.
         Box::pin(async move {
             tokio::task::yield_now().await;
-            Ok((status, Bytes::from_static(said.as_bytes())))
+            Ok((status, Bytes::from(said.to_string())))
         })
     }
 }
@@ -195,7 +222,7 @@ async fn dry_runs_say_so() {
         let answer = conversation.call(&line, r#"{"access_token":"a"}"#).await;
         let says_so = answer.headers().contains_key("weir-dry-run");
         assert_eq!((answer.status().as_u16(), says_so), (status, is_tried), "{line}");
-        assert_eq!(vault.0.lock().expect("whole").len(), held, "{line}");
+        assert_eq!(vault.secrets.lock().expect("whole").len(), held, "{line}");
     }
 }
 
@@ -215,6 +242,40 @@ async fn all_vaults_that_cannot_be_asked_get_one_answer() {
     assert_eq!(answers[0], answers[1]);
 }
 
+/// A deleted secret keeps its versions in the second engine: its token can be given again, and another one that came in
+/// between is not written over.
+#[tokio::test]
+async fn tokens_of_deleted_secrets_can_be_given_again() {
+    let vault = Arc::new(Vault::default());
+    let (conversation, _) = conversation(&vault).await;
+    for (engine, url) in [
+        ("one", "http://v.test:8200/v1/one/a"),
+        ("two", "http://v.test:8200/v1/two/data/a"),
+    ] {
+        let call = format!("POST /vault-auth/{engine}/credentials/alice");
+        for (secret, expected, is_deleted) in [
+            ("first", 201, false),
+            ("second", 409, true),
+            ("third", 201, true),
+            ("fourth", 201, false),
+        ] {
+            let body = format!(r#"{{"access_token":"a","secret_token":"{secret}"}}"#);
+            let answer = conversation.call(&call, &body).await;
+            assert_eq!(answer.status().as_u16(), expected, "{engine}: {secret}");
+            if expected == 201 {
+                let kept = vault.secrets.lock().expect("whole")[url].to_string();
+                assert!(kept.contains(secret), "{engine}: {kept}");
+            }
+            if is_deleted {
+                vault.delete(url);
+            }
+        }
+        let line = format!("DELETE /vault-auth/{engine}/credentials/token/a");
+        assert_eq!(conversation.call(&line, "").await.status().as_u16(), 204);
+    }
+    assert!(vault.versions.lock().expect("whole").is_empty());
+}
+
 #[tokio::test]
 async fn pairs_are_written_into_the_vault_and_taken_out() {
     let vault = Arc::new(Vault::default());
@@ -222,14 +283,14 @@ async fn pairs_are_written_into_the_vault_and_taken_out() {
     for (call, body, status, keys) in CALLS {
         let answer = conversation.call(call, body).await;
         assert_eq!(answer.status().as_u16(), *status, "{call} {body}");
-        let kept = vault.0.lock().expect("whole");
+        let kept = vault.secrets.lock().expect("whole");
         let kept: Vec<&str> = kept
             .keys()
             .filter_map(|url| url.strip_prefix("http://v.test:8200/v1/"))
             .collect();
         assert_eq!(kept, *keys, "{call} {body}");
     }
-    let kept = vault.0.lock().expect("whole")["http://v.test:8200/v1/one/a"].clone();
+    let kept = vault.secrets.lock().expect("whole")["http://v.test:8200/v1/one/a"].clone();
     assert_eq!(
         (
             &kept["access_token"],
@@ -245,7 +306,7 @@ async fn pairs_are_written_into_the_vault_and_taken_out() {
     let made = json_of(made).await["data"].clone();
     let lengths = ["access_token", "secret_token"].map(|field| made[field].as_str().map(str::len));
     assert_eq!(lengths, [Some(32), Some(32)]);
-    let kept = vault.0.lock().expect("whole");
+    let kept = vault.secrets.lock().expect("whole");
     let url = format!(
         "http://v.test:8200/v1/two/data/{}",
         made["access_token"].as_str().expect("a token")

@@ -12,7 +12,7 @@
 //! engine's folder. What the vault does not know, it is not asked about again for some seconds.
 
 mod writing;
-pub use writing::HEADERS;
+pub use writing::{HEADERS, last_version};
 
 use crate::consumer_names::{ConsumerName, ConsumerNames};
 use crate::http_rules::HttpRules;

@@ -22,14 +22,21 @@ impl VaultServer {
         is_fine.then(|| format!("{address}/v1/{mount}/{folder}{}", encoded(access)))
     }
 
-    /// A secret as the engine takes it. The second version takes it only if it has no such secret yet; the first one cannot be
-    /// told to.
-    pub fn document(&self, secret: Value) -> Value {
+    /// A secret as the engine takes it. The second version takes it only if `last_version` is still the last one
+    /// (0: there was none); the first one cannot be told to.
+    pub fn document(&self, secret: Value, last_version: u64) -> Value {
         match self.version {
             EngineVersion::V1 => secret,
-            EngineVersion::V2 => json!({ "options": { "cas": 0 }, "data": secret }),
+            EngineVersion::V2 => json!({ "options": { "cas": last_version }, "data": secret }),
         }
     }
+}
+
+/// The last version of a secret that the engine does not hold, by its answer (404). A deleted secret keeps its versions, and
+/// the next one is written over the last of them; 0: there was never one.
+pub fn last_version(answer: &[u8]) -> u64 {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    answer["data"]["metadata"]["version"].as_u64().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -67,8 +74,26 @@ mod tests {
             let address = server(version).address_of(access, is_whole);
             assert_eq!(address.as_deref(), expected, "{access}");
         }
-        assert_eq!(server(EngineVersion::V1).document(json!(1)), json!(1));
-        let first_only = json!({"options": {"cas": 0}, "data": 1});
-        assert_eq!(server(EngineVersion::V2).document(json!(1)), first_only);
+        for last in [0, 3] {
+            assert_eq!(server(EngineVersion::V1).document(json!(1), last), json!(1));
+            let written = json!({"options": {"cas": last}, "data": 1});
+            assert_eq!(server(EngineVersion::V2).document(json!(1), last), written);
+        }
+    }
+
+    #[test]
+    fn answers_tell_the_last_version() {
+        for (answer, expected) in [
+            (r#"{"errors":[]}"#, 0),
+            (
+                r#"{"data":{"data":null,"metadata":{"version":3,"deletion_time":"2026-01-01T00:00:00Z","destroyed":false}}}"#,
+                3,
+            ),
+            (r#"{"data":{"metadata":{"version":-1}}}"#, 0),
+            ("[]", 0),
+            ("", 0),
+        ] {
+            assert_eq!(last_version(answer.as_bytes()), expected, "{answer}");
+        }
     }
 }

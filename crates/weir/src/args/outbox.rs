@@ -1,4 +1,4 @@
-//! Flags of `weir run` for mails and webhooks.
+//! Flags of `weir run` for mails and webhooks, and for the addresses that others than operators name.
 
 use clap::Args;
 use ipnet::IpNet;
@@ -25,8 +25,8 @@ pub struct OutboxArgs {
     #[arg(long, value_name = "URL", env = "WEIR_CONSOLE_URL")]
     pub console_url: Option<String>,
     /// A network that webhooks may be sent to beside public addresses, such as `10.1.0.0/16`. OCSP responders of
-    /// certificates are asked there, documents are fetched from there (`POST /api/v1/documents/fetch`), and Kong's Admin
-    /// API calls the vaults of `vault-auth` there, too. May be given several times, in the variable with spaces between.
+    /// certificates are asked there, and Kong's Admin API calls the vaults of `vault-auth` there, too: their answers
+    /// are not shown. May be given several times, in the variable with spaces between.
     #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]
     pub webhook_allow: Vec<IpNet>,
     /// A network that webhooks of developers, who name them in the portal, may be sent to beside public addresses; may be
@@ -38,6 +38,10 @@ pub struct OutboxArgs {
         value_delimiter = ' '
     )]
     pub portal_webhook_allow: Vec<IpNet>,
+    /// A network that documents may be fetched from (`POST /api/v1/documents/fetch`) beside public addresses; may be given
+    /// several times. Everybody with `apis:write` can read what servers there answer to a GET.
+    #[arg(long, value_name = "CIDR", env = "WEIR_DOCUMENT_ALLOW", value_delimiter = ' ')]
+    pub document_allow: Vec<IpNet>,
 }
 
 /// URLs of mail servers hold passwords.
@@ -47,6 +51,7 @@ impl std::fmt::Debug for OutboxArgs {
             .debug_struct("OutboxArgs")
             .field("webhook_allow", &self.webhook_allow)
             .field("portal_webhook_allow", &self.portal_webhook_allow)
+            .field("document_allow", &self.document_allow)
             .finish_non_exhaustive()
     }
 }

@@ -200,7 +200,7 @@ pub async fn serve(
         node: admin::node(starter, management),
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
-        reach: Arc::new(super::outbox::reach(&starter.args.outbox)),
+        reach: Arc::new(super::outbox::document_reach(&starter.args.outbox)),
         secrets: cache,
         caches: is_gateway.then_some(caches),
         shared_of_plugins,

@@ -5,10 +5,18 @@ use anyhow::Context;
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Network, Outbox, Smtp, WebhookAddressPolicy};
 
-/// The addresses that may be called when others than operators name them: for webhooks, documents, OCSP responders.
+/// The addresses that may be called when others than operators name them, and are not shown the answer: for webhooks, OCSP
+/// responders.
 pub fn reach(args: &OutboxArgs) -> WebhookAddressPolicy {
     WebhookAddressPolicy {
         allowed: args.webhook_allow.clone(),
+    }
+}
+
+/// The addresses that documents may be fetched from: who names them reads what is there.
+pub fn document_reach(args: &OutboxArgs) -> WebhookAddressPolicy {
+    WebhookAddressPolicy {
+        allowed: args.document_allow.clone(),
     }
 }
 

@@ -468,6 +468,24 @@ fn webhooks_do_not_reach_the_operators_network() {
         .expect(422);
 }
 
+/// A webhook shows no answer, a fetched document does: networks of webhooks are not opened for reading.
+#[test]
+fn documents_are_read_where_their_own_flag_allows() {
+    let url = format!("http://{}/openapi.yaml", upstream("a document"));
+    for (flag, status, part) in [
+        (None, 400, "--document-allow"),
+        (Some("--webhook-allow"), 400, "--document-allow"),
+        (Some("--portal-webhook-allow"), 400, "--document-allow"),
+        (Some("--document-allow"), 200, "a document"),
+    ] {
+        let flags: Vec<&str> = flag.into_iter().flat_map(|flag| [flag, "127.0.0.0/8"]).collect();
+        let plane = Plane::with(&flags);
+        let answer = plane.post("/api/v1/documents/fetch", json!({ "url": url }));
+        let answer = answer.expect(status);
+        assert!(answer.body.contains(part), "{flag:?}: {answer:?}");
+    }
+}
+
 /// 27: an end that has come is acted on while nothing else changes.
 #[test]
 fn a_subscription_ends_by_itself() {
@@ -517,6 +535,7 @@ fn wrong_flags_are_refused() {
         ),
         (&["--smtp", "smtp://localhost"], "--mail-from"),
         (&["--webhook-allow", "here"], "--webhook-allow"),
+        (&["--document-allow", "here"], "--document-allow"),
     ] {
         let flags = [&["--data", "data", "--console", "127.0.0.1:0"], flags].concat();
         let output = Weir::command(folder.path(), &flags)

@@ -114,7 +114,7 @@ fn of_documents() -> Vec<Operation> {
         )
         .about("APIs", "Fetches a document from an address, for a new API or version")
         .description(
-            "Public addresses, and networks that `--webhook-allow` names; at most 8 MiB; redirections are not followed. \
+            "Public addresses, and networks that `--document-allow` names; at most 8 MiB; redirections are not followed. \
              Nothing is stored.",
         )
         .body::<fetching::FetchDocumentRequest>()

@@ -1,5 +1,6 @@
-//! `POST /api/v1/documents/fetch`: the document at an address, for an API that begins with it. The rules of webhooks say
-//! which addresses are asked: without a flag, public ones only.
+//! `POST /api/v1/documents/fetch`: the document at an address, for an API that begins with it. A flag of
+//! its own says which addresses are asked: without it, public ones only. Those of webhooks do not count: a webhook shows no
+//! answer, this call does.
 
 use crate::access::Caller;
 use crate::api::{Api, Problem};

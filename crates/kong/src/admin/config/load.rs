@@ -3,12 +3,14 @@
 use crate::Options;
 use crate::admin::failure::{self, Failure};
 use crate::admin::plan::{WorkspaceView, check_confined};
+use crate::admin::state::Workspace;
 use crate::admin::table::foreign_id;
 use crate::admin::{entity_rules, password_hash, render_entity, unserved};
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, IdFrom, SIGNER_KEYS, entity_type};
 use crate::document::{entities_as_written, raw_entities};
 use crate::schema::Kind;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
@@ -16,9 +18,22 @@ use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, Severity};
 use weir_store::Change;
 
+/// What stands for a value that will be made up, in the answer to a dry run: the write makes another one.
+const MADE_WHEN_STORED: &str = "(made when it is imported)";
+
 /// The entities of a configuration as they are stored.
 pub struct Loaded {
-    entities: Vec<(&'static EntityType, Map<String, Value>)>,
+    entities: Vec<LoadedEntity>,
+    /// The keys of credentials that the configuration gives.
+    given_keys: HashSet<(&'static str, String)>,
+}
+
+/// An entity of a configuration.
+struct LoadedEntity {
+    entity_type: &'static EntityType,
+    fields: Map<String, Value>,
+    /// The fields whose values the configuration does not give: they are made up.
+    made: Vec<&'static str>,
 }
 
 impl Loaded {
@@ -30,20 +45,48 @@ impl Loaded {
         crate::translate(document, options)?;
         let (raw, _) = raw_entities(document)?;
         let hashes_passwords = document.get("_transform") != Some(&Value::Bool(false));
-        let entities = raw
+        let entities: Vec<LoadedEntity> = raw
             .into_iter()
             .map(|entity| {
                 let fields = match Value::from(entity.fields) {
                     Value::Object(fields) => fields,
                     _ => Map::new(),
                 };
-                (
-                    entity.entity_type,
-                    stored(entity.entity_type, fields, hashes_passwords, now),
-                )
+                stored(entity.entity_type, fields, hashes_passwords, now)
             })
             .collect();
-        Ok(Self { entities })
+        let given_keys = entities.iter().filter_map(LoadedEntity::given_key).collect();
+        Ok(Self { entities, given_keys })
+    }
+
+    /// The fields of an entity in a workspace, and whether values of them are made up. A credential that is there keeps its
+    /// values where the configuration gives none: its clients know them.
+    fn fields_in<'e>(
+        &self,
+        entity: &'e LoadedEntity,
+        workspace: &Workspace,
+    ) -> (Cow<'e, Map<String, Value>>, bool) {
+        if entity.made.is_empty() {
+            return (Cow::Borrowed(&entity.fields), false);
+        }
+        let id = crate::admin::plan::id_of(&entity.fields);
+        let old = workspace.table(entity.entity_type).get(id);
+        let old = old
+            .map(|old| old.fields())
+            .filter(|old| entity.is_credential(old));
+        let is_free = |old: &Map<String, Value>| {
+            let key = old.get(entity.entity_type.key?)?.as_str()?;
+            let key = (entity.entity_type.name, key.to_owned());
+            Some(!self.given_keys.contains(&key) || entity.given_key() == Some(key))
+        };
+        let Some(old) = old.filter(|old| is_free(old) == Some(true)) else {
+            return (Cow::Borrowed(&entity.fields), true);
+        };
+        let mut fields = entity.fields.clone();
+        for name in &entity.made {
+            fields.insert((*name).to_owned(), old.get(*name).cloned().unwrap_or_default());
+        }
+        (Cow::Owned(fields), false)
     }
 
     /// The changes that make a workspace hold these entities and no others. What is there already, but for its times,
@@ -55,7 +98,10 @@ impl Loaded {
     pub fn changes(&self, view: WorkspaceView<'_>, is_confined: bool) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
         let mut kept: HashSet<(&str, Uuid)> = HashSet::with_capacity(self.entities.len());
-        for (entity_type, fields) in &self.entities {
+        for entity in &self.entities {
+            let entity_type = entity.entity_type;
+            let (fields, _) = self.fields_in(entity, view.workspace);
+            let fields = &*fields;
             let id = crate::admin::plan::id_of(fields);
             kept.insert((entity_type.name, id));
             let old = view.workspace.table(entity_type).get(id);
@@ -70,7 +116,7 @@ impl Loaded {
         let has_keys = self
             .entities
             .iter()
-            .any(|(entity_type, _)| entity_type.is(SIGNER_KEYS));
+            .any(|entity| entity.entity_type.is(SIGNER_KEYS));
         let is_kept = |entity_type: &EntityType| {
             entity_type.is("workspaces") || (entity_type.is(SIGNER_KEYS) && !has_keys)
         };
@@ -87,22 +133,46 @@ impl Loaded {
     /// What is to be said of entities that are stored and not served.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let entities = self.entities.iter();
-        entities.filter_map(|(entity_type, fields)| unserved::warning(entity_type, fields))
+        entities.filter_map(|entity| unserved::warning(entity.entity_type, &entity.fields))
     }
 
-    /// The entities by entity type and id, as the original answers.
-    pub fn told(&self) -> Value {
+    /// The entities by entity type and id, as the original answers; after a dry run without the values that are made up.
+    pub fn told(&self, workspace: &Workspace, is_dry: bool) -> Value {
         let mut entity_types: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-        for (entity_type, fields) in &self.entities {
+        for entity in &self.entities {
+            let (fields, are_made) = self.fields_in(entity, workspace);
+            let mut fields = fields.into_owned();
+            for name in entity.made.iter().filter(|_| is_dry && are_made) {
+                fields.insert((*name).to_owned(), MADE_WHEN_STORED.into());
+            }
             let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
-            let members = entity_types.entry(entity_type.name).or_default();
-            let mut fields = fields.clone();
+            let id = id.to_owned();
+            let members = entity_types.entry(entity.entity_type.name).or_default();
             if fields.get("ttl").is_some_and(Value::is_null) {
                 fields.remove("ttl");
             }
-            members.insert(id.to_owned(), Value::Object(fields));
+            members.insert(id, Value::Object(fields));
         }
         json!(entity_types)
+    }
+}
+
+impl LoadedEntity {
+    /// The key of a credential whose key could be made up, if the configuration gives it.
+    fn given_key(&self) -> Option<(&'static str, String)> {
+        let name = self.entity_type.key?;
+        let is_given = entity_rules::is_made_up(self.entity_type, name) && !self.made.contains(&name);
+        let key = self.fields.get(name).filter(|_| is_given)?.as_str()?;
+        Some((self.entity_type.name, key.to_owned()))
+    }
+
+    /// Whether a stored entity is this credential. Ids come from places in the file: another line there may have moved them to
+    /// the credential of another consumer.
+    fn is_credential(&self, old: &Map<String, Value>) -> bool {
+        let mut telling = ["consumer", "hash_secret"]
+            .into_iter()
+            .chain(self.entity_type.key);
+        telling.all(|name| self.made.contains(&name) || old.get(name) == self.fields.get(name))
     }
 }
 
@@ -112,18 +182,22 @@ fn stored(
     mut fields: Map<String, Value>,
     hashes_passwords: bool,
     now: SystemTime,
-) -> Map<String, Value> {
+) -> LoadedEntity {
+    let mut made = Vec::new();
     let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     for field in entity_type.record.fields {
         let value = fields.get(field.name).filter(|value| !value.is_null());
-        let made: Value = match (field.kind, value) {
+        let value: Value = match (field.kind, value) {
             (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
             (_, Some(_)) => continue,
             _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
-            _ if entity_rules::is_made_up(entity_type, field.name) => password_hash::random_text().into(),
+            _ if entity_rules::is_made_up(entity_type, field.name) => {
+                made.push(field.name);
+                password_hash::random_text().into()
+            }
             _ => continue,
         };
-        fields.insert(field.name.to_owned(), made);
+        fields.insert(field.name.to_owned(), value);
     }
     if hashes_passwords {
         let given = fields.clone();
@@ -135,7 +209,11 @@ fn stored(
         render_entity::complete(&definition.config, config);
     }
     render_entity::complete(entity_type.record, &mut fields);
-    fields
+    LoadedEntity {
+        entity_type,
+        fields,
+        made,
+    }
 }
 
 fn is_same(old: &Map<String, Value>, new: &Map<String, Value>) -> bool {

@@ -32,7 +32,7 @@ const POINTS: [number, string, string[]][] = [
     'usage after 100 calls of which 10 are refused; quota left as the headers of the gateway say',
     ['portal-calls: 33: a hundred calls, ten of them refused, are counted as the caller saw them', 'portal-apps: 33: what is left of a quota is what the gateway tells in its headers'],
   ],
-  [34, 'refused calls with time, operation, reason in words, request id', ['portal-calls: 34: a refused call is listed with its time, its operation, the reason in words, and the id that the caller was told']],
+  [34, 'refused calls with time, operation, reason in words, request id', ['people: 29, 33, 34: from signing up to calls, usage and refusals']],
   [35, 'who leaves a team loses access; the application stays', ['people: 35: who leaves a team loses its applications']],
   [
     36,

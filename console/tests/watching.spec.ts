@@ -30,7 +30,7 @@ test('an alert rule: made above its numbers in the units of people, changed, mut
   const save = page.getByRole('dialog', { name: 'Save Slow?' })
   await expect(save).toContainText('0.025')
   await save.getByRole('button', { name: 'Save' }).click()
-  await expect(page.getByText('Slow is saved')).toBeVisible()
+  await expect(page.getByText('Slow is saved').first()).toBeVisible()
   await open(page, weir, '/alerts')
   const row = page.getByRole('row', { name: /Slow/ })
   await expect(row).toContainText('5xx share > 2.5 % over 5m')

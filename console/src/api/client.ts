@@ -143,7 +143,8 @@ export async function call<T>(method: string, path: string, options: CallOptions
   if (!response.ok) {
     // The originals' Admin APIs answer 401 in their own words to who may not write; that asks for no login.
     const asksForLogin = response.status === 401 && response.headers.get('content-type')?.includes('problem') === true
-    if (!asksForLogin || path === SESSION) throw refusal(method, path, response, data)
+    // At a login itself, of the console or of the portal, it says that the password is wrong.
+    if (!asksForLogin || path.endsWith('/v1/session')) throw refusal(method, path, response, data)
     login.set(true)
     throw loginNeeded(method, path, response.headers.get('x-request-id'))
   }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The file's name in the folder of data. It holds the name of the gateway that is out.
 pub const FILE_NAME: &str = "taken-out";
 /// How long the store is waited for. It is asked again with every report.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a gateway learns whether it is out before it reports.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub struct TakenOut {
 impl TakenOut {
     /// Whether the gateway of a name begins as one that is out.
     pub async fn at_start(&self, name: &str) -> bool {
-        let asked = tokio::time::timeout(PATIENCE, in_store(&self.store, name)).await;
+        let asked = tokio::time::timeout(STORE_TIMEOUT, in_store(&self.store, name)).await;
         match asked {
             Ok(Ok(is_out)) => {
                 self.keep(name, is_out);

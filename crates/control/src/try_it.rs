@@ -67,7 +67,7 @@ pub struct TryItResponse {
     pub ms: u64,
     /// How long it took until the status and the headers were there, in milliseconds.
     pub head_ms: u64,
-    /// The id by which the request log finds the call, where the gateway says it: in routes of Kong, and in refusals.
+    /// The id by which the request log finds the call, where the gateway says it: in a header of the route's dialect, or in a refusal.
     pub request_id: Option<String>,
     /// Its headers.
     pub headers: Vec<(String, String)>,
@@ -138,20 +138,25 @@ pub fn random() -> Result<String, Problem> {
         .collect())
 }
 
-/// The id that the request log has of a call, if the gateway says it: Kong's header of that name, or else what a native refusal
-/// says. Other headers, `X-Request-Id` among them, are those of plugins and upstreams, which the log does not know.
+/// The id that the request log has of a call, if the gateway says it: a dialect's own `X-…-Request-Id` in the form of the
+/// gateway's ids, or else what a native refusal says. Other headers, `X-Request-Id` among them, are those of plugins and
+/// upstreams, which the log does not know.
 fn request_id(status: u16, headers: &[(String, String)], body: &str) -> Option<String> {
     let value = |name: &str| {
         let found = headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.clone())
     };
+    let of_dialect = headers.iter().find(|(name, value)| {
+        let is_named = name.starts_with("x-") && name.ends_with("-request-id") && name != "x-request-id";
+        is_named && value.len() == 32 && value.bytes().all(|it| it.is_ascii_hexdigit())
+    });
     let in_refusal = || {
         let is_refusal =
             status >= 400 && value("content-type").as_deref() == Some("application/problem+json");
         let problem: serde_json::Value = serde_json::from_str(is_refusal.then_some(body)?).ok()?;
         Some(problem.get("request_id")?.as_str()?.to_owned())
     };
-    value("x-kong-request-id").or_else(in_refusal)
+    of_dialect.map(|(_, id)| id.clone()).or_else(in_refusal)
 }
 
 /// Sends a call, and reads the answer as far as it is shown.
@@ -237,22 +242,27 @@ mod tests {
 
     #[test]
     fn the_request_id_is_the_gateways_own_or_none() {
-        let (problem, kong) = (
+        const ID: &str = "0123456789abcdef0123456789abcdef";
+        let (problem, own) = (
             ("content-type", "application/problem+json"),
-            ("x-kong-request-id", "k"),
+            ("x-own-request-id", ID),
         );
         let told = r#"{"request_id": "b"}"#;
         for (status, headers, body, expected) in [
             (200, vec![], "", None),
             (
                 200,
-                vec![("request-id", "u"), ("x-amzn-request-id", "u"), kong],
+                vec![
+                    ("request-id", "u"),
+                    ("x-amzn-request-id", "1-67891233-abcdef012345678912345678"),
+                    own,
+                ],
                 "",
-                Some("k"),
+                Some(ID),
             ),
             (200, vec![("request-id", "u"), ("x-request-id", "p")], "", None),
             (401, vec![problem], told, Some("b")),
-            (401, vec![("request-id", "u"), problem, kong], told, Some("k")),
+            (401, vec![("request-id", "u"), problem, own], told, Some(ID)),
             (200, vec![problem], told, None),
             (500, vec![("content-type", "application/json")], told, None),
             (401, vec![problem], "{", None),

@@ -119,6 +119,8 @@ pub struct ApiOptions {
     pub health: Option<Arc<dyn health::HealthSource>>,
     /// Which addresses documents are fetched from.
     pub reach: Arc<WebhookAddressPolicy>,
+    /// Which addresses secrets are tested at that nothing served refers to.
+    pub secret_reach: Arc<WebhookAddressPolicy>,
     /// Where the gateway of this process takes calls; `None`: there is none.
     pub listener: Option<ListenerOf>,
     /// What knows how it stands with secrets; `None`: nothing here asks for them.
@@ -146,6 +148,7 @@ impl Default for ApiOptions {
             files: FileTexts::default(),
             health: None,
             reach: Arc::default(),
+            secret_reach: Arc::default(),
             listener: None,
             secrets: None,
             operational: OperationalStore::in_memory(),

@@ -298,7 +298,7 @@ pub async fn test(
     let readings = api.options.secrets.as_deref();
     Ok(Json(match (&target, readings) {
         (Ok(target), Some(readings)) => {
-            let reading = readings.read_now(target, &api.options.reach).await;
+            let reading = readings.read_now(target, &api.options.secret_reach).await;
             SecretStatus::new(&wanted.reference, reading, Some(target))
         }
         (target, readings) => SecretStatus::of(&wanted.reference, target, readings),

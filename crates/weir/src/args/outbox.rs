@@ -25,8 +25,8 @@ pub struct OutboxArgs {
     #[arg(long, value_name = "URL", env = "WEIR_CONSOLE_URL")]
     pub console_url: Option<String>,
     /// A network that webhooks may be sent to beside public addresses, such as `10.1.0.0/16`. OCSP responders of
-    /// certificates are asked there, and Kong's Admin API calls the vaults of `vault-auth` there, too: their answers
-    /// are not shown. May be given several times, in the variable with spaces between.
+    /// certificates are asked there, Kong's Admin API calls the vaults of `vault-auth` there, and secrets that nothing
+    /// served refers to are tested there, too: their answers are not shown. May be given several times, in the variable with spaces between.
     #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]
     pub webhook_allow: Vec<IpNet>,
     /// A network that webhooks of developers, who name them in the portal, may be sent to beside public addresses; may be

@@ -154,6 +154,7 @@ pub async fn open_beside_files(
         admin_listeners: self::listeners(&management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         reach: Arc::default(),
+        secret_reach: Arc::default(),
         secrets: Cache::default(),
         caches: Some(caches),
         shared_of_plugins: Vec::new(),
@@ -222,6 +223,8 @@ pub struct Shared {
     pub health: Arc<Health>,
     /// Which addresses documents are fetched from.
     pub reach: Arc<WebhookAddressPolicy>,
+    /// Which addresses secrets are tested at that nothing served refers to.
+    pub secret_reach: Arc<WebhookAddressPolicy>,
     /// The values of secrets, as far as this process knows them.
     pub secrets: Cache,
     /// The responses that this process keeps; `None`: it serves no calls.
@@ -377,6 +380,7 @@ impl Shared {
                 secrets: Some(Arc::new(shared.secrets.clone())),
                 listener: Some(shared.listener()),
                 reach: Arc::clone(&shared.reach),
+                secret_reach: Arc::clone(&shared.secret_reach),
             };
             async move {
                 let api = Api::open(Arc::clone(store), options).await?;

@@ -201,6 +201,7 @@ pub async fn serve(
         admin_listeners: admin::listeners(management),
         health: Arc::new(Health(Arc::clone(&control.status))),
         reach: Arc::new(super::outbox::document_reach(&starter.args.outbox)),
+        secret_reach: Arc::new(super::outbox::reach(&starter.args.outbox)),
         secrets: cache,
         caches: is_gateway.then_some(caches),
         shared_of_plugins,
@@ -224,13 +225,7 @@ pub async fn serve(
         };
         settle(&reporter, limit_target(management, &gateways, &reporter), counts);
         let target = report_target(management, &store, gateways);
-        let status = Arc::clone(&control.status);
-        let name = reporter.name.clone();
-        let drain = move |is_out| {
-            // Who sees that it is out may end it at once.
-            taken_out.keep(&name, is_out);
-            status.set_out(is_out);
-        };
+        let drain = drain(taken_out, &reporter, &control.status);
         tokio::spawn(report(reporter, followed.clone(), target, is_out, drain));
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
@@ -240,6 +235,20 @@ pub async fn serve(
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
+}
+
+/// Takes this gateway out, or back.
+fn drain(
+    taken_out: TakenOut,
+    reporter: &ReporterInfo,
+    status: &Arc<Status>,
+) -> impl Fn(bool) + Send + Sync + use<> {
+    let (name, status) = (reporter.name.clone(), Arc::clone(status));
+    move |is_out| {
+        // Who sees that it is out may end it at once.
+        taken_out.keep(&name, is_out);
+        status.set_out(is_out);
+    }
 }
 
 /// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write at

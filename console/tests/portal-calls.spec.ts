@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { duration } from '../src/ui/time'
 import { join, portalTest, subscribed } from './shop'
-import { expect, findings } from './weir'
+import { expect } from './weir'
 
 const CALLS = 100
 const LIMIT = 90

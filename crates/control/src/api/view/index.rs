@@ -41,6 +41,9 @@ impl FileTexts {
     }
 }
 
+/// What files refer to, and the stamp of the files.
+type StampedReferences = (u64, Arc<FileReferences>);
+
 /// A row as it is searched.
 #[derive(Debug)]
 pub struct IndexedRow {
@@ -64,7 +67,7 @@ pub struct Index {
     /// Where documents refer to secrets. Lists do not wait for who asks that.
     references: Arc<Mutex<References>>,
     /// The same of files, with the number of their changes.
-    of_files: Arc<Mutex<Option<(u64, Arc<FileReferences>)>>>,
+    of_files: Arc<Mutex<Option<StampedReferences>>>,
 }
 
 struct CachedIndex {

@@ -65,7 +65,7 @@ export function UsageShown({ app }: { app: string }) {
               </div>
               <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)} each ${it.per}`} />
               <span className="muted small">
-                {it.is_shared ? `In ${it.environment}, all gateways together.` : `In ${it.environment}, each gateway counts by itself.`} New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
+                New calls <Time at={it.resets} /> · {it.is_shared ? `In ${it.environment}, all gateways count together.` : `In ${it.environment}, each gateway counts by itself.`} {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
               </span>
             </li>
           ))}

@@ -58,7 +58,8 @@ test('53: a route is edited in form and text, merged with what came meanwhile, a
   const stored = (await filled.read('routes', 'orders')) as object
   await filled.put('routes', 'orders', { ...stored, hosts: ['other.example.com'] })
   await expect(page.getByText('A newer revision exists')).toBeVisible()
-  // The editor lets the focus go.
+  // In the editor, Tab indents: after Escape it leads on.
+  await page.keyboard.press('Escape')
   await press(page, page.getByRole('button', { name: 'Review and save' }))
   const conflict = page.getByRole('dialog', { name: 'This was changed meanwhile' })
   await press(page, conflict.getByRole('button', { name: 'Go on with the merged document' }))

@@ -261,7 +261,7 @@ export async function settled(page: Page) {
 /** Presses Tab until an element has the focus. */
 export async function tabTo(page: Page, wanted: Locator) {
   await expect(wanted).toBeVisible()
-  for (let presses = 0; presses < 120; presses += 1) {
+  for (let presses = 0; presses < 400; presses += 1) {
     if (await wanted.evaluate((it) => it === document.activeElement)) return
     await page.keyboard.press('Tab')
   }

@@ -161,7 +161,7 @@ export default function Secrets() {
             isLoading={found.isLoading}
             noun={['reference', 'references']}
             empty={
-              <Empty title="Nothing refers to a secret yet" example={'plugins:\n  - key-auth: {key: "{vault://env/PARTNER_KEY}"}'}>
+              <Empty title="Nothing refers to a secret yet" example={'name: partner\ncredentials:\n  - key-auth: {key: "{vault://env/PARTNER_KEY}"}'}>
                 <p>Write a reference where a document would hold a password, a key or a token. It is replaced when the configuration is served; the store, the history and this console hold the reference only.</p>
               </Empty>
             }

@@ -11,8 +11,8 @@ async function typeInto(page: Page, field: Locator, text: string) {
 }
 
 /** Goes to a button or a link by Tab and presses Enter. */
-async function press(page: Page, wanted: Locator) {
-  await tabTo(page, wanted)
+async function press(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab') {
+  await tabTo(page, wanted, key)
   await page.keyboard.press('Enter')
 }
 
@@ -47,9 +47,10 @@ test('53: from a fresh start to a protected route by keyboard alone', async ({ p
 
 test('53: a route is edited in form and text, merged with what came meanwhile, and saved by keyboard alone', async ({ page, filled }) => {
   test.setTimeout(180_000)
-  await open(page, filled, '/routes/orders?view=both')
+  await open(page, filled, '/routes/orders')
   const text = page.getByRole('textbox', { name: 'orders as text' })
   await typeInto(page, page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox'), '/by-keyboard')
+  await press(page, page.getByRole('button', { name: 'Text', exact: true }), 'Shift+Tab')
   await expect(text).toContainText('/by-keyboard')
   await tabTo(page, text)
   await page.keyboard.press('Control+End')

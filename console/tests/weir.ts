@@ -258,14 +258,15 @@ export async function settled(page: Page) {
   await expect(page.locator('[aria-busy=true], .skeleton')).toHaveCount(0)
 }
 
-/** Presses Tab until an element has the focus. */
-export async function tabTo(page: Page, wanted: Locator) {
+/** Presses Tab, or Tab with Shift, until an element has the focus. */
+export async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab') {
   await expect(wanted).toBeVisible()
-  for (let presses = 0; presses < 400; presses += 1) {
-    if (await wanted.evaluate((it) => it === document.activeElement)) return
-    await page.keyboard.press('Tab')
+  for (let presses = 0; presses < 120; presses += 1) {
+    // The text editor stands in a root of its own.
+    if (await wanted.evaluate((it) => it === (it.getRootNode() as Document | ShadowRoot).activeElement)) return
+    await page.keyboard.press(key)
   }
-  throw new Error('Tab does not reach it')
+  throw new Error(`${key} does not reach it`)
 }
 
 /** Serious and critical findings of axe, as text. */

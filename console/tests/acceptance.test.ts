@@ -32,7 +32,11 @@ const POINTS: [number, string, string[]][] = [
     'usage after 100 calls of which 10 are refused; quota left as the headers of the gateway say',
     ['portal-calls: 33: a hundred calls, ten of them refused, are counted as the caller saw them', 'portal-apps: 33: what is left of a quota is what the gateway tells in its headers'],
   ],
-  [34, 'refused calls with time, operation, reason in words, request id', ['people: 29, 33, 34: from signing up to calls, usage and refusals']],
+  [
+    34,
+    'refused calls with time, operation, reason in words, request id',
+    ['people: 29, 33, 34: from signing up to calls, usage and refusals', 'portal-calls: 34: a refused call is listed with its time, its operation, the reason in words, and the id that the caller was told'],
+  ],
   [35, 'who leaves a team loses access; the application stays', ['people: 35: who leaves a team loses its applications']],
   [
     36,
@@ -55,7 +59,7 @@ const POINTS: [number, string, string[]][] = [
     ['logins: an identity provider: set up here, groups give rights, a session that ends keeps the page, logout', 'crates/weir/tests/rights/openid.rs: groups_of_a_real_provider_give_rights'],
   ],
   [40, 'colours with too little contrast are refused with the ratio', ['portal: 40: colours with too little contrast are refused with their ratio; good ones are used']],
-  [41, 'from a fresh start in five clicks to a protected route that answers', ['editing: 41: from a fresh start in one form and one press to a protected route that answers']],
+  [41, 'from a fresh start in five clicks to a protected route that answers', ['editing: 41: from a fresh start in one form and one press to a protected route that answers', 'keyboard: 53: from a fresh start to a protected route by keyboard alone']],
   [42, '20,000 routes: usable in a second, searched in 200 ms, memory stays flat', ['operating: 42: twenty thousand routes: usable in a second, searched as you type, and memory stays flat']],
   [
     43,
@@ -86,6 +90,9 @@ const POINTS: [number, string, string[]][] = [
       'people: pages of those who are signed in are accessible, ${colorScheme}',
       'pages: everything is reached by keyboard',
       'pages: a rollback and a selection by keyboard alone',
+      'keyboard: 53: from a fresh start to a protected route by keyboard alone',
+      'keyboard: 53: a route is edited in form and text, merged with what came meanwhile, and saved by keyboard alone',
+      'keyboard: 53: a plugin is added to a route, and a refused call is explained and sent by keyboard alone',
     ],
   ],
   [54, 'hostile names, and names of 1,000 characters, are text', ['editing: hostile names are text']],

@@ -1,8 +1,7 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
-import type { Locator, Page } from '@playwright/test'
 import { API_PAGES, PAGES } from './list'
-import { expect, findings, open, settled, test } from './weir'
+import { expect, findings, open, settled, tabTo, test } from './weir'
 
 for (const scheme of ['light', 'dark'] as const) {
   test(`pages of API management have no serious findings: ${scheme}`, async ({ page, managed }) => {
@@ -112,16 +111,6 @@ test('everything is reached by keyboard', async ({ page, filled }) => {
   await page.keyboard.press('Escape')
   await expect(page.getByRole('dialog', { name: 'Keys' })).toHaveCount(0)
 })
-
-/** Presses Tab until an element has the focus. */
-async function tabTo(page: Page, wanted: Locator) {
-  await expect(wanted).toBeVisible()
-  for (let presses = 0; presses < 120; presses += 1) {
-    if (await wanted.evaluate((it) => it === document.activeElement)) return
-    await page.keyboard.press('Tab')
-  }
-  throw new Error('Tab does not reach it')
-}
 
 test('a rollback and a selection by keyboard alone', async ({ page, filled }) => {
   await open(page, filled, '/routes')

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { duration } from '../src/ui/time'
 import { join, portalTest, subscribed } from './shop'
-import { expect } from './weir'
+import { expect, findings } from './weir'
 
 const CALLS = 100
 const LIMIT = 90
@@ -63,4 +63,49 @@ portalTest('33: a hundred calls, ten of them refused, are counted as the caller 
   expect(left).toBe('0')
   await expect(page.getByRole('region', { name: 'Quota' })).toContainText(`${left} of ${LIMIT} left`)
   await behind.close()
+})
+
+portalTest('34: a refused call is listed with its time, its operation, the reason in words, and the id that the caller was told', async ({ page, shop }) => {
+  portalTest.setTimeout(180_000)
+  await join(page, shop)
+  const { app, id, key } = await subscribed(page, shop)
+  const call = (path: string, method = 'GET') => fetch(`${shop.weir.proxy}/shop${path}`, { method, headers: { 'x-api-key': key } })
+  const begin = Date.now()
+  const refused: { id: string; operation: string; status: number; reason: string }[] = []
+  const refuse = async (method: string, path: string, status: number, reason: string) => {
+    const answer = await call(path, method)
+    expect(answer.status).toBe(status)
+    refused.push({ id: ((await answer.json()) as { request_id: string }).request_id, operation: `${method} /shop${path}`, status, reason })
+  }
+  await expect.poll(async () => (await call('/orders')).status).toBe(200)
+  await expect.poll(async () => (await call('/orders')).status).toBe(429)
+  await refuse('POST', '/orders/7/refunds', 429, 'The limit of the plan is used up for now.')
+  await refuse('GET', '/tree', 429, 'The limit of the plan is used up for now.')
+  await shop.good('POST', `/api/v1/subscriptions/${id}/state`, { state: 'paused', reason: 'The invoice is open.' })
+  await expect.poll(async () => (await call('/orders')).status).toBe(403)
+  await refuse('GET', '/tree', 403, 'The subscription does not open this operation: it is paused, stopped, over, or of another plan.')
+
+  await page.goto(`${shop.portal}/apps/${app}/calls`)
+  await page.getByRole('button', { name: 'Refused' }).click()
+  for (const it of refused) {
+    expect(it.id).toMatch(/^[0-9a-f]{32}$/)
+    const row = page.getByRole('row').filter({ hasText: it.id })
+    await expect(async () => {
+      await page.getByRole('button', { name: 'Read again' }).click()
+      await expect(row).toBeVisible({ timeout: 1_500 })
+    }).toPass({ timeout: 60_000 })
+    for (const part of [it.operation, String(it.status), it.reason]) await expect(row).toContainText(part)
+    const time = Date.parse((await row.locator('time').getAttribute('datetime')) ?? '')
+    expect(time).toBeGreaterThanOrEqual(begin - 1_000)
+    expect(time).toBeLessThanOrEqual(Date.now() + 1_000)
+    // The provider finds the very call by this id.
+    const found = (await shop.good('GET', `/api/v1/analytics/calls?request_id=${it.id}`)) as { calls: { request_id: string; status: number; path: string }[] }
+    expect(found.calls).toMatchObject([{ request_id: it.id, status: it.status, path: it.operation.split(' ')[1] }])
+  }
+  // Calls that were answered have an id, too.
+  await page.getByRole('button', { name: 'All' }).click()
+  const rows = page.getByRole('row').filter({ has: page.locator('td') })
+  expect(await rows.count()).toBeGreaterThan(refused.length)
+  for (const row of await rows.all()) await expect(row.locator('td').last()).toHaveText(/^[\w-]{8,}$/)
+  expect(await findings(page)).toEqual([])
 })

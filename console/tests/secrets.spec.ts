@@ -33,7 +33,7 @@ test('secrets: each reference with its state and its uses, a failing one named, 
   const row = (text: string) => page.getByRole('row').filter({ hasText: text })
   await expect(row('partners/partner')).toContainText('resolves')
   await expect(row('env/not-there')).toContainText('missing')
-  await expect(page.getByRole('status').filter({ hasText: '1 secret cannot be had' })).toContainText('NOT_THERE')
+  await expect(page.getByRole('status').filter({ hasText: '1 secret cannot be read' })).toContainText('NOT_THERE')
   const stores = page.getByRole('region', { name: 'Stores' })
   await expect(stores).toContainText(`http://127.0.0.1:${kept.port}`)
   await expect(stores.getByRole('listitem').filter({ hasText: 'partners' })).toContainText('1 reference')

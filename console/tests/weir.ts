@@ -1,5 +1,5 @@
 // A Weir for a test, and what pages are checked for. Ports are chosen by the system; nothing is mocked.
-import { type Page, test as base, expect } from '@playwright/test'
+import { type Locator, type Page, test as base, expect } from '@playwright/test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -256,6 +256,17 @@ export async function logIn(page: Page, name: string) {
 /** Waits until a page shows what it has read. Pages that follow the gateway never stop asking. */
 export async function settled(page: Page) {
   await expect(page.locator('[aria-busy=true], .skeleton')).toHaveCount(0)
+}
+
+/** Presses Tab, or Tab with Shift, until an element has the focus. */
+export async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab') {
+  await expect(wanted).toBeVisible()
+  for (let presses = 0; presses < 120; presses += 1) {
+    // The text editor stands in a root of its own.
+    if (await wanted.evaluate((it) => it === (it.getRootNode() as Document | ShadowRoot).activeElement)) return
+    await page.keyboard.press(key)
+  }
+  throw new Error(`${key} does not reach it`)
 }
 
 /** Serious and critical findings of axe, as text. */

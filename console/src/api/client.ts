@@ -91,7 +91,9 @@ export const login = {
   },
 }
 
-/** Calls of the login itself: what they refuse is no session that has ended. */
+/** Calls of the console. The portal has a login of its own, and shows by itself that a session has ended. */
+const CONSOLE = '/api/'
+/** Calls of the console's login itself: what they refuse is no session that has ended. */
 const SESSION = '/api/v1/session'
 
 /** The path of a call with its query. */
@@ -142,9 +144,10 @@ export async function call<T>(method: string, path: string, options: CallOptions
   const data = options.asText && response.ok ? text : parse(text)
   if (!response.ok) {
     // The originals' Admin APIs answer 401 in their own words to who may not write; that asks for no login.
-    const asksForLogin = response.status === 401 && response.headers.get('content-type')?.includes('problem') === true
-    // At a login itself, of the console or of the portal, it says that the password is wrong.
-    if (!asksForLogin || path.endsWith('/v1/session')) throw refusal(method, path, response, data)
+    const isProblem = response.headers.get('content-type')?.includes('problem') === true
+    // At the login itself it says that the password is wrong.
+    const asksForLogin = response.status === 401 && isProblem && path.startsWith(CONSOLE) && path !== SESSION
+    if (!asksForLogin) throw refusal(method, path, response, data)
     login.set(true)
     throw loginNeeded(method, path, response.headers.get('x-request-id'))
   }

@@ -98,7 +98,12 @@ export default function Explain() {
     >
       <div className="two-columns explain">
         <section className="card" aria-label="Call">
-          <h2>Call</h2>
+          <div className="head2">
+            <h2>Call</h2>
+            <Button small look="quiet" onPress={() => setText("curl 'http://localhost:8000/'")}>
+              Use an example
+            </Button>
+          </div>
           <AreaField label="curl line, or a URL" rows={4} isMono value={text} onChange={setText} placeholder={"curl -X POST 'http://localhost:8000/orders?x=1' -H 'X-API-Key: …'\nGET http://api.example.com/orders"} />
           {asked.url !== '' && (
             <p className="small muted">
@@ -118,7 +123,7 @@ export default function Explain() {
           </details>
         </section>
         <section className="card" aria-label="Against">
-          <h2>By what</h2>
+          <h2>Answered by</h2>
           <SelectField
             label="Configuration"
             value={against}
@@ -141,11 +146,6 @@ export default function Explain() {
               options={[...(against === 'draft' ? [] : [['', 'those that this process serves'] as const]), ...(environments.data ?? []).map((it) => [it.name, it.display_name || it.name] as const)]}
             />
           )}
-          <div>
-            <Button small look="quiet" onPress={() => setText("curl 'http://localhost:8000/'")}>
-              Use an example
-            </Button>
-          </div>
         </section>
       </div>
       {logged.data && <Logged call={logged.data} />}

@@ -152,7 +152,10 @@ function Matrix({ table }: { table: RoleTable }) {
               <tr key={action.name}>
                 <th scope="row">
                   {action.meaning}
-                  <code className="small muted">{action.name}</code>
+                  <code className="small muted">
+                    {/* Where there is little room, a name breaks behind its colon. */}
+                    {action.name.split(/(?<=:)/).map((it) => [it, <wbr key={it} />])}
+                  </code>
                 </th>
                 {table.roles.map((role) => {
                   const has = role.actions.includes(action.name)

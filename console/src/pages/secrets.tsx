@@ -1,4 +1,4 @@
-// Secrets: the stores that documents refer to, what refers to them, and whether each can be had. A value is never here.
+// Secrets: the stores that documents refer to, what refers to them, and whether each can be read. A value is never here.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -25,8 +25,8 @@ const PATH = '/api/v1/secrets'
 const EVERY_MS = 10_000
 
 const STATES: Record<Stand['state'], { text: string; tone: string; about: string }> = {
-  missing: { text: 'missing', tone: 'bad', about: 'It cannot be had: what refers to it is left out.' },
-  kept: { text: 'not renewed', tone: 'warn', about: 'It could not be had the last time. The value from before goes on serving.' },
+  missing: { text: 'missing', tone: 'bad', about: 'Weir cannot read it. What refers to it is left out.' },
+  kept: { text: 'not renewed', tone: 'warn', about: 'The last read failed. The value from before stays in use.' },
   waiting: { text: 'not asked yet', tone: '', about: 'Nothing that is served has asked for it.' },
   resolved: { text: 'resolves', tone: 'good', about: 'It is known.' },
 }
@@ -146,7 +146,7 @@ export default function Secrets() {
         <>
           {failing.length > 0 && (
             <div className="note bad" role="status">
-              <strong>{countText(failing.length, 'secret cannot', 'secrets cannot')} be had</strong>
+              <strong>{countText(failing.length, 'secret cannot', 'secrets cannot')} be read</strong>
               <span>{failing[0]?.reason}</span>
             </div>
           )}
@@ -161,7 +161,7 @@ export default function Secrets() {
             isLoading={found.isLoading}
             noun={['reference', 'references']}
             empty={
-              <Empty title="Nothing refers to a secret yet" example={'plugins:\n  - key-auth: {key: "{vault://env/PARTNER_KEY}"}'}>
+              <Empty title="Nothing refers to a secret yet" example={'name: partner\ncredentials:\n  - key-auth: {key: "{vault://env/PARTNER_KEY}"}'}>
                 <p>Write a reference where a document would hold a password, a key or a token. It is replaced when the configuration is served; the store, the history and this console hold the reference only.</p>
               </Empty>
             }
@@ -230,7 +230,7 @@ function StandText({ stand, isInEnv }: { stand: Stand; isInEnv: boolean }) {
         )}
         {stand.failed && (
           <>
-            <dt>Last asked for in vain</dt>
+            <dt>Last failed read</dt>
             <dd>
               <Time at={stand.failed} />
             </dd>
@@ -292,7 +292,7 @@ function Ask({ reference, refused }: { reference: string; refused: string | null
       {error !== null && <Failure error={error} />}
       {stand && (
         <div className={`note ${STATES[stand.state].tone}`} role="status">
-          <strong>{stand.state === 'resolved' ? 'It resolves' : 'It cannot be had'}</strong>
+          <strong>{stand.state === 'resolved' ? 'It resolves' : 'It cannot be read'}</strong>
           <span>{stand.reason ?? 'The value is not shown.'}</span>
         </div>
       )}
@@ -304,7 +304,7 @@ function Test({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   return (
     <Dialog title="Test a reference" isOpen onClose={onClose} actions={<Button onPress={onClose}>Close</Button>}>
-      <TextField label="Reference" isMono autoFocus value={text} onChange={setText} placeholder="{vault://env/DB_PASSWORD}" about="As a document would hold it. Weir asks for it now, and says whether it can be had; never what it is." />
+      <TextField label="Reference" isMono autoFocus value={text} onChange={setText} placeholder="{vault://env/DB_PASSWORD}" about="As a document would hold it. Weir asks for it now and says whether it can be read, never what it is." />
       <Ask key={text} reference={text} refused={null} />
     </Dialog>
   )

@@ -60,7 +60,7 @@ const columns: Column<Row>[] = [
     },
   },
   { id: 'dialects', title: 'Dialects', text: (it) => it.dialects.map((one) => DIALECTS[one] ?? one).join(', '), from: 2, width: 'minmax(6rem, 0.9fr)' },
-  { id: 'members', title: 'Rights in it', text: (it) => (it.members === null ? 'not shown to you' : it.members.join(', ') || 'of no user only here'), from: 2, width: 'minmax(8rem, 1.4fr)' },
+  { id: 'members', title: 'Rights in it', text: (it) => (it.members === null ? 'not shown to you' : it.members.join(', ') || 'no right of its own'), from: 2, width: 'minmax(8rem, 1.4fr)' },
 ]
 
 const key = (it: Row) => it.name

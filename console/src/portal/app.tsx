@@ -7,7 +7,7 @@ import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
 import { Bell } from './bell'
 import { queries, useMe, usePortal } from './data'
-import { Loading, Page } from './frame'
+import { Loading, Page, SessionEnd, useSignIn } from './frame'
 
 const Home = lazy(() => import('./pages/home'))
 const Catalogue = lazy(() => import('./pages/catalogue'))
@@ -25,6 +25,9 @@ const Notices = lazy(() => import('./pages/notices'))
 const Subscribe = lazy(() => import('./pages/subscribe'))
 const Account = lazy(() => import('./pages/account'))
 const Teams = lazy(() => import('./pages/teams'))
+
+/** Pages that somebody who signs in does not come back to. */
+const ENTRIES = ['/', '/login', '/sign-up', '/confirm', '/reset', '/invitation']
 
 export function App() {
   return (
@@ -74,6 +77,7 @@ function Frame() {
         </Switch>
       </Suspense>
       <Bottom />
+      <SessionEnd />
     </>
   )
 }
@@ -82,6 +86,7 @@ function Top() {
   const portal = usePortal()
   const me = useMe()
   const [location, go] = useLocation()
+  const toSignIn = useSignIn()
   const [words, type] = useState('')
   const dark = useIsDark()
   const other = dark ? 'light' : 'dark'
@@ -129,7 +134,7 @@ function Top() {
         <IconButton icon={dark ? 'sun' : 'moon'} label={`Use the ${other} theme`} onPress={() => setTheme(other)} />
         {me.data?.id && <Bell />}
         {me.data && (
-          <Link href={me.data.id ? '/account' : '/login'} className="button small who" aria-label={me.data.id ? me.data.name : 'Sign in'}>
+          <Link href={me.data.id ? '/account' : ENTRIES.includes(location) ? '/login' : toSignIn} className="button small who" aria-label={me.data.id ? me.data.name : 'Sign in'}>
             <Icon name="person" />
             <span className="clip">{me.data.id ? me.data.name : 'Sign in'}</span>
           </Link>

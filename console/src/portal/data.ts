@@ -1,5 +1,5 @@
 // What the portal's pages read and write, by name.
-import { QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ApiError, call, get } from '../api/client'
 import type { components } from '../../generated/portal'
 
@@ -34,7 +34,33 @@ export type Deliveries = Schemas['DeliveryList']
 
 export const BASE = '/portal/v1'
 
-export const queries = new QueryClient({
+/** Who is signed in, among what was read. */
+const ME = ['portal', '/me', {}]
+const NOBODY: Me = { id: null, mail: '', name: '', has_password: false }
+
+const listeners = new Set<() => void>()
+let hasEnded = false
+
+/** Whether a write found that the session has ended. What was typed stays: the sign-in lies above the page. */
+export const sessionEnd = {
+  subscribe: (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  },
+  has: () => hasEnded,
+  set: (ended: boolean) => {
+    hasEnded = ended
+    listeners.forEach((listener) => listener())
+  },
+}
+
+/** Whether a call was refused since nobody is signed in. At the sign-in itself the password is wrong. */
+export const asksToSignIn = (error: unknown): boolean => error instanceof ApiError && error.status === 401 && error.path !== `${BASE}/session`
+
+export const queries: QueryClient = new QueryClient({
+  // The frame shows that nobody is signed in any more. The page stays: something may be typed into it.
+  queryCache: new QueryCache({ onError: (error) => asksToSignIn(error) && queries.setQueryData(ME, NOBODY) }),
+  mutationCache: new MutationCache({ onError: (error) => asksToSignIn(error) && sessionEnd.set(true) }),
   defaultOptions: {
     queries: {
       staleTime: 20_000,
@@ -44,6 +70,12 @@ export const queries = new QueryClient({
     },
   },
 })
+
+/** Somebody has signed in or out: nothing that was read for somebody else is shown any more. */
+export async function readAgain() {
+  queries.removeQueries({ queryKey: ['portal'], type: 'inactive' })
+  await queries.invalidateQueries()
+}
 
 const part = encodeURIComponent
 

@@ -1,10 +1,13 @@
 // What every page of the portal has: a title, what it is for, and how failures are shown.
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, Suspense, lazy, useEffect, useSyncExternalStore } from 'react'
 import { ApiError } from '../api/client'
 import { useLocation } from 'wouter'
 import { Failure } from '../shell/page'
 import { ButtonLink } from '../ui/button'
-import { usePortal } from './data'
+import { Dialog } from '../ui/dialog'
+import { asksToSignIn, sessionEnd, useMe, usePortal } from './data'
+
+const SignIn = lazy(() => import('./pages/entry').then((it) => ({ default: it.SignIn })))
 
 interface Props {
   title: string
@@ -42,11 +45,19 @@ export function Page({ title, about, mark, actions, isSlim = false, head, childr
   )
 }
 
+/** The page that is shown, as an address below the portal's. */
+const place = (location: string) => location + window.location.search
+
+/** Where to sign in, and to come back to the page that is shown. */
+export function useSignIn(): string {
+  const [location] = useLocation()
+  return `/login?to=${encodeURIComponent(place(location))}`
+}
+
 /** As below; somebody who is not signed in is asked to, and comes back here. */
 export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  const [location] = useLocation()
-  if (!(error instanceof ApiError) || error.status !== 401) return <Broken error={error} onRetry={onRetry} />
-  const to = `/login?to=${encodeURIComponent(location + window.location.search)}`
+  const to = useSignIn()
+  if (!asksToSignIn(error)) return <Broken error={error} onRetry={onRetry} />
   return (
     <Page title="Sign in first" isSlim>
       <p>This page is for those who have an account here.</p>
@@ -60,12 +71,52 @@ export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => vo
   )
 }
 
+/** A part of a page whose data could not be read. */
+export function PartFailure({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  const to = useSignIn()
+  if (!asksToSignIn(error)) return <Failure error={error} onRetry={onRetry} />
+  return (
+    <div className="note warn" role="alert">
+      <strong>Your session has ended</strong>
+      <div>
+        <ButtonLink to={to} small>
+          Sign in
+        </ButtonLink>
+      </div>
+    </div>
+  )
+}
+
+/** Asks to sign in again above the page, once a write was refused: what was typed into the page is not lost. */
+export function SessionEnd() {
+  const [location] = useLocation()
+  const hasEnded = useSyncExternalStore(sessionEnd.subscribe, sessionEnd.has)
+  const close = () => sessionEnd.set(false)
+  return (
+    <Dialog title="Your session has ended" isOpen={hasEnded} onClose={close}>
+      <p>Sign in, and then do this again. What you typed is still there.</p>
+      <Suspense fallback={null}>
+        <SignIn to={place(location)} onDone={close} />
+      </Suspense>
+    </Dialog>
+  )
+}
+
 /** A page whose data could not be read: what is not there says so, everything else offers another try. */
 export function Broken({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  const me = useMe()
+  const to = useSignIn()
   if (error instanceof ApiError && error.status === 404) {
     return (
       <Page title="Nothing here" isSlim>
-        <p>This page does not exist, or it is not shown to you. Sign in if you have an account.</p>
+        <p>This page does not exist, or it is not shown to you.{me.data?.id ? '' : ' Sign in if you have an account.'}</p>
+        {!me.data?.id && (
+          <div className="row">
+            <ButtonLink to={to} look="primary">
+              Sign in
+            </ButtonLink>
+          </div>
+        )}
       </Page>
     )
   }

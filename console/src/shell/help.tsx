@@ -9,6 +9,7 @@ const keys: [string, string][] = [
   ['k', 'Previous row'],
   ['e', 'Edit what is shown'],
   ['Escape', 'Close what is open'],
+  ['Escape Tab', 'Leave the text editor, where Tab indents'],
   ['?', 'This sheet'],
 ]
 

@@ -1,18 +1,16 @@
 // One's account: name, password, sessions, data.
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { Time } from '../../ui/time'
-import { type Me, type Sessions, useMe, useRead, useWrite } from '../data'
+import { type Me, type Sessions, readAgain, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
 import { Field, Form, Said } from './entry'
 
 export default function Account() {
   const me = useMe()
   const sessions = useRead<Sessions>('/account/sessions')
-  const client = useQueryClient()
   const [, go] = useLocation()
   const [old, typeOld] = useState('')
   const [fresh, typeFresh] = useState('')
@@ -25,7 +23,7 @@ export default function Account() {
   const remove = useWrite<null>('DELETE', () => '/account')
   if (sessions.error) return <SignedIn error={sessions.error} onRetry={() => void sessions.refetch()} />
   if (me.data === undefined || sessions.data === undefined) return <Loading />
-  const leave = () => void client.invalidateQueries().then(() => go('/'))
+  const leave = () => void readAgain().then(() => go('/'))
   return (
     <Page title="Account" about={`${me.data.name}, ${me.data.mail}`} actions={<Button onPress={() => out.mutate(undefined, { onSuccess: leave })}>Sign out</Button>}>
       <div className="halves">

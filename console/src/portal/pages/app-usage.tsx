@@ -1,9 +1,9 @@
 // What an application has called: figures, a chart, what is left of its limits, and its latest calls.
 import { Suspense, lazy, useState } from 'react'
-import { Failure } from '../../shell/page'
 import { Button } from '../../ui/button'
 import { Time, duration } from '../../ui/time'
 import { type Calls, type Usage, useRead } from '../data'
+import { PartFailure } from '../frame'
 
 const Chart = lazy(() => import('../../ui/chart'))
 const part = encodeURIComponent
@@ -11,7 +11,7 @@ const part = encodeURIComponent
 export function UsageShown({ app }: { app: string }) {
   const [days, choose] = useState('1')
   const usage = useRead<Usage>(`/apps/${part(app)}/usage`, { days })
-  if (usage.error) return <Failure error={usage.error} onRetry={() => void usage.refetch()} />
+  if (usage.error) return <PartFailure error={usage.error} onRetry={() => void usage.refetch()} />
   if (usage.data === undefined) return <div className="loading" aria-busy="true" />
   const figures: [string, string][] = [
     ['Calls', usage.data.calls.toLocaleString()],
@@ -65,7 +65,7 @@ export function UsageShown({ app }: { app: string }) {
               </div>
               <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)} each ${it.per}`} />
               <span className="muted small">
-                {it.is_shared ? `In ${it.environment}, all gateways together.` : `In ${it.environment}, each gateway counts by itself.`} New calls <Time at={it.resets} />. {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
+                New calls <Time at={it.resets} /> · {it.is_shared ? `In ${it.environment}, all gateways count together.` : `In ${it.environment}, each gateway counts by itself.`} {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
               </span>
             </li>
           ))}
@@ -106,7 +106,7 @@ function targetOf(quota: Usage['quotas'][number]): string {
 export function CallsShown({ app }: { app: string }) {
   const [only, choose] = useState('')
   const calls = useRead<Calls>(`/apps/${part(app)}/calls`, { only })
-  if (calls.error) return <Failure error={calls.error} onRetry={() => void calls.refetch()} />
+  if (calls.error) return <PartFailure error={calls.error} onRetry={() => void calls.refetch()} />
   return (
     <div className="stack">
       <div className="row" role="group" aria-label="Which calls">

@@ -1,10 +1,9 @@
 // Signing up, confirming, signing in, a new password, and invitations. What mails carry stands behind the # of an
 // address, so that no server and no other site gets to see it.
-import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { ApiError } from '../../api/client'
-import { type Me, useMe, usePortal, useWrite } from '../data'
+import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
 import { Page } from '../frame'
 
 const secret = () => decodeURIComponent(location.hash.slice(1))
@@ -71,18 +70,41 @@ const REFUSED: Record<string, string> = {
 
 const PASSWORD = 'At least 10 characters. A sentence is good.'
 
-export function Login() {
+/** Signs in, here or through an identity provider, which leads to `to` afterwards. */
+export function SignIn({ to, onDone }: { to: string; onDone: (me: Me) => void }) {
   const [mail, typeMail] = useState('')
   const [password, typePassword] = useState('')
+  const signIn = useWrite<Me, { mail: string; password: string }>('POST', () => '/session', true)
+  const portal = usePortal()
+  return (
+    <>
+      {(portal.data?.providers.length ?? 0) > 0 && (
+        <ul className="card narrow-form providers" aria-label="Identity providers">
+          {portal.data?.providers.map((it) => (
+            <li key={it.name}>
+              {/* The server sends the browser on: this is no page of the application. */}
+              <a className="button" href={`/portal/v1/session/openid/${encodeURIComponent(it.name)}?to=${encodeURIComponent(to)}`}>
+                Sign in with {it.title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Form label="Sign in" onSubmit={() => signIn.mutate({ mail, password }, { onSuccess: (me) => void readAgain().then(() => onDone(me)) })} submit="Sign in" isBusy={signIn.isPending}>
+        <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" value={password} onChange={typePassword} />
+        <Said error={signIn.error} />
+      </Form>
+    </>
+  )
+}
+
+export function Login() {
   const [query] = useSearchParams()
   const [, go] = useLocation()
-  const client = useQueryClient()
-  const signIn = useWrite<Me, { mail: string; password: string }>('POST', () => '/session')
   const portal = usePortal()
   const wanted = query.get('to') ?? '/apps'
   const refused = query.get('error')
-  const submit = () =>
-    signIn.mutate({ mail, password }, { onSuccess: () => void client.invalidateQueries().then(() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')) })
   return (
     <Page title="Sign in" isSlim>
       {refused !== null && (
@@ -90,23 +112,7 @@ export function Login() {
           {REFUSED[refused] ?? 'The login has failed.'}
         </p>
       )}
-      {(portal.data?.providers.length ?? 0) > 0 && (
-        <ul className="card narrow-form providers" aria-label="Identity providers">
-          {portal.data?.providers.map((it) => (
-            <li key={it.name}>
-              {/* The server sends the browser on: this is no page of the application. */}
-              <a className="button" href={`/portal/v1/session/openid/${encodeURIComponent(it.name)}?to=${encodeURIComponent(wanted)}`}>
-                Sign in with {it.title}
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
-      <Form label="Sign in" onSubmit={submit} submit="Sign in" isBusy={signIn.isPending}>
-        <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} />
-        <Field label="Password" name="password" type="password" autoComplete="current-password" value={password} onChange={typePassword} />
-        <Said error={signIn.error} />
-      </Form>
+      <SignIn to={wanted} onDone={() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')} />
       <p>
         {portal.data?.sign_up !== 'closed' && (
           <>

@@ -28,7 +28,7 @@ export default function Home() {
           go(`/search?q=${encodeURIComponent(words)}`)
         }}
       >
-        <input className="input" type="search" aria-label="What do you want to do?" placeholder="Refund an order, list customers…" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
+        <input className="input" type="search" aria-label="What do you want to do?" placeholder="Such as: refund an order" maxLength={200} value={words} onChange={(event) => type(event.target.value)} />
         <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(words)}`)}>
           Search
         </Button>

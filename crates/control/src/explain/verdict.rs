@@ -253,6 +253,7 @@ fn reason(refusal: &Refusal) -> String {
         RefusalKind::Forbidden { .. } => "the plugin's own check refuses the call",
         RefusalKind::Unacceptable { .. } => "the plugin finds the request wrong",
         RefusalKind::AnonymousConsumerMissing => "the consumer for anonymous calls does not exist",
+        RefusalKind::Answered { .. } => "the plugin answers",
         RefusalKind::WorkLimit => "the request asks for too much work",
         RefusalKind::PluginFailed { reason, .. } => reason,
         other => return other.as_str().replace('_', " "),

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, Request, parse_config};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Request, parse_config,
+};
 
 /// Configuration of `request-termination`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +26,8 @@ pub struct Config {
     /// Status of the answer, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// A sentence for the caller, sent as the `detail` of a problem document (RFC 9457). Not together with `body`.
+    /// A sentence for the caller, sent as the `detail` of a problem document (RFC 9457). With a status from 400 on, the
+    /// call counts as refused, and the document has its `request_id`. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The body of the answer; without `message` and `body` it is empty.
@@ -53,6 +56,8 @@ impl Default for Config {
     }
 }
 
+const NAME: &str = "request-termination";
+
 /// The most bytes of a body that an echo shows.
 const MAX_ECHO_BYTES: usize = 1 << 20;
 
@@ -61,7 +66,7 @@ pub struct RequestTermination;
 
 impl Plugin for RequestTermination {
     fn name(&self) -> &'static str {
-        "request-termination"
+        NAME
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -99,31 +104,50 @@ impl Plugin for RequestTermination {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let reply = match (&config.message, config.body) {
-            (Some(message), _) => {
-                let problem = json!({"type": "about:blank", "status": config.status, "detail": message});
-                Reply::new(config.status, "application/problem+json", problem.to_string())
-            }
-            (None, body) => Reply::new(
-                config.status,
-                config.content_type.unwrap_or_default(),
-                body.unwrap_or_default(),
-            ),
-        };
         Ok(Arc::new(TerminationFilter {
-            reply,
-            trigger: config.trigger,
-            echo: config.echo.then_some(config.message),
+            trigger: config.trigger.clone(),
+            answer: answer_of(config),
         }))
     }
 }
 
+/// What calls are answered with.
+enum Answer {
+    /// The same for each call.
+    Fixed(Reply),
+    /// A refusal, which counts as one and has the call's id in it.
+    Refusal(Refusal),
+    /// An account of the call.
+    Echo { status: u16, message: Option<String> },
+}
+
+fn answer_of(config: Config) -> Answer {
+    let Config { status, message, .. } = config;
+    if config.echo {
+        return Answer::Echo { status, message };
+    }
+    let Some(message) = message else {
+        return Answer::Fixed(Reply::new(
+            status,
+            config.content_type.unwrap_or_default(),
+            config.body.unwrap_or_default(),
+        ));
+    };
+    if status >= 400 {
+        let kind = RefusalKind::Answered { plugin: NAME };
+        return Answer::Refusal(Refusal {
+            message: Some(message),
+            ..Refusal::with_status(kind, status)
+        });
+    }
+    let problem = json!({"type": "about:blank", "status": status, "detail": message});
+    Answer::Fixed(Reply::new(status, "application/problem+json", problem.to_string()))
+}
+
 /// An instance of `request-termination`.
 struct TerminationFilter {
-    reply: Reply,
+    answer: Answer,
     trigger: Option<String>,
-    /// The message of an echo.
-    echo: Option<Option<String>>,
 }
 
 impl TerminationFilter {
@@ -146,8 +170,10 @@ impl Filter for TerminationFilter {
         if !self.is_triggered(&exchange.request) {
             return Outcome::Continue;
         }
-        let Some(message) = &self.echo else {
-            return Outcome::Reply(Box::new(self.reply.clone()));
+        let (status, message) = match &self.answer {
+            Answer::Fixed(reply) => return Outcome::Reply(Box::new(reply.clone())),
+            Answer::Refusal(refusal) => return Outcome::Refuse(Box::new(refusal.clone())),
+            Answer::Echo { status, message } => (*status, message),
         };
         if exchange.request.has_body && exchange.request.body.is_none() {
             return Outcome::NeedBody {
@@ -156,7 +182,7 @@ impl Filter for TerminationFilter {
         }
         let account = account(exchange, message.as_deref());
         let reply = Reply::new(
-            self.reply.status,
+            status,
             "application/json; charset=utf-8",
             account.to_string(),
         );

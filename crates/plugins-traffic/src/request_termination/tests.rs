@@ -5,14 +5,14 @@ use weir_plugins_testkit::*;
 
 #[test]
 fn calls_are_answered() {
-    let problem = r#"{"type":"about:blank","status":418,"detail":"tea"}"#;
+    let problem = r#"{"type":"about:blank","status":301,"detail":"moved"}"#;
     for (config, line, headers, expected) in [
         (json!({}), "GET /", vec![], Some((503, "", ""))),
         (
-            json!({"status": 418, "message": "tea"}),
+            json!({"status": 301, "message": "moved"}),
             "GET /",
             vec![],
-            Some((418, "application/problem+json", problem)),
+            Some((301, "application/problem+json", problem)),
         ),
         (
             json!({"status": 200, "body": "<p>", "content_type": "text/html"}),
@@ -51,6 +51,36 @@ fn calls_are_answered() {
         let expected =
             expected.map(|(status, kind, body)| (status, kind.to_owned(), body.as_bytes().to_vec()));
         assert_eq!(found, expected, "{config} {line}");
+    }
+}
+
+/// They are counted as refusals, and the dialect gives them their words and the call's id.
+#[test]
+fn errors_with_a_message_are_refusals() {
+    for (config, headers, expected) in [
+        (json!({"message": "noon"}), vec![], Some((503, "noon"))),
+        (json!({"status": 403, "message": "paused"}), vec![], Some((403, "paused"))),
+        (json!({"status": 400, "message": "m"}), vec![], Some((400, "m"))),
+        (json!({"status": 399, "message": "m"}), vec![], None),
+        (json!({"status": 403, "body": "m"}), vec![], None),
+        (json!({"status": 403, "message": "m", "echo": true}), vec![], None),
+        (json!({"status": 403, "message": "m", "trigger": "x-stop"}), vec![], None),
+        (
+            json!({"status": 403, "message": "m", "trigger": "x-stop"}),
+            vec![("x-stop", "1")],
+            Some((403, "m")),
+        ),
+    ] {
+        let filter = build(&RequestTermination, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &headers);
+        let found = match filter.on_request(&mut exchange) {
+            Outcome::Refuse(refusal) => Some((refusal.status, refusal.message.unwrap_or_default(), refusal.kind)),
+            _ => None,
+        };
+        let kind = RefusalKind::Answered { plugin: NAME };
+        let expected = expected.map(|(status, message)| (status, message.to_owned(), kind));
+        assert_eq!(found, expected, "{config}");
     }
 }
 

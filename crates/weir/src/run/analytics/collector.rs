@@ -152,6 +152,7 @@ impl Collector {
             let mut lines = Vec::new();
             rings.drain_sampled(|sampled| {
                 let record = &sampled.record;
+                self.sampler.see_sampled();
                 let mut groups = self.tables.groups(&self.calls, record, &mut self.aggregator);
                 let hidden = self.hiding.apply(&mut groups, &mut self.aggregator);
                 let ended_us = started_us + record.ended_us;

@@ -19,6 +19,8 @@ const SLOW_SHARE: f64 = 0.01;
 const MOST_SLOW: f64 = 50.0;
 /// With so many slow calls in a second, all calls have become slower: it is decided once more which of them are slow.
 const TOO_MANY_SLOW: u64 = 4 * MOST_SLOW as u64;
+/// Calls in the log within one second that show a burst: the shares are from quieter times, and the second is not waited for.
+const BURST: u64 = 400;
 /// Calls from which on it can be said which were slow.
 const ENOUGH: u64 = 1_000;
 
@@ -28,6 +30,8 @@ pub struct Sampler {
     calls: u64,
     failed: u64,
     slow: u64,
+    /// Calls in the log.
+    sampled: u64,
     times: Times,
     /// When counting of these times began.
     times_since: Instant,
@@ -64,6 +68,7 @@ impl Sampler {
             calls: 0,
             failed: 0,
             slow: 0,
+            sampled: 0,
             times: Times::default(),
             times_since: now,
             minute: 0,
@@ -80,12 +85,18 @@ impl Sampler {
         self.times.add(bucket_of(total_us.into()));
     }
 
+    /// Sees that a call is in the log.
+    pub fn see_sampled(&mut self) {
+        self.sampled += 1;
+    }
+
     /// Adjusts how many calls are sampled. `minute` counts from the Unix epoch.
     pub fn adjust(&mut self, sampling: &Sampling, now: Instant, minute: u64) {
         let elapsed = now.saturating_duration_since(self.since);
-        if elapsed < Duration::from_secs(1) {
+        if elapsed < Duration::from_secs(1) && self.sampled < BURST {
             return;
         }
+        let elapsed = elapsed.max(Duration::from_millis(1));
         let rate = self.calls as f64 / elapsed.as_secs_f64();
         let failed = self.failed as f64 / elapsed.as_secs_f64();
         if minute != self.minute || self.slow > TOO_MANY_SLOW {
@@ -95,7 +106,8 @@ impl Sampler {
             self.times = Times::default();
             (self.minute, self.times_since) = (minute, now);
         }
-        (self.since, self.calls, self.failed, self.slow) = (now, 0, 0, 0);
+        (self.since, self.calls, self.failed) = (now, 0, 0);
+        (self.slow, self.sampled) = (0, 0);
         let shares = (one_in(rate as u64), failed_one_in(failed as u64));
         sampling.set(shares, self.slow_us);
     }
@@ -166,5 +178,21 @@ mod tests {
         (0..5_000).for_each(|_| early.see(200, 5));
         early.adjust(&sampling, begun + Duration::from_millis(500), 9);
         assert_eq!(early.slow_us, u32::MAX);
+    }
+
+    #[test]
+    fn a_burst_after_a_pause_is_not_logged_in_whole() {
+        let (sampling, begun) = (Sampling::default(), Instant::now());
+        let mut sampler = Sampler::new(begun);
+        let mut turn = |after_ms: u64, calls: u64, sampled: u64| {
+            (0..calls).for_each(|_| sampler.see(200, 5));
+            (0..sampled).for_each(|_| sampler.see_sampled());
+            sampler.adjust(&sampling, begun + Duration::from_millis(after_ms), 9);
+            sampler.calls
+        };
+        // 128 calls in each of the turns that the full ring asks for.
+        assert_eq!([2, 4, 6].map(|ms| turn(ms, 128, 128)), [128, 256, 384]);
+        assert_eq!(turn(8, 128, 128), 0, "64,000 calls a second: the share is adjusted");
+        assert_eq!(turn(500, 30_000, 50), 30_000, "with the right share the second is waited for");
     }
 }

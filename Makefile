@@ -98,5 +98,5 @@ dist: ## Build target/dist/weir, guided by a profile made on this machine (build
 	scripts/dist
 
 release: ## Make the packages of a release in target/release-VERSION: archive, .deb, SBOM, checksums
-	@scripts/deps check build dist
+	@scripts/deps check build console dist
 	scripts/release

@@ -1,50 +1,75 @@
 //! What filters keep of a call between their phases.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 
 /// Values that filters keep for a call, each under the instance that keeps it. Nothing is allocated before the first.
 #[derive(Default)]
-pub struct FilterState(Vec<(usize, Box<dyn Any>)>);
+pub struct FilterState(Vec<(Owner, Box<dyn Any>)>);
 
-/// What came of a conversation; no instance stands at this address.
-const ANSWER: usize = 0;
+/// The instance that keeps a value: its address and its type. Values that live at the same time have different addresses,
+/// unless one is the first field of the other, and then they are of different types. The call holds the snapshot that its
+/// instances are in, so none of them ends or moves before the call does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Owner(usize, TypeId);
+
+impl Owner {
+    fn of<O: 'static>(owner: &O) -> Self {
+        const {
+            assert!(
+                size_of::<O>() > 0,
+                "values without a size may all have the same address"
+            );
+        }
+        Self(std::ptr::from_ref(owner).addr(), TypeId::of::<O>())
+    }
+
+    /// Of what came of a conversation: no instance has this address.
+    fn answer() -> Self {
+        Self(0, TypeId::of::<ConversationFailed>())
+    }
+}
+
 /// The answer of a conversation that failed.
 struct ConversationFailed;
 
 impl FilterState {
     /// Keeps a value for `owner` until the call is over. One of the same type that it kept before is dropped.
-    pub fn put<O, T: 'static>(&mut self, owner: &O, value: T) {
+    pub fn put<O: 'static, T: 'static>(&mut self, owner: &O, value: T) {
         match self.get_mut::<O, T>(owner) {
             Some(kept) => *kept = value,
-            None => self.0.push((key(owner), Box::new(value))),
+            None => self.0.push((Owner::of(owner), Box::new(value))),
         }
     }
 
     /// What `owner` keeps of this type.
-    pub fn get_mut<O, T: 'static>(&mut self, owner: &O) -> Option<&mut T> {
-        let own = self.0.iter_mut().filter(|(of, _)| *of == key(owner));
+    pub fn get_mut<O: 'static, T: 'static>(&mut self, owner: &O) -> Option<&mut T> {
+        let key = Owner::of(owner);
+        let own = self.0.iter_mut().filter(|(of, _)| *of == key);
         own.filter_map(|(_, value)| value.downcast_mut()).next()
     }
 
     /// Takes back what `owner` keeps of this type.
-    pub fn take<O, T: 'static>(&mut self, owner: &O) -> Option<T> {
-        let is_it = |(of, value): &(usize, Box<dyn Any>)| *of == key(owner) && value.is::<T>();
-        let place = self.0.iter().position(is_it)?;
+    pub fn take<O: 'static, T: 'static>(&mut self, owner: &O) -> Option<T> {
+        let key = Owner::of(owner);
+        let place = self
+            .0
+            .iter()
+            .position(|(of, value)| *of == key && value.is::<T>())?;
         let (_, value) = self.0.swap_remove(place);
         value.downcast().ok().map(|value| *value)
     }
 
     /// Keeps what came of a [`Conversation`](crate::Conversation) for the filter that wanted it; `None`: it failed.
     pub fn put_answer(&mut self, answer: Option<Box<dyn Any>>) {
-        self.0
-            .push((ANSWER, answer.unwrap_or_else(|| Box::new(ConversationFailed))));
+        let answer = answer.unwrap_or_else(|| Box::new(ConversationFailed));
+        self.0.push((Owner::answer(), answer));
     }
 
     /// What came of the conversation that a filter has asked for last; `Some(None)`: it failed, or its result is of
     /// another type.
     pub fn take_answer<T: 'static>(&mut self) -> Option<Option<Box<T>>> {
-        let place = self.0.iter().position(|(of, _)| *of == ANSWER)?;
+        let place = self.0.iter().position(|(of, _)| *of == Owner::answer())?;
         Some(self.0.swap_remove(place).1.downcast().ok())
     }
 
@@ -55,14 +80,9 @@ impl FilterState {
     }
 }
 
-/// An instance does not move while calls are under way.
-fn key<O>(owner: &O) -> usize {
-    std::ptr::from_ref(owner).addr()
-}
-
 impl fmt::Debug for FilterState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Kept({})", self.0.len())
+        write!(formatter, "FilterState({})", self.0.len())
     }
 }
 
@@ -89,5 +109,17 @@ mod tests {
         assert_eq!(kept.take_answer::<u8>(), Some(None));
         kept.clear();
         assert_eq!(kept.take::<_, u8>(&one), None);
+    }
+
+    #[test]
+    fn values_of_an_owner_are_not_those_of_its_first_field() {
+        #[repr(transparent)]
+        struct Whole(u64);
+        let whole = Whole(1);
+        let mut kept = FilterState::default();
+        kept.put(&whole, "of the whole");
+        kept.put(&whole.0, "of the field");
+        assert_eq!(kept.take::<_, &str>(&whole), Some("of the whole"));
+        assert_eq!(kept.take::<_, &str>(&whole.0), Some("of the field"));
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct FetchRequest<'w, V: Clone> {
 impl<V: Clone + 'static> FetchRequest<'_, V> {
     /// Finds the value. `ask` says how it is fetched, and `read` takes the answer out of the exchange: the value, its size in
     /// bytes, and how long it is good.
-    pub(crate) fn find<O>(
+    pub(crate) fn find<O: 'static>(
         &self,
         owner: &O,
         exchange: &mut Exchange,
@@ -87,7 +87,7 @@ impl<V: Clone + 'static> FetchRequest<'_, V> {
         FetchResult::Wait(outcome)
     }
 
-    fn keep<O>(
+    fn keep<O: 'static>(
         &self,
         owner: &O,
         exchange: &mut Exchange,
@@ -134,7 +134,7 @@ impl<V: Clone + 'static> FetchRequest<'_, V> {
 struct PrivateFetch(Vec<u8>);
 
 /// Asks for this call only: nothing is looked up, and nothing is kept.
-pub(crate) fn unshared<O, V>(
+pub(crate) fn unshared<O: 'static, V>(
     key: &[u8],
     owner: &O,
     exchange: &mut Exchange,
@@ -208,7 +208,7 @@ pub(crate) struct KeyDocument<'k, V: Clone> {
 impl<V: Clone + 'static> KeyDocument<'_, V> {
     /// The document, as `read` reads it; `None`: it cannot be had. With `renewed` it is fetched again unless that was done a
     /// short time ago.
-    pub(crate) fn find<O>(
+    pub(crate) fn find<O: 'static>(
         &self,
         owner: &O,
         exchange: &mut Exchange,

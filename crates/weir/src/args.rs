@@ -40,7 +40,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// An API gateway and API management in one program; it serves weir.yaml, kong.yml and apisix.yaml alike.
+/// An API gateway and API management in one program. It serves weir.yaml, kong.yml and apisix.yaml.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version = VERSION, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
@@ -58,11 +58,11 @@ const VERSION: &str = match option_env!("GUIDED_BUILD") {
 const EXAMPLES: &str = "\
 Examples:
   weir run -c weir.yaml                                   serve a configuration
-  weir check kong.yml                                     is it good, and where is it not
-  weir convert kong.yml --to weir > weir.yaml             move to the native form
-  weir explain -c weir.yaml 'GET http://localhost/hello'  what happens to this call
+  weir check kong.yml                                     report every problem with its place
+  weir convert kong.yml --to weir > weir.yaml             convert to Weir's own format
+  weir explain -c weir.yaml 'GET http://localhost/hello'  show the route and the plugins of this call
 
-Every flag of `weir run` has an environment variable: --status is WEIR_STATUS. `weir COMMAND --help` tells more.";
+Every flag of `weir run` has an environment variable: --status is WEIR_STATUS. See `weir COMMAND --help`.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -70,41 +70,41 @@ pub enum Command {
     /// Serve a configuration.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Say whether a configuration is good, and where it is not.
+    /// Check a configuration and report every problem with its place.
     #[command(after_help = inspection::CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Print a configuration in another form.
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
-    /// Say what would happen to a call: which route, why, why not the others, and which plugins.
+    /// Explain a call: which route takes it, why, why the others do not, and which plugins run.
     #[command(after_help = inspection::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// List the plugins: what each does, its names in Kong and APISIX, its phases, its page.
     #[command(after_help = PLUGINS_EXAMPLES)]
     Plugins(PluginsArgs),
-    /// Make, list and remove users of a running Weir.
+    /// Create, list and remove users of a running Weir.
     #[command(after_help = USER_EXAMPLES)]
     User(UserArgs),
     /// Erase a developer of a portal of a running Weir, with all that is kept about this person.
     Developer(DeveloperArgs),
-    /// Print what was changed in a running Weir: when, by whom, what.
+    /// Print the changes of a running Weir's configuration: what, when, by whom.
     History(HistoryArgs),
     /// Print the difference between two revisions of a running Weir's configuration.
     Diff(DiffArgs),
-    /// Make a running Weir's configuration what it was at a revision, or nothing at all.
+    /// Restore a running Weir's configuration to a revision: all of it, or nothing.
     Rollback(RollbackArgs),
-    /// Make a service with its routes of an OpenAPI document; a second import changes what has changed.
+    /// Import an OpenAPI document as a service with routes. A second import applies what has changed.
     Import(ImportArgs),
-    /// Define, lint, compare, publish, promote, roll back and deprecate an API of a running Weir.
+    /// Define, lint, compare, test, publish, promote, roll back and deprecate an API of a running Weir.
     #[command(after_help = api::API_EXAMPLES)]
     Api(ApiArgs),
-    /// Carry a developer portal with its pages and logo from one Weir to another, as files.
+    /// Export a developer portal with its pages and logo to files, and apply such files to another Weir.
     #[command(after_help = portal::PORTAL_EXAMPLES)]
     Portal(PortalArgs),
     /// Run the experiments that compare Weir with other gateways (the program `weir-bench`).
     #[command(disable_help_flag = true)]
     Bench(BenchArgs),
-    /// Print the completions of a shell.
+    /// Print completions for a shell.
     Completions(CompletionsArgs),
     /// Write man pages.
     Man(ManArgs),
@@ -113,7 +113,7 @@ pub enum Command {
 const RUN_EXAMPLES: &str = "\
 The kind of each file is recognised from its content: `weir:` is a weir.yaml, `_format_version:` a kong.yml,
 anything else an apisix.yaml. Several files, of one kind or of different ones, are served together. A changed
-file is taken over by itself; a bad one leaves the old configuration serving.
+file is loaded without a restart. If it is invalid, the previous configuration stays in use.
 
 Examples:
   weir run -c weir.yaml
@@ -123,14 +123,14 @@ Examples:
   WEIR_CONFIG=weir.yaml WEIR_LISTEN=0.0.0.0:8000,[::]:8000 weir run";
 
 const CONVERT_EXAMPLES: &str = "\
-Exit status: as `weir check`. What is left out of the result is named on standard error.
+Exit status: the same as `weir check`. Standard error names what the result does not contain.
 
 Examples:
   weir convert kong.yml --to weir > weir.yaml
   weir convert apisix.yaml --to weir";
 
 const PLUGINS_EXAMPLES: &str = "\
-Phases are those of the plugin's short example in docs/configuration.md; they depend on the configuration.
+The phases of a plugin depend on its configuration. Those shown are of its short example in docs/configuration.md.
 
 Examples:
   weir plugins
@@ -139,31 +139,31 @@ Examples:
   weir plugins --originals";
 
 const USER_EXAMPLES: &str = "\
-The first user has to be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
-`X-API-KEY`, or `Authorization: Bearer`.
+The first user must be an admin. From then on every call of an Admin API needs a token: in `Kong-Admin-Token`,
+`X-API-KEY`, or `Authorization: Bearer`. These commands take it from --token, --token-file or WEIR_TOKEN.
 
 Examples:
-  weir user add alice --role admin
+  export WEIR_TOKEN=$(weir user add alice --role admin)
   weir user add ci --role write --workspace team-a
   weir user add edge-1 --role gateway";
 
 /// Flags of `weir run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A configuration to serve; may be given several times, in the variable with commas between.
+    /// A configuration file to serve. Repeat the flag for several; in the variable, separate them with commas.
     #[arg(short, long, value_name = "FILE", env = "WEIR_CONFIG", value_delimiter = ',')]
     pub config: Vec<PathBuf>,
-    /// Address of the proxy; may be given several times, in the variable with commas between. Port 0 takes a free one,
-    /// which the `ready` line tells [default: 0.0.0.0:8000 where no other address is given].
+    /// Address of the proxy. Repeat the flag for several; in the variable, separate them with commas. Port 0 selects a
+    /// free port, which the `ready` line names [default: 0.0.0.0:8000 if no address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',')]
     pub listen: Vec<SocketAddr>,
-    /// Address of the proxy for TLS, likewise [default: 0.0.0.0:8443 where no other address is given].
+    /// Address of the proxy for TLS; several as with --listen [default: 0.0.0.0:8443 if no address is given].
     #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',')]
     pub listen_tls: Vec<SocketAddr>,
     /// Whether and how HTTP/3 is served.
     #[command(flatten)]
     pub http3: Http3Args,
-    /// Number of workers, each a thread with listeners and connections of its own [default: one a core].
+    /// Number of workers. Each is a thread with its own listeners and connections [default: one for each core].
     #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
     pub workers: Option<NonZeroUsize>,
     /// Address of /status, /status/ready and /metrics.
@@ -174,18 +174,18 @@ pub struct RunArgs {
         default_value = "127.0.0.1:8007"
     )]
     pub status: SocketAddr,
-    /// Write a line of JSON for each call to this file, or to standard output for `-` [default: none is written].
+    /// Write a line of JSON for each call to this file; `-` is standard output [default: no access log].
     #[arg(long, value_name = "PATH", env = "WEIR_ACCESS_LOG")]
     pub access_log: Option<PathBuf>,
-    /// A folder for the files that logging plugins write. They write no others [default: DIR/logs of --data DIR; without
-    /// it, no files are written].
+    /// The folder for files of logging plugins, which cannot write elsewhere [default: DIR/logs with --data DIR;
+    /// without it, they write no files].
     #[arg(long, value_name = "DIR", env = "WEIR_LOG_DIR")]
     pub log_dir: Option<PathBuf>,
-    /// The file in which counts of limits outlive a restart, where their windows go on for a minute and more [default:
-    /// DIR/limit-counts of --data DIR; without it, limits begin to count again].
+    /// The file that keeps the counts of limits over a restart, if their windows last for another minute or more
+    /// [default: DIR/limit-counts with --data DIR; without it, a restart sets them to zero].
     #[arg(long, value_name = "FILE", env = "WEIR_LIMIT_COUNTS")]
     pub limit_counts: Option<PathBuf>,
-    /// How long calls in progress may take after SIGTERM before they are cut off.
+    /// Seconds that calls in progress have after SIGTERM, before they are cut off.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -242,10 +242,10 @@ impl RunArgs {
 /// Flags of `weir convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// The files to convert; several become one.
+    /// The files to convert. Several become one configuration.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// The form of the result.
+    /// The format of the result.
     #[arg(long, value_enum, default_value_t = ConvertTarget::Weir)]
     pub to: ConvertTarget,
     /// Which rules the foreign routers follow.
@@ -263,16 +263,16 @@ pub enum ConvertTarget {
 /// Flags of `weir plugins`.
 #[derive(Debug, Clone, Args)]
 pub struct PluginsArgs {
-    /// Only the plugins that have one of these names, in any spelling.
+    /// Show only the plugins with one of these names, in Weir, Kong or APISIX.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Print JSON instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Print the tables of fields as they stand on the plugins' pages, in all spellings.
+    /// Print the tables of fields of the plugins' pages, for Weir, Kong and APISIX.
     #[arg(long, conflicts_with = "json")]
     pub page: bool,
-    /// Print what becomes of every plugin name of Kong and APISIX, of the free and of the paid editions.
+    /// Print for every plugin name of Kong and APISIX, free and paid, what Weir does with it.
     #[arg(long, conflicts_with = "page")]
     pub originals: bool,
 }
@@ -301,8 +301,8 @@ pub struct RouterArgs {
     /// `--apisix-config` says, or radixtree_host_uri].
     #[arg(long, value_name = "ROUTER", env = "WEIR_APISIX_ROUTER", value_enum)]
     pub apisix_router: Option<ApisixRouter>,
-    /// APISIX's own config.yaml: of it, what changes routes and plugins counts (`plugin_attr`, zones of `proxy_cache` and
-    /// the like). It is read when the process starts.
+    /// APISIX's config.yaml. Weir uses the settings that affect routes and plugins, such as `plugin_attr` and the zones
+    /// of `proxy_cache`. It is read once, at the start.
     #[arg(
         long,
         value_name = "FILE",

@@ -39,6 +39,7 @@ pub struct CompileCache {
 
 /// Something compiled, and of what.
 pub(super) struct CachedItem<M, C> {
+    /// Its address is the key: while it is held here, no other value has that address.
     model: Arc<M>,
     pub compiled: Arc<C>,
     round: u64,
@@ -209,7 +210,7 @@ impl<M, C> CachedItem<M, C> {
         holds: impl FnOnce(&C) -> bool,
     ) -> Option<Arc<C>> {
         let item = cache.get_mut(&address(model))?;
-        if !holds(&item.compiled) {
+        if !Arc::ptr_eq(&item.model, model) || !holds(&item.compiled) {
             return None;
         }
         item.round = round;

@@ -13,11 +13,12 @@ use weir_control::analytics::clickhouse::ClickhouseServer;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Analytics")]
 pub struct AnalyticsArgs {
-    /// Where counts of calls and the request log are kept: a folder, or a file FILE.db; `off`: nowhere [default:
-    /// DIR/analytics of --data DIR; with --control, the control plane; else off].
+    /// Where to store counts of calls and the request log: a folder, or a file FILE.db; `off` stores nothing [default:
+    /// DIR/analytics with --data DIR; the control plane with --control; else off].
     #[arg(long, value_name = "off|FOLDER|FILE", env = "WEIR_ANALYTICS")]
     pub analytics: Option<AnalyticsLocation>,
-    /// Another store of the counts than a file: `clickhouse://[USER@]HOST[:PORT]/DATABASE`, with `?tls=required` for TLS.
+    /// Store counts in ClickHouse instead of a file: `clickhouse://[USER@]HOST[:PORT]/DATABASE`, with `?tls=required`
+    /// for TLS.
     #[arg(
         long,
         value_name = "URL",
@@ -26,7 +27,7 @@ pub struct AnalyticsArgs {
         value_parser = store
     )]
     pub analytics_store: Option<StoreUrl>,
-    /// The file that holds the password for --analytics-store.
+    /// A file with the password for --analytics-store.
     #[arg(
         long,
         value_name = "FILE",
@@ -34,7 +35,7 @@ pub struct AnalyticsArgs {
         requires = "analytics_store"
     )]
     pub analytics_store_password_file: Option<PathBuf>,
-    /// How often counts are stored or delivered. Alert rules are evaluated every third time.
+    /// Seconds between two times that counts are stored or delivered. Alert rules are evaluated every third time.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -43,7 +44,7 @@ pub struct AnalyticsArgs {
         value_parser = interval
     )]
     pub analytics_interval: Seconds,
-    /// How addresses of clients are kept: cut to their network, as a hash whose key is never stored, or not at all.
+    /// How to store addresses of clients: cut to their network, as a hash whose key is never stored, or not at all.
     #[arg(
         long,
         value_name = "network|hash|off",
@@ -52,7 +53,7 @@ pub struct AnalyticsArgs {
         value_parser = privacy::addresses
     )]
     pub analytics_addresses: Addresses,
-    /// Request headers whose values are in the request log, with commas between; none that holds secrets.
+    /// Request headers to record in the request log, separated by commas. Do not name headers that hold secrets.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -61,8 +62,8 @@ pub struct AnalyticsArgs {
         value_parser = privacy::header
     )]
     pub analytics_headers: Vec<String>,
-    /// What is not kept: `consumers`, `clients` (networks, user agents, unmatched paths) or `calls` (the request log),
-    /// of one environment with its name before: `prod:consumers`; may be given several times, with commas between.
+    /// What not to store: `consumers`, `clients` (networks, user agents, unmatched paths) or `calls` (the request log).
+    /// `prod:consumers` applies to one environment. Separate several with commas.
     #[arg(
         long,
         value_name = "[ENV:]WHAT",

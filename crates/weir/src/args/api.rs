@@ -28,7 +28,7 @@ pub struct ApiArgs {
 /// What to do with an API.
 #[derive(Debug, Subcommand)]
 pub enum ApiCommand {
-    /// Make an API and a version of a document, or change the draft of the version.
+    /// Create an API and a version from a document, or change the draft of the version.
     New {
         /// The API's name.
         api: String,
@@ -44,7 +44,7 @@ pub enum ApiCommand {
     },
     /// Lint a document, without a server.
     Lint(LintArgs),
-    /// Print what changed between revisions, or what a document would change; 1 if callers would break.
+    /// Compare revisions, or a document with the draft. Exit status 1 if callers would break.
     Diff {
         /// The API and its version.
         #[command(flatten)]
@@ -55,14 +55,14 @@ pub enum ApiCommand {
         /// The newer revision [default: the draft].
         #[arg(long, value_name = "N")]
         to: Option<u32>,
-        /// A document that is compared with the draft instead.
+        /// A document to compare with the draft instead.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to"])]
         file: Option<PathBuf>,
         /// How and where.
         #[command(flatten)]
         on: OnServer,
     },
-    /// Run the tests of a version against its draft, a revision or what is published; 1 if one fails.
+    /// Run the tests of a version against its draft, a revision or what is published. Exit status 1 if one fails.
     Test {
         /// The publication.
         #[command(flatten)]
@@ -73,13 +73,13 @@ pub enum ApiCommand {
         /// Test what is published there.
         #[arg(long, conflicts_with = "runtime")]
         published: bool,
-        /// A JSON file with what holds in this environment [default: as it is].
+        /// A JSON file with the settings for this environment [default: unchanged].
         #[arg(long, value_name = "FILE")]
         runtime: Option<PathBuf>,
-        /// Only this test; may be given several times.
+        /// Run only this test. Repeat the flag for several.
         #[arg(long = "only", value_name = "NAME")]
         names: Vec<String>,
-        /// What is printed.
+        /// The form of the output.
         #[arg(long, value_enum, default_value_t = LintOutput::Text)]
         output: LintOutput,
         /// Which Weir.
@@ -91,10 +91,10 @@ pub enum ApiCommand {
         /// The publication.
         #[command(flatten)]
         of: PublicationArgs,
-        /// The revision [default: one of the draft].
+        /// The revision [default: a new one, made from the draft].
         #[arg(long, value_name = "N")]
         revision: Option<u32>,
-        /// A JSON file with what holds in this environment [default: as it is].
+        /// A JSON file with the settings for this environment [default: unchanged].
         #[arg(long, value_name = "FILE")]
         runtime: Option<PathBuf>,
         /// Remove the routes that the version was adopted from, in the same commit.
@@ -107,15 +107,15 @@ pub enum ApiCommand {
         #[command(flatten)]
         on: OnServer,
     },
-    /// Publish the same revision in another environment.
+    /// Publish the same revision to another environment.
     Promote {
         /// The publication.
         #[command(flatten)]
         of: PublicationArgs,
-        /// The environment that it goes to.
+        /// The environment to publish to.
         #[arg(long, value_name = "ENVIRONMENT")]
         to: String,
-        /// A JSON file with what holds there [default: as it is].
+        /// A JSON file with the settings for that environment [default: unchanged].
         #[arg(long, value_name = "FILE")]
         runtime: Option<PathBuf>,
         /// How a step is made.
@@ -130,7 +130,7 @@ pub enum ApiCommand {
         /// The publication.
         #[command(flatten)]
         of: PublicationArgs,
-        /// The revision [default: the one before].
+        /// The revision [default: the previous one].
         #[arg(long, value_name = "N")]
         revision: Option<u32>,
         /// How a step is made.
@@ -140,21 +140,21 @@ pub enum ApiCommand {
         #[command(flatten)]
         on: OnServer,
     },
-    /// Tell all callers that a version ends.
+    /// Announce to all callers that a version will end.
     Deprecate {
         /// The publication.
         #[command(flatten)]
         of: PublicationArgs,
-        /// Since when: a date such as 2026-12-01, or seconds since 1970.
+        /// The date from which it is deprecated, such as 2026-12-01, or seconds since 1970.
         #[arg(long, value_name = "DATE")]
         since: String,
-        /// When it ends, likewise.
+        /// The date on which it ends, in the same form.
         #[arg(long, value_name = "DATE")]
         sunset: Option<String>,
-        /// A page about it.
+        /// The URL of a page about it.
         #[arg(long, value_name = "URL")]
         link: Option<String>,
-        /// Where the version is that takes its place.
+        /// The URL of the version that replaces it.
         #[arg(long, value_name = "URL")]
         successor: Option<String>,
         /// Answer 410 from --sunset on.
@@ -163,7 +163,7 @@ pub enum ApiCommand {
         /// Why.
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
-        /// Only say what would change.
+        /// Only print what would change.
         #[arg(long)]
         dry_run: bool,
         /// How and where.
@@ -200,16 +200,16 @@ pub struct StepArgs {
     /// Why.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,
-    /// Publish although callers break, or others take the same calls.
+    /// Publish even if callers break, or another publication takes the same calls.
     #[arg(long)]
     pub force: bool,
-    /// Publish although tests of the version fail, for this reason.
+    /// Publish even if tests of the version fail, for this reason.
     #[arg(long, value_name = "REASON")]
     pub override_tests: Option<String>,
     /// The id of an approval.
     #[arg(long, value_name = "ID")]
     pub approval: Option<String>,
-    /// Only say what would change.
+    /// Only print what would change.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -220,28 +220,28 @@ pub struct LintArgs {
     /// An OpenAPI document.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// A severities file, as Spectral has them.
+    /// A file with severities of rules, in Spectral's format.
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
-    /// The path that the API is to be published under.
+    /// The path under which the API will be published.
     #[arg(long, value_name = "PATH")]
     pub base_path: Option<String>,
-    /// The exit status is 1 if there is a finding of this level or a graver one.
+    /// Exit with 1 if there is a finding of this level or a more severe one.
     #[arg(long, value_enum, default_value_t = LevelArg::Error)]
     pub fail_on: LevelArg,
-    /// What is printed.
+    /// The form of the output.
     #[arg(long, value_enum, default_value_t = LintOutput::Text)]
     pub output: LintOutput,
 }
 
-/// How grave a finding is.
+/// How severe a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LevelArg {
     /// The document is wrong.
     Error,
     /// It can be used.
     Warn,
-    /// To be known.
+    /// Worth knowing.
     Info,
     /// A matter of taste.
     Hint,
@@ -261,7 +261,7 @@ pub enum LintOutput {
 /// What a command prints, and which Weir it asks.
 #[derive(Debug, Args)]
 pub struct OnServer {
-    /// What is printed.
+    /// The form of the output.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which Weir.

@@ -6,15 +6,16 @@ use weir_proxy::Http3;
 /// Whether and how HTTP/3 is served.
 #[derive(Debug, Clone, Args)]
 pub struct Http3Args {
-    /// Serve HTTP/3 on the UDP side of each --listen-tls; a warning says so if its port cannot be had.
+    /// Serve HTTP/3 on the UDP port of each --listen-tls. If the port is not available, Weir logs a warning and goes on
+    /// without.
     #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3", value_enum, default_value_t = OnOff::On)]
     pub http3: OnOff,
-    /// Port that clients are sent for HTTP/3 (`Alt-Svc`), if they reach Weir by another than it listens on
+    /// The port for HTTP/3 that `Alt-Svc` announces, if clients reach Weir by another port than that of the listener
     /// [default: the listener's].
     #[arg(long, value_name = "PORT", env = "WEIR_HTTP3_PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub http3_port: Option<u16>,
-    /// Take requests in the first flight of resumed HTTP/3 sessions (0-RTT). Those with a safe method are served at once
-    /// and marked for upstreams (`Early-Data: 1`); others wait for the handshake.
+    /// Accept requests in the first flight of resumed HTTP/3 sessions (0-RTT). Requests with a safe method are served
+    /// at once and carry `Early-Data: 1` to upstreams; others wait for the handshake.
     #[arg(long, value_name = "WHETHER", env = "WEIR_HTTP3_EARLY_DATA", value_enum, default_value_t = OnOff::Off)]
     pub http3_early_data: OnOff,
 }

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 pub const CHECK_EXAMPLES: &str = "\
-Several files are checked as one configuration, as `weir run` would serve them. Secrets need not be there: a reference
-to a variable that is not set is a warning.
-Exit status: 0 all good, perhaps with warnings; 1 something is refused or left out, or with --strict there is a warning;
-2 a file cannot be read. A plugin that Weir lacks is left out of an apisix.yaml (1). In a kong.yml it is a warning,
-because Kong accepts such a file; Weir refuses the calls that come to it.
+Several files are checked as one configuration, as `weir run` would serve them. Secrets need not be available: a
+reference to a variable that is not set is a warning.
+Exit status: 0 valid, perhaps with warnings; 1 something is refused or left out, or with --strict there is a warning;
+2 a file cannot be read. A plugin that Weir lacks is an error in an apisix.yaml and a warning in a kong.yml, because
+Kong accepts such a file. Weir refuses the calls that the plugin would have decided about.
 
 Examples:
   weir check weir.yaml
@@ -31,10 +31,10 @@ pub struct CheckArgs {
     /// The files to check.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Fail for warnings, too.
+    /// Fail if there are warnings, too.
     #[arg(long)]
     pub strict: bool,
-    /// The folder for files of logging plugins, as `weir run` will be given it.
+    /// The folder for files of logging plugins: the same value as for `weir run`.
     #[arg(long, value_name = "DIR", env = "WEIR_LOG_DIR")]
     pub log_dir: Option<PathBuf>,
     /// Which rules the foreign routers follow.
@@ -45,10 +45,10 @@ pub struct CheckArgs {
 /// Flags of `weir explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The call: a method (GET where it is left out) and a URL.
+    /// The call: a method and a URL. Without a method it is GET.
     #[arg(value_name = "CALL")]
     pub call: String,
-    /// The configuration; may be given several times.
+    /// The configuration file. Repeat the flag for several.
     #[arg(
         short,
         long,
@@ -61,19 +61,19 @@ pub struct ExplainArgs {
     /// A configuration that is not in files.
     #[command(flatten)]
     pub stored: ConfigSourceArgs,
-    /// A header of the call, `name: value`; may be given several times.
+    /// A header of the call, `name: value`. Repeat the flag for several.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
     /// The client's address.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub client: IpAddr,
-    /// The server name of the TLS handshake; if left out, the URL's host.
+    /// The server name of the TLS handshake [default: the URL's host].
     #[arg(long, value_name = "NAME")]
     pub sni: Option<String>,
-    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    /// The consumer to assume if the call carries no valid credential: an id or a user name.
     #[arg(long, value_name = "NAME")]
     pub consumer: Option<String>,
-    /// The environments whose publications count, with a store or a Weir that runs; may be given several times.
+    /// An environment whose publications count, with a store or a running Weir. Repeat the flag for several.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub environment: Vec<String>,
     /// Print JSON instead of text.
@@ -87,19 +87,19 @@ pub struct ExplainArgs {
 /// Where a configuration is that is not in files. What is given here goes before files.
 #[derive(Args)]
 pub struct ConfigSourceArgs {
-    /// The folder that `weir run` was given, with the store in it.
+    /// The folder of the store: the same value as for `weir run`.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "control"])]
     pub data: Option<PathBuf>,
-    /// The store, as `weir run` was given it.
+    /// The store: the same value as for `weir run`.
     #[arg(long, value_name = "URL", conflicts_with = "control")]
     pub store: Option<String>,
-    /// The file of keys that the store is encrypted with.
+    /// The file with the keys of the store.
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
     pub store_key: Option<PathBuf>,
-    /// A running Weir with a store, by the URL of its --console.
+    /// A running Weir with a store: the URL of its --console.
     #[arg(long, value_name = "URL")]
     pub control: Option<String>,
-    /// The token for --control: that of a user with the role `gateway` or `admin`.
+    /// The token for --control, of a user with the role `gateway` or `admin`.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }

@@ -26,7 +26,7 @@ pub struct LimitArgs {
         default_value_t = Limits::default().max_target_bytes
     )]
     pub max_target_bytes: usize,
-    /// Largest request body, in bytes; 0: no bound. Routes may say otherwise.
+    /// Largest request body, in bytes; 0 is no limit. A route's `max_body_bytes` takes precedence.
     #[arg(
         long,
         value_name = "BYTES",
@@ -34,7 +34,7 @@ pub struct LimitArgs {
         default_value_t = Limits::default().max_body_bytes
     )]
     pub max_body_bytes: u64,
-    /// Open client connections of each worker; further ones are closed at once.
+    /// Most open client connections of each worker. Further ones are closed at once.
     #[arg(
         long,
         value_name = "N",
@@ -43,7 +43,7 @@ pub struct LimitArgs {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub max_connections: usize,
-    /// From the first byte of a request's head to its last.
+    /// Most seconds from the first byte of a request's head to its last.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -51,7 +51,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().header_timeout)
     )]
     pub header_timeout: Seconds,
-    /// Between two requests on a connection.
+    /// Most seconds between two requests on a connection.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -59,7 +59,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().idle_timeout)
     )]
     pub idle_timeout: Seconds,
-    /// Between two pieces of a request's body.
+    /// Most seconds between two parts of a request's body.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -67,7 +67,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().body_timeout)
     )]
     pub body_timeout: Seconds,
-    /// Bytes of a request's body for each second, over any stretch of --body-timeout; 0 for no bound.
+    /// Fewest bytes of a request's body for each second, over any period of --body-timeout; 0 is no limit.
     #[arg(
         long,
         value_name = "BYTES",
@@ -75,7 +75,7 @@ pub struct LimitArgs {
         default_value_t = Limits::default().min_body_rate
     )]
     pub min_body_rate: u32,
-    /// Between two pieces of a response that the client takes.
+    /// Seconds in which a client must take 1 KiB of a response, or the rest of it.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -83,7 +83,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().write_timeout)
     )]
     pub write_timeout: Seconds,
-    /// Without a byte in either direction of an upgraded connection (WebSocket).
+    /// Most seconds without a byte in either direction of an upgraded connection (WebSocket).
     #[arg(
         long,
         value_name = "SECONDS",
@@ -91,7 +91,7 @@ pub struct LimitArgs {
         default_value_t = Seconds(Limits::default().tunnel_timeout)
     )]
     pub tunnel_timeout: Seconds,
-    /// Most calls that one connection of HTTP/2 or HTTP/3 may have under way.
+    /// Most calls in progress on one connection of HTTP/2 or HTTP/3.
     #[arg(
         long,
         value_name = "NUMBER",

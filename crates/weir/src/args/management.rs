@@ -10,45 +10,49 @@ use std::time::Duration;
 #[derive(Clone, Args)]
 #[command(next_help_heading = "Management")]
 pub struct ManagementArgs {
-    /// A folder for what outlives the process: the store, unless --store names another, and the last known good
+    /// The folder for data that outlives the process: the store, unless --store names another, and the last known good
     /// configuration.
     #[arg(long, value_name = "DIR", env = "WEIR_DATA")]
     pub data: Option<PathBuf>,
     /// The store: `sqlite:FOLDER`, `etcd://HOST:PORT` or `memory:` [default: SQLite in --data; without it, in memory].
     #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// A file of keys that encrypt what is in the store and on disk; it is made where it is missing. Keep it away from
-    /// the store [default: nothing is encrypted].
+    /// A file with keys that encrypt the store and the files in --data. It is created if it is missing. Keep it apart
+    /// from the store [default: nothing is encrypted].
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
     pub store_key: Option<PathBuf>,
-    /// For how many days the store knows what was changed, by whom, and what was before.
+    /// Days for which the store keeps the history: what was changed, by whom, and the former values.
     #[arg(long, value_name = "DAYS", env = "WEIR_HISTORY", default_value_t = 30)]
     pub history: u16,
-    /// For how many days the audit log knows who wrote what.
+    /// Days for which the audit log is kept.
     #[arg(long, value_name = "DAYS", env = "WEIR_AUDIT", default_value_t = 400)]
     pub audit: u16,
-    /// What this process does.
+    /// The tasks of this process.
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,
-    /// Address of Kong's Admin API, with `,tls` of TLS; may be given several times, in the variable with spaces between
-    /// [default: 127.0.0.1:8001, with a store and no other Admin API; also beside a kong.yml, if the port is free].
+    /// Address of Kong's Admin API; with `,tls` over TLS. Repeat the flag for several; in the variable, separate them
+    /// with spaces [default: 127.0.0.1:8001 with a store if no Admin API is named; also with a kong.yml, if the port is
+    /// free].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_KONG_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub kong_admin: Vec<AdminListen>,
-    /// Lets `/config` of Kong's Admin API read and replace a whole workspace also where the store outlives the process.
-    /// Kong itself has `/config` only without a database.
+    /// Enable `/config` of Kong's Admin API also with --data or --store: it reads and replaces a whole workspace. Kong
+    /// itself has it only without a database.
     #[arg(long, env = "WEIR_KONG_ADMIN_CONFIG")]
     pub kong_admin_config: bool,
-    /// Address of APISIX's Admin API, likewise [default: 127.0.0.1:9180, with a store and no other Admin API].
+    /// Address of APISIX's Admin API; several, and TLS, as with --kong-admin [default: 127.0.0.1:9180 with a store if
+    /// no Admin API is named].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_APISIX_ADMIN", value_delimiter = ' ', value_parser = listen)]
     pub apisix_admin: Vec<AdminListen>,
-    /// Address of Weir's own API and, at `/ui/`, of the console, likewise [default: 127.0.0.1:8002, with a store and no other Admin API].
+    /// Address of Weir's own API and, at `/ui/`, of the console; several, and TLS, as with --kong-admin [default:
+    /// 127.0.0.1:8002 with a store if no Admin API is named].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = listen)]
     pub console: Vec<AdminListen>,
-    /// Address of the developer portal, likewise. It serves no Admin API [default: there is no portal].
+    /// Address of the developer portal; several, and TLS, as with --kong-admin. It serves no Admin API [default: no
+    /// portal].
     #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_PORTAL", value_delimiter = ' ', value_parser = listen)]
     pub portal: Vec<AdminListen>,
-    /// The certificate that Admin APIs show over TLS, with what leads to its authority, as PEM. A changed file is read
-    /// again [default: one that Weir has signed itself].
+    /// The certificate of the Admin APIs over TLS, with its chain, as PEM. A changed file is read again [default: a
+    /// self-signed certificate].
     #[arg(
         long,
         value_name = "FILE",
@@ -64,8 +68,8 @@ pub struct ManagementArgs {
         requires = "admin_certificate"
     )]
     pub admin_key: Option<PathBuf>,
-    /// Authorities, as PEM: over TLS, the Admin APIs let in only clients that show a certificate which one of them has
-    /// signed [default: all clients].
+    /// Certificate authorities, as PEM. Over TLS, the Admin APIs accept only clients with a certificate from one of
+    /// them [default: all clients].
     #[arg(
         long,
         value_name = "FILE",
@@ -73,7 +77,7 @@ pub struct ManagementArgs {
         requires = "admin_certificate"
     )]
     pub admin_client_ca: Option<PathBuf>,
-    /// A key that may do everything at APISIX's Admin API.
+    /// A key for APISIX's Admin API that may read and write.
     #[arg(
         long,
         value_name = "KEY",
@@ -81,7 +85,7 @@ pub struct ManagementArgs {
         hide_env_values = true
     )]
     pub apisix_admin_key: Option<String>,
-    /// A key that may read at APISIX's Admin API.
+    /// A key for APISIX's Admin API that may only read.
     #[arg(
         long,
         value_name = "KEY",
@@ -89,17 +93,17 @@ pub struct ManagementArgs {
         hide_env_values = true
     )]
     pub apisix_viewer_key: Option<String>,
-    /// A control plane to follow, by the URL of its --console, where this gateway has no access to the store.
+    /// The control plane to follow: the URL of its --console. The gateway then needs no access to the store.
     #[arg(long, value_name = "URL", env = "WEIR_CONTROL", conflicts_with = "store")]
     pub control: Option<String>,
-    /// The token for --control: that of a user with the role `gateway`.
+    /// The token for --control, of a user with the role `gateway`.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// What this gateway is called in the list of gateways [default: the machine's name and the proxy's port].
+    /// The name of this gateway in the list of gateways [default: the host name and the proxy's port].
     #[arg(long, value_name = "NAME", env = "WEIR_NAME")]
     pub name: Option<String>,
-    /// An environment whose publications this gateway serves, beside what is in no environment; may be given several
-    /// times, in the variable with spaces between.
+    /// An environment whose publications this gateway serves, in addition to what is in no environment. Repeat the flag
+    /// for several; in the variable, separate them with spaces.
     #[arg(
         long,
         value_name = "NAME",

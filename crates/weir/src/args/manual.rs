@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Flags of `weir completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell; `weir completions bash > /etc/bash_completion.d/weir`.
+    /// The shell. Example: `weir completions bash > /etc/bash_completion.d/weir`.
     #[arg(value_enum)]
     pub shell: Shell,
 }
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 /// Flags of `weir man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Folder for the pages; it is created if it is missing.
+    /// The folder for the pages. It is created if it is missing.
     #[arg(long, value_name = "DIR", default_value = "man")]
     pub out: PathBuf,
 }

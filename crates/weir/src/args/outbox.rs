@@ -17,20 +17,21 @@ pub struct OutboxArgs {
         requires = "mail_from"
     )]
     pub smtp: Option<String>,
-    /// The address that mails are from, such as `Weir <weir@example.com>`.
+    /// The sender of mails, such as `Weir <weir@example.com>`.
     #[arg(long, value_name = "ADDRESS", env = "WEIR_MAIL_FROM")]
     pub mail_from: Option<String>,
-    /// Where people open the console, such as `https://console.example.com`: links in mails about alerts and reports lead
-    /// there.
+    /// The public URL of the console, such as `https://console.example.com`, for links in mails about alerts and
+    /// reports.
     #[arg(long, value_name = "URL", env = "WEIR_CONSOLE_URL")]
     pub console_url: Option<String>,
-    /// A network that webhooks may be sent to beside public addresses, such as `10.1.0.0/16`. OCSP responders of
-    /// certificates are asked there, Kong's Admin API calls the vaults of `vault-auth` there, and secrets that nothing
-    /// served refers to are tested there, too: their answers are not shown. May be given several times, in the variable with spaces between.
+    /// A network that webhooks may be sent to, in addition to public addresses, such as `10.1.0.0/16`. It also holds
+    /// for OCSP responders of certificates, for vaults of `vault-auth` that Kong's Admin API calls, and for tests of
+    /// secrets that nothing served refers to; their answers are not shown. Repeat the flag for several; in the
+    /// variable, separate them with spaces.
     #[arg(long, value_name = "CIDR", env = "WEIR_WEBHOOK_ALLOW", value_delimiter = ' ')]
     pub webhook_allow: Vec<IpNet>,
-    /// A network that webhooks of developers, who name them in the portal, may be sent to beside public addresses; may be
-    /// given several times. Everybody who may sign up reaches it.
+    /// A network that webhooks of the portal's developers may be sent to, in addition to public addresses. Everyone who
+    /// can sign up reaches it. Repeat the flag for several.
     #[arg(
         long,
         value_name = "CIDR",
@@ -38,8 +39,8 @@ pub struct OutboxArgs {
         value_delimiter = ' '
     )]
     pub portal_webhook_allow: Vec<IpNet>,
-    /// A network that documents may be fetched from (`POST /api/v1/documents/fetch`) beside public addresses; may be given
-    /// several times. Everybody with `apis:write` can read what servers there answer to a GET.
+    /// A network that documents may be fetched from (`POST /api/v1/documents/fetch`), in addition to public addresses.
+    /// Everyone with `apis:write` can read what its servers answer to a GET. Repeat the flag for several.
     #[arg(long, value_name = "CIDR", env = "WEIR_DOCUMENT_ALLOW", value_delimiter = ' ')]
     pub document_allow: Vec<IpNet>,
 }

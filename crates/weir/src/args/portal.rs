@@ -27,19 +27,19 @@ pub enum PortalCommand {
     Export {
         /// The portal.
         name: String,
-        /// The folder. It is made if it is not there; pages in it that the portal does not have are removed.
+        /// The folder. It is created if it is missing. Pages in it that the portal does not have are removed.
         folder: PathBuf,
         /// Which Weir.
         #[command(flatten)]
         remote: RemoteArgs,
     },
-    /// Make a portal what a folder says, as one change. Pages that are not in the folder are removed.
+    /// Apply a folder to a portal, as one change. Pages that are not in the folder are removed.
     Apply {
         /// The portal.
         name: String,
         /// The folder.
         folder: PathBuf,
-        /// Only tell what would change.
+        /// Only print what would change.
         #[arg(long)]
         dry_run: bool,
         /// Which Weir.

@@ -9,7 +9,7 @@ use weir_control::access::{Right, Role, Scope};
 /// Which Weir.
 #[derive(Clone, Args)]
 pub struct RemoteArgs {
-    /// Where its own API is: the address of its --console.
+    /// The URL of the running Weir's own API: that of its --console.
     #[arg(
         long,
         visible_alias = "server",
@@ -18,7 +18,7 @@ pub struct RemoteArgs {
         default_value = "http://127.0.0.1:8002"
     )]
     pub url: String,
-    /// The token of a user; needed as soon as there are users.
+    /// The token of a user. It is needed once there are users.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
     /// A file with the token.
@@ -66,17 +66,17 @@ pub struct UserArgs {
 /// What to do with users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
-    /// Make a user, or give one other rights and a new token, and print the token. It is shown this once.
+    /// Create a user, or give a user other rights and a new token. Prints the token, which is never shown again.
     Add {
-        /// The name under which changes are recorded.
+        /// The user's name, which the history and the audit log record.
         name: String,
         /// What the user may do.
         #[command(flatten)]
         rights: RightArgs,
-        /// A file whose first line is a password to log in with; `-` is standard input [default: no password].
+        /// A file whose first line is the password for logins; `-` is standard input [default: no password].
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
-        /// Make no token: the user logs in with the password.
+        /// Create no token: the user logs in with the password.
         #[arg(long, requires = "password_file")]
         without_token: bool,
         /// Which Weir.
@@ -93,14 +93,14 @@ pub enum UserCommand {
     Rights {
         /// The user.
         name: String,
-        /// What the user may do from now on.
+        /// The user's new rights.
         #[command(flatten)]
         rights: RightArgs,
         /// Which Weir.
         #[command(flatten)]
         remote: RemoteArgs,
     },
-    /// Give a user another password, and end all sessions of the user.
+    /// Set a user's password and end all sessions of the user.
     Password {
         /// The user.
         name: String,
@@ -147,7 +147,7 @@ pub enum DeveloperCommand {
         /// The portal.
         #[arg(long, value_name = "NAME", default_value = "default")]
         portal: String,
-        /// Only tell what would be erased.
+        /// Only print what would be erased.
         #[arg(long)]
         dry_run: bool,
         /// Which Weir.
@@ -162,14 +162,14 @@ pub struct RightArgs {
     /// What the user may do.
     #[arg(long, value_parser = PossibleValuesParser::new(roles()), required_unless_present = "right")]
     pub role: Option<String>,
-    /// In a workspace; may be given several times; `*` is everywhere [default: everywhere].
+    /// The workspace in which the role applies; `*` is everywhere. Repeat the flag for several [default: everywhere].
     #[arg(long, value_name = "NAME", requires = "role")]
     pub workspace: Vec<String>,
-    /// In a scope: `everything`, `workspace:NAME`, `environment:NAME`, `api:NAME` or `portal:NAME`; may be given several
-    /// times.
+    /// The scope in which the role applies: `everything`, `workspace:NAME`, `environment:NAME`, `api:NAME` or
+    /// `portal:NAME`. Repeat the flag for several.
     #[arg(long, value_name = "SCOPE", requires = "role", value_parser = Scope::parse)]
     pub scope: Vec<Scope>,
-    /// A role in a scope; may be given several times, for users with several roles.
+    /// A role with its scope, such as `write@workspace:team-a`. Repeat the flag for several roles.
     #[arg(long, value_name = "ROLE@SCOPE", value_parser = right)]
     pub right: Vec<Right>,
 }
@@ -210,10 +210,10 @@ impl RightArgs {
 /// Flags of `weir history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// Changes of documents whose names begin so, such as `kong/default/routes/`.
+    /// Only changes of documents whose names begin with this text, such as `kong/default/routes/`.
     #[arg(long, value_name = "TEXT")]
     pub prefix: Option<String>,
-    /// At most so many commits.
+    /// The number of commits to print.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Which Weir.
@@ -224,10 +224,10 @@ pub struct HistoryArgs {
 /// Flags of `weir diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The revision to compare with, as `weir history` tells it.
+    /// The older revision; `weir history` lists them.
     #[arg(value_name = "FROM")]
     pub from: u64,
-    /// The other revision [default: the newest].
+    /// The newer revision [default: the latest].
     #[arg(value_name = "TO")]
     pub to: Option<u64>,
     /// Which Weir.
@@ -238,10 +238,10 @@ pub struct DiffArgs {
 /// Flags of `weir rollback`.
 #[derive(Debug, Args)]
 pub struct RollbackArgs {
-    /// What the configuration was right after this revision, it shall be again.
+    /// The revision to restore. `weir history` lists them.
     #[arg(value_name = "REVISION")]
     pub revision: u64,
-    /// Only say what would change.
+    /// Only print what would change.
     #[arg(long)]
     pub dry_run: bool,
     /// Which Weir.
@@ -255,13 +255,13 @@ pub struct ImportArgs {
     /// An OpenAPI document, in YAML or JSON.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The service's name [default: after the document's title].
+    /// The name of the service [default: made from the document's title].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Where its calls go [default: the document's first server].
+    /// The URL that calls are sent to [default: the document's first server].
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
-    /// Only say what would change.
+    /// Only print what would change.
     #[arg(long)]
     pub dry_run: bool,
     /// Which Weir.

@@ -12,8 +12,8 @@ use weir_snapshot::StreamTransport;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Streams")]
 pub struct StreamArgs {
-    /// Address for streams below HTTP, which stream routes lead on: of TCP; with `,tls` of TLS, with `,udp` of
-    /// datagrams. May be given several times; in the variable with spaces between.
+    /// Address for streams below HTTP, which stream routes forward: TCP; with `,tls` TLS, with `,udp` datagrams. Repeat
+    /// the flag for several; in the variable, separate them with spaces.
     #[arg(
         long,
         value_name = "ADDR[,tls|,udp]",
@@ -22,8 +22,8 @@ pub struct StreamArgs {
         value_parser = listen
     )]
     pub listen_stream: Vec<StreamListen>,
-    /// Balancers that tell by the PROXY protocol (version 1 or 2) who their clients are. All their connections must
-    /// begin with it; those of others are taken as they are. May be given several times.
+    /// Load balancers that send the PROXY protocol (version 1 or 2). All their connections must begin with it; those of
+    /// other peers have none. Repeat the flag for several.
     #[arg(
         long,
         value_name = "CIDR",
@@ -32,7 +32,7 @@ pub struct StreamArgs {
         value_parser = network
     )]
     pub proxy_protocol: Vec<IpNet>,
-    /// On which listeners they do so [default: on all].
+    /// The listeners on which they send it [default: all].
     #[arg(
         long,
         value_name = "LISTENERS",
@@ -41,7 +41,7 @@ pub struct StreamArgs {
         value_enum
     )]
     pub proxy_protocol_on: Vec<ListenerArg>,
-    /// Open sessions of datagrams of each worker; datagrams of further clients are dropped.
+    /// Most open UDP sessions of each worker. Datagrams of further clients are dropped.
     #[arg(
         long,
         value_name = "N",

@@ -9,8 +9,7 @@ use weir_proxy::NameServers;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Upstreams")]
 pub struct UpstreamArgs {
-    /// Name server that is asked for the addresses of upstreams; may be given several times [default: those of
-    /// /etc/resolv.conf].
+    /// Name server for the names of upstreams. Repeat the flag for several [default: those of /etc/resolv.conf].
     #[arg(
         long,
         value_name = "ADDR[:PORT]",
@@ -19,8 +18,8 @@ pub struct UpstreamArgs {
         value_parser = name_server
     )]
     pub name_server: Vec<SocketAddr>,
-    /// For how long a target gets no calls that passive health checks have found unhealthy, where no active check can
-    /// find it healthy again; 0: until somebody says that it is.
+    /// Seconds without calls for a target that passive health checks found unhealthy, if no active check can find it
+    /// healthy again; 0: until it is marked healthy through an Admin API.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -28,7 +27,7 @@ pub struct UpstreamArgs {
         default_value_t = 60
     )]
     pub passive_ejection: u32,
-    /// The zone that this gateway is in: calls to upstreams with `zones` stay in it as far as its targets can carry them.
+    /// The zone of this gateway. Calls to upstreams with `zones` stay in it as far as its targets can take them.
     #[arg(long, value_name = "NAME", env = "WEIR_ZONE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub zone: Option<String>,
 }

@@ -122,6 +122,9 @@ pub fn problem(status: u16, answer: &Value) -> String {
         detail => detail.to_owned(),
     };
     let mut told = format!("weir: {detail}\n");
+    if status == 401 {
+        told.push_str("  give a user's token with --token, --token-file or WEIR_TOKEN\n");
+    }
     for error in items(answer, "errors") {
         told.push_str(&format!(
             "  {}: {}\n",

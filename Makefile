@@ -5,10 +5,11 @@ BENCH_ARGS ?=
 # Short enough that a fresh machine of two cores has built and measured within a quarter of an hour.
 BENCH_DEFAULT = --gateways nginx,weir,haproxy,envoy --rounds 3 --duration 2
 CLIENT_ARGS ?=
+AUDIT ?=
 CONSOLE_ARGS ?=
 
 .DEFAULT_GOAL := help
-# What `make deps` installs for: build, console, browser, test, clients, bench, fuzz, dist.
+# What `make deps` installs for: build, console, browser, test, clients, bench, audit, fuzz, dist.
 FOR ?= build test browser
 
 .PHONY: help deps opa run console test test-console test-clients test-websockets check check-minimum audit bench bench-micro bench-analytics fuzz dist release generate
@@ -70,9 +71,9 @@ check: ## The fast loop: format, lint, unit tests
 check-minimum: ## Check that the oldest supported compiler (rust-version in Cargo.toml) builds Weir
 	@scripts/check-minimum
 
-audit: ## Check licences, sources and advisories of all dependencies (needs cargo-deny and its database)
-	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
-	cargo deny --locked check
+audit: ## Check licences, sources and advisories of all dependencies; AUDIT="licenses bans sources" without the database
+	@scripts/deps check audit
+	cargo deny --locked check $(AUDIT)
 
 bench: ## A1 to A4 and N4 beside NGINX, HAProxy, Envoy; BENCH_ARGS="all", or "A1 A3 --rounds 3", to choose
 	@scripts/deps check build dist

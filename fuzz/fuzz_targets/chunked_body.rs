@@ -5,7 +5,4 @@
 #[path = "../../crates/http1/tests/checks/mod.rs"]
 mod checks;
 
-libfuzzer_sys::fuzz_target!(|input: (u16, &[u8])| checks::chunked_body(
-    input.1,
-    usize::from(input.0)
-));
+libfuzzer_sys::fuzz_target!(|input: (u16, &[u8])| checks::chunked_body(input.1, usize::from(input.0)));

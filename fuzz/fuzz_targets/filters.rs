@@ -1,5 +1,6 @@
 //! Any call and any answer through a plugin that takes them apart: tokens, signatures, cookies, forms, GraphQL, XML,
-//! JSON, gRPC's messages, trace headers, cache rules.
+//! JSON, gRPC's messages, trace headers, cache rules; and any answers of the servers that a plugin asks: identity
+//! providers, policy agents, directories.
 #![no_main]
 
 #[path = "../support/call.rs"]
@@ -10,14 +11,41 @@ mod instances;
 use arbitrary::Arbitrary;
 use call::Call;
 use instances::instances;
-use weir_plugin::{Exchange, Filter, Headers, Outcome};
+use std::any::Any;
+use weir_plugin::{Conversation, Exchange, Filter, Headers, Outcome, Received, Step, SubrequestResponse};
 
 /// Fields that plugins look at; a byte chooses one.
 const FIELDS: [&str; 30] = [
-    "Authorization", "Cookie", "Content-Type", "Accept", "Accept-Encoding", "Origin", "Referer", "User-Agent", "X-Api-Key",
-    "X-Forwarded-For", "Date", "X-Date", "Digest", "webhook-id", "webhook-timestamp", "webhook-signature", "traceparent",
-    "tracestate", "b3", "X-B3-TraceId", "uber-trace-id", "x-datadog-trace-id", "X-Amzn-Trace-Id", "Cache-Control", "Vary",
-    "X-Used", "grpc-status", "grpc-message", "Access-Control-Request-Method", "Age",
+    "Authorization",
+    "Cookie",
+    "Content-Type",
+    "Accept",
+    "Accept-Encoding",
+    "Origin",
+    "Referer",
+    "User-Agent",
+    "X-Api-Key",
+    "X-Forwarded-For",
+    "Date",
+    "X-Date",
+    "Digest",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+    "traceparent",
+    "tracestate",
+    "b3",
+    "X-B3-TraceId",
+    "uber-trace-id",
+    "x-datadog-trace-id",
+    "X-Amzn-Trace-Id",
+    "Cache-Control",
+    "Vary",
+    "X-Used",
+    "grpc-status",
+    "grpc-message",
+    "Access-Control-Request-Method",
+    "Age",
 ];
 
 #[derive(Debug, Arbitrary)]
@@ -29,7 +57,20 @@ struct Input<'a> {
     told: Vec<(u8, &'a [u8])>,
     pieces: Vec<&'a [u8]>,
     trailers: Vec<(u8, &'a [u8])>,
+    /// What other servers answer, one after the other.
+    servers: Vec<Server<'a>>,
 }
+
+/// The answer of another server.
+#[derive(Debug, Arbitrary)]
+struct Server<'a> {
+    status: u16,
+    fields: Vec<(u8, &'a [u8])>,
+    body: &'a [u8],
+}
+
+/// A filter is called so often at most.
+const MAX_TURNS: usize = 8;
 
 fn put(headers: &mut Headers, fields: &[(u8, &[u8])]) {
     for (which, value) in fields.iter().take(8) {
@@ -39,13 +80,30 @@ fn put(headers: &mut Headers, fields: &[(u8, &[u8])]) {
 }
 
 /// Whether the call goes on to an upstream.
-fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>) -> bool {
-    for _ in 0..3 {
+fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>, servers: &[Server]) -> bool {
+    let mut servers = servers.iter();
+    for _ in 0..MAX_TURNS {
         match filter.on_request(exchange) {
             Outcome::Continue | Outcome::Delay(_) => return true,
             Outcome::NeedBody { max_bytes } => {
                 let body = body.unwrap_or_default();
                 exchange.request.body = (body.len() <= max_bytes).then(|| body.to_vec());
+            }
+            Outcome::Subrequest(_) => {
+                exchange.subrequest_response = Some(servers.next().map(|server| {
+                    let mut headers = Headers::default();
+                    put(&mut headers, &server.fields);
+                    let status = 100 + server.status % 500;
+                    SubrequestResponse {
+                        status,
+                        headers,
+                        body: server.body.to_vec(),
+                    }
+                }));
+            }
+            Outcome::Converse(conversation) => {
+                let said = servers.next().map_or(&[][..], |server| server.body);
+                exchange.filter_state.put_answer(converse(*conversation, said));
             }
             _ => return false,
         }
@@ -53,12 +111,30 @@ fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>) -> boo
     false
 }
 
+/// What comes of a conversation with a server that says this, in small pieces; `None`: it fails.
+fn converse(mut conversation: Conversation, said: &[u8]) -> Option<Box<dyn Any>> {
+    let dialogue = &mut conversation.dialogue;
+    let (mut from, mut to) = (0, 0);
+    let mut step = dialogue.begin(true);
+    loop {
+        match step {
+            Step::Write(_) | Step::StartTls => {}
+            Step::Read if to < said.len() => to = (to + 7).min(said.len()),
+            Step::Read | Step::Fail => return None,
+            Step::Done | Step::Close(_) => return Some(conversation.dialogue.finish()),
+        }
+        let mut received = Received::new(&said[from..to]);
+        step = dialogue.next(&mut received);
+        from += received.consumed();
+    }
+}
+
 libfuzzer_sys::fuzz_target!(|input: Input| {
     let all = instances();
     let (_, filter) = &all[usize::from(input.which) % all.len()];
     let mut exchange = input.call.exchange();
     put(&mut exchange.request.headers, &input.fields);
-    if !ask(filter.as_ref(), &mut exchange, input.call.body) {
+    if !ask(filter.as_ref(), &mut exchange, input.call.body, &input.servers) {
         return;
     }
     exchange.response.status = 100 + input.status % 500;

@@ -45,6 +45,8 @@ fn lasting(heard: &[u8]) -> String {
         heard.truncate(last);
         heard.push_str("refused");
     }
-    let lines = heard.split_inclusive('\n').filter(|line| !line.to_ascii_lowercase().starts_with("date:"));
+    let lines = heard
+        .split_inclusive('\n')
+        .filter(|line| !line.to_ascii_lowercase().starts_with("date:"));
     lines.collect()
 }

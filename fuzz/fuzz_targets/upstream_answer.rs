@@ -5,13 +5,13 @@
 #[allow(dead_code)]
 #[path = "../../crates/http1/tests/checks/mod.rs"]
 mod checks;
-#[allow(dead_code)]
-#[path = "../../crates/http2/tests/checks/mod.rs"]
-mod http2_checks;
 #[path = "../support/frames.rs"]
 mod frames;
 #[path = "../support/hops.rs"]
 mod hops;
+#[allow(dead_code)]
+#[path = "../../crates/http2/tests/checks/mod.rs"]
+mod http2_checks;
 
 use arbitrary::Arbitrary;
 use checks::http1_answer;
@@ -42,7 +42,13 @@ libfuzzer_sys::fuzz_target!(|input: Input<'_>| {
             let Some((said, cuts)) = frames::script(b"", steps) else {
                 return;
             };
-            ("/t", frames::pieces(&said, &cuts).into_iter().map(<[u8]>::to_vec).collect())
+            (
+                "/t",
+                frames::pieces(&said, &cuts)
+                    .into_iter()
+                    .map(<[u8]>::to_vec)
+                    .collect(),
+            )
         }
     };
     let method = if input.is_head { "HEAD" } else { "GET" };

@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let mut out = b"left over".to_vec();
         form.apply(path, &mut out).ok().map(|()| out)
     };
-    for form in [NormalForm::Encoded, NormalForm::Decoded] {
+    for form in [NormalForm::Encoded, NormalForm::Unambiguous, NormalForm::Decoded] {
         // No request target holds a NUL that is not escaped.
         let Some(path) = normal(form, bytes).filter(|_| !bytes.contains(&0)) else {
             continue;
@@ -24,8 +24,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             );
         }
         match form {
-            NormalForm::Encoded => {
+            NormalForm::Encoded | NormalForm::Unambiguous => {
                 assert_eq!(normal(form, &path).as_ref(), Some(&path), "not stable");
+                assert_eq!(normal(NormalForm::Encoded, bytes).as_ref(), Some(&path));
                 assert!(path.iter().all(|byte| *byte > 0x20 && *byte < 0x7f));
             }
             NormalForm::Decoded => {

@@ -8,25 +8,71 @@ const METHODS: [&[u8]; 6] = [b"GET", b"POST", b"HEAD", b"OPTIONS", b"CONNECT", b
 const PATHS: [&[u8]; 8] = [b"/1", b"/2", b"/3", b"/v", b"/", b"*", b"/1/a?b=c", b"/2/%2e"];
 /// Fields that mean something to a gateway; a byte chooses one.
 const FIELDS: [&[u8]; 12] = [
-    b"content-length", b"te", b"expect", b"connection", b"transfer-encoding", b"host", b"content-type", b"cookie", b"upgrade",
-    b"x-forwarded-for", b"grpc-timeout", b":protocol",
+    b"content-length",
+    b"te",
+    b"expect",
+    b"connection",
+    b"transfer-encoding",
+    b"host",
+    b"content-type",
+    b"cookie",
+    b"upgrade",
+    b"x-forwarded-for",
+    b"grpc-timeout",
+    b":protocol",
 ];
 
 /// What a side does next.
 #[derive(Debug, Arbitrary)]
 pub enum Step<'a> {
-    Request { stream: u8, method: u8, path: u8, ends: bool, fields: Vec<(u8, &'a [u8])> },
-    Whole { stream: u8, length: u8 },
-    Answer { stream: u8, status: u16, ends: bool, fields: Vec<(u8, &'a [u8])> },
-    Data { stream: u8, flags: u8, bytes: &'a [u8] },
-    Fill { stream: u8, length: u16 },
-    Trailers { stream: u8, name: &'a [u8], value: &'a [u8] },
-    Reset { stream: u8, code: u8 },
+    Request {
+        stream: u8,
+        method: u8,
+        path: u8,
+        ends: bool,
+        fields: Vec<(u8, &'a [u8])>,
+    },
+    Whole {
+        stream: u8,
+        length: u8,
+    },
+    Answer {
+        stream: u8,
+        status: u16,
+        ends: bool,
+        fields: Vec<(u8, &'a [u8])>,
+    },
+    Data {
+        stream: u8,
+        flags: u8,
+        bytes: &'a [u8],
+    },
+    Fill {
+        stream: u8,
+        length: u16,
+    },
+    Trailers {
+        stream: u8,
+        name: &'a [u8],
+        value: &'a [u8],
+    },
+    Reset {
+        stream: u8,
+        code: u8,
+    },
     Settings(Vec<(u8, u32)>),
-    Window { stream: u8, more: u32 },
+    Window {
+        stream: u8,
+        more: u32,
+    },
     Ping,
     Farewell(u8),
-    Frame { kind: u8, flags: u8, stream: u8, bytes: &'a [u8] },
+    Frame {
+        kind: u8,
+        flags: u8,
+        stream: u8,
+        bytes: &'a [u8],
+    },
     Bytes(&'a [u8]),
     Pause,
 }
@@ -78,23 +124,52 @@ fn request(method: u8, path: u8, fields: &[(u8, &[u8])]) -> Vec<u8> {
 impl Step<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Request { stream, method, path, ends, fields } => {
-                frame(out, 1, 4 | u8::from(*ends), odd(*stream), &request(*method, *path, fields));
+            Self::Request {
+                stream,
+                method,
+                path,
+                ends,
+                fields,
+            } => {
+                frame(
+                    out,
+                    1,
+                    4 | u8::from(*ends),
+                    odd(*stream),
+                    &request(*method, *path, fields),
+                );
             }
             Self::Whole { stream, length } => {
                 let length = length % 100;
                 let stated = length.to_string();
-                frame(out, 1, 4, odd(*stream), &request(1, *stream, &[(0, stated.as_bytes())]));
+                frame(
+                    out,
+                    1,
+                    4,
+                    odd(*stream),
+                    &request(1, *stream, &[(0, stated.as_bytes())]),
+                );
                 frame(out, 0, 1, odd(*stream), &vec![b'a'; usize::from(length)]);
             }
-            Self::Answer { stream, status, ends, fields } => {
+            Self::Answer {
+                stream,
+                status,
+                ends,
+                fields,
+            } => {
                 let mut block = Vec::new();
-                field(&mut block, b":status", (100 + status % 500).to_string().as_bytes());
+                field(
+                    &mut block,
+                    b":status",
+                    (100 + status % 500).to_string().as_bytes(),
+                );
                 ordinary(&mut block, fields);
                 frame(out, 1, 4 | u8::from(*ends), odd(*stream), &block);
             }
             Self::Data { stream, flags, bytes } => frame(out, 0, *flags, odd(*stream), bytes),
-            Self::Fill { stream, length } => frame(out, 0, 0, odd(*stream), &vec![b'a'; usize::from(*length)]),
+            Self::Fill { stream, length } => {
+                frame(out, 0, 0, odd(*stream), &vec![b'a'; usize::from(*length)])
+            }
             Self::Trailers { stream, name, value } => {
                 let mut block = Vec::new();
                 field(&mut block, name, value);
@@ -102,9 +177,10 @@ impl Step<'_> {
             }
             Self::Reset { stream, code } => frame(out, 3, 0, odd(*stream), &[0, 0, 0, *code]),
             Self::Settings(settings) => {
-                let all = settings.iter().take(8).flat_map(|(name, value)| {
-                    [&[0, name % 10][..], &value.to_be_bytes()].concat()
-                });
+                let all = settings
+                    .iter()
+                    .take(8)
+                    .flat_map(|(name, value)| [&[0, name % 10][..], &value.to_be_bytes()].concat());
                 frame(out, 4, 0, 0, &all.collect::<Vec<_>>());
             }
             Self::Window { stream, more } => {
@@ -113,7 +189,12 @@ impl Step<'_> {
             }
             Self::Ping => frame(out, 6, 0, 0, b"12345678"),
             Self::Farewell(last) => frame(out, 7, 0, 0, &[0, 0, 0, *last, 0, 0, 0, 0]),
-            Self::Frame { kind, flags, stream, bytes } => frame(out, kind % 12, *flags, u32::from(*stream % 32), bytes),
+            Self::Frame {
+                kind,
+                flags,
+                stream,
+                bytes,
+            } => frame(out, kind % 12, *flags, u32::from(*stream % 32), bytes),
             Self::Bytes(bytes) => out.extend_from_slice(bytes),
             Self::Pause => {}
         }
@@ -140,5 +221,7 @@ pub fn script(first: &[u8], steps: &[Step<'_>]) -> Option<(Vec<u8>, Vec<usize>)>
 /// What is said between pauses.
 pub fn pieces<'s>(said: &'s [u8], cuts: &[usize]) -> Vec<&'s [u8]> {
     let mut from = 0;
-    cuts.iter().map(|to| &said[std::mem::replace(&mut from, *to)..*to]).collect()
+    cuts.iter()
+        .map(|to| &said[std::mem::replace(&mut from, *to)..*to])
+        .collect()
 }

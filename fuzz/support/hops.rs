@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_model::Model;
-use weir_plugin::uri::NormalForm;
 use weir_plugin::error_renderer::ErrorRenderer;
+use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Refusal, Reply};
 use weir_proxy::connection_fuzzing::{Hops, Upstreams};
 use weir_snapshot::{PersistentState, Snapshot, compile};
@@ -38,9 +38,11 @@ fn hops() -> Hops {
     let renderer: Arc<dyn ErrorRenderer> = Arc::new(Words);
     let plugin = |name: &str, config: Value| json!([{"use": {"name": name, "config": config}}]);
     let first = |Upstreams { second, scripted }: Upstreams| {
-        let to = |path: &str, service: &str, plugins: Value| json!({
-            "name": path, "match": [{"path": format!("{path}*")}], "to": {"service": service}, "plugins": plugins,
-        });
+        let to = |path: &str, service: &str, plugins: Value| {
+            json!({
+                "name": path, "match": [{"path": format!("{path}*")}], "to": {"service": service}, "plugins": plugins,
+            })
+        };
         snapshot(json!({
             "services": [
                 {"name": "one", "url": format!("http://{second}")},
@@ -69,6 +71,7 @@ fn hops() -> Hops {
 
 fn snapshot(model: Value) -> Snapshot {
     let model: Model = serde_json::from_value(model).expect("a model");
-    let (snapshot, _) = compile(&model, &weir_plugins::registry(), &PersistentState::default()).expect("it can be served");
+    let (snapshot, _) =
+        compile(&model, &weir_plugins::registry(), &PersistentState::default()).expect("it can be served");
     snapshot
 }

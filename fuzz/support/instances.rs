@@ -40,7 +40,11 @@ const SPEC: &str = r#"{"openapi": "3.1.0", "info": {"title": "t", "version": "1"
 
 /// Plugins and how they are configured here.
 fn configurations() -> Vec<(&'static str, Value)> {
-    let all = json!([{"count": 5, "per": "second"}]);
+    [of_callers(), of_bodies(), of_checks(), of_servers()].concat()
+}
+
+/// Of what says who calls, and may.
+fn of_callers() -> Vec<(&'static str, Value)> {
     vec![
         (
             "key-auth",
@@ -92,6 +96,13 @@ fn configurations() -> Vec<(&'static str, Value)> {
             json!({"from": "http_x_forwarded_for", "trusted": ["0.0.0.0/0", "::/0"], "recursive": true}),
         ),
         ("ip-restriction", json!({"deny": ["10.1.2.3"]})),
+    ]
+}
+
+/// Of bodies, caches and traces.
+fn of_bodies() -> Vec<(&'static str, Value)> {
+    let all = json!([{"count": 5, "per": "second"}]);
+    vec![
         (
             "graphql-limit",
             json!({"limit": 100, "window_seconds": 60, "by": "ip"}),
@@ -155,6 +166,12 @@ fn configurations() -> Vec<(&'static str, Value)> {
             json!({"service_name": "edge", "sampling": {"ratio": 1.0, "parent": "follow"},
             "extract": ["b3-single", "datadog", "aws", "gcp", "w3c"], "inject": ["preserve"]}),
         ),
+    ]
+}
+
+/// Of checks of calls, and of where they go.
+fn of_checks() -> Vec<(&'static str, Value)> {
+    vec![
         (
             "request-validator",
             json!({"body": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}),
@@ -191,6 +208,12 @@ fn configurations() -> Vec<(&'static str, Value)> {
         ),
         ("canary", json!({"percent": 10, "host": "canary.example"})),
         ("mocking", json!({"example": "{}"})),
+    ]
+}
+
+/// Of what other servers are asked.
+fn of_servers() -> Vec<(&'static str, Value)> {
+    vec![
         ("oauth2-server", json!({"grants": ["client-credentials"]})),
         ("opa", json!({"url": "http://127.0.0.1:8181/v1/data/example"})),
         ("forward-auth", json!({"url": "http://127.0.0.1:9000/check"})),

@@ -16,7 +16,8 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Request, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Request,
+    parse_config,
 };
 
 /// Configuration of `request-termination`.
@@ -56,8 +57,6 @@ impl Default for Config {
     }
 }
 
-const NAME: &str = "request-termination";
-
 /// The most bytes of a body that an echo shows.
 const MAX_ECHO_BYTES: usize = 1 << 20;
 
@@ -66,7 +65,7 @@ pub struct RequestTermination;
 
 impl Plugin for RequestTermination {
     fn name(&self) -> &'static str {
-        NAME
+        "request-termination"
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -134,14 +133,20 @@ fn answer_of(config: Config) -> Answer {
         ));
     };
     if status >= 400 {
-        let kind = RefusalKind::Answered { plugin: NAME };
+        let kind = RefusalKind::Answered {
+            plugin: RequestTermination.name(),
+        };
         return Answer::Refusal(Refusal {
             message: Some(message),
             ..Refusal::with_status(kind, status)
         });
     }
     let problem = json!({"type": "about:blank", "status": status, "detail": message});
-    Answer::Fixed(Reply::new(status, "application/problem+json", problem.to_string()))
+    Answer::Fixed(Reply::new(
+        status,
+        "application/problem+json",
+        problem.to_string(),
+    ))
 }
 
 /// An instance of `request-termination`.
@@ -181,11 +186,7 @@ impl Filter for TerminationFilter {
             };
         }
         let account = account(exchange, message.as_deref());
-        let reply = Reply::new(
-            status,
-            "application/json; charset=utf-8",
-            account.to_string(),
-        );
+        let reply = Reply::new(status, "application/json; charset=utf-8", account.to_string());
         Outcome::Reply(Box::new(reply))
     }
 }

@@ -59,12 +59,20 @@ fn calls_are_answered() {
 fn errors_with_a_message_are_refusals() {
     for (config, headers, expected) in [
         (json!({"message": "noon"}), vec![], Some((503, "noon"))),
-        (json!({"status": 403, "message": "paused"}), vec![], Some((403, "paused"))),
+        (
+            json!({"status": 403, "message": "paused"}),
+            vec![],
+            Some((403, "paused")),
+        ),
         (json!({"status": 400, "message": "m"}), vec![], Some((400, "m"))),
         (json!({"status": 399, "message": "m"}), vec![], None),
         (json!({"status": 403, "body": "m"}), vec![], None),
         (json!({"status": 403, "message": "m", "echo": true}), vec![], None),
-        (json!({"status": 403, "message": "m", "trigger": "x-stop"}), vec![], None),
+        (
+            json!({"status": 403, "message": "m", "trigger": "x-stop"}),
+            vec![],
+            None,
+        ),
         (
             json!({"status": 403, "message": "m", "trigger": "x-stop"}),
             vec![("x-stop", "1")],
@@ -75,10 +83,14 @@ fn errors_with_a_message_are_refusals() {
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /", &headers);
         let found = match filter.on_request(&mut exchange) {
-            Outcome::Refuse(refusal) => Some((refusal.status, refusal.message.unwrap_or_default(), refusal.kind)),
+            Outcome::Refuse(refusal) => {
+                Some((refusal.status, refusal.message.unwrap_or_default(), refusal.kind))
+            }
             _ => None,
         };
-        let kind = RefusalKind::Answered { plugin: NAME };
+        let kind = RefusalKind::Answered {
+            plugin: "request-termination",
+        };
         let expected = expected.map(|(status, message)| (status, message.to_owned(), kind));
         assert_eq!(found, expected, "{config}");
     }

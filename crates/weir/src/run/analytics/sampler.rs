@@ -192,7 +192,15 @@ mod tests {
         };
         // 128 calls in each of the turns that the full ring asks for.
         assert_eq!([2, 4, 6].map(|ms| turn(ms, 128, 128)), [128, 256, 384]);
-        assert_eq!(turn(8, 128, 128), 0, "64,000 calls a second: the share is adjusted");
-        assert_eq!(turn(500, 30_000, 50), 30_000, "with the right share the second is waited for");
+        assert_eq!(
+            turn(8, 128, 128),
+            0,
+            "64,000 calls a second: the share is adjusted"
+        );
+        assert_eq!(
+            turn(500, 30_000, 50),
+            30_000,
+            "with the right share the second is waited for"
+        );
     }
 }

@@ -10,7 +10,7 @@ import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
 import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
-import { isMap, parsePath, pathText } from '../form/path'
+import { isMap } from '../form/path'
 import { label } from '../form/schema'
 import { SaveDialog } from '../form/save'
 import { writeHeaders } from '../form/send'
@@ -18,15 +18,12 @@ import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
 import { Button, ButtonLink } from '../ui/button'
-import { Dialog } from '../ui/dialog'
 import { toast } from '../ui/toast'
 import { CommitList } from './commit-list'
+import { findingsOf, useCheck } from './detail-check'
+import { Delete, undo } from './detail-undo'
 import NotFound from './not-found'
 import { TextEditor } from '../ui/text-editor'
-
-
-/** After the last key, until the draft is checked. */
-const PAUSE_MS = 400
 
 export default function Detail() {
   const [path = '', name = ''] = useSegments()
@@ -301,45 +298,6 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   )
 }
 
-/** What the server would say, asked a moment after the last change. */
-function useCheck(kind: Kind, name: string, value: Fields, isWanted: boolean, tag: string | null): ApiError | null {
-  const [said, setSaid] = useState<ApiError | null>(null)
-  useEffect(() => {
-    if (!isWanted) {
-      setSaid(null)
-      return
-    }
-    const abort = new AbortController()
-    const timer = setTimeout(() => {
-      call('PUT', documentPath(kind.path, name), { body: value, headers: { 'weir-dry-run': 'true' }, signal: abort.signal })
-        .then(() => !abort.signal.aborted && setSaid(null))
-        .catch((error: unknown) => {
-          if (!abort.signal.aborted) setSaid(error instanceof ApiError && error.status === 422 ? error : null)
-        })
-    }, PAUSE_MS)
-    return () => {
-      clearTimeout(timer)
-      abort.abort()
-    }
-  }, [kind, name, value, isWanted, tag])
-  return said
-}
-
-/** What is wrong where. */
-function findingsOf(error: ApiError | null): Map<string, string[]> {
-  const found = new Map<string, string[]>()
-  if (error === null || (error.status !== 422 && error.status !== 400)) return found
-  const all = error.findings.length > 0 ? error.findings : [{ path: '', message: error.message }]
-  for (const it of all) {
-    // `services.NAME.url` and `services[0].url` both mean the field of the document that is edited.
-    const path = parsePath(it.path)
-    const place = ['services', 'routes', 'upstreams', 'consumers', 'plugins', 'certificates', 'acme', 'stream_routes'].includes(String(path[0])) && path.length > 2 ? path.slice(2) : path
-    const key = pathText(place)
-    found.set(key, [...(found.get(key) ?? []), it.message])
-  }
-  return found
-}
-
 /** Reads the document again when somebody commits. */
 function useRefreshOnCommit(kind: Kind, name: string | null) {
   const client = useQueryClient()
@@ -347,65 +305,6 @@ function useRefreshOnCommit(kind: Kind, name: string | null) {
   useEffect(() => {
     if (name !== null && revision !== undefined) void client.invalidateQueries({ queryKey: ['document', kind.path, name] })
   }, [client, kind, name, revision])
-}
-
-/** Makes a document what it was before a commit, unless it was changed again since. */
-async function undo(kind: Kind, name: string, before: Fields | null, tag: string | null) {
-  const headers = { 'if-match': tag ?? undefined }
-  try {
-    if (before === null) await call('DELETE', documentPath(kind.path, name), { headers })
-    else await call('PUT', documentPath(kind.path, name), { body: before, headers })
-    toast(`${name} is what it was`)
-  } catch (error) {
-    toast(error instanceof ApiError && error.status === 412 ? `${name} was changed again since; history can bring it back.` : (error as Error).message, { isBad: true })
-  }
-}
-
-function Delete({ kind, name, document, onClose }: { kind: Kind; name: string; document: Document; onClose: () => void }) {
-  const [error, setError] = useState<unknown>(null)
-  const [isBusy, setBusy] = useState(false)
-  const [, go] = useLocation()
-  const client = useQueryClient()
-  const remove = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      await call('DELETE', documentPath(kind.path, name), { headers: { 'if-match': document.tag ?? undefined } })
-      toast(`${name} is deleted`, { action: { text: 'Undo', run: () => void restore(kind, name, document.data) } })
-      await client.invalidateQueries({ queryKey: ['configuration'] })
-      go(`/${kind.path}`)
-    } catch (refused) {
-      setError(refused)
-    }
-    setBusy(false)
-  }
-  return (
-    <Dialog
-      title={`Delete ${name}?`}
-      isOpen
-      onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>Keep</Button>
-          <Button look="danger" isBusy={isBusy} onPress={() => void remove()}>
-            Delete
-          </Button>
-        </>
-      }
-    >
-      <p>Weir refuses if something still needs it, and names it. History keeps it: any revision can be brought back.</p>
-      {error !== null && <Failure error={error} />}
-    </Dialog>
-  )
-}
-
-async function restore(kind: Kind, name: string, before: Fields) {
-  try {
-    await call('PUT', documentPath(kind.path, name), { body: before })
-    toast(`${name} is back`, { link: { to: `/${kind.path}/${encodeURIComponent(name)}`, text: 'Open' } })
-  } catch (error) {
-    toast((error as Error).message, { isBad: true })
-  }
 }
 
 function DocumentHistory({ kind, name }: { kind: Kind; name: string }) {

@@ -190,7 +190,7 @@ function Stores({ stores }: { stores: Store[] }) {
             </span>
             <span className="row">
               {it.failing > 0 && <span className="badge bad">{it.failing} failing</span>}
-              <span className="muted nowrap">{countText(it.references, 'reference', 'references')}</span>
+              <span className="muted one-line">{countText(it.references, 'reference', 'references')}</span>
             </span>
           </li>
         ))}

@@ -2,32 +2,15 @@
 // page's address.
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import { Button as AriaButton, DialogTrigger, Popover, Dialog as AriaDialog } from 'react-aria-components'
 import { useSearchParams } from 'wouter'
 import { Button } from './button'
-import { saveFile } from './files'
 import { Icon } from './icons'
 import { countText } from './time'
-import { toast } from './toast'
+import { type Column, ColumnChoice, useHidden } from './table-columns'
+import { exportRows, sortRows } from './table-rows'
 import { matcher, parseSearch, withoutChip } from './search'
 
-export interface Column<Row> {
-  id: string
-  title: string
-  /** What is searched, sorted and exported. */
-  text: (row: Row) => string
-  render?: (row: Row) => ReactNode
-  /** A number: it is sorted as one and stands at the end. */
-  number?: (row: Row) => number
-  /** What it is sorted by, if not by its text; it stands at the start. Times have one. */
-  order?: (row: Row) => number
-  /** A share of the width, as in `grid-template-columns`. */
-  width?: string
-  /** 1: always; 2: from tablets on; 3: on wide screens. */
-  from?: 1 | 2 | 3
-  /** What the server calls it, for rows that the server searches and sorts; left out: it cannot sort by it. */
-  sortsAs?: string
-}
+export type { Column } from './table-columns'
 
 /** Rows that the server searches, sorts and pages. */
 export interface Remote<Row> {
@@ -286,35 +269,6 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
   )
 }
 
-function ColumnChoice<Row>(props: { columns: Column<Row>[]; hidden: string[]; onChange: (hidden: string[]) => void }) {
-  return (
-    <DialogTrigger>
-      <AriaButton className="button quiet" aria-label="Choose columns">
-        <Icon name="columns" /> <span className="word">Columns</span>
-      </AriaButton>
-      <Popover className="popover" placement="bottom end">
-        <AriaDialog aria-label="Columns" className="stack tight">
-          {props.columns.map((column, index) => (
-            <label className="option choice" key={column.id}>
-              <input
-                type="checkbox"
-                disabled={index === 0}
-                checked={!props.hidden.includes(column.id)}
-                onChange={(event) =>
-                  props.onChange(
-                    event.target.checked ? props.hidden.filter((id) => id !== column.id) : [...props.hidden, column.id],
-                  )
-                }
-              />
-              {column.title}
-            </label>
-          ))}
-        </AriaDialog>
-      </Popover>
-    </DialogTrigger>
-  )
-}
-
 /** The rows that changed since they were shown first. */
 function useVersions<Row>(rows: Row[], rowKey: (row: Row) => string, version?: (row: Row) => string): ReadonlySet<string> {
   const known = useRef<Map<string, string> | null>(null)
@@ -329,28 +283,6 @@ function useVersions<Row>(rows: Row[], rowKey: (row: Row) => string, version?: (
     if (moved.length > 0) setDiffering(new Set(moved))
   }, [rows, rowKey, version])
   return differing
-}
-
-function useHidden(label: string): [string[], (hidden: string[]) => void] {
-  const key = `weir-columns-${label}`
-  const [hidden, set] = useState<string[]>(() => wordsIn(localStorage.getItem(key)))
-  return [
-    hidden,
-    (next) => {
-      localStorage.setItem(key, JSON.stringify(next))
-      set(next)
-    },
-  ]
-}
-
-/** A list of texts that was kept; what somebody else has written there is none. */
-function wordsIn(kept: string | null): string[] {
-  try {
-    const found: unknown = JSON.parse(kept ?? '[]')
-    return Array.isArray(found) ? found.filter((it) => typeof it === 'string') : []
-  } catch {
-    return []
-  }
 }
 
 /** 1: phones, 2: tablets, 3: wider. */
@@ -371,35 +303,3 @@ function changed(old: URLSearchParams, name: string, value: string): URLSearchPa
   else next.set(name, value)
   return next
 }
-
-function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: string): Row[] {
-  const isDown = sort.startsWith('-')
-  const column = columns.find((it) => it.id === sort.replace(/^-/, ''))
-  if (column === undefined) return rows
-  const sign = isDown ? -1 : 1
-  const { text } = column
-  const number = column.number ?? column.order
-  const keyed = rows.map((row) => ({ row, key: number ? number(row) : text(row).toLowerCase() }))
-  keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : 0))
-  return keyed.map((it) => it.row)
-}
-
-/** Text that spreadsheets do not take for a formula. */
-function cell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return `"${safe.replaceAll('"', '""')}"`
-}
-
-async function exportRows<Row>(label: string, columns: Column<Row>[], read: () => Promise<Row[]>) {
-  try {
-    download(label, columns, await read())
-  } catch (error) {
-    toast(error instanceof Error ? error.message : String(error), { isBad: true })
-  }
-}
-
-function download<Row>(label: string, columns: Column<Row>[], rows: Row[]) {
-  const lines = [columns.map((column) => cell(column.title)), ...rows.map((row) => columns.map((column) => cell(column.text(row))))]
-  saveFile(`${label.toLowerCase().replaceAll(' ', '-')}.csv`, 'text/csv', [lines.map((line) => line.join(',')).join('\r\n')])
-}
-

@@ -1,7 +1,7 @@
 //! How long things may be, and what every source has at its top.
 
 use crate::assert_none;
-use crate::repository::sources;
+use crate::repository::{files, read, sources};
 use crate::source::Source;
 
 /// No file may be longer than this; 400 lines is a habit.
@@ -20,6 +20,20 @@ fn files_keep_to_their_limit() {
         }
     }
     assert_none(&breaches, "a file holds one idea");
+}
+
+#[test]
+fn files_of_the_console_keep_to_their_limit() {
+    let mut breaches = Vec::new();
+    for folder in ["console/src", "console/tests"] {
+        for path in [".ts", ".tsx", ".css"].map(|suffix| files(folder, suffix)).concat() {
+            let lines = read(&path).lines().count();
+            if lines > FILE_LIMIT {
+                breaches.push(format!("{path}: {lines} lines, more than {FILE_LIMIT}"));
+            }
+        }
+    }
+    assert_none(&breaches, "a file holds one idea; looks are cut by topic");
 }
 
 #[test]

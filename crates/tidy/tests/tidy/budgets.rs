@@ -26,7 +26,10 @@ fn files_keep_to_their_limit() {
 fn files_of_the_console_keep_to_their_limit() {
     let mut breaches = Vec::new();
     for folder in ["console/src", "console/tests"] {
-        for path in [".ts", ".tsx", ".css"].map(|suffix| files(folder, suffix)).concat() {
+        for path in [".ts", ".tsx", ".css"]
+            .map(|suffix| files(folder, suffix))
+            .concat()
+        {
             let lines = read(&path).lines().count();
             if lines > FILE_LIMIT {
                 breaches.push(format!("{path}: {lines} lines, more than {FILE_LIMIT}"));

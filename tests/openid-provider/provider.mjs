@@ -1,6 +1,7 @@
 // A real OpenID provider for the tests, on a free port of this machine: node provider.mjs '{"clients":[…]}'.
 //
-// It prints `ready ISSUER`. A login needs no page: the login page takes `login` and `groups` from `login_hint`, as
+// It prints `ready ISSUER`. `port` of the options is where it listens, and `access_token_seconds` how long access tokens are good;
+// refresh tokens are good once. `GET /grants` tells how many grants of each type were given and refused. A login needs no page: the login page takes `login` and `groups` from `login_hint`, as
 // `ada admins,developers`, and the consent is given. `PUT /groups/ada` with a list gives ada other groups.
 // `emails` and `email_verified` of the options say what it tells of somebody's mail address.
 import { createServer } from 'node:http'
@@ -10,7 +11,7 @@ const options = JSON.parse(process.argv[2] ?? '{}')
 const groups = new Map(Object.entries(options.groups ?? {}))
 
 const server = createServer()
-await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+await new Promise((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
 const issuer = `http://127.0.0.1:${server.address().port}`
 
 const provider = new Provider(issuer, {
@@ -23,10 +24,12 @@ const provider = new Provider(issuer, {
   features: {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: true },
+    clientCredentials: { enabled: true },
     introspection: { enabled: true },
     revocation: { enabled: true },
   },
-  ttl: { AccessToken: 600, AuthorizationCode: 60, IdToken: 600, Interaction: 600, Session: 600, Grant: 600 },
+  rotateRefreshToken: true,
+  ttl: { AccessToken: options.access_token_seconds ?? 600, ClientCredentials: 600, RefreshToken: 600, AuthorizationCode: 60, IdToken: 600, Interaction: 600, Session: 600, Grant: 600 },
   cookies: { keys: ['a key of the tests'] },
   jwks: options.jwks,
   findAccount: (_, id) => ({
@@ -42,6 +45,14 @@ const provider = new Provider(issuer, {
   }),
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
 })
+
+const grants = {}
+const count = (result) => (context) => {
+  const name = `${result} ${context.oidc.params?.grant_type}`
+  grants[name] = (grants[name] ?? 0) + 1
+}
+provider.on('grant.success', count('given'))
+provider.on('grant.error', count('refused'))
 
 const body = async (request) => {
   const chunks = []
@@ -71,6 +82,8 @@ server.on('request', async (request, response) => {
   try {
     if (path.startsWith('/interaction/')) {
       await interact(request, response)
+    } else if (path === '/grants') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(grants))
     } else if (path.startsWith('/groups/') && request.method === 'PUT') {
       groups.set(decodeURIComponent(path.slice('/groups/'.length)), JSON.parse(await body(request)))
       response.writeHead(204).end()

@@ -6,12 +6,16 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use weir_analytics::aggregate::{Aggregator, FinishedCall};
 use weir_model::Model;
-use weir_plugin::{Exchange, Outcome, system_clock};
+use weir_plugin::{Exchange, Outcome, SubrequestResponse, system_clock};
 use weir_snapshot::{Chain, CompileCache, PersistentState, Snapshot, compile, recompile};
 use weir_telemetry::calls::{CallRecord, CallRings};
 
@@ -344,6 +348,189 @@ fn bodies_of_1_kb(bencher: Bencher<'_, '_>, name: &str) {
     bencher
         .with_inputs(ready)
         .bench_local_refs(|exchange| pass(&route.chain, exchange));
+}
+
+const IDENTITY_CHAINS: [&str; 6] = [
+    "none",
+    "jwt",
+    "bearer, keys of a provider",
+    "session cookie",
+    "opa, known decision",
+    "introspection, known token",
+];
+
+const ISSUER: &str = "http://id.example";
+
+/// Callers who are recognised by what is known already: beside `none`, a session's cookie may take 2.0 µs, decisions and
+/// introspections 0.6 µs, and a provider's key 0.2 µs more than `jwt` with the same key.
+#[divan::bench(args = IDENTITY_CHAINS)]
+fn identity(bencher: Bencher<'_, '_>, name: &str) {
+    let key = SigningKey::new();
+    let provider =
+        json!({"issuer": ISSUER, "client_id": ["c"], "client_secret": ["s"], "session_secret": SECRET});
+    let mut bearer = provider.clone();
+    bearer["auth_methods"] = json!(["bearer"]);
+    let mut introspection = provider;
+    introspection["auth_methods"] = json!(["introspection"]);
+    introspection["introspection_endpoint"] = json!(format!("{ISSUER}/introspect"));
+    let plugins = match name {
+        "jwt" => json!([{"name": "jwt"}]),
+        "bearer, keys of a provider" => json!([{"name": "openid-connect", "config": bearer}]),
+        "introspection, known token" => json!([{"name": "openid-connect", "config": introspection}]),
+        "session cookie" => json!([
+            {"name": "session", "config": {"secret": SECRET}},
+            {"name": "key-auth", "config": {"anonymous": "bench"}},
+        ]),
+        "opa, known decision" => json!([
+            {"name": "opa", "config": {"opa_host": "127.0.0.1", "opa_port": 1, "opa_path": "/v1/data/d"}},
+        ]),
+        _ => json!([]),
+    };
+    let document = json!({
+        "_format_version": "3.0",
+        "services": [{"name": "hello", "url": "http://127.0.0.1:1980", "routes": [
+            {"name": "hello", "paths": ["/hello1"], "plugins": plugins}
+        ]}],
+        "consumers": [{
+            "username": "bench",
+            "keyauth_credentials": [{"key": KEY}],
+            "jwt_secrets": [{"key": ISSUER, "algorithm": "ES256", "rsa_public_key": key.pem()}]
+        }]
+    });
+    let mut model = Dialect::Kong.translate(&document);
+    if name == "opa, known decision" {
+        keep_decisions(&mut model);
+    }
+    let snapshot = compiled(&model);
+    let route = &snapshot.routes[0];
+    let token = key.token();
+    let exchange = |cookie: Option<&str>| {
+        let mut exchange = Exchange::new(system_clock, 1);
+        let request = &mut exchange.request;
+        request.method = "GET".into();
+        request.host = "127.0.0.1".into();
+        request.path = "/hello1".into();
+        request.raw_path = "/hello1".into();
+        request
+            .headers
+            .append(b"Authorization", format!("Bearer {token}").as_bytes());
+        match cookie {
+            Some(cookie) => request.headers.append(b"Cookie", cookie.as_bytes()),
+            None => request.headers.append(b"apikey", KEY.as_bytes()),
+        }
+        exchange.route = Some(route.facts.clone());
+        exchange
+    };
+    let cookie = first_call(&route.chain, &mut exchange(None), &key);
+    let cookie = cookie.as_deref().filter(|_| name == "session cookie");
+    assert!(
+        pass(&route.chain, &mut exchange(cookie)),
+        "{name}: the second call asks no server"
+    );
+    bencher
+        .with_inputs(|| exchange(cookie))
+        .bench_local_refs(|exchange| pass(&route.chain, exchange));
+}
+
+/// Has `opa` keep its decisions, for which Kong has no option.
+fn keep_decisions(model: &mut Model) {
+    let inline = model.routes.iter_mut().flat_map(|route| &mut route.plugins);
+    for step in inline {
+        if let Some(weir_model::PluginRef::Inline(instance)) = &mut step.plugin {
+            instance.config["cache_seconds"] = json!(3_600);
+        }
+    }
+    for instance in &mut model.plugins {
+        if instance.name == "opa" {
+            instance.config["cache_seconds"] = json!(3_600);
+        }
+    }
+}
+
+/// Plays the other servers for a first call. Gives the cookie that its answer sets.
+fn first_call(chain: &Chain, exchange: &mut Exchange, key: &SigningKey) -> Option<String> {
+    for step in chain.steps.iter().filter(|step| !step.response_only) {
+        let Some(instance) = step.instance(exchange.identity.as_ref()).cloned() else {
+            continue;
+        };
+        for _ in 0..10 {
+            match instance.filter.on_request(exchange) {
+                Outcome::Continue => break,
+                Outcome::Subrequest(asked) => {
+                    let head = String::from_utf8_lossy(&asked.message).into_owned();
+                    let body = match head.split(' ').nth(1).unwrap_or_default() {
+                        "/v1/data/d" => json!({"result": {"allow": true}}),
+                        "/introspect" => json!({"active": true, "sub": "bench", "exp": token::EXPIRES}),
+                        "/keys" => json!({"keys": [key.jwk()]}),
+                        _ => json!({"issuer": ISSUER, "jwks_uri": format!("{ISSUER}/keys")}),
+                    };
+                    exchange.subrequest_response = Some(Some(SubrequestResponse {
+                        status: 200,
+                        body: body.to_string().into_bytes(),
+                        ..SubrequestResponse::default()
+                    }));
+                }
+                _ => panic!("a filter refuses the call of this measurement"),
+            }
+        }
+    }
+    exchange.merge_response_headers();
+    for at in &chain.response_order {
+        let instance = chain.steps[usize::from(*at)]
+            .instance(exchange.identity.as_ref())
+            .cloned();
+        if let Some(instance) = instance.filter(|instance| instance.phases.response) {
+            instance.filter.on_response(exchange);
+        }
+    }
+    let set = exchange.response.headers.get(b"set-cookie")?;
+    let set = String::from_utf8_lossy(set).into_owned();
+    Some(set.split(';').next().unwrap_or_default().to_owned())
+}
+
+/// A key of ES256 that signs the tokens of a measurement.
+struct SigningKey(EcdsaKeyPair);
+
+/// What comes before the point of a public key of P-256 in its DER (RFC 5480).
+const POINT_PREFIX: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
+    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+impl SigningKey {
+    fn new() -> Self {
+        let made = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING);
+        Self(made.expect("a key"))
+    }
+
+    fn pem(&self) -> String {
+        let der = [&POINT_PREFIX[..], self.0.public_key().as_ref()].concat();
+        format!(
+            "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
+            STANDARD.encode(der)
+        )
+    }
+
+    fn jwk(&self) -> Value {
+        let point = self.0.public_key().as_ref();
+        let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        json!({
+            "kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "alg": "ES256",
+            "x": part(&point[1..33]), "y": part(&point[33..]),
+        })
+    }
+
+    fn token(&self) -> String {
+        let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let head = part(json!({"alg": "ES256", "typ": "JWT", "kid": "k1"}));
+        let claims = part(json!({"iss": ISSUER, "sub": "bench", "exp": token::EXPIRES}));
+        let signed = format!("{head}.{claims}");
+        let signature = self
+            .0
+            .sign(&SystemRandom::new(), signed.as_bytes())
+            .expect("signed");
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
+    }
 }
 
 /// The request work and the response work of the route's chain, for a call that passes all of it.

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// 1 January 2100: no run sees these tokens expire.
-const EXPIRES: u64 = 4_102_444_800;
+pub const EXPIRES: u64 = 4_102_444_800;
 
 /// 1 January 2020: no run sees these tokens fresh.
 const EXPIRED: u64 = 1_577_836_800;

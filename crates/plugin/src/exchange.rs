@@ -63,6 +63,9 @@ pub struct Exchange {
     pub upstream_timeouts: UpstreamTimeouts,
     /// The proxies that the call goes through on its way to the upstream; `None`: it goes there directly.
     pub upstream_proxy: Option<Arc<UpstreamProxy>>,
+    /// Statuses of the upstream with which the call is sent once more, after [`Filter::on_refused`](crate::Filter::on_refused)
+    /// of the chain; only where its body can be sent again, and the bounds of retries allow it. The answer before is dropped.
+    pub repeat_on: Option<Arc<[u16]>>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
     /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
@@ -153,6 +156,7 @@ impl Exchange {
             target_override: None,
             upstream_timeouts: UpstreamTimeouts::default(),
             upstream_proxy: None,
+            repeat_on: None,
             upstream: None,
             subrequest_response: None,
             redis: None,
@@ -188,6 +192,7 @@ impl Exchange {
         self.target_override = None;
         self.upstream_timeouts = UpstreamTimeouts::default();
         self.upstream_proxy = None;
+        self.repeat_on = None;
         self.subrequest_response = None;
         self.redis = None;
         self.message_filters.clear();

@@ -187,6 +187,14 @@ pub trait Filter: Send + Sync {
         Outcome::Continue
     }
 
+    /// Works on a request whose answer was one of [`Exchange::repeat_on`](crate::Exchange::repeat_on), before it is sent once
+    /// more; the answer's head is in the exchange. Called of all filters that do request work, in its order. With
+    /// [`Outcome::Continue`] the call goes on; after anything that takes time, the filter is called once more.
+    fn on_refused(&self, exchange: &mut Exchange) -> Outcome {
+        let _ = exchange;
+        Outcome::Continue
+    }
+
     /// Works on the head of the response, the upstream's or the gateway's own.
     fn on_response(&self, exchange: &mut Exchange) {
         let _ = exchange;

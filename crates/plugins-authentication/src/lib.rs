@@ -6,6 +6,7 @@
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod acl;
 pub mod app_login;
+mod authenticated_groups;
 pub mod authz_keycloak;
 pub mod basic_auth;
 mod body_fields;

@@ -8,18 +8,23 @@
 //! `skip_authenticated`). A call that one of them has recognised begins a session in a sealed cookie; from then on the cookie
 //! is enough. The session ends with the time, when its consumer is deleted, or when the caller logs out.
 //!
-//! Security: a session is a new one each time, whatever the caller sends. All gateways with the same secret know it. A copy of
-//! its cookie is good until its time is up.
+//! Groups that a directory or a token has named are remembered too, for `acl`.
+//!
+//! Security: a session is a new one each time, whatever the caller sends. All gateways with the same secret know it. After the
+//! logout, a copy of its cookie is good no more at the gateway that was told; at others it is good until its time is up.
 
+use crate::body_fields::{Field, Form};
 use crate::consumer_names::{ConsumerName, ConsumerNames};
 use crate::identity::{self, Gate};
-use crate::session_cookie::{Session, SessionConfig, Sessions};
+use crate::session_cookie::{EndedSessions, Session, SessionConfig, Sessions, ended_sessions};
+use crate::{authenticated_groups, user_headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BuildContext, Exchange, Filter, Identity, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::random::{Random, system_random};
 
 /// Configuration of `session`.
@@ -31,9 +36,19 @@ pub struct Config {
     /// The query argument that logs out; absent: none does.
     #[serde(default = "logout_argument", skip_serializing_if = "Option::is_none")]
     pub logout_query_argument: Option<String>,
+    /// The field of a form or of a JSON object in the body that logs out; absent: bodies are not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logout_body_argument: Option<String>,
+    /// The longest body that is read for that, in bytes; calls with a longer one are refused.
+    #[serde(default = "one_mebibyte")]
+    pub max_body_bytes: usize,
     /// The methods with which a call logs out.
     #[serde(default = "logout_methods")]
     pub logout_methods: Vec<String>,
+    /// A request header that tells the upstream the groups that the session remembers. A caller's own copy never gets
+    /// through; absent: upstreams are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups_header: Option<String>,
     /// Whether upstreams get the session's id, in `Session-Id`.
     #[serde(default)]
     pub upstream_id: bool,
@@ -51,7 +66,10 @@ impl Config {
         Self {
             session,
             logout_query_argument: logout_argument(),
+            logout_body_argument: None,
+            max_body_bytes: one_mebibyte(),
             logout_methods: logout_methods(),
+            groups_header: None,
             upstream_id: false,
             client_id: false,
             identity: identity::Config::default(),
@@ -67,15 +85,28 @@ fn logout_methods() -> Vec<String> {
     ["POST", "DELETE"].map(str::to_owned).to_vec()
 }
 
+fn one_mebibyte() -> usize {
+    1 << 20
+}
+
+/// The methods whose bodies may log out.
+const METHODS_WITH_BODIES: [&[u8]; 4] = [b"DELETE", b"PATCH", b"POST", b"PUT"];
+
 /// The header with a session's id.
 const ID: &[u8] = b"Session-Id";
 
 /// The plugin.
-pub struct SessionPlugin(Random);
+pub struct SessionPlugin {
+    random: Random,
+    ended: Arc<EndedSessions>,
+}
 
 impl Default for SessionPlugin {
     fn default() -> Self {
-        Self(system_random)
+        Self {
+            random: system_random,
+            ended: ended_sessions(),
+        }
     }
 }
 
@@ -90,13 +121,18 @@ impl Plugin for SessionPlugin {
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let config: Config = parse_config(config)?;
-        let faults = config.session.faults(&DocPath::root().field("session"));
+        let mut faults = config.session.faults(&DocPath::root().field("session"));
+        let mut own = ConfigErrors::default();
+        if let Some(header) = &config.groups_header {
+            own.check_name("groups_header", header);
+        }
+        faults.extend(own.done().err().into_iter().flatten());
         if !faults.is_empty() {
             return Err(faults);
         }
         Ok(Arc::new(SessionFilter {
             gate: Gate::build("session", config.identity.clone(), context)?,
-            sessions: Sessions::new(config.session.clone(), self.0),
+            sessions: Sessions::new(config.session.clone(), self.random).remembering(&self.ended),
             consumers: ConsumerNames::of(context),
             config,
         }))
@@ -116,28 +152,57 @@ struct SessionFilter {
 struct SessionIdentity {
     consumer: String,
     credential: String,
+    /// What a directory or a token has named; `None`: neither has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<String>>,
 }
 
 /// That the call has a session already, or has just ended it.
 struct SessionHandled;
 
 impl SessionFilter {
-    fn is_logout(&self, exchange: &Exchange) -> bool {
-        let request = &exchange.request;
-        let argument = self.config.logout_query_argument.as_ref();
+    /// Whether the call logs out; what is wanted first, where its body must be looked at.
+    fn is_logout(&self, exchange: &Exchange) -> Result<bool, Outcome> {
+        let (config, request) = (&self.config, &exchange.request);
         let is_method = |method: &String| method.as_bytes() == request.method;
-        argument.is_some_and(|name| request.query_arg(name.as_bytes()).is_some())
-            && self.config.logout_methods.iter().any(is_method)
+        if !config.logout_methods.iter().any(is_method) {
+            return Ok(false);
+        }
+        let argument = config.logout_query_argument.as_ref();
+        if argument.is_some_and(|name| request.query_arg(name.as_bytes()).is_some()) {
+            return Ok(true);
+        }
+        let Some(name) = &config.logout_body_argument else {
+            return Ok(false);
+        };
+        if !METHODS_WITH_BODIES.contains(&request.method.as_slice()) || !request.has_body {
+            return Ok(false);
+        }
+        let form = request.headers.get(b"content-type").and_then(Form::of);
+        match (form, &request.body) {
+            (None, _) => Ok(false),
+            (Some(_), None) => Err(Outcome::NeedBody {
+                max_bytes: config.max_body_bytes,
+            }),
+            (Some(Form::Json), Some(body)) => {
+                let value: Value = serde_json::from_slice(body).unwrap_or_default();
+                Ok(value
+                    .get(name)
+                    .is_some_and(|it| !matches!(it, Value::Null | Value::Bool(false))))
+            }
+            (Some(form), Some(body)) => Ok(form.field(body, name) != Field::Absent),
+        }
     }
 
-    /// Who a session is for, if its consumer still exists.
-    fn identity(&self, session: &Session) -> Option<Identity> {
+    /// Who a session is for, with their groups, if its consumer still exists.
+    fn identity(&self, session: &Session) -> Option<(Identity, Option<Vec<String>>)> {
         let remembered: SessionIdentity = serde_json::from_slice(&session.data).ok()?;
         let consumer = self.consumers.find(&remembered.consumer, &[ConsumerName::Id])?;
-        Some(Identity {
+        let identity = Identity {
             consumer: Arc::clone(consumer),
             credential_id: Some(remembered.credential.into()),
-        })
+        };
+        Some((identity, remembered.groups))
     }
 }
 
@@ -148,17 +213,23 @@ impl Filter for SessionFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         exchange.request.headers.remove_owned(ID);
+        if let Some(header) = &self.config.groups_header {
+            user_headers::remove_forged(exchange, [header.as_str()].into_iter());
+        }
         let now_s = exchange.unix_ms() / 1_000;
         let Some(mut session) = self.sessions.open(&exchange.request, now_s) else {
             return Outcome::Continue;
         };
-        let identity = self.identity(&session);
-        if self.is_logout(exchange) {
-            self.sessions.close(exchange);
-            exchange.filter_state.put(self, SessionHandled);
-            return Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())));
+        match self.is_logout(exchange) {
+            Err(wanted) => return wanted,
+            Ok(false) => {}
+            Ok(true) => {
+                self.sessions.end(&session, exchange);
+                exchange.filter_state.put(self, SessionHandled);
+                return Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())));
+            }
         }
-        let Some(identity) = identity else {
+        let Some((identity, groups)) = self.identity(&session) else {
             self.sessions.close(exchange);
             return Outcome::Continue;
         };
@@ -170,6 +241,12 @@ impl Filter for SessionFilter {
         }
         self.sessions.strip(&mut exchange.request);
         self.gate.accept(exchange, &identity);
+        if let Some(groups) = groups {
+            if let Some(header) = &self.config.groups_header {
+                authenticated_groups::tell(exchange, header, &groups);
+            }
+            authenticated_groups::note(exchange, groups);
+        }
         if self.config.upstream_id {
             exchange.request.headers.set_owned(ID, id.as_bytes());
         }
@@ -187,9 +264,12 @@ impl Filter for SessionFilter {
         let Some(credential) = &identity.credential_id else {
             return;
         };
+        let (consumer, credential) = (identity.consumer.id.clone(), credential.to_string());
+        let groups = authenticated_groups::of(exchange).map(|groups| groups.to_vec());
         let remembered = SessionIdentity {
-            consumer: identity.consumer.id.clone(),
-            credential: credential.to_string(),
+            consumer,
+            credential,
+            groups,
         };
         let now_s = exchange.unix_ms() / 1_000;
         let data = serde_json::to_vec(&remembered).unwrap_or_default();
@@ -296,13 +376,13 @@ mod tests {
     #[test]
     fn logging_out_removes_the_cookie() {
         let filter = filter(|_| {});
-        let cookie = recognised(&filter, "alice", Some("c1")).expect("a session");
         for (line, expected) in [
             ("GET /?session_logout", "continue"),
             ("DELETE /?session_logout=1", "reply 200"),
             ("POST /?session_logout", "reply 200"),
             ("DELETE /", "continue"),
         ] {
+            let cookie = recognised(&filter, "alice", Some("c1")).expect("a session");
             let mut call = exchange();
             prepare(&mut call, line, &[("Cookie", &cookie)]);
             assert_eq!(word(&filter.on_request(&mut call)), expected, "{line}");
@@ -310,6 +390,57 @@ mod tests {
                 .iter()
                 .any(|line| line.contains("Max-Age=0"));
             assert_eq!(removed, expected == "reply 200", "{line}");
+        }
+    }
+
+    #[test]
+    fn a_copy_of_the_cookie_is_dead_after_the_logout() {
+        let plugin = SessionPlugin::default();
+        let config = Config::new(SessionConfig::new("0123456789abcdef".into()));
+        let config = serde_json::to_value(config).expect("JSON");
+        // An instance that takes the place of the first one knows it too.
+        let [first, second] = [0, 1].map(|_| build(&plugin, &config).expect("valid"));
+        let cookies = [0, 1].map(|_| recognised(&first, "alice", Some("c1")).expect("a session"));
+        let known = |filter: &Arc<dyn Filter>, cookie: &String| {
+            let mut call = exchange();
+            prepare(&mut call, "GET /", &[("Cookie", cookie)]);
+            assert_eq!(word(&filter.on_request(&mut call)), "continue");
+            call.identity.is_some()
+        };
+        let mut call = exchange();
+        prepare(&mut call, "DELETE /?session_logout", &[("Cookie", &cookies[0])]);
+        assert_eq!(word(&first.on_request(&mut call)), "reply 200");
+        for filter in [&first, &second] {
+            assert_eq!(
+                (known(filter, &cookies[0]), known(filter, &cookies[1])),
+                (false, true)
+            );
+        }
+    }
+
+    #[test]
+    fn groups_are_remembered() {
+        let filter = filter(|config| config.groups_header = Some("X-Groups".into()));
+        for (groups, told) in [
+            (None, None),
+            (Some(vec!["a".to_owned(), "b".to_owned()]), Some("a, b")),
+        ] {
+            let mut call = exchange();
+            assert_eq!(word(&filter.on_request(&mut call)), "continue");
+            call.identity = Some(identity("alice", Some("c1")));
+            if let Some(groups) = groups.clone() {
+                authenticated_groups::note(&mut call, groups);
+            }
+            filter.on_response(&mut call);
+            let cookie = cookie(&call).expect("a session");
+            let mut next = exchange();
+            prepare(&mut next, "GET /", &[("Cookie", &cookie), ("x_groups", "forged")]);
+            assert_eq!(word(&filter.on_request(&mut next)), "continue");
+            let found = authenticated_groups::of(&mut next);
+            assert_eq!(found.map(|groups| groups.to_vec()), groups);
+            let headers = &next.request.headers;
+            assert_eq!(headers.get(b"x-groups"), told.map(str::as_bytes));
+            assert!(!headers.contains(b"x_groups"), "{groups:?}");
         }
     }
 

@@ -6,6 +6,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::Diagnostic;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Request};
@@ -16,6 +18,12 @@ use weir_plugins_shared::sealed::Sealer;
 
 /// How long a session is used before its cookie says so.
 const TOUCH_S: u64 = 60;
+/// So long an ended session is remembered, unless it lasts for a shorter time.
+const MAX_ENDED_S: u64 = 7 * 86_400;
+/// The most bytes that ended sessions take, for all instances of a plugin.
+const ENDED_BYTES: usize = 8 << 20;
+/// What an ended session takes besides its id.
+const ENDED_ENTRY_BYTES: usize = 64;
 /// The bytes before what a plugin remembers.
 const HEAD: usize = 3 * 8 + 16;
 
@@ -142,12 +150,22 @@ fn one_day() -> u64 {
     86_400
 }
 
+/// The ids of sessions that have ended before their time, so that copies of their cookies are good no more. This gateway
+/// knows them; others with the same secret do not.
+pub(crate) type EndedSessions = ExpiringMap<()>;
+
+/// Remembers sessions that have ended, within bounds: of too many, the first are forgotten.
+pub(crate) fn ended_sessions() -> Arc<EndedSessions> {
+    ExpiringMap::new(ENDED_BYTES)
+}
+
 /// Opens and writes sessions.
 pub(crate) struct Sessions {
     config: SessionConfig,
     sealer: Sealer,
     cookie: CookieRules,
     random: Random,
+    ended: Option<Arc<EndedSessions>>,
 }
 
 /// A session.
@@ -184,6 +202,15 @@ impl Sessions {
             },
             random,
             config,
+            ended: None,
+        }
+    }
+
+    /// Sessions that [`Sessions::end`] ends are good no more, here and wherever these are remembered.
+    pub(crate) fn remembering(self, ended: &Arc<EndedSessions>) -> Self {
+        Self {
+            ended: Some(Arc::clone(ended)),
+            ..self
         }
     }
 
@@ -231,13 +258,17 @@ impl Sessions {
         let mut plain = self.sealer.open(&self.purpose(), &sealed)?;
         let number = |at: usize| Some(u64::from_be_bytes(plain.get(at..at + 8)?.try_into().ok()?));
         let (created_s, renewed_s, used_s) = (number(0)?, number(8)?, number(16)?);
-        let id = plain.get(24..HEAD)?.try_into().ok()?;
+        let id: [u8; 16] = plain.get(24..HEAD)?.try_into().ok()?;
         let config = &self.config;
         let lasts = |from: u64, seconds: u64| seconds == 0 || now_s < from.saturating_add(seconds);
         let is_good = lasts(created_s, config.absolute_timeout_seconds)
             && lasts(renewed_s, config.rolling_timeout_seconds)
             && lasts(used_s, config.idling_timeout_seconds);
-        is_good.then(|| Session {
+        let has_ended = |ended: &Arc<EndedSessions>| ended.get(&id, now_s * 1_000).is_some();
+        if !is_good || self.ended.as_ref().is_some_and(has_ended) {
+            return None;
+        }
+        Some(Session {
             id,
             created_s,
             renewed_s,
@@ -300,6 +331,27 @@ impl Sessions {
         let ends = ends.into_iter().filter(|(_, seconds)| *seconds > 0);
         let end = ends.map(|(from, seconds)| from.saturating_add(seconds)).min()?;
         Some(end.saturating_sub(now_s))
+    }
+
+    /// Ends a session: no copy of its cookie is good any more.
+    pub(crate) fn end(&self, session: &Session, exchange: &mut Exchange) {
+        if let Some(ended) = &self.ended {
+            let now_ms = exchange.unix_ms();
+            let absolute_s = self.config.absolute_timeout_seconds;
+            let seconds = match absolute_s {
+                0 => MAX_ENDED_S,
+                absolute_s => absolute_s.min(MAX_ENDED_S),
+            };
+            let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000));
+            ended.insert(
+                &session.id,
+                (),
+                session.id.len() + ENDED_ENTRY_BYTES,
+                lifetime,
+                now_ms,
+            );
+        }
+        self.close(exchange);
     }
 
     /// Removes the session's cookie.

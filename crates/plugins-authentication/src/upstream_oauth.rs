@@ -69,7 +69,8 @@ pub struct Config {
     /// So long before it expires, a token is not used any more, in seconds.
     #[serde(default = "five")]
     pub early_seconds: u64,
-    /// Statuses of upstreams that say that the token is not good.
+    /// Statuses of upstreams that say that the token is not good. The call is sent once more with a new token, if its body can be
+    /// sent again; after statuses other than 401 only if its method may be repeated.
     #[serde(default = "unauthorized")]
     pub purge_on: Vec<u16>,
     /// Status of the answer to callers while there is no token, 200 to 599.
@@ -137,6 +138,9 @@ fn bad_gateway() -> u16 {
 
 /// How long no token is asked for after a failure.
 const RETRY_MS: u64 = 1_000;
+/// Methods of calls that may be sent twice (RFC 9110, 9.2.2). All others are sent again only after a 401, with which an upstream
+/// says that it has done nothing.
+const MAY_BE_REPEATED: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
 /// The most bytes of the cache.
 const CACHE_BYTES: usize = 16 << 20;
 
@@ -192,12 +196,15 @@ impl Plugin for UpstreamOauth {
         }
         faults.done()?;
         let key = key(&config);
+        let of_all = config.purge_on.iter().copied().filter(|status| *status == 401);
+        let repeated = [config.purge_on.as_slice().into(), of_all.collect()];
         let client = client.expect("invariant: a fault has been told");
         Ok(Arc::new(TokenFilter {
             tokens: Arc::clone(&self.0),
             rules: config.http.rules(),
             client,
             key,
+            repeated,
             config,
         }))
     }
@@ -216,9 +223,59 @@ struct TokenFilter {
     rules: ServerCallRules,
     client: Client,
     key: Vec<u8>,
+    /// Statuses with which a call is sent once more, with another token: of methods that may be repeated, and of all.
+    repeated: [Arc<[u16]>; 2],
+}
+
+/// The token that a call shows the upstream.
+struct ShownToken {
+    token: Arc<str>,
+    /// The call has shown another one before.
+    is_second: bool,
 }
 
 impl TokenFilter {
+    /// Shows the upstream a token, once there is one.
+    fn show(&self, exchange: &mut Exchange, is_second: bool) -> Outcome {
+        let wanted = FetchRequest {
+            map: &self.tokens,
+            key: &self.key,
+            since_ms: 0,
+            retry_ms: RETRY_MS,
+            timeout: self.rules.timeout,
+        };
+        match wanted.find(self, exchange, |it| self.ask(it), |it| self.read(it)) {
+            FetchResult::Wait(outcome) => outcome,
+            FetchResult::Value(token) => {
+                let value = format!("Bearer {token}");
+                let name = self.config.upstream_header.as_bytes();
+                exchange.request.headers.remove_owned(name);
+                exchange.request.headers.set_owned(name, value.as_bytes());
+                if !is_second {
+                    let is_safe = MAY_BE_REPEATED.contains(&exchange.request.method.as_slice());
+                    exchange.repeat_on = Some(Arc::clone(&self.repeated[usize::from(!is_safe)]));
+                }
+                exchange.filter_state.put(self, ShownToken { token, is_second });
+                Outcome::Continue
+            }
+            FetchResult::Nothing => {
+                let kind = RefusalKind::PluginFailed {
+                    plugin: "upstream-oauth",
+                    reason: "the token endpoint gives no token",
+                };
+                Outcome::Refuse(Box::new(Refusal::with_status(kind, self.config.failure_status)))
+            }
+        }
+    }
+
+    /// Forgets a token that was refused, unless another one has taken its place.
+    fn forget(&self, exchange: &mut Exchange, refused: &str) {
+        let known = self.tokens.get(&self.key, exchange.unix_ms());
+        if known.is_some_and(|known| *known == *refused) {
+            self.tokens.remove(&self.key);
+        }
+    }
+
     fn ask(&self, exchange: &mut Exchange) -> Outcome {
         let config = &self.config;
         let now_s = exchange.unix_ms() / 1_000;
@@ -278,36 +335,30 @@ impl Filter for TokenFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let wanted = FetchRequest {
-            map: &self.tokens,
-            key: &self.key,
-            since_ms: 0,
-            retry_ms: RETRY_MS,
-            timeout: self.rules.timeout,
-        };
-        match wanted.find(self, exchange, |it| self.ask(it), |it| self.read(it)) {
-            FetchResult::Wait(outcome) => outcome,
-            FetchResult::Value(token) => {
-                let value = format!("Bearer {token}");
-                let name = self.config.upstream_header.as_bytes();
-                exchange.request.headers.remove_owned(name);
-                exchange.request.headers.set_owned(name, value.as_bytes());
-                Outcome::Continue
-            }
-            FetchResult::Nothing => {
-                let kind = RefusalKind::PluginFailed {
-                    plugin: "upstream-oauth",
-                    reason: "the token endpoint gives no token",
-                };
-                Outcome::Refuse(Box::new(Refusal::with_status(kind, self.config.failure_status)))
-            }
+        self.show(exchange, false)
+    }
+
+    /// All calls that showed the refused token wait for one new token.
+    fn on_refused(&self, exchange: &mut Exchange) -> Outcome {
+        if !self.config.purge_on.contains(&exchange.response.status) {
+            return Outcome::Continue;
         }
+        if let Some(shown) = exchange.filter_state.take::<_, ShownToken>(self) {
+            self.forget(exchange, &shown.token);
+        }
+        self.show(exchange, true)
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
         let response = &exchange.response;
-        if !response.is_gateway && self.config.purge_on.contains(&response.status) {
-            self.tokens.remove(&self.key);
+        if response.is_gateway || !self.config.purge_on.contains(&response.status) {
+            return;
+        }
+        // A second token that is refused is as good as any: the next call would get no better one.
+        if let Some(shown) = exchange.filter_state.take::<_, ShownToken>(self)
+            && !shown.is_second
+        {
+            self.forget(exchange, &shown.token);
         }
     }
 }
@@ -375,6 +426,49 @@ mod tests {
             call.response.status = status;
             filter.on_response(&mut call);
         }
+    }
+
+    /// The defect: each of the calls that the upstream refused removed the token that had just been got for all of them.
+    #[test]
+    fn fifty_refused_calls_cause_one_more_request() {
+        let filter = filter(&UpstreamOauth::default(), |config| {
+            config.purge_on = vec![401, 403]
+        });
+        let token = |number: u8| format!(r#"{{"access_token": "t{number}", "expires_in": 60}}"#);
+        let mut calls: Vec<Exchange> = (0..50).map(|_| exchange()).collect();
+        for (at, call) in calls.iter_mut().enumerate() {
+            call.request.method = if at % 2 == 0 { "GET" } else { "POST" }.into();
+            assert_eq!(run(&filter, call, Some(&token(1))).0, "continue");
+            let repeated: &[u16] = if at % 2 == 0 { &[401, 403] } else { &[401] };
+            assert_eq!(call.repeat_on.as_deref(), Some(repeated));
+        }
+        let mut asked = 0;
+        for call in &mut calls {
+            call.response.status = 401;
+            call.repeat_on = None;
+            loop {
+                match filter.on_refused(call) {
+                    Outcome::Subrequest(_) => {
+                        asked += 1;
+                        call.subrequest_response = Some(Some(SubrequestResponse {
+                            status: 200,
+                            body: token(2).into_bytes(),
+                            ..SubrequestResponse::default()
+                        }));
+                    }
+                    outcome => break assert_eq!(word(&outcome), "continue"),
+                }
+            }
+            assert_eq!(lines(&call.request.headers), ["Authorization: Bearer t2"]);
+            assert!(call.repeat_on.is_none(), "a call is sent once more, not twice");
+            // The second token is refused too: it is kept, as a third one would be no better.
+            filter.on_response(call);
+        }
+        assert_eq!(asked, 1);
+        assert_eq!(
+            run(&filter, &mut exchange(), None),
+            ("continue".to_owned(), Vec::new())
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::forward_auth::ForwardAuth);
     registry.add(crate::forward_proxy::ForwardProxy);
     registry.add(crate::ldap_auth::LdapAuth::default());
-    registry.add(crate::opa::Opa);
+    registry.add(crate::opa::Opa::default());
     registry.add(crate::authz_keycloak::AuthzKeycloak::default());
     registry.add(crate::app_login::AppLogin::default());
     registry.add(crate::cas_login::CasLogin::default());

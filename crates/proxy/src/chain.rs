@@ -3,7 +3,7 @@
 use crate::outcome::ShortCircuit;
 use crate::serve::RequestContext;
 use std::task::Poll;
-use weir_plugin::{Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend};
+use weir_plugin::{Exchange, Filter, Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend};
 use weir_snapshot::{Chain, Charset, Instance};
 
 impl RequestContext<'_> {
@@ -183,9 +183,37 @@ impl RequestContext<'_> {
         Ok(())
     }
 
+    /// Lets filters work on a call that its upstream has refused, before it is sent once more.
+    ///
+    /// # Errors
+    /// What the client gets in place of another try, or that it has gone.
+    #[cold]
+    pub async fn run_refused(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
+        for step in &chain.steps {
+            let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
+                continue;
+            };
+            if !step.response_only && instance.phases.request && self.applies(instance) {
+                self.work_on_answer(instance, |filter, exchange| filter.on_refused(exchange))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn wait_with_response(&mut self, instance: &Instance) -> Result<(), ShortCircuit> {
+        self.work_on_answer(instance, |filter, exchange| filter.on_waiting_response(exchange))
+            .await
+    }
+
+    /// Has a filter work until it lets the call go on; its request has been sent.
+    async fn work_on_answer(
+        &mut self,
+        instance: &Instance,
+        work: fn(&dyn Filter, &mut Exchange) -> Outcome,
+    ) -> Result<(), ShortCircuit> {
         loop {
-            match instance.filter.on_waiting_response(self.exchange) {
+            match work(&*instance.filter, self.exchange) {
                 // The request's body is no longer to be had.
                 Outcome::Continue | Outcome::NeedBody { .. } => return Ok(()),
                 Outcome::Reply(reply) => return Err(ShortCircuit::Reply(reply)),

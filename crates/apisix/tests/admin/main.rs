@@ -7,6 +7,7 @@ mod documents;
 mod files;
 mod pairs;
 mod references;
+mod schemas;
 mod store;
 mod stored;
 mod words;

@@ -4,7 +4,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::acl::{AclSubject, Config, LabelHeader, Rule};
+use weir_plugins::acl::{AclSubject, AuthenticatedGroups, Config, GroupHolders, LabelHeader, Rule};
 
 /// The consumers' label that holds their groups.
 pub const GROUPS: &str = "groups";
@@ -38,6 +38,7 @@ struct Acl {
     allow: Option<Vec<String>>,
     deny: Option<Vec<String>>,
     hide_groups_header: bool,
+    always_use_authenticated_groups: bool,
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
@@ -51,6 +52,13 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         allow: rule(config.allow).into_iter().collect(),
         deny: rule(config.deny).into_iter().collect(),
         anonymous_must_have: true,
+        authenticated_groups: Some(AuthenticatedGroups {
+            of: match config.always_use_authenticated_groups {
+                true => GroupHolders::Everybody,
+                false => GroupHolders::WithoutCredential,
+            },
+            header: (!config.hide_groups_header).then(|| "X-Authenticated-Groups".to_owned()),
+        }),
         tell: (!config.hide_groups_header).then(|| LabelHeader {
             header: "X-Consumer-Groups".to_owned(),
             label: GROUPS.to_owned(),

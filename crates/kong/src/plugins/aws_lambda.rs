@@ -130,9 +130,6 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     if options.aws_assume_role_arn.is_some() {
         return Err(unfit("aws_assume_role_arn", "another role of AWS"));
     }
-    if options.proxy_url.is_some() {
-        return Err(unfit("proxy_url", "a proxy on the way to AWS"));
-    }
     let Some((access_key, secret_key)) = options.aws_key.zip(options.aws_secret) else {
         return Err(unfit("aws_key", "a key of AWS from the environment"));
     };
@@ -201,6 +198,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             unhandled_status: options.unhandled_status,
             empty_lists_as_objects: options.empty_arrays_mode == "legacy",
         },
+        proxy: options.proxy_url,
         // The original does not look at certificates.
         verify_tls: false,
         timeout_ms: options.timeout.max(1.0) as u64,

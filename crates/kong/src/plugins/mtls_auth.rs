@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
-use weir_plugins::mtls_auth::{Config, Revocation, Source};
+use weir_plugins::mtls_auth::{CertificateGroup, Config, Revocation, Source};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -79,6 +79,7 @@ struct Options {
     consumer_by: Option<Vec<String>>,
     ca_certificates: Vec<String>,
     skip_consumer_lookup: bool,
+    authenticated_group_by: Option<String>,
     allow_partial_chain: bool,
     revocation_check_mode: String,
     http_timeout: f64,
@@ -113,12 +114,17 @@ pub(super) fn common(
         partial_chain: options.allow_partial_chain,
         consumer_by: names
             .iter()
+            .filter(|_| !options.skip_consumer_lookup)
             .map(|name| match name.as_str() {
                 "custom_id" => ConsumerName::CustomId,
                 _ => ConsumerName::Username,
             })
             .collect(),
         consumer_required: !options.skip_consumer_lookup,
+        group: options.authenticated_group_by.map(|by| match by.as_str() {
+            "DN" => CertificateGroup::Subject,
+            _ => CertificateGroup::CommonName,
+        }),
         default_consumer: options.default_consumer,
         revocation: match options.revocation_check_mode.as_str() {
             "SKIP" => Revocation::Skip,

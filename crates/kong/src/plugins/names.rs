@@ -16,7 +16,7 @@ const STATSD: &str = "`shdict_usage` is left out, services are reported by name,
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
 const SOCKETS: &str = "it works on routes of HTTP whose calls become WebSockets; a limit is for a message, and not for each frame of it";
-const CERTIFICATES: &str = "certificates that were taken back are found by lists (CRL), not by OCSP; `authenticated_group_by` is not used, `cache_ttl` neither; no explicit credentials (`mtls_auth_credentials`) ([mtls-auth](plugins/mtls-auth.md))";
+const CERTIFICATES: &str = "certificates that were taken back are found by lists (CRL), not by OCSP; `cache_ttl` is not used; no explicit credentials (`mtls_auth_credentials`) ([mtls-auth](plugins/mtls-auth.md))";
 const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
 
 /// All of them, by name.
@@ -58,7 +58,7 @@ pub static NAMES: &[PluginName] = &[
         "it works only with the developer portal of Kong Enterprise",
     )
     .paid(),
-    PluginName::differs("aws-lambda", &["keys and the region stand in the configuration: those of the environment, of roles (`aws_assume_role_arn`) and a `proxy_url` are refused"]),
+    PluginName::differs("aws-lambda", &["keys and the region stand in the configuration: those of the environment and of roles (`aws_assume_role_arn`) are refused; large bodies are sent too, whatever `skip_large_bodies` says"]),
     PluginName::served("azure-functions"),
     PluginName::served("basic-auth"),
     PluginName::differs("bot-detection", &["the list of known programs is Weir's own"]),
@@ -157,7 +157,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "ldap-auth-advanced",
-        &["groups are told in `X-Authenticated-Groups` and are not known to `acl`; who is in none of `groups_required` gets 403; `log_search_results` is not used ([ldap-auth](plugins/ldap-auth.md))"],
+        &["who is in none of `groups_required` gets 403; `log_search_results` is not used ([ldap-auth](plugins/ldap-auth.md))"],
     )
     .paid(),
     PluginName::differs("loggly", &[LOGS]),
@@ -272,7 +272,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
     PluginName::differs(
         "session",
-        &["sessions are kept in sealed cookies, also with `storage: kong`; a `secret` must be given; `remember` uses the session's own cookie; only `id` of `request_headers` and `response_headers` ([session](plugins/session.md))"],
+        &["sessions are kept in sealed cookies, also with `storage: kong`; an ended session is known to the gateway that ended it; a `secret` must be given; `remember` uses the session's own cookie; only `id` of `request_headers` and `response_headers` ([session](plugins/session.md))"],
     ),
     PluginName::refused("solace-consume", "it needs the closed client of Solace").paid(),
     PluginName::refused("solace-log", "it needs the closed client of Solace").paid(),
@@ -287,7 +287,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("udp-log", &[LOGS]),
     PluginName::differs(
         "upstream-oauth",
-        &["tokens are kept in memory, also with `strategy: redis`; a call whose token the upstream refuses is not repeated ([upstream-oauth](plugins/upstream-oauth.md))"],
+        &["tokens are kept in memory, also with `strategy: redis`; a call whose token the upstream refuses is repeated once, with another token ([upstream-oauth](plugins/upstream-oauth.md))"],
     )
     .paid(),
     PluginName::served("upstream-timeout").paid(),

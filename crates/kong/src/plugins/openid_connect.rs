@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::{
-    ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims, TokenHeader,
-    TokenSource, TokenValue, Unauthenticated,
+    ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, PushedRequests, RequiredClaims,
+    TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -45,6 +45,7 @@ struct Options {
     audience_claim: Vec<String>,
     groups_required: Option<Vec<String>>,
     groups_claim: Vec<String>,
+    authenticated_groups_claim: Option<Vec<String>>,
     roles_required: Option<Vec<String>>,
     roles_claim: Vec<String>,
     claims_forbidden: Option<Vec<String>>,
@@ -205,6 +206,7 @@ impl Options {
             upstream_headers: self.upstream_headers(),
             client_headers: self.client_headers(),
             consumer: self.consumer(),
+            groups: self.authenticated_groups(),
             identity: identity(self.anonymous.as_deref(), self.run_on_preflight, consumers),
             explain: self.display_errors,
             http: self.http(),
@@ -321,6 +323,13 @@ impl Options {
             claim: self.consumer_claim.clone()?,
             by: by.collect(),
             optional: self.consumer_optional,
+        })
+    }
+
+    fn authenticated_groups(&self) -> Option<GroupsClaim> {
+        Some(GroupsClaim {
+            path: self.authenticated_groups_claim.clone()?,
+            header: Some("X-Authenticated-Groups".to_owned()),
         })
     }
 

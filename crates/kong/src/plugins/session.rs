@@ -113,6 +113,7 @@ struct Options {
     read_body_for_logout: bool,
     logout_methods: Vec<String>,
     logout_query_arg: String,
+    logout_post_arg: String,
 }
 
 fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
@@ -125,9 +126,6 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     };
     if config.secret == STANDARD_SECRET {
         return refuse("secret", "a session without a secret of its own");
-    }
-    if config.read_body_for_logout {
-        return refuse("read_body_for_logout", "logging out by an argument of the body");
     }
     for (field, headers) in [
         ("response_headers", &config.response_headers),
@@ -162,6 +160,8 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     };
     Ok(untyped(Config {
         logout_query_argument: Some(config.logout_query_arg),
+        logout_body_argument: config.read_body_for_logout.then_some(config.logout_post_arg),
+        groups_header: Some("X-Authenticated-Groups".to_owned()),
         logout_methods: config.logout_methods,
         upstream_id: has_id(&config.request_headers),
         client_id: has_id(&config.response_headers),

@@ -7,6 +7,7 @@
 //!
 //! Security: it believes the plugins before it. Put it behind one that authenticates; without one, no call passes.
 
+use crate::{authenticated_groups, user_headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,6 +39,10 @@ pub struct Config {
     /// Whether an anonymous caller who has no label that `allow` asks for counts as not authenticated.
     #[serde(default)]
     pub anonymous_must_have: bool,
+    /// Judges callers by the groups that a directory or a token names, in place of what the rules are about; absent: it
+    /// does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authenticated_groups: Option<AuthenticatedGroups>,
     /// A request header that tells the upstream the values of a label. A caller's own copy never gets through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<LabelHeader>,
@@ -62,6 +67,7 @@ impl Default for Config {
             deny: Vec::new(),
             methods: Vec::new(),
             anonymous_must_have: false,
+            authenticated_groups: None,
             tell: None,
             status: forbidden(),
             message: None,
@@ -89,6 +95,29 @@ pub enum AclSubject {
     Service,
     /// A label of the consumer. It holds several values as a JSON list, or with commas between them.
     Label(String),
+    /// A group that a directory, a token or a certificate names, as another plugin has found it.
+    AuthenticatedGroup,
+}
+
+/// How callers are judged by groups that another plugin has found: the values of all rules are names of groups then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AuthenticatedGroups {
+    /// Whose groups count.
+    pub of: GroupHolders,
+    /// A request header that tells the upstream the groups. A caller's own copy never gets through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+}
+
+/// Whose groups count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupHolders {
+    /// Those of callers without a consumer, and of the anonymous consumer.
+    WithoutCredential,
+    /// Those of all callers.
+    Everybody,
 }
 
 /// Holds when the fact has one of the values.
@@ -148,12 +177,21 @@ impl Plugin for Acl {
         if let Some(tell) = &config.tell {
             faults.check_name("tell", &tell.header);
         }
+        let groups = config.authenticated_groups.as_ref();
+        if let Some(header) = groups.and_then(|groups| groups.header.as_deref()) {
+            faults.check_name("authenticated_groups.header", header);
+        }
         faults.done()?;
         for rule in config.allow.iter_mut().chain(&mut config.deny) {
             rule.values.sort_unstable();
         }
+        let mut rules = config.allow.iter().chain(&config.deny);
+        let asks_groups = config.authenticated_groups.is_some()
+            || config.require == AclSubject::AuthenticatedGroup
+            || rules.any(|rule| rule.of == AclSubject::AuthenticatedGroup);
         Ok(Arc::new(AclFilter {
             config,
+            asks_groups,
             labels: ConsumerLabels::of(context),
         }))
     }
@@ -162,7 +200,22 @@ impl Plugin for Acl {
 /// An instance of `acl`. The values of its rules are sorted.
 struct AclFilter {
     config: Config,
+    /// Whether the groups that other plugins have found matter.
+    asks_groups: bool,
     labels: Arc<ConsumerLabels>,
+}
+
+impl Rule {
+    /// Whether it names a value. Its values are sorted.
+    fn lists(&self, value: &str) -> bool {
+        self.values.binary_search_by(|it| it.as_str().cmp(value)).is_ok()
+    }
+}
+
+/// A call, with the groups that other plugins have found.
+struct Call<'c> {
+    exchange: &'c Exchange,
+    groups: Option<&'c [String]>,
 }
 
 /// What comes of looking at a call.
@@ -173,12 +226,39 @@ enum Finding {
 }
 
 impl AclFilter {
-    fn judge(&self, exchange: &Exchange) -> Finding {
-        let config = &self.config;
-        if !self.is_known(&config.require, exchange) {
-            return Finding::Unauthenticated;
+    /// The groups that the rules are about, where they take the place of other facts.
+    fn counting_groups<'g>(&self, exchange: &Exchange, groups: Option<&'g [String]>) -> Option<&'g [String]> {
+        let counts = self.config.authenticated_groups.as_ref()?;
+        let identity = exchange.identity.as_ref();
+        let has_credential = identity.is_some_and(|identity| identity.credential_id.is_some());
+        groups.filter(|_| counts.of == GroupHolders::Everybody || !has_credential)
+    }
+
+    /// What the rules say of groups.
+    fn judge_groups(&self, groups: &[String]) -> Finding {
+        let any = |rules: &[Rule]| {
+            rules
+                .iter()
+                .any(|rule| groups.iter().any(|group| rule.lists(group)))
+        };
+        let is_allowed = self.config.allow.is_empty() || any(&self.config.allow);
+        match is_allowed && !any(&self.config.deny) {
+            true => Finding::Passes,
+            false => Finding::Forbidden,
         }
-        let any = |rules: &[Rule]| rules.iter().any(|rule| self.holds(rule, exchange));
+    }
+
+    fn judge(&self, call: &Call<'_>) -> Finding {
+        let (config, exchange) = (&self.config, call.exchange);
+        if !self.is_known(&config.require, call) {
+            // Somebody is known, who is no consumer and in no group.
+            let is_somebody = config.authenticated_groups.is_some() && exchange.has_fingerprint();
+            return match is_somebody {
+                true => Finding::Forbidden,
+                false => Finding::Unauthenticated,
+            };
+        }
+        let any = |rules: &[Rule]| rules.iter().any(|rule| self.holds(rule, call));
         if any(&config.deny) {
             return Finding::Forbidden;
         }
@@ -186,40 +266,39 @@ impl AclFilter {
         if !config.allow.is_empty() && !is_allowed {
             let identity = exchange.identity.as_ref();
             let is_anonymous = identity.is_some_and(|identity| identity.credential_id.is_none());
-            let has_any = || config.allow.iter().any(|rule| self.is_known(&rule.of, exchange));
+            let has_any = || config.allow.iter().any(|rule| self.is_known(&rule.of, call));
             return match config.anonymous_must_have && is_anonymous && !has_any() {
                 true => Finding::Unauthenticated,
                 false => Finding::Forbidden,
             };
         }
-        match is_allowed || self.may_use_method(exchange) {
+        match is_allowed || self.may_use_method(call) {
             true => Finding::Passes,
             false => Finding::Forbidden,
         }
     }
 
-    fn may_use_method(&self, exchange: &Exchange) -> bool {
+    fn may_use_method(&self, call: &Call<'_>) -> bool {
         let mut lists = self.config.methods.iter();
-        let own = lists.find(|list| self.any_value(&self.config.require, exchange, |value| value == list.of));
+        let own = lists.find(|list| self.any_value(&self.config.require, call, |value| value == list.of));
         own.is_none_or(|own| {
             own.methods
                 .iter()
-                .any(|method| method.as_bytes() == exchange.request.method)
+                .any(|method| method.as_bytes() == call.exchange.request.method)
         })
     }
 
-    fn is_known(&self, fact: &AclSubject, exchange: &Exchange) -> bool {
-        self.any_value(fact, exchange, |_| true)
+    fn is_known(&self, fact: &AclSubject, call: &Call<'_>) -> bool {
+        self.any_value(fact, call, |_| true)
     }
 
-    fn holds(&self, rule: &Rule, exchange: &Exchange) -> bool {
-        let known = &rule.values;
-        let is_listed = |value: &str| known.binary_search_by(|it| it.as_str().cmp(value)).is_ok();
-        self.any_value(&rule.of, exchange, is_listed)
+    fn holds(&self, rule: &Rule, call: &Call<'_>) -> bool {
+        self.any_value(&rule.of, call, |value| rule.lists(value))
     }
 
     /// Whether the test holds for one of the fact's values. A fact that is not known has none.
-    fn any_value(&self, fact: &AclSubject, exchange: &Exchange, test: impl Fn(&str) -> bool) -> bool {
+    fn any_value(&self, fact: &AclSubject, call: &Call<'_>, test: impl Fn(&str) -> bool) -> bool {
+        let Call { exchange, groups } = call;
         let identity = exchange.identity.as_ref();
         let consumer = identity.map(|identity| &identity.consumer);
         let route = exchange.route.as_deref();
@@ -234,6 +313,26 @@ impl AclFilter {
             AclSubject::Label(name) => identity
                 .and_then(|identity| self.labels.get(identity, name))
                 .is_some_and(|label| label.values.iter().any(|value| test(value))),
+            AclSubject::AuthenticatedGroup => {
+                groups.is_some_and(|groups| groups.iter().any(|group| test(group)))
+            }
+        }
+    }
+
+    /// Tells of groups if they were looked at, and else of a label.
+    fn tell_upstream(&self, exchange: &mut Exchange, groups: Option<&[String]>) {
+        let config = &self.config;
+        let counts = config.authenticated_groups.as_ref();
+        if let Some(header) = counts.and_then(|counts| counts.header.as_deref()) {
+            match groups {
+                Some(groups) => authenticated_groups::tell(exchange, header, groups),
+                None => user_headers::remove_forged(exchange, [header].into_iter()),
+            }
+        }
+        match &config.tell {
+            Some(tell) if groups.is_none() => self.tell(tell, exchange),
+            Some(tell) => exchange.request.headers.remove_owned(tell.header.as_bytes()),
+            None => {}
         }
     }
 
@@ -254,11 +353,21 @@ impl Filter for AclFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let (kind, status, message) = match self.judge(exchange) {
+        let found = match self.asks_groups {
+            true => authenticated_groups::of(exchange),
+            false => None,
+        };
+        let counting = self.counting_groups(exchange, found.as_deref());
+        let finding = match counting {
+            Some(groups) => self.judge_groups(groups),
+            None => self.judge(&Call {
+                exchange,
+                groups: found.as_deref(),
+            }),
+        };
+        let (kind, status, message) = match finding {
             Finding::Passes => {
-                if let Some(tell) = &self.config.tell {
-                    self.tell(tell, exchange);
-                }
+                self.tell_upstream(exchange, counting);
                 return Outcome::Continue;
             }
             Finding::Unauthenticated => {

@@ -76,6 +76,79 @@ fn calls_pass_by_who_makes_them() {
 }
 
 #[test]
+fn groups_that_other_plugins_have_found_are_judged() {
+    let rules = |of: &str| {
+        json!({
+            "allow": [{"of": {"label": "team"}, "values": ["red", "admins"]}],
+            "authenticated_groups": {"of": of, "header": "X-Authenticated-Groups"},
+            "tell": {"header": "X-Groups", "label": "team", "if_empty": true},
+        })
+    };
+    let (without, everybody) = (rules("without-credential"), rules("everybody"));
+    let mut denied = json!({"deny": [{"of": {"label": "team"}, "values": ["admins"]}]});
+    denied["authenticated_groups"] = json!({"of": "without-credential"});
+    let fact = json!({
+        "require": "authenticated-group",
+        "allow": [{"of": "authenticated-group", "values": ["admins"]}],
+    });
+    for (config, caller, groups, expected, told) in [
+        (
+            &without,
+            "",
+            Some(&["staff", "admins"][..]),
+            "continue",
+            &["X-Authenticated-Groups: staff, admins"][..],
+        ),
+        (&without, "", Some(&["staff"]), "forbidden 403", &[]),
+        (&without, "", Some(&[]), "forbidden 403", &[]),
+        (&without, "", None, "Missing", &[]),
+        // Somebody is known, who is in no group and no consumer.
+        (&without, "somebody", None, "forbidden 403", &[]),
+        (&without, "bob", Some(&["admins"]), "forbidden 403", &[]),
+        (
+            &without,
+            "bob?",
+            Some(&["admins"]),
+            "continue",
+            &["X-Authenticated-Groups: admins"],
+        ),
+        (
+            &everybody,
+            "bob",
+            Some(&["admins"]),
+            "continue",
+            &["X-Authenticated-Groups: admins"],
+        ),
+        (&denied, "", Some(&["admins"]), "forbidden 403", &[]),
+        (&denied, "", Some(&["staff"]), "continue", &[]),
+        (&fact, "", Some(&["admins"]), "continue", &[]),
+        (&fact, "bob", Some(&["staff"]), "forbidden 403", &[]),
+        (&fact, "alice", None, "Missing", &[]),
+    ] {
+        let is_somebody = caller == "somebody";
+        let mut exchange = call("GET /", if is_somebody { "" } else { caller });
+        if is_somebody {
+            exchange.add_fingerprint(b"cn=somebody");
+        }
+        exchange
+            .request
+            .headers
+            .append(b"X_Authenticated-Groups", b"forged");
+        if let Some(groups) = groups {
+            let groups: Vec<String> = groups.iter().map(|it| (*it).to_owned()).collect();
+            authenticated_groups::note(&mut exchange, groups);
+        }
+        let filter = build(&Acl, config).expect("valid");
+        let outcome = filter.on_request(&mut exchange);
+        assert_eq!(word(&outcome), expected, "{config} {caller} {groups:?}");
+        let names_header = config["authenticated_groups"]["header"].is_string();
+        if expected == "continue" && names_header {
+            assert_eq!(lines(&exchange.request.headers), told, "{config} {caller}");
+        }
+    }
+}
+
+#[test]
 fn a_label_of_the_route_goes_before_the_name_of_its_service() {
     let allow = json!({"require": "service", "allow": [{"of": "service", "values": ["1"]}]});
     let deny = json!({"require": "service", "deny": [{"of": "service", "values": ["1"]}]});
@@ -120,6 +193,13 @@ fn bad_configurations_are_refused_at_their_place() {
             &["status", "tell"],
         ),
         (json!({"deny": [{"of": "consumer"}]}), &["deny[0]"]),
+        (
+            json!({
+                "deny": [{"of": "consumer", "values": []}],
+                "authenticated_groups": {"of": "everybody", "header": "a b"},
+            }),
+            &["authenticated_groups.header"],
+        ),
     ] {
         assert_eq!(refused_at(&Acl, &config), places, "{config}");
     }

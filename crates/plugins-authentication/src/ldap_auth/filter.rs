@@ -7,14 +7,13 @@ use super::groups;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::shared_fetch::{FetchRequest, FetchResult};
-use crate::user_headers;
+use crate::{authenticated_groups, user_headers};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
-use weir_plugin::headers::is_value;
 use weir_plugin::{
     AuthFailure, Conversation, ConversationTls, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases,
     RefusalKind, Verify,
@@ -199,14 +198,11 @@ impl DirectoryFilter {
             }
             None => self.gate.accept_unknown(exchange, name),
         }
-        if let Some((groups, names)) = names
-            && let Some(header) = &groups.header
-            && !names.is_empty()
-        {
-            let names = names.join(", ");
-            if is_value(names.as_bytes()) {
-                user_headers::tell(exchange, header, names.as_bytes());
+        if let Some((groups, names)) = names {
+            if let Some(header) = &groups.header {
+                authenticated_groups::tell(exchange, header, &names);
             }
+            authenticated_groups::note(exchange, names);
         }
         exchange.add_fingerprint(user.entry.as_bytes());
         if self.config.strip {

@@ -224,6 +224,8 @@ fn groups_decide_and_are_told() {
                 "{has:?}"
             );
             assert!(headers.get(b"x_authenticated_groups").is_none());
+            let noted = crate::authenticated_groups::of(&mut call).expect("groups, for `acl`");
+            assert_eq!(noted.join(", "), told.unwrap_or_default(), "{has:?}");
         }
     }
 }

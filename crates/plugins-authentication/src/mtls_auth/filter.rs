@@ -2,7 +2,8 @@
 
 use super::presented_certificates::{self, PresentedCertificates};
 use super::verify::{Authorities, List, read_list};
-use super::{Config, Revocation, Source};
+use super::{CertificateGroup, Config, Revocation, Source};
+use crate::authenticated_groups;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::shared_fetch::{FetchRequest, FetchResult};
@@ -30,6 +31,7 @@ pub(super) struct CertificateHolder {
     /// By what the consumer is found, in order.
     names: Vec<String>,
     subject: String,
+    common_name: Option<String>,
     fingerprint: String,
 }
 
@@ -114,10 +116,11 @@ impl CertificateFilter {
         }
         let fingerprint = digest::digest(&digest::SHA256, own);
         let mut names = details.alternative_names;
-        names.extend(details.common_name);
+        names.extend(details.common_name.clone());
         Ok(Some(Arc::new(CertificateHolder {
             names,
             subject: details.subject,
+            common_name: details.common_name,
             fingerprint: HEXLOWER.encode(fingerprint.as_ref()),
         })))
     }
@@ -191,6 +194,14 @@ impl CertificateFilter {
             }
             None => {
                 self.gate.accept_unknown(exchange, &holder.subject);
+                let group = match config.group {
+                    Some(CertificateGroup::CommonName) => holder.common_name.as_ref(),
+                    Some(CertificateGroup::Subject) => Some(&holder.subject),
+                    None => None,
+                };
+                if let Some(group) = group {
+                    authenticated_groups::note(exchange, [group.clone()]);
+                }
                 Outcome::Continue
             }
         }

@@ -49,6 +49,9 @@ pub struct Config {
     /// Whether calls without a consumer of such a name are refused.
     #[serde(default = "weir_plugins_shared::yes")]
     pub consumer_required: bool,
+    /// What of the certificate is its holder's group, for `acl`, where no consumer is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<CertificateGroup>,
     /// Id or name of the consumer as whom those go on that have a good certificate and no consumer of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_consumer: Option<String>,
@@ -64,6 +67,16 @@ pub struct Config {
     /// What upstreams are told about the caller, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
+}
+
+/// What of a certificate names a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CertificateGroup {
+    /// The common name of its subject.
+    CommonName,
+    /// All of its subject.
+    Subject,
 }
 
 /// Where the certificate comes from.
@@ -122,6 +135,7 @@ impl Config {
             source: Source::default(),
             consumer_by: standard_names(),
             consumer_required: true,
+            group: None,
             default_consumer: None,
             revocation: Revocation::default(),
             cache_seconds: one_minute(),

@@ -1,7 +1,9 @@
 //! What an agent is sent of a call: the document `input` in both of its forms.
 
 use super::{BodyForm, Config, InputForm};
+use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
+use std::net::IpAddr;
 use weir_plugin::Exchange;
 use weir_plugin::uri::{decode_form, query_pairs};
 
@@ -50,6 +52,52 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
         });
     }
     json!({ "input": input })
+}
+
+/// All that the document for a call depends on, but for the caller's port and the time: a key that shows none of it.
+pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8; 32] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    let mut add = |part: &[u8]| {
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part);
+    };
+    let request = &exchange.request;
+    add(instance);
+    let port = request.host_port.unwrap_or(request.local.port());
+    add(&port.to_le_bytes());
+    add(&[u8::from(request.is_tls)]);
+    for part in [&request.method, &request.host, &request.path] {
+        add(part);
+    }
+    add(request.query.as_deref().unwrap_or_default());
+    for address in [request.client, request.local.ip()] {
+        match address.to_canonical() {
+            IpAddr::V4(address) => add(&address.octets()),
+            IpAddr::V6(address) => add(&address.octets()),
+        }
+    }
+    add(&request.local.port().to_le_bytes());
+    if config.body != BodyForm::None {
+        add(request.body.as_deref().unwrap_or_default());
+    }
+    if let Some(route) = exchange
+        .route
+        .as_deref()
+        .filter(|_| config.route || config.service)
+    {
+        add(route.name.as_bytes());
+        add(route.service.as_bytes());
+    }
+    if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
+        add(identity.consumer.id.as_bytes());
+    }
+    for header in request.headers.iter() {
+        add(header.name);
+        add(header.value);
+    }
+    let mut key = [0; 32];
+    key.copy_from_slice(context.finish().as_ref());
+    key
 }
 
 fn flat(exchange: &Exchange, seconds: u64) -> Value {

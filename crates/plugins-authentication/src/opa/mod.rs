@@ -14,10 +14,12 @@
 mod input;
 
 use crate::http_rules::HttpRules;
+use crate::shared_fetch::{FetchRequest, FetchResult, good, hashed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::Diagnostic;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{
@@ -51,6 +53,10 @@ pub struct Config {
     /// Whether it is told the consumer.
     #[serde(default)]
     pub consumer: bool,
+    /// How long a decision is used again for calls that are alike in all that the agent is sent, but for the caller's port and the
+    /// time, in seconds; 0: the agent is asked each time.
+    #[serde(default)]
+    pub cache_seconds: u64,
     /// Headers of the answer that the upstream gets. Copies that callers send never get through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstream_headers: Vec<String>,
@@ -81,6 +87,7 @@ impl Config {
             route: false,
             service: false,
             consumer: false,
+            cache_seconds: 0,
             upstream_headers: Vec::new(),
             all_headers: false,
             failure_status: unavailable(),
@@ -124,8 +131,22 @@ fn unavailable() -> u16 {
 
 const NAME: &str = "opa";
 
+/// The most bytes of the decisions that are kept.
+const CACHE_BYTES: usize = 16 << 20;
+/// What a decision takes besides its answer.
+const DECISION_BYTES: usize = 256;
+
+/// Decisions by all that they depend on.
+type Decisions = ExpiringMap<Arc<Decision>>;
+
 /// The plugin.
-pub struct Opa;
+pub struct Opa(Arc<Decisions>);
+
+impl Default for Opa {
+    fn default() -> Self {
+        Self(ExpiringMap::new(CACHE_BYTES))
+    }
+}
 
 impl Plugin for Opa {
     fn name(&self) -> &'static str {
@@ -151,6 +172,8 @@ impl Plugin for Opa {
         Ok(Arc::new(PolicyFilter {
             server: server.expect("invariant: its absence has been told"),
             rules: config.http.rules(),
+            decisions: Arc::clone(&self.0),
+            key: hashed(&[&serde_json::to_string(&config).unwrap_or_default()]),
             config,
         }))
     }
@@ -160,10 +183,14 @@ impl Plugin for Opa {
 struct PolicyFilter {
     server: HttpServer,
     rules: ServerCallRules,
+    decisions: Arc<Decisions>,
+    /// Tells its decisions from those of other instances.
+    key: Vec<u8>,
     config: Config,
 }
 
 /// What an agent has decided.
+#[derive(Debug)]
 struct Decision {
     allows: bool,
     status: Option<u16>,
@@ -232,9 +259,52 @@ impl PolicyFilter {
         let Some(answer) = answer else {
             return Self::refuse(self.config.failure_status);
         };
-        let Some(decision) = Decision::read(&answer.body).filter(|_| answer.status == 200) else {
-            return Self::refuse(self.config.invalid_status);
+        match Decision::read(&answer.body).filter(|_| answer.status == 200) {
+            Some(decision) => self.apply(&decision, exchange),
+            None => Self::refuse(self.config.invalid_status),
+        }
+    }
+
+    fn ask(&self, exchange: &mut Exchange) -> Outcome {
+        let input = input::of(&self.config, exchange).to_string();
+        let request = HttpRequest {
+            method: "POST",
+            headers: &[("Content-Type", "application/json")],
+            body: Some(input.as_bytes()),
+            ..HttpRequest::GET
         };
+        Outcome::Subrequest(Box::new(self.server.request(request, &self.rules)))
+    }
+
+    /// Judges by a decision that may have been made for another call.
+    fn judge_alike(&self, exchange: &mut Exchange) -> Outcome {
+        let key = input::key(&self.config, &self.key, exchange);
+        let wanted = FetchRequest {
+            map: &self.decisions,
+            key: &key,
+            since_ms: 0,
+            retry_ms: 1,
+            timeout: self.rules.timeout,
+        };
+        let lifetime = Lifetime::fresh(self.config.cache_seconds.saturating_mul(1_000));
+        let found = wanted.find(
+            self,
+            exchange,
+            |exchange| self.ask(exchange),
+            |exchange| {
+                let answer = good(exchange.subrequest_response.take()?)?;
+                let decision = Decision::read(&answer.body)?;
+                Some((Arc::new(decision), DECISION_BYTES + answer.body.len(), lifetime))
+            },
+        );
+        match found {
+            FetchResult::Wait(outcome) => outcome,
+            FetchResult::Value(decision) => self.apply(&decision, exchange),
+            FetchResult::Nothing => Self::refuse(self.config.failure_status),
+        }
+    }
+
+    fn apply(&self, decision: &Decision, exchange: &mut Exchange) -> Outcome {
         if !decision.allows {
             let status = decision.status.unwrap_or(403);
             if decision.reason.is_none() && decision.headers.is_empty() {
@@ -280,7 +350,8 @@ impl Filter for PolicyFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(answer) = exchange.subrequest_response.take() {
+        let is_kept = self.config.cache_seconds > 0;
+        if !is_kept && let Some(answer) = exchange.subrequest_response.take() {
             return self.judge(answer, exchange);
         }
         let request = &exchange.request;
@@ -289,14 +360,10 @@ impl Filter for PolicyFilter {
                 max_bytes: self.config.max_body_bytes,
             };
         }
-        let input = input::of(&self.config, exchange).to_string();
-        let request = HttpRequest {
-            method: "POST",
-            headers: &[("Content-Type", "application/json")],
-            body: Some(input.as_bytes()),
-            ..HttpRequest::GET
-        };
-        Outcome::Subrequest(Box::new(self.server.request(request, &self.rules)))
+        match is_kept {
+            true => self.judge_alike(exchange),
+            false => self.ask(exchange),
+        }
     }
 }
 

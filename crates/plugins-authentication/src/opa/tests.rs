@@ -8,7 +8,7 @@ use weir_plugins_testkit::*;
 fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
     let mut config = Config::new("http://opa:8181/v1/data/p".into());
     change(&mut config);
-    build(&Opa, &serde_json::to_value(config).expect("JSON")).expect("valid")
+    build(&Opa::default(), &serde_json::to_value(config).expect("JSON")).expect("valid")
 }
 
 fn sent(filter: &Arc<dyn Filter>, exchange: &mut Exchange) -> Value {
@@ -153,7 +153,90 @@ fn bad_configurations_are_refused_at_their_place() {
             ["http.timeout_ms"],
         ),
     ] {
-        assert_eq!(refused_at(&Opa, &config), places, "{config}");
+        assert_eq!(refused_at(&Opa::default(), &config), places, "{config}");
     }
-    assert!(build(&Opa, &example(include_str!("mod.rs"))).is_ok());
+    assert!(build(&Opa::default(), &example(include_str!("mod.rs"))).is_ok());
+}
+
+#[test]
+fn decisions_are_used_again_for_calls_that_are_alike() {
+    let plugin = Opa::default();
+    let built = |change: fn(&mut Config)| {
+        let mut config = Config::new("http://opa:8181/v1/data/p".into());
+        config.cache_seconds = 5;
+        config.upstream_headers = vec!["X-User".into()];
+        change(&mut config);
+        build(&plugin, &serde_json::to_value(config).expect("JSON")).expect("valid")
+    };
+    // Whether the agent is asked, and what comes of the call.
+    let run = |filter: &Arc<dyn Filter>,
+               line: &str,
+               headers: &[(&str, &str)],
+               result: &str,
+               caller: Option<&str>| {
+        let mut call = exchange();
+        prepare(&mut call, line, headers);
+        call.identity = caller.map(|caller| identity(caller, None));
+        let mut asked = false;
+        loop {
+            match filter.on_request(&mut call) {
+                Outcome::Subrequest(_) => {
+                    asked = true;
+                    call.subrequest_response = Some(Some(SubrequestResponse {
+                        status: 200,
+                        body: format!("{{\"result\": {result}}}").into_bytes(),
+                        ..SubrequestResponse::default()
+                    }));
+                }
+                outcome => {
+                    let told = call.request.headers.get(b"x-user").map(<[u8]>::to_vec);
+                    return (asked, word(&outcome), told);
+                }
+            }
+        }
+    };
+    let filter = built(|_| {});
+    let allowed = r#"{"allow": true, "headers": {"X-User": "ada"}}"#;
+    let told = Some(b"ada".to_vec());
+    let forged = [("X-A", "1"), ("X-User", "forged")];
+    assert_eq!(
+        run(&filter, "GET /a", &forged, allowed, None),
+        (true, "continue".into(), told.clone())
+    );
+    assert_eq!(
+        run(&filter, "GET /a", &forged, "false", None),
+        (false, "continue".into(), told)
+    );
+    // Anything else that the agent would be sent makes another call of it.
+    for (line, headers) in [
+        ("POST /a", &forged[..]),
+        ("GET /b", &forged),
+        ("GET /a?x", &forged),
+        ("GET /a", &[("X-A", "2"), ("X-User", "forged")]),
+        ("GET /a", &[("X-A", "1"), ("X-User", "forged"), ("X-B", "")]),
+    ] {
+        let (asked, outcome, _) = run(&filter, line, headers, "false", None);
+        assert_eq!(
+            (asked, outcome.as_str()),
+            (true, "forbidden 403"),
+            "{line} {headers:?}"
+        );
+        let (asked, outcome, _) = run(&filter, line, headers, "true", None);
+        assert_eq!(
+            (asked, outcome.as_str()),
+            (false, "forbidden 403"),
+            "{line} {headers:?}"
+        );
+    }
+    let other = built(|config| config.consumer = true);
+    for (caller, asks) in [("alice", true), ("bob", true), ("alice", false)] {
+        assert_eq!(
+            run(&other, "GET /a", &forged, "true", Some(caller)).0,
+            asks,
+            "{caller}"
+        );
+    }
+    // What cannot be read is no decision.
+    let third = built(|config| config.route = true);
+    assert_eq!(run(&third, "GET /a", &[], "[]", None).1, "forbidden 503");
 }

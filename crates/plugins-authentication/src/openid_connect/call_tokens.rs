@@ -60,6 +60,11 @@ impl CallTokens {
         }
     }
 
+    /// The words of a claim; none where no token has it.
+    pub(super) fn words(&self, path: &[String]) -> Vec<String> {
+        self.claim(path).map(words).unwrap_or_default()
+    }
+
     /// Reads the claims of an access token that the provider itself has sent; it came over a connection to the provider.
     pub(super) fn read_access_token(&mut self) {
         let Some(token) = self.access_token.as_deref() else {

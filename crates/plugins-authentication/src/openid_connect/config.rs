@@ -124,6 +124,9 @@ pub struct Config {
     /// Which consumer calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<ConsumerRules>,
+    /// The caller's groups, for `acl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupsClaim>,
     /// What upstreams are told about the consumer, and the anonymous one.
     #[serde(default)]
     pub identity: identity::Config,
@@ -194,6 +197,7 @@ impl Config {
             introspection_authorization: None,
             client_headers: Vec::new(),
             consumer: None,
+            groups: None,
             identity: identity::Config::default(),
             realm: None,
             explain: false,
@@ -485,6 +489,17 @@ pub enum TokenValue {
     SessionId,
     /// A claim, as a path.
     Claim(Vec<String>),
+}
+
+/// The claim with the caller's groups.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupsClaim {
+    /// The claim, as a path: a list of texts, or a text with blanks between the groups.
+    pub path: Vec<String>,
+    /// A request header that tells the upstream the groups. A caller's own copy never gets through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
 }
 
 /// Which consumer calls.

@@ -7,7 +7,7 @@ use super::engine::{Engine, NAME, unavailable};
 use super::provider::Step;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
-use crate::user_headers;
+use crate::{authenticated_groups, user_headers};
 use std::sync::Arc;
 use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases};
 use weir_plugins_shared::json_schema::Schema;
@@ -182,9 +182,18 @@ impl OpenIdFilter {
                     };
                     self.gate.accept(exchange, &identity);
                 }
-                None if rules.optional => {}
+                None if rules.optional => self.gate.clear(exchange),
                 None => return engine.forbidden("consumer not found"),
             }
+        } else if exchange.identity.is_none() {
+            self.gate.clear(exchange);
+        }
+        if let Some(claim) = &engine.config.groups {
+            let groups = recognised.words(&claim.path);
+            if let Some(header) = &claim.header {
+                authenticated_groups::tell(exchange, header, &groups);
+            }
+            authenticated_groups::note(exchange, groups);
         }
         let mark = recognised.text(&subject);
         let mark = mark.or_else(|| recognised.access_token.as_deref().map(Into::into));

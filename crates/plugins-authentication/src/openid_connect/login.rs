@@ -383,7 +383,7 @@ impl Engine {
     /// Ends the session of a call, and sends the browser to the provider to log out there.
     pub(super) fn log_out(&self, exchange: &mut Exchange) -> Step<Box<Outcome>> {
         let logout = &self.config.logout;
-        let remembered = self.remembered(exchange).map(|(_, remembered)| remembered);
+        let (session, remembered) = self.remembered(exchange).unzip();
         let provider = match logout.at_provider || logout.revoke {
             true => Some(self.provider(exchange)?),
             false => None,
@@ -403,7 +403,10 @@ impl Engine {
             let _is_told = self.once(exchange, ProviderCall::Revoke, || asked)?;
         }
         if let Some(sessions) = &self.sessions {
-            sessions.close(exchange);
+            match &session {
+                Some(session) => sessions.end(session, exchange),
+                None => sessions.close(exchange),
+            }
         }
         let end = provider.as_ref().and_then(|it| it.end_session_endpoint.as_ref());
         if let Some(end) = end.filter(|_| logout.at_provider) {

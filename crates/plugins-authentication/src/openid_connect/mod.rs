@@ -29,8 +29,8 @@ mod provider;
 mod session;
 
 pub use config::{
-    ClientAssertion, ClientAuth, Config, ConsumerRules, Logout, Method, Pkce, PushedRequests, RequiredClaims,
-    TokenHeader, TokenSource, TokenValue, Unauthenticated,
+    ClientAssertion, ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, PushedRequests,
+    RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 
 use crate::consumer_names::ConsumerNames;
@@ -76,7 +76,7 @@ impl Plugin for OpenIdConnect {
     }
 
     fn build(&self, config: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
-        let config: Config = parse_config(config)?;
+        let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         let server = HttpServer::parse(&Directory::address(&config.discovery));
         if server.is_none() {
@@ -114,7 +114,11 @@ impl Plugin for OpenIdConnect {
             .clone()
             .map(|rules| (rules, ConsumerNames::of(context)));
         let server = server.expect("invariant: its absence has been told");
+        let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
+        config.cleared_headers.extend(told);
         let required = &config.required;
+        let reads_claims =
+            *required != RequiredClaims::default() || consumers.is_some() || config.groups.is_some();
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
                 directory: Directory::new(server, config.http.rules(), &config, &self.caches),
@@ -123,9 +127,9 @@ impl Plugin for OpenIdConnect {
                 sessions: config
                     .session
                     .clone()
-                    .map(|session| Sessions::new(session, self.random)),
+                    .map(|session| Sessions::new(session, self.random).remembering(&self.caches.ended)),
                 own_keys: own_keys.flatten(),
-                reads_access_tokens: *required != RequiredClaims::default() || consumers.is_some(),
+                reads_access_tokens: reads_claims,
                 random: self.random,
                 config,
             },
@@ -212,6 +216,9 @@ fn check(config: &Config, faults: &mut ConfigErrors) {
     faults.check_names("upstream_headers", &names(&config.upstream_headers));
     faults.check_names("client_headers", &names(&config.client_headers));
     faults.check_names("cleared_headers", &config.cleared_headers);
+    if let Some(header) = config.groups.as_ref().and_then(|groups| groups.header.as_ref()) {
+        faults.check_name("groups", header);
+    }
     faults.check_value(
         "introspection_authorization",
         config.introspection_authorization.as_ref(),

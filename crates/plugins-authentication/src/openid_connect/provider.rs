@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use crate::jose::KeySet;
+use crate::session_cookie::{EndedSessions, ended_sessions};
 use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, hashed, trust};
 pub(super) use crate::shared_fetch::{Step, good, settled};
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,7 @@ pub(super) struct Caches {
     keys: Arc<ExpiringMap<Arc<KeySet>>>,
     pub(super) answers: Arc<ExpiringMap<Arc<Map<String, Value>>>>,
     pub(super) tokens: Arc<ExpiringMap<Arc<TokenSet>>>,
+    pub(super) ended: Arc<EndedSessions>,
 }
 
 impl Default for Caches {
@@ -80,6 +82,7 @@ impl Default for Caches {
             keys: ExpiringMap::new(CACHE_BYTES),
             answers: ExpiringMap::new(CACHE_BYTES),
             tokens: ExpiringMap::new(CACHE_BYTES),
+            ended: ended_sessions(),
         }
     }
 }

@@ -23,11 +23,11 @@ use signature::Signer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_model::Diagnostic;
+use weir_model::{Diagnostic, UpstreamTls};
 use weir_plugin::headers::is_value;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind, Subrequest,
-    Verify, parse_config,
+    BuildContext, Connector, Exchange, Filter, Headers, HttpProxy, Outcome, Phases, Plugin, Refusal,
+    RefusalKind, Subrequest, Verify, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::http_request::HttpServer;
@@ -56,6 +56,9 @@ pub struct Config {
     /// How the function's answer becomes the response.
     #[serde(default)]
     pub answer: AnswerForm,
+    /// An HTTP proxy through which the server is asked: `http://host:port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
     /// Whether the server's certificate must be good.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
@@ -90,6 +93,7 @@ impl Config {
             headers_yield_to: Vec::new(),
             sign: None,
             answer: AnswerForm::default(),
+            proxy: None,
             verify_tls: true,
             timeout_ms: three_seconds(),
             pool_size: some_connections(),
@@ -180,8 +184,25 @@ impl Plugin for RemoteFunction {
         if config.timeout_ms == 0 {
             faults.add("timeout_ms", "expected at least 1 millisecond");
         }
+        let proxy = config.proxy.as_deref().map(|proxy| {
+            let server = HttpServer::parse(proxy).filter(|server| !server.is_https);
+            server.map(|server| HttpProxy {
+                host: server.host,
+                port: server.port,
+                authorization: None,
+            })
+        });
+        if matches!(proxy, Some(None)) {
+            faults.add("proxy", "expected an address that begins with http://");
+        }
         faults.done()?;
+        let tls = UpstreamTls {
+            verify: config.verify_tls,
+            ..UpstreamTls::default()
+        };
+        let proxy = proxy.flatten();
         Ok(Arc::new(FunctionFilter {
+            connector: proxy.map(|proxy| Arc::new(Connector::new(tls, Some(proxy)))),
             server: server.expect("invariant: its absence has been told"),
             signer: config.sign.clone().map(Signer::new),
             config,
@@ -192,6 +213,7 @@ impl Plugin for RemoteFunction {
 /// An instance of `remote-function`.
 struct FunctionFilter {
     server: HttpServer,
+    connector: Option<Arc<Connector>>,
     signer: Option<Signer>,
     config: Config,
 }
@@ -293,7 +315,7 @@ impl FunctionFilter {
                 )
             }),
             max_body_bytes: config.max_answer_bytes,
-            connector: None,
+            connector: self.connector.clone(),
         }
     }
 

@@ -111,6 +111,10 @@ impl RequestContext<'_> {
             self.forget_answer(plan, key, attempt.connection, &head, answered_at);
             return AttemptResult::Again;
         }
+        if pump.is_none() && self.exchange.repeat_on.is_some() && self.is_repeated(plan) {
+            self.forget_answer(plan, key, attempt.connection, &head, answered_at);
+            return AttemptResult::Repeat;
+        }
         self.keep_sticky(plan);
         if self.exchange.response.status == 101 {
             // In the middle of a body it is unknown which byte belongs to what.
@@ -162,6 +166,21 @@ impl RequestContext<'_> {
     fn is_tried_again(&self, plan: &ForwardPlan<'_>) -> bool {
         let statuses = &plan.forward.retry_statuses;
         statuses.contains(&self.exchange.response.status) && self.may_retry(plan, Failure::Status)
+    }
+
+    /// Whether a filter wants the call sent once more in place of an answer of this status, and that is within all bounds.
+    #[cold]
+    fn is_repeated(&mut self, plan: &ForwardPlan<'_>) -> bool {
+        let statuses = self.exchange.repeat_on.as_ref();
+        let is_wanted = statuses.is_some_and(|it| it.contains(&self.exchange.response.status));
+        let is_in_time = plan.deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let budget = &plan.upstream.retry_budget;
+        is_wanted
+            && is_in_time
+            && self.is_replayable()
+            && budget
+                .as_ref()
+                .is_none_or(|budget| budget.left.take(budget.rules))
     }
 
     /// Keeps the connection of an answer that is not passed on, if the rest of it is there.

@@ -52,6 +52,8 @@ enum AttemptResult {
     Failed(Failure),
     /// The target has answered with a status for which another try is made; that is within all bounds.
     Again,
+    /// The target has refused the call, and a filter makes another one of it; that is within all bounds.
+    Repeat,
     /// No further try can help.
     Stopped(ShortCircuit),
 }
@@ -238,13 +240,12 @@ impl RequestContext<'_> {
     async fn try_targets(&mut self, plan: &ForwardPlan<'_>) -> Result<ConnectionFate, ShortCircuit> {
         let upstream = plan.upstream;
         let mut tried: Vec<usize> = Vec::new();
+        let mut cookie = plan.cookie.as_ref();
         loop {
             let Some(index) = self.pick(plan, &tried) else {
                 return Err(RefusalKind::NoTarget.into());
             };
-            if tried.is_empty()
-                && let Some(cookie) = &plan.cookie
-            {
+            if let Some(cookie) = cookie.take() {
                 self.exchange.response_headers.append(b"Set-Cookie", &cookie.line);
             }
             self.report.target = (plan.place != NOWHERE).then_some((plan.place, index));
@@ -253,6 +254,10 @@ impl RequestContext<'_> {
                 AttemptResult::Stopped(stop) => return Err(stop),
                 AttemptResult::Failed(failure) => failure,
                 AttemptResult::Again => Failure::Status,
+                AttemptResult::Repeat => {
+                    Box::pin(self.note_refused(plan)).await?;
+                    continue;
+                }
             };
             // A copy of the call may have gone elsewhere.
             let index = self.report.target.map_or(index, |(_, index)| index);
@@ -276,6 +281,20 @@ impl RequestContext<'_> {
             self.worker.metrics.upstream_retries.increment();
             tried.push(index);
         }
+    }
+
+    /// Has filters change a call that its target has refused, which is sent once more.
+    async fn note_refused(&mut self, plan: &ForwardPlan<'_>) -> Result<(), ShortCircuit> {
+        self.exchange.repeat_on = None;
+        let status = self.report.answered.take();
+        let now = Instant::now();
+        self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
+        self.report.tries.extend(status);
+        self.report.failures.push((self.exchange.upstream, now));
+        self.run_refused(&plan.route.chain).await?;
+        self.report.retries += 1;
+        self.worker.metrics.upstream_retries.increment();
+        Ok(())
     }
 
     /// Whether the usual `X-Forwarded-*` can be written without a look at the header list.

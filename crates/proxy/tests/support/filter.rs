@@ -23,7 +23,8 @@ use weir_plugin::{
 /// answer in a request header; with `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and tells the line that comes back in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
 /// `panic_in` (`request`, `response` or `body`). `ask_certificate`: clients are asked for a certificate; tells in a request
 /// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
-/// before the response goes on; of `ask` and `talk` the port is beside.
+/// before the response goes on; of `ask` and `talk` the port is beside. `repeat_on` (statuses): the call is sent once more after
+/// these, with a header that says so; with `gives_up` it is refused then.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -50,6 +51,8 @@ struct PuppetFilter {
     panic: Option<(String, String)>,
     ask_certificate: bool,
     response_wait: Option<(String, u16)>,
+    repeat_on: Option<Arc<[u16]>>,
+    gives_up: bool,
 }
 
 /// Bounds messages of WebSockets, and refuses those with a `!`.
@@ -183,6 +186,8 @@ impl Plugin for Puppet {
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
             ask_certificate: config["ask_certificate"].as_bool().unwrap_or(false),
             response_wait: serde_json::from_value(config["response_wait"].clone()).unwrap_or_default(),
+            repeat_on: serde_json::from_value(config["repeat_on"].clone()).unwrap_or_default(),
+            gives_up: config["gives_up"].as_bool().unwrap_or(false),
         }))
     }
 }
@@ -306,8 +311,21 @@ impl Filter for PuppetFilter {
         Outcome::Continue
     }
 
+    fn on_refused(&self, exchange: &mut Exchange) -> Outcome {
+        if self.gives_up {
+            return Outcome::refuse(RefusalKind::UpstreamFailed);
+        }
+        if exchange.filter_state.take::<_, Waited>(self).is_none() {
+            exchange.filter_state.put(self, Waited);
+            return Outcome::Suspend(Suspend::time(Duration::from_millis(1)));
+        }
+        exchange.request.headers.append(b"X-Again", b"1");
+        Outcome::Continue
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         self.panic_in("request", exchange);
+        exchange.repeat_on.clone_from(&self.repeat_on);
         if self.ask_certificate {
             let shown = exchange.request.client_certificates.as_ref();
             let count = shown.map_or(0, |shown| shown.chain.len()).to_string();

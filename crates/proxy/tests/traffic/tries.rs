@@ -105,3 +105,70 @@ fn the_last_answer_is_passed_on_whole() {
     assert_eq!(seen.lock().unwrap().len(), 3);
     assert_eq!(gateway.totals().upstream_retries, 2);
 }
+
+#[test]
+fn a_filter_has_a_refused_call_sent_once_more() {
+    let large = format!(
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\n{}",
+        "x".repeat(300_000)
+    );
+    let puppet = |more: Value| {
+        let mut config = json!({"repeat_on": [401]});
+        for (name, value) in more.as_object().expect("options") {
+            config[name] = value.clone();
+        }
+        config
+    };
+    let none = || json!(null);
+    // `(what is refused, request, options of the filter, retry budget, the answer, tries, retries)`
+    for (refused, request, options, budget, expected, tries) in [
+        ("once", GET, json!({}), none(), (200, "fine"), 2),
+        ("once", POST, json!({}), none(), (200, "fine"), 2),
+        ("always", GET, json!({}), none(), (401, "who?"), 2),
+        ("once", GET, json!({"repeat_on": [403]}), none(), (401, "who?"), 1),
+        ("once", &large, json!({}), none(), (401, "who?"), 1),
+        (
+            "once",
+            GET,
+            json!({}),
+            json!({"percent": 0, "burst": 0}),
+            (401, "who?"),
+            1,
+        ),
+    ] {
+        let upstream = Upstream::bind();
+        let address = upstream.address;
+        let is_always = refused == "always";
+        let seen = upstream.serve(
+            move |request| match request.head.get("x-again").is_some() && !is_always {
+                true => answer("fine"),
+                false => b"HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\nwho?".to_vec(),
+            },
+        );
+        let plugins = json!([{"use": {"name": "puppet", "config": puppet(options.clone())}}]);
+        let changes = json!({
+            "services": {"retries": 0}, "routes": {"plugins": plugins}, "upstreams": {"retry_budget": budget},
+        });
+        let gateway = TestGateway::start(balanced(&[(address, 1)], &changes));
+        let what = format!("{refused} {} {changes}", &request[..4]);
+        assert_eq!(
+            told(&gateway, request),
+            (expected.0, expected.1.to_owned()),
+            "{what}"
+        );
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen.len(), tries, "{what}");
+        assert!(
+            seen.iter().all(|it| it.body == seen[0].body),
+            "{what}: the body is the same"
+        );
+        assert_eq!(gateway.totals().upstream_retries, tries as u64 - 1, "{what}");
+    }
+    let (address, count) = server(b"HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\nwho?");
+    let plugins = json!([{"use": {"name": "puppet", "config": puppet(json!({"gives_up": true}))}}]);
+    let gateway = TestGateway::start(balanced(
+        &[(address, 1)],
+        &json!({"routes": {"plugins": plugins}}),
+    ));
+    assert_eq!((told(&gateway, GET).0, count()), (502, 1));
+}

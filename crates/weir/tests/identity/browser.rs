@@ -32,7 +32,19 @@ impl Jar {
     }
 
     /// Makes a call; a body is a form.
-    pub fn send(&mut self, address: &str, host: &str, (method, target): (&str, &str), body: &str) -> Answer {
+    pub fn send(&mut self, address: &str, host: &str, line: (&str, &str), body: &str) -> Answer {
+        self.send_with(address, host, line, "", body)
+    }
+
+    /// Likewise, with further lines of headers.
+    pub fn send_with(
+        &mut self,
+        address: &str,
+        host: &str,
+        (method, target): (&str, &str),
+        headers: &str,
+        body: &str,
+    ) -> Answer {
         let pairs: Vec<String> = self
             .0
             .iter()
@@ -52,7 +64,7 @@ impl Jar {
         };
         let request = format!(
             "{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: text/html\r\nX-Userinfo: forged\r\n\
-             X-User: mallory\r\n{form}{cookies}\r\n{body}"
+             X-User: mallory\r\n{headers}{form}{cookies}\r\n{body}"
         );
         stream.write_all(request.as_bytes()).expect("sent");
         let mut text = String::new();

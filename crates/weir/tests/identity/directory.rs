@@ -59,15 +59,15 @@ userPassword: twin
 ";
 
 /// A running directory.
-struct Directory {
+pub struct Directory {
     child: Child,
     folder: TempDir,
-    port: u16,
+    pub port: u16,
 }
 
 impl Directory {
     /// `None`: it is not installed.
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         if !Path::new(SLAPD).exists() {
             crate::tools::report_missing("slapd");
             return None;

@@ -4,8 +4,11 @@
 mod acceptance;
 mod browser;
 mod directory;
+mod kong;
+mod oauth;
 mod opa;
 mod openid;
+mod partners;
 #[path = "../support/ports.rs"]
 mod ports;
 #[path = "../support/provider.rs"]

@@ -73,6 +73,7 @@ pub const FIELDS: &[Field] = &[
     claim("audience_claim", &["aud"]),
     texts("groups_required"),
     claim("groups_claim", &["groups"]),
+    texts("authenticated_groups_claim"),
     texts("roles_required"),
     claim("roles_claim", &["roles"]),
     texts("claims_forbidden"),

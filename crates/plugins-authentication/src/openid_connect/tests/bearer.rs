@@ -285,6 +285,10 @@ fn consumers_are_found_by_a_claim() {
             .collect();
         let mut bearer = call("GET /", &headers);
         assert_eq!(word(&provider.run(&filter, &mut bearer)), expected, "{claims}");
+        if expected == "continue" {
+            let told = bearer.request.headers.get(b"x-consumer-username");
+            assert!(told.is_none_or(|told| told != b"forged"), "{claims}");
+        }
         if expected == "continue" && !optional {
             assert_eq!(
                 bearer.request.headers.get(b"x-consumer-username"),
@@ -294,6 +298,44 @@ fn consumers_are_found_by_a_claim() {
                 bearer.identity.map(|it| it.consumer.id.clone()).as_deref(),
                 Some("alice")
             );
+        }
+    }
+}
+
+#[test]
+fn groups_of_a_claim_are_noted_and_told() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![Method::Bearer];
+        config.groups = Some(GroupsClaim {
+            path: vec!["realm".into(), "groups".into()],
+            header: Some("X-Authenticated-Groups".into()),
+        });
+    });
+    for (claims, expected) in [
+        (
+            json!({"realm": {"groups": ["staff", "all hands"]}}),
+            &["staff", "all hands"][..],
+        ),
+        (json!({"realm": {"groups": "staff admins"}}), &["staff", "admins"]),
+        (json!({"realm": {"groups": [1, "staff"]}}), &["staff"]),
+        (json!({"groups": ["staff"]}), &[]),
+    ] {
+        let authorization = format!("Bearer {}", provider.token(claims.clone()));
+        let headers = [
+            ("Authorization", authorization.as_str()),
+            ("X_Authenticated-Groups", "forged"),
+            ("X-Consumer-Username", "forged"),
+        ];
+        let mut call = call("GET /", &headers);
+        assert_eq!(word(&provider.run(&filter, &mut call)), "continue", "{claims}");
+        let groups = crate::authenticated_groups::of(&mut call).expect("groups");
+        assert_eq!(groups.to_vec(), expected, "{claims}");
+        let told = Some(expected.join(", ")).filter(|told| !told.is_empty());
+        let found = call.request.headers.get(b"x-authenticated-groups");
+        assert_eq!(found, told.as_deref().map(str::as_bytes), "{claims}");
+        for name in ["x_authenticated-groups", "x-consumer-username"] {
+            assert!(!call.request.headers.contains(name.as_bytes()), "{claims} {name}");
         }
     }
 }

@@ -290,3 +290,27 @@ fn expired_tokens_are_renewed_once_for_all_calls() {
         "what was renewed is still good"
     );
 }
+
+#[test]
+fn a_copy_of_the_session_is_dead_after_the_logout() {
+    let provider = FakeProvider::new();
+    let filter = filter(|_| {});
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    for jar in [&mut one, &mut other] {
+        log_in(&provider, &filter, jar);
+    }
+    let calls = |jar: &[(String, String)]| {
+        let mut call = call("GET /a", &[("Cookie", &cookies(jar))]);
+        word(&provider.run(&filter, &mut call))
+    };
+    assert_eq!(
+        (calls(&one), calls(&other)),
+        ("continue".into(), "continue".into())
+    );
+    let mut out = call("GET /logout", &[("Cookie", &cookies(&one))]);
+    assert_eq!(word(&provider.run(&filter, &mut out)), "reply 302");
+    assert_eq!(
+        (calls(&one), calls(&other)),
+        ("reply 302".into(), "continue".into())
+    );
+}

@@ -1,5 +1,5 @@
 //! Every plugin of the original at its Admin API: its schema, what it takes with all defaults, and what it refuses in which
-//! words. `original/plugins.json` is what an APISIX 3.18.0 told of its plugins, without its words for people;
+//! words. `original/plugins.json` is what an APISIX 3.18.0 answered about its plugins, without its words for people;
 //! `original/examples.json` has a small configuration of each.
 
 use crate::api::Api;

@@ -8,6 +8,7 @@
 mod consistency;
 mod conversation;
 mod made_up_values;
+mod plugins;
 mod recorded;
 #[path = "../shared/mod.rs"]
 mod shared;

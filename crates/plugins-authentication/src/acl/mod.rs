@@ -213,7 +213,7 @@ impl Rule {
 }
 
 /// A call, with the groups that other plugins have found.
-struct Call<'c> {
+struct JudgedCall<'c> {
     exchange: &'c Exchange,
     groups: Option<&'c [String]>,
 }
@@ -248,7 +248,7 @@ impl AclFilter {
         }
     }
 
-    fn judge(&self, call: &Call<'_>) -> Finding {
+    fn judge(&self, call: &JudgedCall<'_>) -> Finding {
         let (config, exchange) = (&self.config, call.exchange);
         if !self.is_known(&config.require, call) {
             // Somebody is known, who is no consumer and in no group.
@@ -278,7 +278,7 @@ impl AclFilter {
         }
     }
 
-    fn may_use_method(&self, call: &Call<'_>) -> bool {
+    fn may_use_method(&self, call: &JudgedCall<'_>) -> bool {
         let mut lists = self.config.methods.iter();
         let own = lists.find(|list| self.any_value(&self.config.require, call, |value| value == list.of));
         own.is_none_or(|own| {
@@ -288,17 +288,17 @@ impl AclFilter {
         })
     }
 
-    fn is_known(&self, fact: &AclSubject, call: &Call<'_>) -> bool {
+    fn is_known(&self, fact: &AclSubject, call: &JudgedCall<'_>) -> bool {
         self.any_value(fact, call, |_| true)
     }
 
-    fn holds(&self, rule: &Rule, call: &Call<'_>) -> bool {
+    fn holds(&self, rule: &Rule, call: &JudgedCall<'_>) -> bool {
         self.any_value(&rule.of, call, |value| rule.lists(value))
     }
 
     /// Whether the test holds for one of the fact's values. A fact that is not known has none.
-    fn any_value(&self, fact: &AclSubject, call: &Call<'_>, test: impl Fn(&str) -> bool) -> bool {
-        let Call { exchange, groups } = call;
+    fn any_value(&self, fact: &AclSubject, call: &JudgedCall<'_>, test: impl Fn(&str) -> bool) -> bool {
+        let JudgedCall { exchange, groups } = call;
         let identity = exchange.identity.as_ref();
         let consumer = identity.map(|identity| &identity.consumer);
         let route = exchange.route.as_deref();
@@ -360,7 +360,7 @@ impl Filter for AclFilter {
         let counting = self.counting_groups(exchange, found.as_deref());
         let finding = match counting {
             Some(groups) => self.judge_groups(groups),
-            None => self.judge(&Call {
+            None => self.judge(&JudgedCall {
                 exchange,
                 groups: found.as_deref(),
             }),

@@ -46,8 +46,11 @@ impl Payload {
         match &self.form {
             PayloadForm::Arguments => {
                 let mut whole = arguments(exchange.request.query.as_deref().unwrap_or_default());
-                if let Some(Value::Object(fields)) = body_fields(&exchange.request) {
-                    whole.extend(fields);
+                match body_fields(&exchange.request) {
+                    Some(Value::Object(fields)) => whole.extend(fields),
+                    // A list has no arguments: it is the whole description, if there are no others.
+                    Some(Value::Array(items)) if whole.is_empty() => return Value::Array(items),
+                    _ => {}
                 }
                 Value::Object(whole)
             }
@@ -113,9 +116,12 @@ impl Payload {
         };
         let path = String::from_utf8_lossy(&request.raw_path).into_owned();
         let host = String::from_utf8_lossy(&request.host).into_owned();
+        // Parts without a name have numbers.
+        let is_named = |name: &str| !name.bytes().all(|byte| byte.is_ascii_digit());
         let captures: Map<String, Value> = exchange
             .captures
             .iter()
+            .filter(|(name, _)| is_named(name))
             .map(|(name, value)| (name.to_string(), text(value)))
             .collect();
         let resource = exchange.route.as_ref().map(|route| route.name.clone());

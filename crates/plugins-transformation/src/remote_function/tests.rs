@@ -15,6 +15,7 @@ fn asked(
     let filter = build(&RemoteFunction, config).expect("valid");
     let mut exchange = exchange();
     prepare(&mut exchange, line, headers);
+    exchange.captures.push(("1".into(), b"a b/c".to_vec()));
     exchange.captures.push(("ext".into(), b"a b/c".to_vec()));
     exchange.route = Some(Arc::default());
     exchange.matched_len = 3;
@@ -143,6 +144,11 @@ fn invocations_describe_the_call() {
     ] {
         assert_eq!(gateway.pointer(field), Some(&expected), "{field}");
     }
+    assert_eq!(
+        gateway.pointer("/pathParameters/1"),
+        None,
+        "parts without a name are not told"
+    );
 }
 
 #[test]

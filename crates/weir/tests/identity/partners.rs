@@ -111,7 +111,7 @@ fn asking() -> Vec<Asking> {
         },
         Asking {
             name: "vault-auth",
-            config: json!({"vault": {"address": at(""), "mount": "callers", "token": "root"}, "http": http}),
+            config: json!({"vault": {"address": at(""), "mount": "callers", "token": "root"}, "cache_seconds": 1, "http": http}),
             headers: "access-token: a1\r\nsecret-token: s1\r\n",
             answer: http!(
                 r#"{"data": {"access_token": "a1", "secret_token": "s1", "consumer": {"id": "shop"}, "created_at": 1}}"#
@@ -233,7 +233,7 @@ fn call(address: &str, path: &str, headers: &str) -> u16 {
 }
 
 #[test]
-fn partners_that_are_not_well_let_nobody_in_and_hurt_nobody_else() {
+fn calls_are_refused_while_a_partner_is_not_well_and_others_go_on() {
     let asking = asking();
     let mut partners: Vec<Partner> = asking.iter().map(|it| Partner::new(it.answer)).collect();
     let filled = |text: &str, port: u16| {

@@ -1,0 +1,182 @@
+//! Every plugin of the original at the Admin API: it is taken with what it must have, given back with all defaults, and refused
+//! in the original's words where a field is of another type. Its fields are those of `original/described.json`, what a Kong
+//! 3.9.3 answered.
+
+use crate::conversation::Conversation;
+use axum::body::to_bytes;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Plugins and fields that end differently, and why.
+const KNOWN: &[(&str, &str)] = &[];
+
+/// What plugins must have, and the original does not fill in.
+fn example(plugin: &str) -> Value {
+    match plugin {
+        "acl" => json!({"allow": ["a"]}),
+        "acme" => json!({"account_email": "a@b.test"}),
+        "azure-functions" => json!({"appname": "a", "functionname": "f"}),
+        "bot-detection" => json!({}),
+        "file-log" => json!({"path": "/tmp/a.log"}),
+        "http-log" => json!({"http_endpoint": "http://127.0.0.1:1/"}),
+        "ip-restriction" => json!({"allow": ["127.0.0.1"]}),
+        "ldap-auth" => json!({"ldap_host": "h", "base_dn": "dc=a", "attribute": "uid"}),
+        "loggly" => json!({"key": "k"}),
+        "oauth2" => json!({"enable_password_grant": true}),
+        "opentelemetry" => json!({"traces_endpoint": "http://127.0.0.1:1/v1/traces"}),
+        "post-function" | "pre-function" => json!({"access": ["return"]}),
+        "proxy-cache" => json!({"strategy": "memory"}),
+        "rate-limiting" => json!({"minute": 1}),
+        "redirect" => json!({"location": "https://a.test/"}),
+        "response-ratelimiting" => json!({"limits": {"a": {"minute": 1}}}),
+        "standard-webhooks" => json!({"secret_v1": "c2VjcmV0"}),
+        "tcp-log" | "udp-log" => json!({"host": "h", "port": 1}),
+        _ => json!({}),
+    }
+}
+
+fn described() -> Map<String, Value> {
+    let all: Value = serde_json::from_str(include_str!("../original/described.json")).expect("JSON");
+    all["plugins"].as_object().expect("plugins").clone()
+}
+
+/// The fields of a record, by name.
+fn fields(record: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let list = record["fields"].as_array().into_iter().flatten();
+    list.filter_map(Value::as_object).flatten()
+}
+
+/// The record of a plugin's configuration.
+fn configuration(plugin: &Value) -> Value {
+    let mut all = fields(plugin).filter(|(name, _)| *name == "config");
+    all.next().expect("a configuration").1.clone()
+}
+
+/// What the original makes of a value; `None`: it makes it up.
+fn completed(given: Option<&Value>, field: &Value) -> Option<Value> {
+    let is_record = field["type"] == "record";
+    let value = match given.or(field.get("default")) {
+        Some(value) => value.clone(),
+        None if field["auto"] == true => return None,
+        None if is_record && field["required"] == true => json!({}),
+        None if field["type"] == "boolean" && field["required"] == true => json!(false),
+        None => return Some(Value::Null),
+    };
+    if !is_record {
+        return Some(value);
+    }
+    let mut record = Map::new();
+    for (name, field) in fields(field) {
+        if let Some(value) = completed(value.get(name).filter(|value| !value.is_null()), field) {
+            record.insert(name.clone(), value);
+        }
+    }
+    Some(Value::Object(record))
+}
+
+fn same(found: &Value, expected: &Value) -> bool {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => expected
+            .iter()
+            .all(|(name, expected)| same(found.get(name).unwrap_or(&Value::Null), expected)),
+        (Value::Array(found), Value::Array(expected)) => {
+            found.len() == expected.len() && found.iter().zip(expected).all(|(one, other)| same(one, other))
+        }
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        // An empty table of Lua is an object and a list.
+        (Value::Array(list), Value::Object(object)) | (Value::Object(object), Value::Array(list)) => {
+            list.is_empty() && object.is_empty()
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// Puts a plugin; the answer's status and body.
+async fn put(conversation: &Conversation, plugin: &str, config: &Value) -> (u16, Value) {
+    let body = json!({"name": plugin, "config": config}).to_string();
+    let line = "PUT /plugins/8a0e4b2c-1111-4222-8333-444455556666";
+    let answer = conversation.call(line, &body).await;
+    let status = answer.status().as_u16();
+    let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+    (status, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+/// Leaves out what is known, which must differ.
+fn assert_none(found: &BTreeSet<String>) {
+    let of = |text: &str, name: &str| {
+        text.strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with([':', '.']))
+    };
+    let is_known = |text: &String| KNOWN.iter().any(|(name, _)| of(text, name));
+    let unknown: Vec<&str> = found
+        .iter()
+        .filter(|text| !is_known(text))
+        .map(String::as_str)
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "{} differences:\n{}",
+        unknown.len(),
+        unknown.join("\n")
+    );
+}
+
+#[tokio::test]
+async fn every_plugin_is_given_back_with_its_defaults() {
+    let conversation = Conversation::open().await;
+    let mut found = BTreeSet::new();
+    for (plugin, description) in described() {
+        let config = example(&plugin);
+        let (status, answer) = put(&conversation, &plugin, &config).await;
+        if status != 200 {
+            found.insert(format!("{plugin}: {status} {answer}"));
+            continue;
+        }
+        let expected = completed(Some(&config), &configuration(&description)).expect("a record");
+        for (name, expected) in expected.as_object().expect("a record") {
+            let given = &answer["config"][name];
+            if !same(given, expected) {
+                found.insert(format!("{plugin}.{name}: {given}, not {expected}"));
+            }
+        }
+    }
+    assert_none(&found);
+}
+
+/// A value of another type, and the original's words for that.
+fn of_another_type(field: &Value) -> Option<(Value, &'static str)> {
+    Some(match field["type"].as_str()? {
+        "string" => (json!(true), "expected a string"),
+        "integer" => (json!("x"), "expected an integer"),
+        "number" => (json!("x"), "expected a number"),
+        "boolean" => (json!("x"), "expected a boolean"),
+        "array" => (json!("x"), "expected an array"),
+        "set" => (json!("x"), "expected a set"),
+        "map" => (json!("x"), "expected a map"),
+        "record" => (json!("x"), "expected a record"),
+        _ => return None,
+    })
+}
+
+#[tokio::test]
+async fn bad_fields_are_refused_in_the_words_of_the_original() {
+    let conversation = Conversation::open().await;
+    let (mut found, mut count) = (BTreeSet::new(), 0);
+    for (plugin, description) in described() {
+        for (name, field) in fields(&configuration(&description)) {
+            let Some((bad, words)) = of_another_type(field) else {
+                continue;
+            };
+            count += 1;
+            let mut config = example(&plugin);
+            config[name] = bad;
+            let (status, answer) = put(&conversation, &plugin, &config).await;
+            let told = &answer["fields"]["config"][name];
+            if status != 400 || told != words {
+                found.insert(format!("{plugin}.{name}: {status} {told}, not {words:?}"));
+            }
+        }
+    }
+    assert!(count > 250, "{count} fields");
+    assert_none(&found);
+}

@@ -434,10 +434,13 @@ fn identity(bencher: Bencher<'_, '_>, name: &str) {
 
 /// Has `opa` keep its decisions, for which Kong has no option.
 fn keep_decisions(model: &mut Model) {
-    let inline = model.routes.iter_mut().flat_map(|route| &mut route.plugins);
+    let inline = model
+        .routes
+        .iter_mut()
+        .flat_map(|route| &mut Arc::make_mut(route).plugins);
     for step in inline {
         if let Some(weir_model::PluginRef::Inline(instance)) = &mut step.plugin {
-            instance.config["cache_seconds"] = json!(3_600);
+            Arc::make_mut(instance).config["cache_seconds"] = json!(3_600);
         }
     }
     for instance in &mut model.plugins {

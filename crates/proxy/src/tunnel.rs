@@ -91,7 +91,7 @@ impl<'t, D: Direction> Tunnel<'t, D> {
     /// Carries until both directions have ended, one fails, the tunnel is cut, or nothing moves for the tunnel time-out. Says
     /// whether both sides had said that nothing more comes: then the tunnel ends soon, whether or not they end their
     /// connections.
-    async fn persistent(&mut self) -> bool {
+    async fn relay(&mut self) -> bool {
         let Self {
             worker,
             client,

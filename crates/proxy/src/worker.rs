@@ -51,7 +51,7 @@ pub struct Worker {
     pub resolver: Rc<Resolver>,
     /// Servers that hold counts for filters.
     pub redis: Redis,
-    /// Held once for each side call under way.
+    /// Held once by the worker, and once for each background request under way.
     pub background_requests: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
     pub access_log: Option<RefCell<AccessLogHandle>>,

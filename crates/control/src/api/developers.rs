@@ -320,8 +320,8 @@ async fn list(
     Query(wanted): Query<DevelopersQuery>,
 ) -> Result<Json<DeveloperList>, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
-    let all = desk.people().all(&portal, now).await?;
+    let portal_context = PortalContext::of(&api, &portal).await?;
+    let all = portal_context.people().all(&portal, now).await?;
     let is_waiting = |it: &Developer| it.state == DeveloperState::Confirmed;
     let waiting = all.iter().filter(|it| is_waiting(it)).count();
     let words = wanted.q.trim().to_lowercase();
@@ -338,8 +338,11 @@ async fn list(
     });
     let total = found.len();
     found.truncate(wanted.limit.unwrap_or(MAX_LISTED).clamp(1, MAX_LISTED));
-    let teams = desk.people().teams(&portal, now).await?;
-    let items = found.into_iter().map(|it| desk.line(it, &teams)).collect();
+    let teams = portal_context.people().teams(&portal, now).await?;
+    let items = found
+        .into_iter()
+        .map(|it| portal_context.line(it, &teams))
+        .collect();
     Ok(Json(DeveloperList {
         items,
         total,
@@ -352,9 +355,9 @@ async fn read(
     Path((portal, id)): Path<(String, String)>,
 ) -> Result<Json<DeveloperLine>, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
-    let developer = desk.developer(&id, now).await?;
-    desk.answer(developer, now).await
+    let portal_context = PortalContext::of(&api, &portal).await?;
+    let developer = portal_context.developer(&id, now).await?;
+    portal_context.answer(developer, now).await
 }
 
 fn wrong(field: &str, message: impl Into<String>) -> Problem {
@@ -389,8 +392,8 @@ async fn create(
     Json(wanted): Json<NewDeveloper>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
-    let notices = desk.notices();
+    let portal_context = PortalContext::of(&api, &portal).await?;
+    let notices = portal_context.notices();
     let mail = mail_of(&wanted.mail).ok_or_else(|| wrong("mail", "expected a mail address"))?;
     let name = named(&wanted.name)?;
     let Some(url) = notices.url() else {
@@ -421,18 +424,25 @@ async fn create(
         Problem::new(StatusCode::CONFLICT, detail)
     };
     if is_dry_run(&headers) {
-        return match desk.people().by_mail(&portal, &developer.mail, now).await? {
+        return match portal_context
+            .people()
+            .by_mail(&portal, &developer.mail, now)
+            .await?
+        {
             Some(_) => Err(exists()),
-            None => Ok(tried((StatusCode::CREATED, desk.answer(developer, now).await?))),
+            None => Ok(tried((
+                StatusCode::CREATED,
+                portal_context.answer(developer, now).await?,
+            ))),
         };
     }
-    if !desk.people().add(&portal, &developer, now).await? {
+    if !portal_context.people().add(&portal, &developer, now).await? {
         return Err(exists());
     }
     let purpose = Purpose::Welcome {
         developer: developer.id.clone(),
     };
-    let link = desk.people().link(&portal, &purpose, now).await?;
+    let link = portal_context.people().link(&portal, &purpose, now).await?;
     let text = format!(
         "{}\n\nyou have an account at {}. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
         greeting(&developer.name),
@@ -444,7 +454,7 @@ async fn create(
     writes.extend(notices.event("developer.created", &developer, &caller.name(), now)?);
     api.options.operational.write(writes, now).await?;
     api.options.outbox.notify();
-    Ok((StatusCode::CREATED, desk.answer(developer, now).await?).into_response())
+    Ok((StatusCode::CREATED, portal_context.answer(developer, now).await?).into_response())
 }
 
 async fn change(
@@ -454,7 +464,7 @@ async fn change(
     Json(wanted): Json<DeveloperChange>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
+    let portal_context = PortalContext::of(&api, &portal).await?;
     let name = wanted.name.as_deref().map(named).transpose()?;
     let groups = wanted.groups.map(checked_groups).transpose()?;
     let edit = |developer: &mut Developer| {
@@ -466,13 +476,13 @@ async fn change(
         }
         Ok(Vec::new())
     };
-    let mut developer = desk.developer(&id, now).await?;
+    let mut developer = portal_context.developer(&id, now).await?;
     if is_dry_run(&headers) {
         edit(&mut developer).map(|_: Vec<crate::operational::OperationalWrite>| ())?;
-        return Ok(tried(desk.answer(developer, now).await?));
+        return Ok(tried(portal_context.answer(developer, now).await?));
     }
-    let developer = desk.people().change(&portal, &id, now, edit).await?;
-    Ok(desk.answer(developer, now).await?.into_response())
+    let developer = portal_context.people().change(&portal, &id, now, edit).await?;
+    Ok(portal_context.answer(developer, now).await?.into_response())
 }
 
 async fn delete(
@@ -482,10 +492,10 @@ async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
-    let developer = desk.developer(&id, now).await?;
+    let portal_context = PortalContext::of(&api, &portal).await?;
+    let developer = portal_context.developer(&id, now).await?;
     let owner = owner_name(&developer.id);
-    if let Some(own) = desk.applications.iter().find(|it| it.owner == owner) {
+    if let Some(own) = portal_context.applications.iter().find(|it| it.owner == owner) {
         let detail = format!(
             "the application '{}' belongs to this developer: give it to a team, or remove it first",
             own.name
@@ -495,8 +505,11 @@ async fn delete(
     if is_dry_run(&headers) {
         return Ok(tried(StatusCode::NO_CONTENT));
     }
-    desk.people().remove_from_all(&portal, &developer, now).await?;
-    let notices = desk.notices();
+    portal_context
+        .people()
+        .remove_from_all(&portal, &developer, now)
+        .await?;
+    let notices = portal_context.notices();
     let text = format!(
         "{}\n\nyour account of {} was removed.\n",
         greeting(&developer.name),
@@ -522,7 +535,7 @@ async fn decide(
     body: Option<Json<Reason>>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let desk = PortalContext::of(&api, &portal).await?;
+    let portal_context = PortalContext::of(&api, &portal).await?;
     let reason = body
         .map(|Json(it)| it.reason.trim().to_owned())
         .unwrap_or_default();
@@ -542,11 +555,11 @@ async fn decide(
     };
     let refused = |(status, detail): (StatusCode, String)| Problem::new(status, detail);
     if is_dry_run(&headers) {
-        let mut developer = desk.developer(&id, now).await?;
+        let mut developer = portal_context.developer(&id, now).await?;
         decision.apply(&mut developer, decided).map_err(refused)?;
-        return Ok(tried(desk.answer(developer, now).await?));
+        return Ok(tried(portal_context.answer(developer, now).await?));
     }
-    let notices = desk.notices();
+    let notices = portal_context.notices();
     let decide = |developer: &mut Developer| {
         decision.apply(developer, decided.clone()).map_err(refused)?;
         let mail = decision.mail(developer, (notices.title(), notices.url()));
@@ -554,10 +567,13 @@ async fn decide(
         writes.extend(notices.event(decision.event(), developer, &decided.by, now)?);
         Ok(writes)
     };
-    let developer = desk.people().change(&portal, &id, now, decide).await?;
+    let developer = portal_context.people().change(&portal, &id, now, decide).await?;
     api.options.outbox.notify();
     if decision == Decision::Suspend {
-        desk.people().end_sessions(&portal, &id, |_| true, now).await?;
+        portal_context
+            .people()
+            .end_sessions(&portal, &id, |_| true, now)
+            .await?;
     }
-    Ok(desk.answer(developer, now).await?.into_response())
+    Ok(portal_context.answer(developer, now).await?.into_response())
 }

@@ -74,26 +74,26 @@ impl TaskPool {
             request,
             halves,
         };
-        let Some(desk) = self.idle.take() else {
-            let desk = Rc::new(TaskSlot::default());
-            tokio::task::spawn_local(work(desk, Rc::clone(&self.idle), call));
+        let Some(slot) = self.idle.take() else {
+            let slot = Rc::new(TaskSlot::default());
+            tokio::task::spawn_local(work(slot, Rc::clone(&self.idle), call));
             return;
         };
-        *desk.call.borrow_mut() = Some(call);
-        desk.wake();
+        *slot.call.borrow_mut() = Some(call);
+        slot.wake();
     }
 
     /// Ends some tasks that were not needed for a while, and frees some of the rest.
     pub fn trim(&self) {
-        for desk in self.idle.trim() {
-            desk.is_closed.set(true);
-            desk.wake();
+        for slot in self.idle.trim() {
+            slot.is_closed.set(true);
+            slot.wake();
         }
     }
 }
 
 /// Runs calls, one after the other, until there are tasks enough.
-async fn work(desk: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: QueuedCall) {
+async fn work(slot: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: QueuedCall) {
     let mut call = first;
     let mut kept = TaskState::default();
     loop {
@@ -106,12 +106,12 @@ async fn work(desk: Rc<TaskSlot>, idle: Rc<ObjectPool<Rc<TaskSlot>>>, first: Que
         if !idle.has_room() {
             return;
         }
-        idle.give(Rc::clone(&desk));
-        let next = std::future::poll_fn(|context| match desk.call.borrow_mut().take() {
+        idle.give(Rc::clone(&slot));
+        let next = std::future::poll_fn(|context| match slot.call.borrow_mut().take() {
             Some(call) => Poll::Ready(Some(call)),
-            None if desk.is_closed.get() => Poll::Ready(None),
+            None if slot.is_closed.get() => Poll::Ready(None),
             None => {
-                *desk.waker.borrow_mut() = Some(context.waker().clone());
+                *slot.waker.borrow_mut() = Some(context.waker().clone());
                 Poll::Pending
             }
         })

@@ -210,7 +210,7 @@ impl Node {
     }
 
     /// Carries commands and replies until the connection ends.
-    async fn persistent(&self, line: ReadyConnection) -> ConnectionEnd {
+    async fn relay(&self, line: ReadyConnection) -> ConnectionEnd {
         let ReadyConnection {
             mut read,
             mut write,
@@ -345,7 +345,7 @@ async fn drive(node: Rc<Node>) {
                 }
                 node.enter_up();
                 let begun = Instant::now();
-                match node.persistent(line).await {
+                match node.relay(line).await {
                     ConnectionEnd::Idle => {
                         node.enter_idle();
                         continue;

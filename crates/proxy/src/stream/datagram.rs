@@ -200,13 +200,13 @@ impl Listener {
         let worker = guard.attach().await;
         let mut report = SessionRecord::new(&worker, StreamKind::Udp, addresses);
         let open = OpenSession(&self, addresses);
-        let ended = self.persistent(&session, addresses, &mut report).await;
+        let ended = self.relay(&session, addresses, &mut report).await;
         report.carried(session.bytes_sent.take(), 0);
         drop(open);
         report.end(ended.unwrap_or_else(|early| early));
     }
 
-    async fn persistent(
+    async fn relay(
         &self,
         session: &Session,
         addresses: Addresses,

@@ -29,7 +29,7 @@ pub async fn serve(guard: ConnectionGuard, tcp: TcpStream, addresses: Addresses,
         worker: &worker,
         addresses,
     };
-    let ended = session.persistent(tcp, is_tls, &mut report).await;
+    let ended = session.relay(tcp, is_tls, &mut report).await;
     report.end(ended.unwrap_or_else(|early| early));
 }
 
@@ -46,7 +46,7 @@ enum ClientStream {
 
 impl Session<'_> {
     /// Both say how the session has ended; an error, before anything was carried.
-    async fn persistent(
+    async fn relay(
         &self,
         mut tcp: TcpStream,
         is_tls: bool,

@@ -60,7 +60,7 @@ pub async fn run(
     let Some(mut tunnel) = Tunnel::open(worker, client, upstream, up, down).await else {
         return TunnelStats::default();
     };
-    if tunnel.persistent().await {
+    if tunnel.relay().await {
         end(&mut tunnel.client.write, &mut tunnel.upstream_write).await;
     }
     tunnel.stats()

@@ -53,7 +53,7 @@ pub async fn run(
     let Some(mut tunnel) = Tunnel::open(worker, client, upstream, up, down).await else {
         return TunnelStats::default();
     };
-    tunnel.persistent().await;
+    tunnel.relay().await;
     if tunnel.up.is_cut(worker) || tunnel.down.is_cut(worker) {
         close(&mut tunnel, mask).await;
     }

@@ -135,8 +135,8 @@ impl Shared {
         }
     }
 
-    /// Removes the marks of folds of which no document is left. A fold that goes on while this looks has marks that
-    /// are newer than what it looks at.
+    /// Removes the marks of large commits of which no document is left. If another process finishes a large commit
+    /// meanwhile, its marks are newer than what is read here, and stay.
     async fn drop_marks(&self) -> Result<(), ClientError> {
         let marks = self.client.range(self.layout.large_commits().range(0, 0)).await?;
         if marks.kvs.is_empty() {

@@ -5,7 +5,7 @@
 //! | `docs/KEY` | a document, as its dialect wrote it |
 //! | `head/last` | which commit was the last; every commit writes it |
 //! | `head/pending` | which large commit is made, but not yet in all of its documents |
-//! | `large_commits/REVISION/NUMBER` | that a part of the large commit of this revision went into its documents here |
+//! | `folds/REVISION/NUMBER` | that a part of the large commit of this revision went into its documents here |
 //! | `history/COMMIT` | the record of a commit |
 //! | `chunks/COMMIT/NUMBER` | a piece of the record of a large commit |
 //!
@@ -109,7 +109,7 @@ impl Layout {
         KeyRange::below(&format!("{}/folds/", self.prefix))
     }
 
-    /// The revision of the large commit that a key of `large_commits/` tells of.
+    /// The revision of the large commit that a key of `folds/` tells of.
     pub fn large_commit_of(&self, key: &[u8]) -> Option<Revision> {
         let text = std::str::from_utf8(key).ok()?;
         let rest = text.strip_prefix(&self.prefix)?.strip_prefix("/folds/")?;

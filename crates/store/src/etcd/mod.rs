@@ -7,8 +7,8 @@
 //! **Large commits.** etcd makes at most 128 changes and takes about a megabyte in one transaction. A larger commit
 //! first writes its record in chunks that no reader looks at. Then one transaction moves the head and names the record
 //! as pending: from that revision on the commit is made, since every reader puts what is pending over what it reads,
-//! and every watch tells it. After that the documents themselves are written, part by part ("folded"); each part
-//! leaves a mark, so that its revisions are known to stand for the commit's. A process that finds something pending
+//! and every watch tells it. After that the documents themselves are written, part by part; each part
+//! leaves a mark below `folds/`, so that its revisions are known to stand for the commit's. A process that finds something pending
 //! before it commits finishes that first, so that a process may die at any point.
 //!
 //! **What it does not do**: it does not see a conflict with what another program wrote or what went by itself, except

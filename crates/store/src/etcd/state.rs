@@ -25,7 +25,7 @@ pub struct EtcdState {
 #[derive(Debug, Default, Clone)]
 pub struct LargeCommits(HashMap<i64, Revision>);
 
-/// The large commit that is made but not yet folded.
+/// The large commit that is made, but not yet in all of its documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// Its name.
@@ -142,7 +142,7 @@ impl Shared {
         Ok(state)
     }
 
-    /// The record of what is pending. It is there at least until the commit is folded.
+    /// The record of what is pending. It is there at least until all documents have it.
     pub async fn pending_record(&self, pending: &Pending) -> Result<Record, ClientError> {
         self.chunked(&pending.commit).await?.ok_or_else(|| {
             ClientError::Refused(StoreError::Damaged(

@@ -32,6 +32,8 @@ impl Owner {
 
 /// The answer of a conversation that failed.
 struct ConversationFailed;
+/// That the body has been asked for.
+struct BodyRequested;
 
 impl FilterState {
     /// Keeps a value for `owner` until the call is over. One of the same type that it kept before is dropped.
@@ -58,6 +60,21 @@ impl FilterState {
             .position(|(of, value)| *of == key && value.is::<T>())?;
         let (_, value) = self.0.swap_remove(place);
         value.downcast().ok().map(|value| *value)
+    }
+
+    /// Notes that `owner` asks for the body ([`Outcome::NeedBody`](crate::Outcome::NeedBody)). `false`: it has asked before, and
+    /// the body was larger than it wanted.
+    pub fn ask_for_body<O: 'static>(&mut self, owner: &O) -> bool {
+        if self.take::<O, BodyRequested>(owner).is_some() {
+            return false;
+        }
+        self.put(owner, BodyRequested);
+        true
+    }
+
+    /// Whether `owner` has asked for the body.
+    pub fn has_asked_for_body<O: 'static>(&mut self, owner: &O) -> bool {
+        self.get_mut::<O, BodyRequested>(owner).is_some()
     }
 
     /// Keeps what came of a [`Conversation`](crate::Conversation) for the filter that wanted it; `None`: it failed.
@@ -89,6 +106,17 @@ impl fmt::Debug for FilterState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_is_asked_for_once() {
+        let (one, other) = (1_u64, 2_u64);
+        let mut state = FilterState::default();
+        assert!(!state.has_asked_for_body(&one));
+        assert!(state.ask_for_body(&one) && state.ask_for_body(&other));
+        assert!(state.has_asked_for_body(&one));
+        assert!(!state.ask_for_body(&one), "it was too large");
+        assert!(state.has_asked_for_body(&other));
+    }
 
     #[test]
     fn values_are_kept_by_owner_and_type() {

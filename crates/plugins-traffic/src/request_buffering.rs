@@ -67,9 +67,6 @@ impl Plugin for RequestBuffering {
 /// An instance of `request-buffering`.
 struct BufferingFilter(Config);
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 impl Filter for BufferingFilter {
     fn phases(&self) -> Phases {
         match self.0.whole {
@@ -80,10 +77,9 @@ impl Filter for BufferingFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let is_waiting = exchange.request.has_body && exchange.request.body.is_none();
-        if !is_waiting || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+        if !is_waiting || !exchange.filter_state.ask_for_body(self) {
             return Outcome::Continue;
         }
-        exchange.filter_state.put(self, BodyRequested);
         Outcome::NeedBody {
             max_bytes: self.0.max_bytes,
         }

@@ -165,9 +165,6 @@ struct QueryFilter {
     query: String,
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 impl QueryFilter {
     fn on_get(&self, exchange: &mut Exchange) {
         let config = &self.config;
@@ -228,8 +225,7 @@ impl Filter for QueryFilter {
                 Ok(())
             }
             b"POST" if request.has_body && request.body.is_none() => {
-                if exchange.filter_state.take::<_, BodyRequested>(self).is_none() {
-                    exchange.filter_state.put(self, BodyRequested);
+                if exchange.filter_state.ask_for_body(self) {
                     return Outcome::NeedBody {
                         max_bytes: self.config.max_body_bytes,
                     };

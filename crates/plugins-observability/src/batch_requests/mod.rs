@@ -86,9 +86,6 @@ impl Plugin for BatchRequests {
 /// An instance of `batch-requests`.
 pub(crate) struct BatchFilter(pub(crate) Config);
 
-/// The body has been asked for.
-struct BodyRequested;
-
 /// Calls under way.
 struct Progress {
     batch: Batch,
@@ -181,13 +178,11 @@ impl BatchFilter {
         let most = self.0.max_body_bytes;
         let Some(body) = request.body.as_deref() else {
             let length = request.content_length.unwrap_or(0);
-            let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
-            if has_asked || length > most as u64 {
+            if length > most as u64 || !exchange.filter_state.ask_for_body(self) {
                 let message =
                     format!("request size {length} is greater than the maximum size {most} allowed");
                 return Err(refuse(413, &message));
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Err(Outcome::NeedBody { max_bytes: most });
         };
         let work = &exchange.request.work;

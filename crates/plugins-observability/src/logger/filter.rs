@@ -49,9 +49,6 @@ impl Body {
     }
 }
 
-/// That the request's body was asked for.
-struct BodyRequested;
-
 /// The beginning of the request's body.
 struct RequestBody(Vec<u8>);
 
@@ -98,7 +95,6 @@ impl Filter for LoggerFilter {
         let Some(wanted) = &self.request_body else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if !exchange.request.has_body || !wanted.is_wanted(exchange) {
             return Outcome::Continue;
         }
@@ -110,9 +106,8 @@ impl Filter for LoggerFilter {
                 }
             }
             // One that is too large is forwarded and not logged.
-            None if has_asked => {}
+            None if !exchange.filter_state.ask_for_body(self) => {}
             None => {
-                exchange.filter_state.put(self, BodyRequested);
                 return Outcome::NeedBody {
                     max_bytes: wanted.bytes.max(MAX_READ_BODY),
                 };

@@ -135,14 +135,7 @@ impl CalloutFilter {
         match RedisStore::found(exchange) {
             LookupResult::Answer(answer) => {
                 let answer = Arc::new(answer);
-                if let Some(fetch) = progress.fetch.take() {
-                    fetch.store(
-                        Arc::clone(&answer),
-                        size(&answer),
-                        self.lifetime(),
-                        exchange.unix_ms(),
-                    );
-                }
+                self.keep_in_memory(progress.fetch.take(), &answer, exchange);
                 progress.take(&callout.name, answer);
                 None
             }
@@ -151,6 +144,18 @@ impl CalloutFilter {
                 Some(progress.ask(subrequest))
             }
             LookupResult::Away => Some(progress.ask(subrequest)),
+        }
+    }
+
+    /// Keeps an answer for calls that wait for it, and for those that come soon.
+    fn keep_in_memory(&self, fetch: Option<Fetch<Arc<Value>>>, answer: &Arc<Value>, exchange: &mut Exchange) {
+        if let Some(fetch) = fetch {
+            fetch.store(
+                Arc::clone(answer),
+                size(answer),
+                self.lifetime(),
+                exchange.unix_ms(),
+            );
         }
     }
 
@@ -176,14 +181,7 @@ impl CalloutFilter {
                 {
                     redis.keep(&outlet, &digest(&callout.key, asked), &answer, self.cache_ms);
                 }
-                if let Some(fetch) = fetch {
-                    fetch.store(
-                        Arc::clone(&answer),
-                        size(&answer),
-                        self.lifetime(),
-                        exchange.unix_ms(),
-                    );
-                }
+                self.keep_in_memory(fetch, &answer, exchange);
                 progress.take(&callout.name, answer);
                 None
             }
@@ -279,9 +277,6 @@ pub(super) fn digest(key: &str, subrequest: &Subrequest) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 impl Filter for CalloutFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
@@ -289,11 +284,10 @@ impl Filter for CalloutFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.needs_body() && exchange.request.has_body && exchange.request.body.is_none() {
-            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if !exchange.filter_state.ask_for_body(self) {
                 let kind = RefusalKind::Answered { plugin: NAME };
                 return Outcome::Refuse(Box::new(Refusal::with_status(kind, 413)));
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

@@ -123,9 +123,6 @@ struct SchemaFilter {
     message: Option<String>,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 impl SchemaFilter {
     /// Refuses with the configured message, or else with what is wrong, where that is to be told.
     fn refuse(&self, wrong: Option<String>) -> Outcome {
@@ -181,10 +178,9 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if !exchange.filter_state.ask_for_body(self) {
                 return self.refuse(None);
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

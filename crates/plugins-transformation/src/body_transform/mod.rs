@@ -229,9 +229,6 @@ fn told(content_type: &[u8]) -> Option<Input> {
     }
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 impl Filter for TransformFilter {
     fn phases(&self) -> Phases {
         Phases {
@@ -245,12 +242,10 @@ impl Filter for TransformFilter {
         let Some(work) = &self.request else {
             return Outcome::Continue;
         };
-        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
         if exchange.request.has_body && exchange.request.body.is_none() {
-            if has_asked {
+            if !exchange.filter_state.ask_for_body(self) {
                 return failed(&Failure(413, "request body is too large".to_owned()));
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: work.max_bytes,
             };

@@ -213,9 +213,6 @@ impl RouteFilter {
     }
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 fn refuse(status: u16) -> Outcome {
     let kind = RefusalKind::Answered { plugin: NAME };
     Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
@@ -231,10 +228,9 @@ impl Filter for RouteFilter {
             return refuse(404);
         };
         if exchange.request.has_body && exchange.request.body.is_none() {
-            if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if !exchange.filter_state.ask_for_body(self) {
                 return refuse(413);
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

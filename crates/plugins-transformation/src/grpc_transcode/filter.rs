@@ -35,9 +35,6 @@ pub(super) struct TranscodeFilter {
     pub methods: Methods,
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 /// What becomes of the answer.
 struct Pending {
     output: MessageDescriptor,
@@ -100,10 +97,9 @@ impl TranscodeFilter {
         if !is_wanted || !exchange.request.has_body || exchange.request.body.is_some() {
             return Ok(());
         }
-        if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+        if !exchange.filter_state.ask_for_body(self) {
             return Err(TranscodeError::TooLarge);
         }
-        exchange.filter_state.put(self, BodyRequested);
         Err(TranscodeError::NeedsBody)
     }
 

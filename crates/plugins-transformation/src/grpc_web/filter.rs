@@ -62,9 +62,6 @@ struct Pending {
     output: Option<MessageDescriptor>,
 }
 
-/// That the body has been asked for.
-struct BodyRequested;
-
 /// Why a call is refused.
 enum RequestError {
     /// The method, the type or the body.
@@ -145,13 +142,10 @@ impl WebFilter {
         exchange: &mut Exchange,
     ) -> Result<(), RequestError> {
         if exchange.request.has_body && exchange.request.body.is_none() {
-            return match exchange.filter_state.take::<_, BodyRequested>(self) {
-                Some(BodyRequested) => Err(RequestError::Status(413)),
-                None => {
-                    exchange.filter_state.put(self, BodyRequested);
-                    Err(RequestError::NeedsBody)
-                }
-            };
+            return Err(match exchange.filter_state.ask_for_body(self) {
+                true => RequestError::NeedsBody,
+                false => RequestError::Status(413),
+            });
         }
         let mut body = exchange.request.body.take().unwrap_or_default();
         if form.is_text {

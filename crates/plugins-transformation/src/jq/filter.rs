@@ -54,9 +54,6 @@ impl CompiledProgram {
     }
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 fn refuse(status: u16) -> Outcome {
     let refusal = Refusal::with_status(RefusalKind::Unacceptable { plugin: PLUGIN }, status);
     Outcome::Refuse(Box::new(refusal))
@@ -84,10 +81,9 @@ impl Filter for JqFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if is_too_long || !exchange.filter_state.ask_for_body(self) {
                 return refuse(413);
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody { max_bytes };
         };
         if body.is_empty() {

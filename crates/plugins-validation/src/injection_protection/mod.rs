@@ -194,9 +194,6 @@ struct InjectionFilter {
     body: bool,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 impl InjectionFilter {
     /// What is found in a text, as it is written and with its escapes undone once and twice.
     fn find(&self, text: &[u8]) -> Option<&str> {
@@ -253,7 +250,7 @@ impl Filter for InjectionFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
+        let has_asked = exchange.filter_state.has_asked_for_body(self);
         if !has_asked && let Some((location, name)) = self.find_in_head(exchange) {
             return self.judge(location, name);
         }
@@ -265,10 +262,9 @@ impl Filter for InjectionFilter {
             return self.judge("body", "a content coding");
         }
         let Some(body) = request.body.as_deref() else {
-            if has_asked {
+            if !exchange.filter_state.ask_for_body(self) {
                 return self.judge("body", "more than is looked at");
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.config.max_body_bytes,
             };

@@ -121,9 +121,6 @@ struct ThreatFilter {
     limits: Limits,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 impl ThreatFilter {
     fn judge(&self, fault: &str) -> Outcome {
         match self.config.action {
@@ -158,10 +155,9 @@ impl Filter for ThreatFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if is_too_long || !exchange.filter_state.ask_for_body(self) {
                 return self.judge("the body is too large");
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody { max_bytes };
         };
         if self.config.max_body_bytes.is_some_and(|most| body.len() > most) {

@@ -21,8 +21,6 @@ pub(super) struct ValidationFilter {
     source: Option<SpecSource>,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
 /// The document and the operation of the call, for its response.
 struct Matched(Arc<Api>, usize);
 
@@ -84,10 +82,9 @@ impl ValidationFilter {
                 return Ok(Err("several headers 'Content-Type'".to_owned()));
             }
             if body.needs_content(content_type) && request.body.is_none() && request.has_body {
-                if exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+                if !exchange.filter_state.ask_for_body(self) {
                     return Ok(Err("the body is too large".to_owned()));
                 }
-                exchange.filter_state.put(self, BodyRequested);
                 return Err(Outcome::NeedBody {
                     max_bytes: config.max_body_bytes,
                 });

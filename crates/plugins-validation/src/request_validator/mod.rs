@@ -184,9 +184,6 @@ struct SchemaFilter {
     verbose: bool,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 impl SchemaFilter {
     fn refuse(&self, plain: &'static str, fault: &str) -> Outcome {
         let message = match self.verbose {
@@ -250,7 +247,7 @@ impl Filter for SchemaFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.take::<_, BodyRequested>(self).is_some();
+        let has_asked = exchange.filter_state.has_asked_for_body(self);
         if !has_asked {
             if let Err(fault) = self.check_parameters(exchange) {
                 return self.refuse(PARAMETER, &fault);
@@ -264,10 +261,9 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if has_asked {
+            if !exchange.filter_state.ask_for_body(self) {
                 return self.refuse(BODY, "the body is too large");
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody {
                 max_bytes: self.max_body_bytes,
             };

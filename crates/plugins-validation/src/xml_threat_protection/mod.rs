@@ -203,9 +203,6 @@ struct XmlFilter {
     allowed: Vec<MediaType>,
 }
 
-/// The body has been asked for.
-struct BodyRequested;
-
 impl XmlFilter {
     fn refuse(&self, fault: &str) -> Outcome {
         refuse(PLUGIN, self.config.status, self.config.message.as_str(), fault)
@@ -247,10 +244,9 @@ impl Filter for XmlFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || exchange.filter_state.take::<_, BodyRequested>(self).is_some() {
+            if is_too_long || !exchange.filter_state.ask_for_body(self) {
                 return self.refuse("the body is too large");
             }
-            exchange.filter_state.put(self, BodyRequested);
             return Outcome::NeedBody { max_bytes };
         };
         if body.len() > max_bytes {

@@ -308,6 +308,8 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
     let context = BuildContext {
         instance_id: "instance",
         dialect: DialectName::NATIVE,
+        keys_may_repeat: false,
+        consumers_may_be_missing: false,
         workspace: None,
         credentials: &known,
         consumers: &HashMap::from([((DialectName::NATIVE, "alice".to_owned()), consumer)]),

@@ -96,6 +96,8 @@ fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
     let context = BuildContext {
         instance_id: plugin.name(),
         dialect: DialectName::NATIVE,
+        keys_may_repeat: false,
+        consumers_may_be_missing: false,
         workspace: None,
         credentials: &HashMap::new(),
         consumers: &HashMap::new(),

@@ -20,8 +20,6 @@ pub struct DialectName {
 impl DialectName {
     /// The dialect of Weir's own files.
     pub const NATIVE: Self = Self::new("native");
-    /// Whose credentials may repeat keys.
-    const APISIX: Self = Self::new("apisix");
 
     /// A name that stands in the source.
     ///
@@ -58,16 +56,6 @@ impl DialectName {
         // Nothing else was let in.
         let length = usize::from(self.bytes[MAX_LENGTH]);
         std::str::from_utf8(&self.bytes[..length]).unwrap_or_default()
-    }
-
-    /// Whether several credentials of a plugin may have the same key: the last one counts then.
-    pub fn keys_may_repeat(self) -> bool {
-        self == Self::APISIX
-    }
-
-    /// Whether configurations may name a consumer that there is not. Calls that need it are answered as failures.
-    pub fn consumers_may_be_missing(self) -> bool {
-        self != Self::NATIVE
     }
 }
 
@@ -129,7 +117,7 @@ mod tests {
             ("exactly-15-long", true),
             ("more-than-15-is-", false),
             ("", false),
-            ("Kong", false),
+            ("Upper", false),
             ("a/b", false),
             ("é", false),
         ] {

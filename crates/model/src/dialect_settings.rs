@@ -32,6 +32,13 @@ pub struct DialectSettings {
     /// Put behind `Content-Type` of textual responses that name no charset, of the gateway and of upstreams alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,
+    /// Several credentials of one plugin may have the same key: the last one counts. Otherwise they are refused.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub keys_may_repeat: bool,
+    /// Plugins may name a consumer that does not exist: calls that need it are answered as failures. Otherwise such a
+    /// plugin is refused.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub consumers_may_be_missing: bool,
 }
 
 /// A request header that names the client, and the peers that are believed (as NGINX's `real_ip_header` and

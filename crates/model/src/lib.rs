@@ -1,6 +1,6 @@
 //! Weir's model: what a gateway must do, as plain validated values with the field's standard names.
 //!
-//! A dialect  (Kong's files, APISIX's files, `weir.yaml`) translates its documents into a [`Model`];
+//! A dialect (the files of an original, or `weir.yaml`) translates its documents into a [`Model`];
 //! `weir-snapshot` compiles a [`Model`] into what the data plane serves. `weir.yaml` is the model's own
 //! text form, so converting any document to native is translate and print.
 //!
@@ -124,6 +124,11 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Model {
+    /// The settings of a dialect; `None`: the defaults.
+    pub fn settings_of(&self, dialect: DialectName) -> Option<&DialectSettings> {
+        self.dialect_settings.iter().find(|it| it.dialect == dialect)
+    }
+
     /// Puts the resources of `other` behind those of `self`, as when several files are served at once.
     /// `self` keeps its dialect and its chain for unmatched calls unless it is empty.
     pub fn merge(&mut self, other: Model) {

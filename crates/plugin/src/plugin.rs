@@ -310,6 +310,10 @@ pub struct BuildContext<'c> {
     pub instance_id: &'c str,
     /// The dialect of the chains in which the instance works.
     pub dialect: DialectName,
+    /// Whether several credentials of one plugin may have the same key: the last one counts.
+    pub keys_may_repeat: bool,
+    /// Whether a configuration may name a consumer that does not exist. Calls that need it are answered as failures.
+    pub consumers_may_be_missing: bool,
     /// The workspace whose consumers it knows.
     pub workspace: Option<&'c Arc<str>>,
     /// All credentials of the configuration by plugin name.
@@ -359,7 +363,7 @@ impl BuildContext<'_> {
                 let identity = credential.identity.clone();
                 let ousted = index.insert(&key, CredentialEntry { secret, identity });
                 if let Some(ousted) = ousted {
-                    let found = same_key(plugin, credential, &ousted.identity);
+                    let found = self.same_key(plugin, credential, &ousted.identity);
                     self.credential_diagnostics.borrow_mut().push(found);
                 }
             }
@@ -389,19 +393,19 @@ impl BuildContext<'_> {
     pub fn consumer(&self, id: &str) -> Option<Arc<crate::ConsumerIdentity>> {
         self.consumers.get(&(self.dialect, id.to_owned())).cloned()
     }
-}
 
-/// That a credential has the key of another one. The key itself may be a secret and is not told.
-fn same_key(plugin: &str, credential: &CredentialSource<'_>, other: &Identity) -> Diagnostic {
-    let names = [&other.consumer, &credential.identity.consumer];
-    let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));
-    let message = format!(
-        "expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"
-    );
-    let place = credential.place.clone();
-    match credential.dialect.keys_may_repeat() {
-        true => Diagnostic::warning(place, message),
-        false => Diagnostic::error(place, message),
+    /// That a credential has the key of another one. The key itself may be a secret and is not told.
+    fn same_key(&self, plugin: &str, credential: &CredentialSource<'_>, other: &Identity) -> Diagnostic {
+        let names = [&other.consumer, &credential.identity.consumer];
+        let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));
+        let message = format!(
+            "expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"
+        );
+        let place = credential.place.clone();
+        match self.keys_may_repeat {
+            true => Diagnostic::warning(place, message),
+            false => Diagnostic::error(place, message),
+        }
     }
 }
 

@@ -110,6 +110,8 @@ mod tests {
             let names = ConsumerNames::of(&BuildContext {
                 instance_id: "instance",
                 dialect,
+                keys_may_repeat: false,
+                consumers_may_be_missing: false,
                 workspace: Some(&workspace),
                 credentials: &HashMap::new(),
                 consumers: &consumers,

@@ -149,7 +149,7 @@ impl Gate {
                 "expected a header name",
             ));
         }
-        if !context.dialect.consumers_may_be_missing()
+        if !context.consumers_may_be_missing
             && let Some(id) = &config.anonymous
             && context.consumer(id).is_none()
         {

@@ -132,6 +132,8 @@ pub fn build_in(
     let context = BuildContext {
         instance_id: "instance",
         dialect,
+        keys_may_repeat: false,
+        consumers_may_be_missing: dialect != DialectName::NATIVE,
         workspace: None,
         credentials: &HashMap::from([(plugin.name().to_owned(), credentials)]),
         consumers: &consumers,

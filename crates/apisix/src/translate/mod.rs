@@ -225,5 +225,7 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
             trusted: settings.real_ip.from.clone(),
         }),
         charset: Some(DefaultCharset::of_texts("utf-8")),
+        keys_may_repeat: true,
+        consumers_may_be_missing: true,
     }
 }

@@ -134,7 +134,9 @@ impl Checker {
                 let key = fields
                     .iter()
                     .find_map(|field| Some((*field, credential.config.get(*field)?.as_str()?)));
-                let (Some(key), false) = (key, consumer.dialect.keys_may_repeat()) else {
+                let settings = model.settings_of(consumer.dialect);
+                let may_repeat = settings.is_some_and(|it| it.keys_may_repeat);
+                let (Some(key), false) = (key, may_repeat) else {
                     continue;
                 };
                 let slot = (plugin, consumer.dialect, consumer.workspace.as_deref(), key);

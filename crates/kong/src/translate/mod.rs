@@ -85,6 +85,7 @@ pub(crate) fn dialect_settings() -> DialectSettings {
         answer_expect: true,
         plain_header_names: true,
         charset: Some(DefaultCharset::of_texts("UTF-8")),
+        consumers_may_be_missing: true,
         ..DialectSettings::default()
     }
 }

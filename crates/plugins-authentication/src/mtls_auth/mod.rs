@@ -200,7 +200,7 @@ impl Plugin for MtlsAuth {
         let names = ConsumerNames::of(context);
         let default_consumer = config.default_consumer.as_ref().map(|name| {
             let found = names.find(name, &[ConsumerName::Id, ConsumerName::Username]);
-            if found.is_none() && !context.dialect.consumers_may_be_missing() {
+            if found.is_none() && !context.consumers_may_be_missing {
                 faults.add(
                     "default_consumer",
                     format!("no consumer has the id or name '{name}'"),

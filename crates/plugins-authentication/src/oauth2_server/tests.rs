@@ -103,6 +103,8 @@ fn gate() -> Gate {
     let context = BuildContext {
         instance_id: "i",
         dialect: weir_model::DialectName::NATIVE,
+        keys_may_repeat: false,
+        consumers_may_be_missing: false,
         workspace: None,
         credentials: &std::collections::HashMap::default(),
         consumers: &consumers,

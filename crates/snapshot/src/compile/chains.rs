@@ -291,9 +291,12 @@ impl<'m> Chains<'m> {
                 .push(Diagnostic::error(place().field("when"), message));
             None
         });
+        let settings = self.model.settings_of(dialect);
         let context = BuildContext {
             instance_id: &id,
             dialect,
+            keys_may_repeat: settings.is_some_and(|it| it.keys_may_repeat),
+            consumers_may_be_missing: settings.is_some_and(|it| it.consumers_may_be_missing),
             workspace: instance.workspace.as_ref(),
             credentials: &self.credentials,
             consumers: &self.consumers,

@@ -34,6 +34,8 @@ fn build(model: &Model) -> Vec<String> {
         let context = BuildContext {
             instance_id: name,
             dialect: DialectName::NATIVE,
+            keys_may_repeat: false,
+            consumers_may_be_missing: false,
             workspace: None,
             credentials: &HashMap::new(),
             consumers: &HashMap::new(),

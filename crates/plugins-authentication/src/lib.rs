@@ -23,7 +23,7 @@ pub mod forward_auth;
 pub mod hmac_auth;
 pub mod http_rules;
 pub mod identity;
-mod jose;
+pub mod jose;
 pub mod jwe_decrypt;
 pub mod jwt;
 pub mod jwt_signer;

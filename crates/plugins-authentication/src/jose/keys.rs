@@ -18,7 +18,7 @@ const LEAST_RSA_BITS: usize = 2_048;
 
 /// Keys that check signatures.
 #[derive(Default)]
-pub(crate) struct KeySet(Vec<VerificationKey>);
+pub struct KeySet(Vec<VerificationKey>);
 
 struct VerificationKey {
     id: Option<String>,
@@ -54,7 +54,7 @@ impl fmt::Debug for KeySet {
 
 impl KeySet {
     /// Reads a key set. Keys that cannot be used are left out, and so are secrets; `None`: it is no key set.
-    pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+    pub fn parse(json: &[u8]) -> Option<Self> {
         Self::read(json, false)
     }
 
@@ -94,6 +94,14 @@ impl KeySet {
         let mut fitting = fitting.take(MAX_TRIED).peekable();
         fitting.peek()?;
         Some(fitting.any(|(_, key)| key.has_signed(message, signature)))
+    }
+}
+
+/// The algorithm of a name, in a token or a key set. `Ed25519` is the newer name of `EdDSA` with such a key (RFC 9864).
+pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
+    match name {
+        "Ed25519" => Some(Algorithm::EdDSA),
+        name => Algorithm::parse(name),
     }
 }
 
@@ -139,7 +147,7 @@ fn read(value: serde_json::Value, takes_secrets: bool) -> Option<VerificationKey
     let bits = pem::rsa_bits(&bytes).filter(|_| jwk.kty == "RSA");
     let mut uses = uses(possible, &bytes, bits);
     if let Some(name) = &jwk.alg {
-        uses.retain(|(algorithm, _)| Algorithm::parse(name) == Some(*algorithm));
+        uses.retain(|(it, _)| algorithm(name) == Some(*it));
     }
     (!uses.is_empty()).then_some(VerificationKey { id: jwk.kid, uses })
 }

@@ -13,6 +13,6 @@ mod token;
 
 pub use generate::generate;
 pub(crate) use jwe::{DecryptionKey, Jwe};
-pub(crate) use keys::KeySet;
+pub use keys::KeySet;
 pub(crate) use sign::SigningKey;
-pub(crate) use token::{Jws, JwsError};
+pub use token::{Jws, JwsError};

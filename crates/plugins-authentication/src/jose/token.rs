@@ -1,7 +1,6 @@
 //! A signed token: its parts, and whether a key has signed it.
 
-use super::keys::KeySet;
-use crate::jwt::Algorithm;
+use super::keys::{KeySet, algorithm};
 use crate::jwt::verifier::Work;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -13,9 +12,9 @@ use serde_json::{Map, Value};
 const MAX_TOKEN: usize = 64 * 1024;
 
 /// A token whose signature has not been checked yet.
-pub(crate) struct Jws<'t> {
+pub struct Jws<'t> {
     /// The algorithm that it names.
-    pub(crate) algorithm: String,
+    pub algorithm: String,
     key_id: Option<String>,
     message: &'t [u8],
     claims: &'t str,
@@ -24,7 +23,7 @@ pub(crate) struct Jws<'t> {
 
 /// What is wrong with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JwsError {
+pub enum JwsError {
     /// It is no signed token.
     Malformed,
     /// Its algorithm is not known, or may not be used.
@@ -46,7 +45,10 @@ struct Head {
 
 impl<'t> Jws<'t> {
     /// Takes a token apart.
-    pub(crate) fn parse(token: &'t str) -> Result<Self, JwsError> {
+    ///
+    /// # Errors
+    /// It is no signed token, or has extensions that must be understood.
+    pub fn parse(token: &'t str) -> Result<Self, JwsError> {
         let mut parts = token.split('.');
         let (Some(head), Some(claims), Some(signature), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
@@ -71,7 +73,10 @@ impl<'t> Jws<'t> {
     }
 
     /// What it claims. That is only true once the signature has been checked.
-    pub(crate) fn claims(&self) -> Result<Map<String, Value>, JwsError> {
+    ///
+    /// # Errors
+    /// It holds no claims.
+    pub fn claims(&self) -> Result<Map<String, Value>, JwsError> {
         let json = URL_SAFE_NO_PAD
             .decode(self.claims)
             .map_err(|_| JwsError::Malformed)?;
@@ -79,8 +84,11 @@ impl<'t> Jws<'t> {
     }
 
     /// Checks the signature by a public key of the set.
-    pub(crate) fn verify(&self, keys: &KeySet) -> Result<(), JwsError> {
-        match Algorithm::parse(&self.algorithm) {
+    ///
+    /// # Errors
+    /// No key of the set has signed it.
+    pub fn verify(&self, keys: &KeySet) -> Result<(), JwsError> {
+        match algorithm(&self.algorithm) {
             Some(algorithm) if matches!(algorithm.work(), Work::Signature(_)) => self.verify_any(keys),
             _ => Err(JwsError::Algorithm),
         }
@@ -88,7 +96,7 @@ impl<'t> Jws<'t> {
 
     /// Checks the signature by a key of the set, which may hold secrets.
     pub(crate) fn verify_any(&self, keys: &KeySet) -> Result<(), JwsError> {
-        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsError::Algorithm)?;
+        let algorithm = algorithm(&self.algorithm).ok_or(JwsError::Algorithm)?;
         let id = self.key_id.as_deref();
         match keys.verify(id, algorithm, self.message, &self.signature) {
             None => Err(JwsError::UnknownKey),
@@ -99,7 +107,7 @@ impl<'t> Jws<'t> {
 
     /// Checks the signature by a secret that both sides share.
     pub(crate) fn verify_secret(&self, secret: &[u8]) -> Result<(), JwsError> {
-        let algorithm = Algorithm::parse(&self.algorithm).ok_or(JwsError::Algorithm)?;
+        let algorithm = algorithm(&self.algorithm).ok_or(JwsError::Algorithm)?;
         let Work::Hmac(work) = algorithm.work() else {
             return Err(JwsError::Algorithm);
         };

@@ -1,7 +1,7 @@
 //! What is said between a server and the responder that knows whether its certificate was taken back (OCSP, RFC 6960), as
 //! bytes. It computes no hash, checks no signature and does no I/O: signatures and times are for the caller to judge.
 
-use crate::x509::{CONTEXT, INTEGER, OBJECT_ID, OCTET_STRING, SEQUENCE, Values, time};
+use crate::x509::{BIT_STRING, CONTEXT, Extension, INTEGER, OBJECT_ID, OCTET_STRING, SEQUENCE, Values, time};
 
 /// `1.3.6.1.5.5.7.1.1`: who knows more of a certificate.
 const AUTHORITY_INFORMATION: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x01];
@@ -14,7 +14,6 @@ const SHA1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];
 /// A place in the World Wide Web, in a name.
 const URL: u8 = 0x86;
 const ENUMERATED: u8 = 0x0a;
-const BIT_STRING: u8 = 0x03;
 const NULL: u8 = 0x05;
 /// Certificates that a response brings, and answers that it gives, at most.
 const MAX_ITEMS: usize = 16;
@@ -74,45 +73,22 @@ fn parts(certificate: &[u8]) -> Option<(&[u8], &[u8], Values<'_>)> {
     }
     let serial = body.expect(INTEGER)?;
     body.sequence()?;
-    let name = whole(&mut body, SEQUENCE)?;
+    let name = body.whole_sequence()?;
     Some((serial, name, body))
-}
-
-/// The next value with its kind and length.
-fn whole<'d>(values: &mut Values<'d>, wanted: u8) -> Option<&'d [u8]> {
-    let all = values.0;
-    values.expect(wanted)?;
-    all.get(..all.len() - values.0.len())
 }
 
 /// Where a certificate's responder is; `None`: it names none.
 pub fn responder(certificate: &[u8]) -> Option<String> {
-    let (.., mut rest) = parts(certificate)?;
-    let mut extensions = loop {
-        let (kind, content) = rest.next()?;
-        if kind == CONTEXT | 3 {
-            break Values(content).sequence()?;
+    let (.., rest) = parts(certificate)?;
+    let mut descriptions = Extension::find(rest, AUTHORITY_INFORMATION)?.value.sequence()?;
+    while let Some(mut description) = descriptions.sequence() {
+        if description.expect(OBJECT_ID)? == RESPONDER
+            && let Some((URL, text)) = description.next()
+        {
+            return String::from_utf8(text.to_vec()).ok();
         }
-    };
-    loop {
-        let mut extension = extensions.sequence()?;
-        if extension.expect(OBJECT_ID)? != AUTHORITY_INFORMATION {
-            continue;
-        }
-        let mut value = extension.next()?;
-        if value.0 != OCTET_STRING {
-            value = extension.next()?;
-        }
-        let mut descriptions = Values(value.1).sequence()?;
-        while let Some(mut description) = descriptions.sequence() {
-            if description.expect(OBJECT_ID)? == RESPONDER
-                && let Some((URL, text)) = description.next()
-            {
-                return String::from_utf8(text.to_vec()).ok();
-            }
-        }
-        return None;
     }
+    None
 }
 
 impl CertificateId {
@@ -225,7 +201,7 @@ impl<'d> Response<'d> {
             return None;
         }
         let mut basic = Values(typed.expect(OCTET_STRING)?).sequence()?;
-        let signed = whole(&mut basic, SEQUENCE)?;
+        let signed = basic.whole_sequence()?;
         let algorithm = basic.expect(SEQUENCE)?;
         let signature = basic.expect(BIT_STRING)?.get(1..)?;
         let mut certificates = Vec::new();
@@ -234,7 +210,7 @@ impl<'d> Response<'d> {
         {
             let mut brought = Values(content).sequence()?;
             while !brought.0.is_empty() && certificates.len() < MAX_ITEMS {
-                certificates.push(whole(&mut brought, SEQUENCE)?);
+                certificates.push(brought.whole_sequence()?);
             }
         }
         let mut data = Values(signed).sequence()?;

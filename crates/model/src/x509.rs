@@ -74,6 +74,52 @@ impl<'d> Values<'d> {
     pub(crate) fn sequence(&mut self) -> Option<Values<'d>> {
         self.expect(SEQUENCE).map(Values)
     }
+
+    /// The next value, a sequence, with its kind and length.
+    pub(crate) fn whole_sequence(&mut self) -> Option<&'d [u8]> {
+        let all = self.0;
+        self.expect(SEQUENCE)?;
+        all.get(..all.len() - self.0.len())
+    }
+}
+
+/// An extension among the rest of a certificate's body: its id and its value.
+pub(crate) struct Extension<'d> {
+    pub(crate) id: &'d [u8],
+    pub(crate) value: Values<'d>,
+}
+
+impl<'d> Extension<'d> {
+    /// The next one of a list; `None`: there is none, or what comes is none.
+    pub(crate) fn next(extensions: &mut Values<'d>) -> Option<Self> {
+        let mut parts = extensions.sequence()?;
+        let id = parts.expect(OBJECT_ID)?;
+        let mut value = parts.next()?;
+        // Before it may stand whether it is critical.
+        if value.0 != OCTET_STRING {
+            value = parts.next()?;
+        }
+        Some(Self {
+            id,
+            value: Values(value.1),
+        })
+    }
+
+    /// The one with an id in the rest of a certificate's body.
+    pub(crate) fn find(mut body: Values<'d>, wanted: &[u8]) -> Option<Self> {
+        let mut extensions = loop {
+            let (kind, content) = body.next()?;
+            if kind == CONTEXT | 3 {
+                break Values(content).sequence()?;
+            }
+        };
+        loop {
+            let extension = Self::next(&mut extensions)?;
+            if extension.id == wanted {
+                return Some(extension);
+            }
+        }
+    }
 }
 
 impl Certificate {
@@ -192,26 +238,10 @@ fn curve_public(mut values: Values<'_>) -> Option<Vec<u8>> {
     }
 }
 
-fn is_authority(mut body: Values<'_>) -> Option<bool> {
-    loop {
-        let (kind, content) = body.next()?;
-        if kind != CONTEXT | 3 {
-            continue;
-        }
-        let mut extensions = Values(content).sequence()?;
-        loop {
-            let mut extension = extensions.sequence()?;
-            if extension.expect(OBJECT_ID)? != BASIC_CONSTRAINTS {
-                continue;
-            }
-            let mut value = extension.next()?;
-            if value.0 != OCTET_STRING {
-                value = extension.next()?;
-            }
-            let (_, truth) = Values(value.1).sequence()?.next()?;
-            return Some(truth == [0xff]);
-        }
-    }
+fn is_authority(body: Values<'_>) -> Option<bool> {
+    let mut constraints = Extension::find(body, BASIC_CONSTRAINTS)?;
+    let (_, truth) = constraints.value.sequence()?.next()?;
+    Some(truth == [0xff])
 }
 
 /// Seconds since the Unix epoch: `YYMMDDHHMMSSZ` up to 2049, `YYYYMMDDHHMMSSZ` from then on (RFC 5280, 4.1.2.5). The

@@ -1,7 +1,7 @@
 //! What plugins tell of a certificate: names, serial number, and where its authority lists those that it has taken back.
 //! Trust is not checked here.
 
-use crate::x509::{CONTEXT, OBJECT_ID, OCTET_STRING, SEQUENCE, Values};
+use crate::x509::{CONTEXT, Extension, OBJECT_ID, SEQUENCE, Values};
 use std::fmt::Write;
 
 /// What can be said about a certificate.
@@ -88,16 +88,10 @@ impl CertificateDetails {
 
     fn read_extensions(&mut self, content: &[u8]) -> Option<()> {
         let mut extensions = Values(content).sequence()?;
-        while let Some((_, extension)) = extensions.next() {
-            let mut extension = Values(extension);
-            let id = extension.expect(OBJECT_ID)?;
-            let mut value = extension.next()?;
-            if value.0 != OCTET_STRING {
-                value = extension.next()?;
-            }
-            match id {
+        while let Some(mut extension) = Extension::next(&mut extensions) {
+            match extension.id {
                 ALTERNATIVE_NAME => {
-                    let mut names = Values(value.1).sequence()?;
+                    let mut names = extension.value.sequence()?;
                     while let Some((kind, text)) = names.next() {
                         if matches!(kind, MAIL | HOST | URI) {
                             self.alternative_names
@@ -106,7 +100,7 @@ impl CertificateDetails {
                     }
                 }
                 DISTRIBUTION_POINTS => {
-                    let mut points = Values(value.1).sequence()?;
+                    let mut points = extension.value.sequence()?;
                     while let Some((_, point)) = points.next() {
                         self.revocation_lists.extend(address(point));
                     }

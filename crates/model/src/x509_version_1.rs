@@ -29,7 +29,7 @@ impl<'d> Version1<'d> {
     pub fn of_der(der: &'d [u8]) -> Option<Self> {
         let mut outer = Values(der);
         let mut parts = outer.sequence()?;
-        let signed = whole_sequence(&mut parts)?;
+        let signed = parts.whole_sequence()?;
         let algorithm = parts.expect(SEQUENCE)?;
         let signature = whole_bytes(parts.expect(BIT_STRING)?)?;
         let mut body = Values(signed).sequence()?;
@@ -40,7 +40,7 @@ impl<'d> Version1<'d> {
         let mut validity = body.sequence()?;
         let (not_before, not_after) = (time(validity.next()?)?, time(validity.next()?)?);
         body.expect(SEQUENCE)?;
-        let key = whole_sequence(&mut body)?;
+        let key = body.whole_sequence()?;
         let has_more = [outer, parts, body, validity]
             .iter()
             .any(|rest| !rest.0.is_empty());
@@ -64,13 +64,6 @@ pub fn public_key(content: &[u8]) -> Option<(&[u8], &[u8])> {
     Values(algorithm).expect(OBJECT_ID)?;
     let key = whole_bytes(values.expect(BIT_STRING)?)?;
     values.0.is_empty().then_some((algorithm, key))
-}
-
-/// The next value, a sequence, with its own head.
-fn whole_sequence<'d>(values: &mut Values<'d>) -> Option<&'d [u8]> {
-    let before = values.0;
-    values.expect(SEQUENCE)?;
-    before.get(..before.len() - values.0.len())
 }
 
 /// The bytes of a string of bits that ends with a byte.

@@ -1,11 +1,10 @@
 //! `error-log-logger`: `gateway-log` of the catalogue, by the plugin's metadata. On routes it has nothing to do: as in
 //! the original, all that it needs stands in its metadata.
 
-use super::{Phases, PluginAdapter, PluginContext, Warnings, printed_shape, read};
-use crate::schema::Schema;
+use super::idle::idle_parts;
+use super::{PluginAdapter, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
 use weir_model::PluginInstance;
 use weir_plugins::gateway_log::{Config, Form, Level, SkywalkingSource};
 use weir_plugins::logger::Batch;
@@ -88,42 +87,11 @@ struct KafkaTls {
     verify: bool,
 }
 
-const SCHEMAS: &str = include_str!("schemas/error-log-logger.json");
-
 impl PluginAdapter for ErrorLogLogger {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn priority(&self) -> i64 {
-        1091
-    }
-
-    fn phases(&self) -> Phases {
-        Phases::default()
-    }
-
-    fn shape(&self) -> &'static Schema {
-        static SHAPE: LazyLock<Schema> = LazyLock::new(|| printed_shape(SCHEMAS, "schema"));
-        &SHAPE
-    }
-
-    fn metadata_shape(&self) -> Option<&'static Schema> {
-        static SHAPE: LazyLock<Schema> = LazyLock::new(|| printed_shape(SCHEMAS, "metadata_schema"));
-        Some(&SHAPE)
-    }
+    idle_parts!("error-log-logger", 1091, metadata);
 
     fn plugin(&self) -> &'static str {
         "gateway-log"
-    }
-
-    fn translate(
-        &self,
-        _: &Value,
-        _: &PluginContext<'_>,
-        _: &mut Warnings,
-    ) -> Result<Value, serde_json::Error> {
-        Ok(Value::Null)
     }
 }
 

@@ -1,9 +1,6 @@
 //! Plugins that are accepted and have nothing to do: what they are for is always so, or is the work of others.
 
-use super::{Phases, PluginAdapter, PluginContext, Warnings, printed_shape};
-use crate::schema::Schema;
-use serde_json::Value;
-use std::sync::LazyLock;
+use super::PluginAdapter;
 
 /// `proxy-buffering`: bodies are always passed on as they come.
 pub struct ProxyBuffering;
@@ -20,40 +17,62 @@ pub struct OcspStapling;
 /// `node-status`: `public-api` makes the node's status public.
 pub struct NodeStatus;
 
-/// The parts of an adapter that are the same for all of them.
+/// The parts of an adapter that does nothing on routes. Its name, its schemas' file and its priority are given; with
+/// `metadata`, its metadata have a schema too.
+macro_rules! idle_parts {
+    ($name:literal, $priority:literal $(, $metadata:ident)?) => {
+        fn name(&self) -> &'static str {
+            $name
+        }
+
+        fn priority(&self) -> i64 {
+            $priority
+        }
+
+        fn phases(&self) -> $crate::plugins::Phases {
+            $crate::plugins::Phases::default()
+        }
+
+        fn shape(&self) -> &'static $crate::schema::Schema {
+            $crate::plugins::idle::printed!($name, "schema")
+        }
+
+        $(
+            fn metadata_shape(&self) -> Option<&'static $crate::schema::Schema> {
+                Some($crate::plugins::idle::printed!($name, "metadata_schema", $metadata))
+            }
+        )?
+
+        fn translate(
+            &self,
+            _: &serde_json::Value,
+            _: &$crate::plugins::PluginContext<'_>,
+            _: &mut $crate::plugins::Warnings,
+        ) -> Result<serde_json::Value, serde_json::Error> {
+            Ok(serde_json::Value::Null)
+        }
+    };
+}
+
+/// One of the schemas that the original prints for a plugin.
+macro_rules! printed {
+    ($name:literal, $which:literal $(, $metadata:ident)?) => {{
+        static SHAPE: std::sync::LazyLock<$crate::schema::Schema> = std::sync::LazyLock::new(|| {
+            $crate::plugins::printed_shape(include_str!(concat!("schemas/", $name, ".json")), $which)
+        });
+        &SHAPE
+    }};
+}
+
+pub(super) use {idle_parts, printed};
+
 macro_rules! idle {
     ($type:ident, $name:literal, $priority:literal) => {
         impl PluginAdapter for $type {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn priority(&self) -> i64 {
-                $priority
-            }
-
-            fn phases(&self) -> Phases {
-                Phases::default()
-            }
-
-            fn shape(&self) -> &'static Schema {
-                static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
-                    printed_shape(include_str!(concat!("schemas/", $name, ".json")), "schema")
-                });
-                &SHAPE
-            }
+            idle_parts!($name, $priority);
 
             fn plugin(&self) -> &'static str {
                 ""
-            }
-
-            fn translate(
-                &self,
-                _: &Value,
-                _: &PluginContext<'_>,
-                _: &mut Warnings,
-            ) -> Result<Value, serde_json::Error> {
-                Ok(Value::Null)
             }
         }
     };

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::logger::Config;
-use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Broker, KafkaTarget, Mechanism, Sasl, Target};
 
 /// The plugin.
@@ -26,7 +25,6 @@ struct Options {
     timeout: u64,
     tls: Option<Tls>,
     meta_format: String,
-    batch_max_size: usize,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +125,7 @@ impl PluginAdapter for KafkaLogger {
             host: broker.host,
             port: broker.port,
         });
+        let batch: BatchOptions = read(config)?;
         serde_json::to_value(Config {
             target: Target::Kafka(KafkaTarget {
                 brokers: brokers.chain(listed).collect(),
@@ -144,11 +143,8 @@ impl PluginAdapter for KafkaLogger {
                 record_each: false,
                 timeout_ms: options.timeout.saturating_mul(1000),
             }),
-            form: match options.batch_max_size {
-                1 => Form::Bare,
-                _ => Form::Array,
-            },
-            batch: read::<BatchOptions>(config)?.batch(),
+            form: batch.form(),
+            batch: batch.batch(),
             ..base(self.name(), config, context, notes)?
         })
     }

@@ -45,6 +45,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_model::Predicate;
+use weir_plugins::logger::form::Form;
 use weir_plugins::logger::layout::Layout;
 use weir_plugins::logger::{Batch, Config};
 
@@ -96,6 +97,14 @@ struct BatchOptions {
 }
 
 impl BatchOptions {
+    /// The form of messages where several entries are an array.
+    fn form(&self) -> Form {
+        match self.batch_max_size {
+            1 => Form::Bare,
+            _ => Form::Array,
+        }
+    }
+
     fn batch(&self) -> Batch {
         Batch {
             max_entries: self.batch_max_size,

@@ -5,7 +5,6 @@ use crate::plugins::{PluginAdapter, PluginContext, Warnings, read};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::Config;
-use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Credentials, Nameserver, RocketmqTarget, Target, nameserver_port};
 
 /// The plugin.
@@ -25,7 +24,6 @@ struct Options {
     access_key: String,
     secret_key: String,
     meta_format: String,
-    batch_max_size: usize,
 }
 
 /// The server of `host:port`.
@@ -55,6 +53,7 @@ impl PluginAdapter for RocketmqLogger {
             notes.not_available("meta_format", "the request as it came");
         }
         let servers = options.nameserver_list.iter();
+        let batch: BatchOptions = read(config)?;
         serde_json::to_value(Config {
             target: Target::Rocketmq(RocketmqTarget {
                 nameservers: servers.map(|text| nameserver(text)).collect(),
@@ -70,11 +69,8 @@ impl PluginAdapter for RocketmqLogger {
                 }),
                 timeout_ms: options.timeout.saturating_mul(1000),
             }),
-            form: match options.batch_max_size {
-                1 => Form::Bare,
-                _ => Form::Array,
-            },
-            batch: read::<BatchOptions>(config)?.batch(),
+            form: batch.form(),
+            batch: batch.batch(),
             ..base(self.name(), config, context, notes)?
         })
     }

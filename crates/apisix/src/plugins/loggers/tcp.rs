@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::logger::Config;
-use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Target, TcpTarget};
 
 /// The plugin.
@@ -20,7 +19,6 @@ struct Options {
     tls: bool,
     tls_options: Option<String>,
     timeout: u64,
-    batch_max_size: usize,
 }
 
 impl PluginAdapter for TcpLogger {
@@ -47,6 +45,7 @@ impl PluginAdapter for TcpLogger {
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
+        let batch: BatchOptions = read(config)?;
         serde_json::to_value(Config {
             target: Target::Tcp(TcpTarget {
                 host: options.host,
@@ -56,11 +55,8 @@ impl PluginAdapter for TcpLogger {
                 verify_tls: false,
                 timeout_ms: options.timeout,
             }),
-            form: match options.batch_max_size {
-                1 => Form::Bare,
-                _ => Form::Array,
-            },
-            batch: read::<BatchOptions>(config)?.batch(),
+            form: batch.form(),
+            batch: batch.batch(),
             ..base(self.name(), config, context, notes)?
         })
     }

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::logger::Config;
-use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Target, UdpTarget};
 
 /// The plugin.
@@ -17,7 +16,6 @@ pub struct UdpLogger;
 struct Options {
     host: String,
     port: u16,
-    batch_max_size: usize,
 }
 
 impl PluginAdapter for UdpLogger {
@@ -42,17 +40,15 @@ impl PluginAdapter for UdpLogger {
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
+        let batch: BatchOptions = read(config)?;
         serde_json::to_value(Config {
             target: Target::Udp(UdpTarget {
                 line_bytes: None,
                 host: options.host,
                 port: options.port,
             }),
-            form: match options.batch_max_size {
-                1 => Form::Bare,
-                _ => Form::Array,
-            },
-            batch: read::<BatchOptions>(config)?.batch(),
+            form: batch.form(),
+            batch: batch.batch(),
             ..base(self.name(), config, context, notes)?
         })
     }

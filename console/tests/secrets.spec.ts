@@ -106,7 +106,7 @@ test('a call is sent for real from a route, and its answer stands beside what wa
   await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill(`curl '${backend.url}/keyed'`)
   await send.click()
   await expect(card.getByRole('status', { name: 'What came back' })).toContainText('The answer is 404')
-  // Nobody calls in the name of another address, whichever header the gateway believes.
+  // A header that says who calls is refused: the usual ones, and those that the gateway is configured to read.
   await expect(card).toContainText('The gateway sees its own address as the client.')
   await weir.put('routes', 'edge', { name: 'edge', paths: ['/edge'], service: 's', plugins: [{ 'real-ip': { from: 'http_x_from_the_edge', trusted: ['127.0.0.1'] } }] })
   for (const [header, reason] of [

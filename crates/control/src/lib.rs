@@ -15,6 +15,7 @@ pub(crate) mod events;
 pub mod explain;
 pub mod follow;
 pub mod http;
+pub mod identity_sources;
 pub mod lease;
 pub mod listen;
 pub mod operational;

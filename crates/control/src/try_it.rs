@@ -4,11 +4,11 @@
 use crate::access::Token;
 use crate::api::Problem;
 use crate::http::{ClientRequest, HttpError};
+use crate::identity_sources::{IdentitySources, plain};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// The longest body, each way, in bytes.
@@ -79,8 +79,22 @@ pub struct TryItResponse {
     pub is_cut: bool,
 }
 
-/// Why a header cannot be set; `None`: it can. The name is in small letters.
-fn refusal(name: &str, believed: &BTreeSet<String>) -> Option<&'static str> {
+/// Why a part that says who calls cannot be sent.
+const SAYS_WHO: &str = "it says who calls, and this call comes from the gateway's own address. Leave it out, or send the call \
+                        with a client of your own";
+
+/// The parts of a call that somebody tries.
+pub struct CallParts<'c> {
+    /// Its headers.
+    pub headers: &'c [(String, String)],
+    /// Its query, without the `?`.
+    pub query: &'c str,
+    /// Whether it has a body.
+    pub has_body: bool,
+}
+
+/// Why a header cannot be set; `None`: it can. The name is [`plain`].
+fn refusal(name: &str, sources: &IdentitySources) -> Option<&'static str> {
     if name.starts_with("weir-") {
         return Some("it marks calls of Weir's own");
     }
@@ -90,38 +104,42 @@ fn refusal(name: &str, believed: &BTreeSet<String>) -> Option<&'static str> {
     if name == "x-request-id" {
         return Some("the call gets an id of its own");
     }
-    if OF_CALLER.contains(&name) || name.starts_with("x-forwarded-") || believed.contains(name) {
-        return Some(
-            "it says who calls, and this call comes from the gateway's own address. Leave the header out, or send the \
-             call with a client of your own",
-        );
+    if OF_CALLER.contains(&name) || name.starts_with("x-forwarded-") || sources.has_header(name) {
+        return Some(SAYS_WHO);
     }
     None
 }
 
-/// The headers that may go with it. `believed`: what else says to the gateway who calls, in small letters.
+/// Checks that a call may go as it is. `sources`: what says to the gateway who calls, besides the usual headers.
 ///
 /// # Errors
-/// One is none, or cannot be set.
-pub fn headers(
-    given: &[(String, String)],
-    believed: &BTreeSet<String>,
-) -> Result<Vec<(String, String)>, Problem> {
-    for (name, value) in given {
+/// A header is none, or a part cannot be sent.
+pub fn check(call: &CallParts<'_>, sources: &IdentitySources) -> Result<(), Problem> {
+    let refuse = |part: &str, reason: &str| Err(Problem::bad(format!("the {part} cannot be set: {reason}")));
+    for (name, value) in call.headers {
         let known = HeaderName::try_from(name.as_str());
         let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
-        if let Some(reason) = refusal(known.as_str(), believed) {
-            return Err(Problem::bad(format!(
-                "the header '{name}' cannot be set: {reason}"
-            )));
+        if let Some(reason) = refusal(&plain(known.as_str()), sources) {
+            return refuse(&format!("header '{name}'"), reason);
         }
         if HeaderValue::from_str(value).is_err() {
             return Err(Problem::bad(format!(
                 "the value of '{name}' is none that a header can have"
             )));
         }
+        if known == "cookie"
+            && let Some(cookie) = sources.cookie_of(value)
+        {
+            return refuse(&format!("cookie '{cookie}'"), SAYS_WHO);
+        }
     }
-    Ok(given.to_vec())
+    if let Some(argument) = sources.argument_of(call.query) {
+        return refuse(&format!("argument '{argument}'"), SAYS_WHO);
+    }
+    match call.has_body && sources.body {
+        true => refuse("body", SAYS_WHO),
+        false => Ok(()),
+    }
 }
 
 /// A random word of 32 letters and digits.

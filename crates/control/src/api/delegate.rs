@@ -3,6 +3,7 @@
 
 use super::{Api, Problem};
 use crate::access::{Caller, Right, User};
+use crate::identity_sources::IdentitySources;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -14,6 +15,7 @@ use tower::ServiceExt;
 /// What makes calls from inside. Cheap to share.
 #[derive(Clone)]
 pub struct Delegate {
+    api: Arc<Api>,
     router: Router,
     rights: Vec<Right>,
 }
@@ -22,9 +24,18 @@ impl Delegate {
     /// With these rights.
     pub fn new(api: &Arc<Api>, rights: Vec<Right>) -> Self {
         Self {
+            api: Arc::clone(api),
             router: api.router(),
             rights,
         }
+    }
+
+    /// What says to the gateway who calls.
+    ///
+    /// # Errors
+    /// The configuration cannot be read.
+    pub async fn identity_sources(&self) -> Result<Arc<IdentitySources>, Problem> {
+        self.api.identity_sources().await
     }
 
     /// Makes a call. `who` is the name for the history.

@@ -2,7 +2,7 @@
 //! until it is taken back. What takes it out is a document of the store, `weir/drains/NAME`, so that it outlives the control
 //! plane, and gateways that follow the store by themselves find it there.
 
-use super::gateways::DRAINS;
+use super::fleet::DRAINS;
 use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};

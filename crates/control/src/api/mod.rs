@@ -29,7 +29,6 @@ mod alerts;
 mod analytics;
 mod analytics_documents;
 mod apis;
-mod believed_headers;
 mod boards;
 mod changes;
 mod checking;
@@ -42,9 +41,11 @@ mod document_cache;
 mod draining;
 mod events;
 mod explain;
+mod fleet;
 mod gateways;
 pub mod health;
 mod history;
+mod identity;
 mod import;
 mod openapi;
 mod openid_login;
@@ -70,7 +71,7 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
-pub use gateways::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
+pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use problem::Problem;
 pub use sending::ListenerOf;
@@ -176,8 +177,10 @@ pub struct Api {
     reading: Semaphore,
     /// Logins of the last minutes.
     attempts: Attempts,
-    /// Calls of the last minute that were sent for somebody.
+    /// Calls, fetched documents and tested secrets of the last minute, by who asked for them.
     tries: AttemptCounter,
+    /// What says who calls.
+    identity: identity::CachedSources,
     /// The developers of portals.
     developers: crate::developers::People,
     /// What asks identity providers.
@@ -219,6 +222,7 @@ impl Api {
             reading: Semaphore::new(sync::MAX_READING),
             attempts: Attempts::default(),
             tries: AttemptCounter::default(),
+            identity: identity::CachedSources::default(),
             openid: crate::access::openid::client::Client::default(),
             events: Events::new(epoch()),
             marks: Marks::default(),

@@ -1,19 +1,18 @@
 //! `POST /api/v1/try`: sends a call to the gateway of this process, and tells what came back. The connection goes to the
 //! gateway's own listener and nowhere else: the address in the call only says which host is asked for. So the gateway sees
-//! an address of its own machine, which it may believe more than others: headers that say who calls are refused.
+//! an address of its own machine, which it may trust: what says who calls is refused.
 
-use super::compiled_config::model_of;
+use super::Api;
 use super::problem::Problem;
-use super::{Api, believed_headers};
 use crate::access::Caller;
 use crate::http::ClientRequest;
-use crate::try_it::{self, CONSOLE_MARK, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
+use crate::identity_sources::IdentitySources;
+use crate::try_it::{self, CONSOLE_MARK, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
 use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -82,11 +81,11 @@ pub async fn send(
     Extension(caller): Extension<Caller>,
     Json(call): Json<TryCallRequest>,
 ) -> Result<Json<TryItResponse>, Problem> {
-    let believed = believed(&api, &call).await?;
-    let request = prepared(&call, &believed)?;
+    let sources = api.identity_sources().await?;
+    let request = prepared(&call, &sources)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |it| it.as_secs());
-    if let Err(wait) = api.tries.take(&caller.name(), MOST, now) {
+    if let Err(wait) = api.tries.take(&format!("calls {}", caller.name()), MOST, now) {
         let detail = format!("{MOST} calls a minute can be sent; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
     }
@@ -119,19 +118,6 @@ pub async fn send(
     Ok(Json(try_it::send(sent).await?))
 }
 
-/// The headers by which the gateway believes who calls, as it is configured now. They need not be known for a call
-/// without headers.
-async fn believed(api: &Arc<Api>, call: &TryCallRequest) -> Result<BTreeSet<String>, Problem> {
-    if call.headers.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let (documents, _) = api.store.read("").await?;
-    let api = Arc::clone(api);
-    let read = tokio::task::spawn_blocking(move || believed_headers::of(&model_of(&api, &documents)));
-    read.await
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
-}
-
 /// A call that is good.
 struct ValidCall {
     method: Method,
@@ -140,7 +126,7 @@ struct ValidCall {
     headers: Vec<(String, String)>,
 }
 
-fn prepared(call: &TryCallRequest, believed: &BTreeSet<String>) -> Result<ValidCall, Problem> {
+fn prepared(call: &TryCallRequest, sources: &IdentitySources) -> Result<ValidCall, Problem> {
     let Target { host, path } = Target::of(&call.url)?;
     let method = Method::from_bytes(call.method.as_bytes()).ok();
     let method = method.filter(|it| *it != Method::CONNECT);
@@ -166,11 +152,17 @@ fn prepared(call: &TryCallRequest, believed: &BTreeSet<String>) -> Result<ValidC
             return Err(Problem::bad(format!("headers: '{name}' is no host")));
         }
     }
+    let parts = CallParts {
+        headers: &others,
+        query: path.split_once('?').map_or("", |(_, query)| query),
+        has_body: !call.body.is_empty(),
+    };
+    try_it::check(&parts, sources)?;
     Ok(ValidCall {
         method,
         host: named.or(host),
         path,
-        headers: try_it::headers(&others, believed)?,
+        headers: others,
     })
 }
 
@@ -214,7 +206,12 @@ mod tests {
             headers: vec![(header.0.to_owned(), header.1.to_owned())],
             body: String::new(),
         };
-        let believed = BTreeSet::from(["x-from-the-edge".to_owned()]);
+        let sources = IdentitySources {
+            headers: ["x-from-the-edge".to_owned()].into(),
+            arguments: [b"ip".to_vec()].into(),
+            cookies: [b"ip".to_vec()].into(),
+            body: true,
+        };
         for (method, header, expected) in [
             ("GET", ("X-Trace", "1"), Some("a")),
             ("PURGE", ("Content-Type", "a/b"), Some("a")),
@@ -228,15 +225,32 @@ mod tests {
             ("GET", ("X-Real-IP", "127.0.0.1"), None),
             ("GET", ("CF-Connecting-IP", "127.0.0.1"), None),
             ("GET", ("X-From-The-Edge", "127.0.0.1"), None),
+            // Gateways read headers with `_` as well.
+            ("GET", ("X_From_The_Edge", "127.0.0.1"), None),
+            ("GET", ("X_Forwarded_For", "127.0.0.1"), None),
+            ("GET", ("Cookie", "a=1; b=2"), Some("a")),
+            ("GET", ("Cookie", "a=1; ip=127.0.0.1"), None),
             ("GET", ("X-Request-Id", "mine"), None),
             ("GET", ("Transfer-Encoding", "chunked"), None),
             ("GET", ("Weir-Console-Try", "no"), None),
             ("GET", ("Weir-Anything", "no"), None),
             ("GET", ("X", "a\r\nHost: b"), None),
         ] {
-            let found = prepared(&call(method, header), &believed).ok();
+            let found = prepared(&call(method, header), &sources).ok();
             let found = found.and_then(|it| it.host);
             assert_eq!(found.as_deref(), expected, "{method} {header:?}");
+        }
+        for (url, body, expected) in [
+            ("http://a/b?c=ip", "", true),
+            ("http://a/b?c=1&ip=127.0.0.1", "", false),
+            ("http://a/b", "ip=127.0.0.1", false),
+        ] {
+            let call = TryCallRequest {
+                url: url.to_owned(),
+                body: body.to_owned(),
+                ..call("POST", ("X-Trace", "1"))
+            };
+            assert_eq!(prepared(&call, &sources).is_ok(), expected, "{url} {body}");
         }
     }
 }

@@ -10,12 +10,12 @@ use axum::{Extension, Json};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_control::api::Problem;
 use weir_control::attempt_counter::network;
 use weir_control::http::ClientRequest;
-use weir_control::try_it::{self as sending, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
+use weir_control::identity_sources::IdentitySources;
+use weir_control::try_it::{self as sending, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
 
 /// What marks the call, so that analytics and backends can tell it from others.
 const MARK: &str = sending::PORTAL_MARK;
@@ -106,15 +106,25 @@ fn fits(template: &str, path: &str) -> bool {
             })
 }
 
-/// The headers that go with it.
-fn headers(call: &TryItRequest) -> Result<Vec<(String, String)>, Problem> {
+/// The headers that go with it, if it may go with this query and body. `sources`: what says to the gateway who calls.
+fn headers(
+    call: &TryItRequest,
+    (query, has_body): (&str, bool),
+    sources: &IdentitySources,
+) -> Result<Vec<(String, String)>, Problem> {
     if let Some((name, _)) = (call.headers.iter()).find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
     {
         return Err(Problem::bad(format!(
             "the header '{name}' cannot be set: 'media' says it"
         )));
     }
-    let mut headers = sending::headers(&call.headers, &BTreeSet::new())?;
+    let parts = CallParts {
+        headers: &call.headers,
+        query,
+        has_body,
+    };
+    sending::check(&parts, sources)?;
+    let mut headers = call.headers.clone();
     if let Some(key) = call.key.as_deref().filter(|it| !it.is_empty()) {
         match HeaderValue::from_str(key) {
             Ok(_) => headers.push(("X-API-Key".to_owned(), key.to_owned())),
@@ -231,10 +241,12 @@ async fn try_it(
         timeout: LONGEST,
         ..ClientRequest::get(format!("{base}{}{mark}{query}", call.path))
     };
-    for (name, value) in headers(&call)? {
+    let body = body(&call)?;
+    let sources = portals.delegate.identity_sources().await?;
+    for (name, value) in headers(&call, (&query, body.is_some()), &sources)? {
         request = request.header(name, value);
     }
-    if let Some((media, bytes)) = body(&call)? {
+    if let Some((media, bytes)) = body {
         request = request.header("content-type", media);
         request.body = bytes;
     }
@@ -282,6 +294,10 @@ mod tests {
 
     #[test]
     fn headers_of_the_connection_cannot_be_set() {
+        let sources = IdentitySources {
+            headers: ["x-edge".to_owned()].into(),
+            ..IdentitySources::default()
+        };
         for (header, is_good) in [
             (["X-Trace", "1"], true),
             (["Authorization", "Bearer x"], true),
@@ -289,13 +305,15 @@ mod tests {
             (["HOST", "evil.test"], false),
             (["X-Forwarded-For", "127.0.0.1"], false),
             (["X-Real-IP", "127.0.0.1"], false),
+            (["X_Edge", "127.0.0.1"], false),
             (["X-Request-Id", "mine"], false),
             (["Transfer-Encoding", "chunked"], false),
             (["a b", "1"], false),
             (["X", "a\r\nHost: evil"], false),
         ] {
             let tried = call(serde_json::json!({"path": "/", "headers": [header]}));
-            assert_eq!(headers(&tried).is_ok(), is_good, "{header:?}");
+            let found = headers(&tried, ("", false), &sources);
+            assert_eq!(found.is_ok(), is_good, "{header:?}");
         }
         let other =
             serde_json::from_value::<TryItRequest>(serde_json::json!({"path": "/", "url": "http://x"}));

@@ -1,0 +1,172 @@
+//! The calls for analytics, alerts, boards and reports.
+
+use super::DRY_RUN;
+use crate::access::Action;
+use crate::api::operation::Operation;
+use crate::api::shapes::{List, Resource};
+use crate::api::{alerts, analytics, boards, reports};
+use axum::http::StatusCode;
+
+pub(super) fn of_analytics() -> Vec<Operation> {
+    const RULES: &str = "/api/v1/alerts";
+    const RULE: &str = "/api/v1/alerts/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::AlertsWrite);
+    let operations = [
+        Operation::get(
+            "/api/v1/analytics/definition",
+            "getAnalyticsDefinition",
+            read,
+            analytics::definition,
+        )
+        .about(
+            "Analytics",
+            "Reads which metrics and dimensions there are, and what is kept together",
+        )
+        .answers::<Resource>(),
+        Operation::post(
+            "/api/v1/analytics/query",
+            "queryAnalytics",
+            read,
+            analytics::query,
+        )
+        .about("Analytics", "Answers a query about calls")
+        .description(
+            "With `Accept: text/csv` the answer is CSV; this asks for the right to export. `workspace` in the filter stands \
+             for the services of a workspace; a caller with the right in workspaces only names one of these.",
+        )
+        .partial()
+        .headers(&["Accept"])
+        .body::<weir_analytics::query::Query>()
+        .answers::<weir_analytics::query::QueryResponse>(),
+        Operation::get("/api/v1/analytics/calls", "searchCalls", read, analytics::calls)
+            .about("Analytics", "Searches the request log, the latest call first")
+            .query::<analytics::CallsQuery>()
+            .answers::<weir_analytics::calls::CallSearchResponse>(),
+        Operation::get("/api/v1/analytics/live", "followCalls", read, analytics::live)
+            .about(
+                "Analytics",
+                "Streams sampled calls as they end, as server-sent events",
+            )
+            .query::<analytics::CallsQuery>()
+            .answers_of("text/event-stream", None),
+        Operation::post(
+            "/api/v1/gateways/{name}/analytics",
+            "deliverAnalytics",
+            Action::ConfigurationFollow,
+            analytics::deliver,
+        )
+        .about("Gateways", "Takes a gateway's counts of calls")
+        .partial()
+        .body_of("application/octet-stream", None)
+        .answers::<Resource>(),
+        Operation::get(RULES, "listAlertRules", read, alerts::list)
+            .about("Alerts", "Lists alert rules, and how they stand")
+            .answers::<List<alerts::RuleState>>(),
+        Operation::post(RULES, "createAlertRule", write, alerts::create)
+            .about(
+                "Alerts",
+                "Makes an alert rule; without an id, it gets one of its name",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::alerts::Rule>()
+            .status(StatusCode::CREATED)
+            .answers::<alerts::RuleState>(),
+        Operation::get(RULE, "getAlertRule", read, alerts::show)
+            .about("Alerts", "Reads an alert rule, and how it stands")
+            .answers::<alerts::RuleState>(),
+        Operation::put(RULE, "putAlertRule", write, alerts::replace)
+            .about(
+                "Alerts",
+                "Makes or replaces an alert rule; its alerts end if it watches something else",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::alerts::Rule>()
+            .answers::<alerts::RuleState>(),
+        Operation::delete(RULE, "removeAlertRule", write, alerts::remove)
+            .about("Alerts", "Removes an alert rule"),
+    ];
+    operations.into()
+}
+
+pub(super) fn of_boards() -> Vec<Operation> {
+    const BOARDS: &str = "/api/v1/boards";
+    const BOARD: &str = "/api/v1/boards/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::BoardsWrite);
+    let operations = [
+        Operation::get(BOARDS, "listBoards", read, boards::list)
+            .about("Boards", "Lists boards: first those that Weir comes with")
+            .answers::<List<boards::SavedBoard>>(),
+        Operation::post(BOARDS, "createBoard", write, boards::create)
+            .about("Boards", "Saves a board; without an id, it gets one of its title")
+            .headers(DRY_RUN)
+            .body::<weir_analytics::boards::Board>()
+            .status(StatusCode::CREATED)
+            .answers::<boards::SavedBoard>(),
+        Operation::get(BOARD, "getBoard", read, boards::show)
+            .about("Boards", "Reads a board")
+            .answers::<boards::SavedBoard>(),
+        Operation::put(BOARD, "putBoard", write, boards::replace)
+            .about(
+                "Boards",
+                "Saves or replaces a board; not one that Weir comes with",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::boards::Board>()
+            .answers::<boards::SavedBoard>(),
+        Operation::delete(BOARD, "removeBoard", write, boards::remove)
+            .about("Boards", "Removes a saved board"),
+    ];
+    operations.into()
+}
+
+pub(super) fn of_reports() -> Vec<Operation> {
+    const REPORTS: &str = "/api/v1/reports";
+    const REPORT: &str = "/api/v1/reports/{id}";
+    let (read, write) = (Action::AnalyticsRead, Action::AlertsWrite);
+    let operations = [
+        Operation::get(REPORTS, "listReports", read, reports::list)
+            .about("Reports", "Lists reports, and when each is sent next")
+            .answers::<List<reports::ReportState>>(),
+        Operation::post(REPORTS, "createReport", write, reports::create)
+            .about(
+                "Reports",
+                "Makes a report; without an id, it gets one of its title",
+            )
+            .headers(DRY_RUN)
+            .body::<weir_analytics::reports::ScheduledReport>()
+            .status(StatusCode::CREATED)
+            .answers::<reports::ReportState>(),
+        Operation::get(REPORT, "getReport", read, reports::show)
+            .about("Reports", "Reads a report, and when it is sent next")
+            .answers::<reports::ReportState>(),
+        Operation::put(REPORT, "putReport", write, reports::replace)
+            .about("Reports", "Makes or replaces a report")
+            .headers(DRY_RUN)
+            .body::<weir_analytics::reports::ScheduledReport>()
+            .answers::<reports::ReportState>(),
+        Operation::delete(REPORT, "removeReport", write, reports::remove)
+            .about("Reports", "Removes a report"),
+        Operation::get(
+            "/api/v1/reports/{id}/preview",
+            "previewReport",
+            read,
+            reports::preview,
+        )
+        .about(
+            "Reports",
+            "Shows a report as its mail does, with its pictures in the page",
+        )
+        .query::<reports::PreviewQuery>()
+        .answers_of("text/html", None),
+        Operation::post("/api/v1/reports/{id}/send", "sendReport", write, reports::send)
+            .about(
+                "Reports",
+                "Sends a report now: the last whole week or month, or the present one",
+            )
+            .headers(DRY_RUN)
+            .body::<reports::SendReportRequest>()
+            .status(StatusCode::ACCEPTED)
+            .answers::<reports::SendReportResponse>(),
+    ];
+    operations.into()
+}

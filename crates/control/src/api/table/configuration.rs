@@ -1,0 +1,225 @@
+//! The calls for documents, and for what they come to: resources, lists, tries, history.
+
+use super::{CREATES, DRY_RUN};
+use crate::access::Action;
+use crate::api::operation::{Operation, WRITES};
+use crate::api::shapes::{
+    Commit, DocumentChange, ImportResult, List, Resource, ResourcePage, RollbackResult,
+};
+use crate::api::{
+    changes, explain, health, history, import, plugins, resources, rollback, schema, secrets, sending, view,
+};
+use crate::catalogue::CataloguePlugin;
+use axum::http::StatusCode;
+
+pub(super) fn of_resources() -> Vec<Operation> {
+    const ALL: &str = "/api/v1/resources/{kind}";
+    const ONE: &str = "/api/v1/resources/{kind}/{name}";
+    let (read, write) = (Action::ConfigurationRead, Action::ConfigurationWrite);
+    let operations = [
+        Operation::get(ALL, "listResources", read, resources::list)
+            .about("Resources", "Lists native resources of a kind")
+            .query::<resources::Page>()
+            .answers::<ResourcePage>(),
+        Operation::post(ALL, "createResource", write, resources::create)
+            .about("Resources", "Makes a native resource that must not exist")
+            .headers(CREATES)
+            .body::<Resource>()
+            .status(StatusCode::CREATED)
+            .answers::<Resource>(),
+        Operation::get(ONE, "getResource", read, resources::read)
+            .about("Resources", "Reads a native resource; its version is the ETag")
+            .answers::<Resource>(),
+        Operation::put(ONE, "putResource", write, resources::put)
+            .about("Resources", "Makes or replaces a native resource")
+            .description("201 if it did not exist, else 200. The version is the ETag.")
+            .headers(WRITES)
+            .body::<Resource>()
+            .answers::<Resource>(),
+        Operation::delete(ONE, "deleteResource", write, resources::delete)
+            .about("Resources", "Removes a native resource")
+            .headers(WRITES),
+        Operation::post("/api/v1/changes", "changeResources", write, changes::change)
+            .about(
+                "Resources",
+                "Changes several native resources in one commit: all of them, or none",
+            )
+            .headers(CREATES)
+            .body::<changes::ChangesRequest>()
+            .answers::<changes::ChangesResponse>(),
+        Operation::get("/api/v1/schema", "getSchema", read, schema::read)
+            .about("Resources", "Reads the JSON Schema of native resources")
+            .answers_of("application/schema+json", None),
+        Operation::post("/api/v1/import/openapi", "importOpenapi", write, import::import)
+            .about(
+                "Resources",
+                "Makes a service with its routes of an OpenAPI document",
+            )
+            .description("The document may be JSON or YAML. A second import changes what has changed.")
+            .headers(WRITES)
+            .query::<import::ImportOptions>()
+            .body_of("text/plain", None)
+            .answers::<ImportResult>(),
+    ];
+    operations.into()
+}
+
+pub(super) fn of_views() -> Vec<Operation> {
+    let operations = [
+        Operation::get(
+            "/api/v1/view/{list}",
+            "viewList",
+            Action::ConfigurationRead,
+            view::list,
+        )
+        .about(
+            "Views",
+            "Lists routes, services, upstreams, consumers, certificates or plugins of all dialects",
+        )
+        .description("Rows are in the words of Weir's model; each names its own document. Over files, too.")
+        .partial()
+        .query::<view::ViewQuery>()
+        .answers::<view::ViewPage>(),
+        Operation::get(
+            "/api/v1/workspaces",
+            "listWorkspaces",
+            Action::ConfigurationRead,
+            view::workspaces::list,
+        )
+        .about(
+            "Views",
+            "Lists workspaces: which dialects' resources lie in each, and how many",
+        )
+        .partial()
+        .answers::<List<view::workspaces::Workspace>>(),
+        Operation::post(
+            "/api/v1/explain",
+            "explainCall",
+            Action::ConfigurationRead,
+            explain::explain,
+        )
+        .about(
+            "Views",
+            "Tells what would happen to a call: the route, every plugin's verdict, the target",
+        )
+        .description(
+            "By what is served now, an earlier revision, a draft, or documents that are not stored. Nothing is sent.",
+        )
+        .body::<explain::ExplainRequest>()
+        .answers::<explain::ExplainResponse>(),
+        Operation::get(
+            "/api/v1/health/upstreams",
+            "listUpstreamHealth",
+            Action::GatewaysRead,
+            health::list,
+        )
+        .about(
+            "Views",
+            "Lists the health of upstreams and their targets, as the gateway of this process sees it",
+        )
+        .answers::<List<health::UpstreamHealth>>(),
+        Operation::get(
+            "/api/v1/plugins",
+            "listPlugins",
+            Action::ConfigurationRead,
+            plugins::list,
+        )
+        .about(
+            "Views",
+            "Lists the plugins of the catalogue with their names in each dialect",
+        )
+        .partial()
+        .answers::<List<CataloguePlugin>>(),
+        Operation::get(
+            "/api/v1/plugins/{name}",
+            "getPlugin",
+            Action::ConfigurationRead,
+            plugins::read,
+        )
+        .about(
+            "Views",
+            "Reads a plugin of the catalogue with the JSON Schemas of its configuration",
+        )
+        .partial()
+        .answers::<plugins::DescribedPlugin>(),
+        Operation::get(
+            "/api/v1/state",
+            "getState",
+            Action::ConfigurationRead,
+            plugins::state,
+        )
+        .about(
+            "Views",
+            "Reads how the configuration stands that this process serves or checks",
+        )
+        .answers::<Resource>(),
+    ];
+    operations.into()
+}
+
+pub(super) fn of_tries() -> Vec<Operation> {
+    vec![
+        Operation::post("/api/v1/try", "sendCall", Action::CallsSend, sending::send)
+            .about("Views", "Sends a call to the gateway of this process, and answers what came back")
+            .description(
+                "It goes to the gateway's own listener and nowhere else; the host of the address becomes the `Host` header. 30 \
+                 calls a minute, 1 MiB each way, 30 seconds.",
+            )
+            .body::<sending::TryCallRequest>()
+            .answers::<crate::try_it::TryItResponse>(),
+        Operation::get(
+            "/api/v1/secrets",
+            "listSecrets",
+            Action::ConfigurationRead,
+            secrets::list,
+        )
+        .about(
+            "Views",
+            "Lists stores of secrets, what refers to them, and whether each secret can be had",
+        )
+        .description("As the process that answers sees it. No answer holds a value.")
+        .partial()
+        .answers::<secrets::SecretList>(),
+        Operation::post(
+            "/api/v1/secrets/test",
+            "testSecret",
+            Action::ConfigurationWrite,
+            secrets::test,
+        )
+        .about("Views", "Asks for a secret now, and tells whether it can be had")
+        .description(
+            "The answer does not hold the value, and does not say why a vault gives none: the log does. For a secret that \
+             nothing served refers to, only public addresses and those of `--webhook-allow` are called. 30 a minute.",
+        )
+        .body::<secrets::SecretTestRequest>()
+        .answers::<secrets::SecretStatus>(),
+    ]
+}
+
+pub(super) fn of_history() -> Vec<Operation> {
+    let read = Action::HistoryRead;
+    let operations = [
+        Operation::get("/api/v1/history", "listCommits", read, history::history)
+            .about("History", "Lists commits, the latest first")
+            .query::<history::HistoryQuery>()
+            .answers::<List<Commit>>(),
+        Operation::get("/api/v1/diff", "getDiff", read, history::diff)
+            .about("History", "Compares the documents of two revisions")
+            .query::<history::DiffQuery>()
+            .answers::<List<DocumentChange>>(),
+        Operation::post(
+            "/api/v1/rollback",
+            "rollback",
+            Action::ConfigurationRollback,
+            rollback::rollback,
+        )
+        .about(
+            "History",
+            "Makes the configuration what it was at a revision, in one commit",
+        )
+        .headers(DRY_RUN)
+        .body::<rollback::RollbackTarget>()
+        .answers::<RollbackResult>(),
+    ];
+    operations.into()
+}

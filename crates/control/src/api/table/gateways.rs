@@ -1,0 +1,90 @@
+//! The calls for gateways, and those that they make themselves.
+
+use super::DRY_RUN;
+use crate::access::Action;
+use crate::api::operation::Operation;
+use crate::api::shapes::GatewayList;
+use crate::api::{draining, fleet, gateways, sync};
+use crate::shared_limits::{LimitReport, LimitReportResponse};
+use axum::http::StatusCode;
+
+pub(super) fn of_gateways() -> Vec<Operation> {
+    let follow = Action::ConfigurationFollow;
+    let operations = [
+        Operation::get(
+            "/api/v1/gateways",
+            "listGateways",
+            Action::GatewaysRead,
+            gateways::list,
+        )
+        .about(
+            "Gateways",
+            "Lists gateways: what each serves, and how far it is behind",
+        )
+        .answers::<GatewayList>()
+        .also("/gateways"),
+        Operation::post(
+            "/api/v1/gateways/{name}",
+            "reportGateway",
+            follow,
+            gateways::report,
+        )
+        .about("Gateways", "Takes a gateway's report")
+        .partial()
+        .headers(DRY_RUN)
+        .body::<fleet::GatewayReport>()
+        .answers::<fleet::ReportResponse>(),
+        Operation::put(
+            "/api/v1/gateways/{name}/drain",
+            "drainGateway",
+            Action::EnvironmentsWrite,
+            draining::drain,
+        )
+        .about("Gateways", "Takes a gateway out: it is not ready, and says that it drains")
+        .description("It hears so with its next report, in 10 seconds at most, and goes on answering the calls that come.")
+        .headers(DRY_RUN)
+        .status(StatusCode::NO_CONTENT),
+        Operation::delete(
+            "/api/v1/gateways/{name}/drain",
+            "takeGatewayBack",
+            Action::EnvironmentsWrite,
+            draining::take_back,
+        )
+        .about("Gateways", "Takes a gateway back that was taken out")
+        .headers(DRY_RUN),
+        Operation::delete(
+            "/api/v1/gateways/{name}",
+            "forgetGateway",
+            Action::EnvironmentsWrite,
+            gateways::forget,
+        )
+        .about("Gateways", "Forgets a gateway that is away")
+        .description("One that is heard of is refused with 409: its next report would bring it back.")
+        .headers(DRY_RUN),
+        Operation::post(
+            "/api/v1/gateways/{name}/limits",
+            "settleLimits",
+            follow,
+            gateways::limits,
+        )
+        .about(
+            "Gateways",
+            "Takes what a gateway has counted for limits over all gateways, and tells what the others have",
+        )
+        .description("A caller with the right in environments only names these, and settles with no others.")
+        .partial()
+        .query::<gateways::LimitQuery>()
+        .body::<LimitReport>()
+        .answers::<LimitReportResponse>(),
+        Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)
+            .about(
+                "Gateways",
+                "Streams the configuration to a gateway, a line of JSON at a time",
+            )
+            .description("A caller with the right in environments only names these, and follows no others.")
+            .partial()
+            .query::<sync::SyncQuery>()
+            .answers_of("application/x-ndjson", None),
+    ];
+    operations.into()
+}

@@ -14,6 +14,9 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// How long a report stays in a store.
 const LIFE: Duration = Duration::from_secs(120);
 
+/// How long the first answer of a control plane is waited for. It is asked again with every report.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// To whom.
 #[derive(Clone)]
 pub enum ReportTarget {
@@ -93,6 +96,21 @@ pub async fn report(
             let _late = tokio::time::timeout(INTERVAL, changed.changed()).await;
         }
     }
+}
+
+/// Whether a control plane says that this gateway is taken out, before it takes calls: so it needs no disk to stay out over a
+/// restart. `None`: no control plane is followed, or it does not answer in time.
+pub async fn is_taken_out(
+    reporter: &ReporterInfo,
+    followed: &StateHandle,
+    target: &ReportTarget,
+) -> Option<bool> {
+    if !matches!(target, ReportTarget::Control { .. }) {
+        return None;
+    }
+    let report = reporter.report(followed, false);
+    let said = tokio::time::timeout(FIRST_TIMEOUT, target.say(&reporter.name, &report)).await;
+    Some(said.ok()?.ok()?.drain)
 }
 
 impl ReporterInfo {

@@ -1,95 +1,38 @@
 //! Serving what a store or a control plane holds.
 
-use super::admin::{self, AdminApis, Listeners, Shared};
+mod opening;
+mod reporting;
+mod resources;
+mod serving;
+
+use super::admin::{self, Shared};
 use super::declared::Declareds;
 use super::files::{WatchedFiles, tell_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
-use super::portal::{self, OpenPortal};
-use super::proxy::{Starter, first_address};
+use super::proxy::Starter;
 use super::quotas::counted_in;
 use super::{Control, ServeEnd};
 use crate::args::RoleArg;
-use crate::status::Status;
-use anyhow::Context;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use tokio::sync::Notify;
-use weir_control::access::recording;
+use opening::open_admin_apis;
+use reporting::{drain, limit_target, report_target, reporter, settle};
+use resources::{ManagedResources, source, taken_out};
+use serving::Serving;
+use std::sync::Arc;
 use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
-use weir_control::follow::{
-    self, ControlSource, Engine, EngineEvent, Inputs, LAST_KNOWN_GOOD_FILE, LastKnownGoodFile, OpenStore,
-    Source, StateHandle, StoreSource,
-};
-use weir_control::operational::{self, OperationalStore};
+use weir_control::follow::{self, Engine, EngineEvent, Inputs, OpenStore, StateHandle};
+use weir_control::operational::OperationalStore;
 use weir_control::outbox::Outbox;
-use weir_control::report::{ReportTarget, ReporterInfo, report};
+use weir_control::report::{ReportTarget, ReporterInfo, is_taken_out, report};
 use weir_control::secrets::{Cache, Secrets};
-use weir_control::shared_limits::{LimitTarget, settle_limits};
 use weir_control::shared_records;
-use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
-use weir_dialect::{DEFAULT_ENVIRONMENT, DialectName, DialectSet};
+use weir_control::taken_out::TakenOut;
+use weir_dialect::{DialectName, DialectSet};
 use weir_model::Model;
-use weir_plugin::{Registry, SharedCounts, SharedRecords};
+use weir_plugin::{Registry, SharedRecords};
 use weir_plugins::proxy_cache::{Caches, Purge};
-use weir_snapshot::{PersistentState, Snapshot};
-use weir_store::StoreError;
-use weir_store::seal::SealingKeys;
-
-/// How long until a store that cannot be read is tried again; each further failure doubles it.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Takes snapshots over from the thread that compiles.
-struct Serving {
-    status: Arc<Status>,
-    /// What came before there was a gateway.
-    waiting: Mutex<Option<Snapshot>>,
-    came: Notify,
-}
-
-impl Serving {
-    /// Called by the thread that compiles.
-    fn take(&self, snapshot: Snapshot) {
-        let mut waiting = self.waiting();
-        if self.status.gateway().is_some() {
-            drop(waiting);
-            self.status.publish(snapshot);
-            self.status.served(Vec::new());
-        } else {
-            *waiting = Some(snapshot);
-            self.came.notify_one();
-        }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Snapshot>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The first snapshot. Workers must not be started by the thread that compiles: they would be as low in priority.
-    async fn first(&self) -> Snapshot {
-        loop {
-            if let Some(snapshot) = self.waiting().take() {
-                return snapshot;
-            }
-            self.came.notified().await;
-        }
-    }
-
-    /// From now on there is a gateway.
-    fn begin(&self, gateway: weir_proxy::Gateway) {
-        let newer = {
-            let mut waiting = self.waiting();
-            self.status.set_gateway(gateway);
-            waiting.take()
-        };
-        if let Some(snapshot) = newer {
-            self.status.publish(snapshot);
-        }
-        self.status.served(Vec::new());
-    }
-}
+use weir_snapshot::PersistentState;
 
 /// The files that are served beside the store.
 pub struct Files {
@@ -101,40 +44,6 @@ pub struct Files {
     pub declared: Declareds,
     /// What is served of them, for lists.
     pub texts: FileTexts,
-}
-
-/// What is opened before anything runs, so that what cannot be opened ends the start.
-struct ManagedResources {
-    keys: Option<SealingKeys>,
-    listeners: Listeners,
-    portal: portal::Listeners,
-    store: OpenStore,
-    operational: OperationalStore,
-    /// Where plugins share what they keep; `None`: nowhere.
-    shared: Option<OperationalStore>,
-    last_known_good: Option<LastKnownGoodFile>,
-}
-
-impl ManagedResources {
-    async fn of(management: &Management) -> anyhow::Result<Self> {
-        let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
-        let keys = keys.transpose().context("--store-key")?;
-        let store = open_local(&management.origin, keys.as_ref()).await?;
-        let part = open_operational(management, keys.as_ref()).await?;
-        Ok(Self {
-            listeners: Listeners::bind(management)?,
-            portal: portal::Listeners::bind(management)?,
-            store,
-            // Mails and sessions are for those that manage.
-            operational: match (&part, management.role) {
-                (Some(part), role) if role != RoleArg::Gateway => part.clone(),
-                _ => OperationalStore::in_memory(),
-            },
-            shared: part,
-            last_known_good: last_known_good_file(management, keys.as_ref())?,
-            keys,
-        })
-    }
 }
 
 /// Serves until it is told to stop.
@@ -154,11 +63,7 @@ pub async fn serve(
     let is_kept = !management.is_forgotten();
     control.status.set_followed(followed.clone(), is_kept);
     let is_gateway = management.role != RoleArg::Control;
-    let serving = Arc::new(Serving {
-        status: Arc::clone(&control.status),
-        waiting: Mutex::default(),
-        came: Notify::new(),
-    });
+    let serving = Arc::new(Serving::new(&control.status));
     let (wanted, gateways, caches) = (AcmeConfigs::default(), Gateways::default(), Caches::default());
     if let Origin::Store(_) = &management.origin {
         issue(control, &store, &wanted, &followed, &gateways);
@@ -220,11 +125,12 @@ pub async fn serve(
     }
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
-        let Some((reporter, is_out)) = start_workers(control, starter, (&serving, &taken_out)).await? else {
+        let target = report_target(management, &store, gateways.clone());
+        let started = start_workers(control, starter, &serving, (&taken_out, &followed, &target)).await?;
+        let Some((reporter, is_out)) = started else {
             return Ok(ServeEnd::Drained);
         };
         settle(&reporter, limit_target(management, &gateways, &reporter), counts);
-        let target = report_target(management, &store, gateways);
         let drain = drain(taken_out, &reporter, &control.status);
         tokio::spawn(report(reporter, followed.clone(), target, is_out, drain));
     }
@@ -235,20 +141,6 @@ pub async fn serve(
     control.tell_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
-}
-
-/// Takes this gateway out, or back.
-fn drain(
-    taken_out: TakenOut,
-    reporter: &ReporterInfo,
-    status: &Arc<Status>,
-) -> impl Fn(bool) + Send + Sync + use<> {
-    let (name, status) = (reporter.name.clone(), Arc::clone(status));
-    move |is_out| {
-        // Who sees that it is out may end it at once.
-        taken_out.keep(&name, is_out);
-        status.set_out(is_out);
-    }
 }
 
 /// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write at
@@ -299,7 +191,8 @@ fn outbox(starter: &Starter<'_>, store: &OperationalStore) -> anyhow::Result<Out
 async fn start_workers(
     control: &mut Control,
     starter: &Starter<'_>,
-    (serving, taken_out): (&Serving, &TakenOut),
+    serving: &Serving,
+    (taken_out, followed, target): (&TakenOut, &StateHandle, &ReportTarget),
 ) -> anyhow::Result<Option<(ReporterInfo, bool)>> {
     let snapshot = tokio::select! {
         snapshot = serving.first() => snapshot,
@@ -309,7 +202,13 @@ async fn start_workers(
     let reporter = reporter(starter, &gateway);
     starter.analytics.start(&reporter.name)?;
     // With a gateway it is ready, unless it is out.
-    let is_out = taken_out.at_start(&reporter.name).await;
+    let is_out = match is_taken_out(&reporter, followed, target).await {
+        Some(is_out) => {
+            taken_out.keep(&reporter.name, is_out);
+            is_out
+        }
+        None => taken_out.at_start(&reporter.name).await,
+    };
     control.status.set_out(is_out);
     serving.begin(gateway);
     Ok(Some((reporter, is_out)))
@@ -359,128 +258,6 @@ fn engine(
             Ok(purge) => drop(caches.forget(&purge)),
             Err(error) => tracing::warn!(%error, "what caches are to forget is not understood"),
         }),
-    }
-}
-
-/// Where what is served is kept. What is on this disk already needs no second place there.
-fn last_known_good_file(
-    management: &Management,
-    keys: Option<&SealingKeys>,
-) -> anyhow::Result<Option<LastKnownGoodFile>> {
-    let Some(folder) = &management.data else {
-        return Ok(None);
-    };
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let file = LastKnownGoodFile {
-        path: folder.join(LAST_KNOWN_GOOD_FILE),
-        keys: keys.cloned(),
-    };
-    Ok((!is_local(&management.origin)).then_some(file))
-}
-
-/// Where this gateway learns whether it is taken out, before it reports.
-fn taken_out(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> TakenOut {
-    TakenOut {
-        store: store.clone(),
-        file: last_known_good.map(|it| it.path.with_file_name(TAKEN_OUT_FILE)),
-    }
-}
-
-async fn open_admin_apis(
-    (apis, portal): (AdminApis, Option<OpenPortal>),
-    store: OpenStore,
-    shared: Shared,
-) -> anyhow::Result<()> {
-    if apis.is_empty() && portal.is_none() {
-        return Ok(());
-    }
-    let store = store.opened().await;
-    for (store, kept) in [
-        (&store, shared.history),
-        (shared.operational.store(), operational::HISTORY),
-    ] {
-        tokio::spawn(weir_control::compact_periodically(Arc::clone(store), kept));
-    }
-    // The audit log says what calls have changed.
-    let store = recording(Arc::clone(&store));
-    let (apis, portal, shared) = (&apis, &portal, &shared);
-    let opened = until_read(FIRST_PAUSE, || async {
-        apis.open(Arc::clone(&store), shared).await?;
-        match portal {
-            Some(portal) => portal.open(Arc::clone(&store), shared).await,
-            None => Ok(()),
-        }
-    });
-    let opened = opened.await;
-    let opened = opened.context("the Admin APIs cannot be opened");
-    // A gateway that serves what it knows does not wait for them.
-    opened.inspect_err(|error| tracing::error!("{error:#}"))
-}
-
-/// Tries again, less and less often, what a store that cannot be reached fails.
-async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
-    mut pause: Duration,
-    mut read: impl FnMut() -> R,
-) -> R::Output {
-    loop {
-        match read().await {
-            Ok(done) => return Ok(done),
-            Err(error @ StoreError::Damaged(_)) => return Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "the Admin APIs cannot be opened; it is tried again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        }
-    }
-}
-
-/// What this gateway is called, and where it takes calls.
-fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
-    let mut environments = starter.args.management.environment.clone();
-    if environments.is_empty() {
-        environments.push(DEFAULT_ENVIRONMENT.to_owned());
-    }
-    ReporterInfo {
-        name: starter.gateway_name(gateway),
-        address: first_address(gateway),
-        version: env!("CARGO_PKG_VERSION"),
-        environments,
-    }
-}
-
-/// To whom this gateway reports.
-fn report_target(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
-    match &management.origin {
-        Origin::Control { url, token } => ReportTarget::Control {
-            url: url.clone(),
-            token: token.clone(),
-        },
-        Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways, store.clone()),
-        Origin::Store(_) => ReportTarget::Store(store.clone()),
-    }
-}
-
-/// Settles limits that are for all gateways, until the process ends.
-fn settle(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
-    tokio::spawn(settle_limits(reporter.name.clone(), target, counts));
-}
-
-/// With whom this gateway settles limits that are for all gateways.
-fn limit_target(management: &Management, gateways: &Gateways, reporter: &ReporterInfo) -> LimitTarget {
-    let environments = reporter.environments.clone();
-    match &management.origin {
-        Origin::Control { url, token } => LimitTarget::Control {
-            url: url.clone(),
-            token: token.clone(),
-            environments,
-        },
-        Origin::Store(_) if is_local(&management.origin) => {
-            let exchange = gateways.limits(environments);
-            exchange.map_or(LimitTarget::Nowhere, LimitTarget::Here)
-        }
-        Origin::Store(_) => LimitTarget::Nowhere,
     }
 }
 
@@ -541,78 +318,4 @@ fn with_files(dialects: DialectSet, management: &Management, files: Option<&File
         _ => DialectName::NATIVE,
     };
     dialects.with_files_of(apart).answering_as(unmatched)
-}
-
-fn is_local(origin: &Origin) -> bool {
-    matches!(origin, Origin::Store(location) if !location.contains("://"))
-}
-
-/// A store on this machine can be opened at once or not at all; others may be away for a while.
-async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Result<OpenStore> {
-    match origin {
-        Origin::Store(location) if is_local(origin) => {
-            let store = follow::open_store(location, keys)
-                .await
-                .context("the store cannot be opened")?;
-            Ok(OpenStore::new(store))
-        }
-        _ => Ok(OpenStore::default()),
-    }
-}
-
-async fn open_operational(
-    management: &Management,
-    keys: Option<&SealingKeys>,
-) -> anyhow::Result<Option<OperationalStore>> {
-    match &management.origin {
-        Origin::Store(location) => {
-            let opened = OperationalStore::open(location, keys).await;
-            opened.map(Some).context("the operational store cannot be opened")
-        }
-        Origin::Control { .. } => Ok(None),
-    }
-}
-
-fn source(
-    origin: &Origin,
-    keys: Option<SealingKeys>,
-    store: &OpenStore,
-    dialects: &DialectSet,
-) -> Box<dyn Source> {
-    match origin {
-        Origin::Store(location) => Box::new(StoreSource::new(location.clone(), keys, store.clone())),
-        Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone(), dialects.clone())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn admin_apis_are_opened_once_the_store_can_be_read() {
-        let unreachable = || StoreError::Unreachable("away".to_owned());
-        for (mut answers, expected) in [
-            (
-                vec![
-                    Ok(1),
-                    Err(unreachable()),
-                    Err(StoreError::Failed("once".to_owned())),
-                ],
-                Some(1),
-            ),
-            (
-                vec![
-                    Ok(2),
-                    Err(StoreError::Damaged("for good".to_owned())),
-                    Err(unreachable()),
-                ],
-                None,
-            ),
-        ] {
-            let read = || std::future::ready(answers.pop().expect("it was asked too often"));
-            let opened = until_read(Duration::ZERO, read).await;
-            assert_eq!(opened.ok(), expected);
-        }
-    }
 }

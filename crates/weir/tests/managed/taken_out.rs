@@ -1,7 +1,6 @@
-//! A gateway that is taken out stays so after a restart, from the first moment on: with its control plane away, and with a store
-//! of its own, whether there is a console or not. Taken back it is ready at once as well.
+//! A gateway that is taken out stays so after a restart, from the first moment on: with its control plane away, without a disk
+//! of its own, and with a store of its own, whether there is a console or not. Taken back it is ready at once as well.
 
-use crate::ports::free_port;
 use crate::support::{Call, Weir, until};
 use std::path::Path;
 
@@ -10,6 +9,8 @@ use std::path::Path;
 enum Place {
     /// At a control plane, which is away when the gateway starts again.
     Control,
+    /// At a control plane, which is there; the gateway keeps nothing on a disk.
+    ControlWithoutData,
     /// In its own store.
     Here,
     /// Likewise; it starts again without a console.
@@ -18,9 +19,13 @@ enum Place {
 
 impl Place {
     fn flags(self, console: &str, is_again: bool) -> Vec<String> {
-        let own = ["--data", "edge", "--name", "edge"];
+        let own = ["--name", "edge"];
+        let data = match self {
+            Self::ControlWithoutData => &[][..],
+            _ => &["--data", "edge"],
+        };
         let more = match (self, is_again) {
-            (Self::Control, _) => vec![
+            (Self::Control | Self::ControlWithoutData, _) => vec![
                 "--role".to_owned(),
                 "gateway".to_owned(),
                 "--control".to_owned(),
@@ -29,7 +34,8 @@ impl Place {
             (Self::HereAlone, true) => Vec::new(),
             (Self::Here | Self::HereAlone, _) => vec!["--console".to_owned(), console.to_owned()],
         };
-        own.map(str::to_owned).into_iter().chain(more).collect()
+        let own = own.iter().chain(data).map(|it| (*it).to_owned());
+        own.chain(more).collect()
     }
 
     fn start(self, folder: &Path, console: &str, is_again: bool) -> Weir {
@@ -38,9 +44,17 @@ impl Place {
         Weir::start(folder, &flags)
     }
 
-    fn control(self, folder: &Path, console: &str) -> Option<Weir> {
-        let flags = ["--role", "control", "--data", "control", "--console", console];
-        matches!(self, Self::Control).then(|| Weir::start(folder, &flags))
+    fn control(self, folder: &Path) -> Option<Weir> {
+        let flags = [
+            "--role",
+            "control",
+            "--data",
+            "control",
+            "--console",
+            "127.0.0.1:0",
+        ];
+        let is_followed = matches!(self, Self::Control | Self::ControlWithoutData);
+        is_followed.then(|| Weir::start(folder, &flags))
     }
 }
 
@@ -50,22 +64,30 @@ fn readiness(weir: &Weir) -> u16 {
 
 #[test]
 fn one_that_is_out_stays_out_after_a_restart() {
-    for place in [Place::Control, Place::Here, Place::HereAlone] {
+    for place in [
+        Place::Control,
+        Place::ControlWithoutData,
+        Place::Here,
+        Place::HereAlone,
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
-        let console = format!("127.0.0.1:{}", free_port());
         for (method, expected) in [("PUT", 503), ("DELETE", 200)] {
             let case = format!("{place:?} {method}");
-            let plane = place.control(folder, &console);
-            let edge = place.start(folder, &console, false);
+            let mut plane = place.control(folder);
+            let any = "127.0.0.1:0".to_owned();
+            let edge = place.start(folder, &plane.as_ref().map_or(any, Weir::console), false);
+            let console = plane.as_ref().unwrap_or(&edge).console();
             let path = "/api/v1/gateways/edge/drain";
             until("it is known, and is told so", || {
                 Call::new(method, &console, path).make().status == 204
             });
             until("it hears so", || readiness(&edge) == expected);
             let kept = folder.join("edge/last-known-good");
-            until("what it serves is kept", || plane.is_none() || kept.exists());
-            plane.into_iter().for_each(Weir::kill);
+            if matches!(place, Place::Control) {
+                until("what it serves is kept", || kept.exists());
+                plane.take().into_iter().for_each(Weir::kill);
+            }
             edge.kill();
             for _ in 0..3 {
                 let again = place.start(folder, &console, true);

@@ -1,0 +1,76 @@
+//! What this gateway tells of itself, to whom, and what it hears in turn.
+
+use super::resources::is_local;
+use crate::run::plan::{Management, Origin};
+use crate::run::proxy::{Starter, first_address};
+use crate::status::Status;
+use std::sync::Arc;
+use weir_control::api::Gateways;
+use weir_control::follow::OpenStore;
+use weir_control::report::{ReportTarget, ReporterInfo};
+use weir_control::shared_limits::{LimitTarget, settle_limits};
+use weir_control::taken_out::TakenOut;
+use weir_dialect::DEFAULT_ENVIRONMENT;
+use weir_plugin::SharedCounts;
+
+/// What this gateway is called, and where it takes calls.
+pub fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
+    let mut environments = starter.args.management.environment.clone();
+    if environments.is_empty() {
+        environments.push(DEFAULT_ENVIRONMENT.to_owned());
+    }
+    ReporterInfo {
+        name: starter.gateway_name(gateway),
+        address: first_address(gateway),
+        version: env!("CARGO_PKG_VERSION"),
+        environments,
+    }
+}
+
+/// To whom this gateway reports.
+pub fn report_target(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
+    match &management.origin {
+        Origin::Control { url, token } => ReportTarget::Control {
+            url: url.clone(),
+            token: token.clone(),
+        },
+        Origin::Store(_) if is_local(&management.origin) => ReportTarget::Here(gateways, store.clone()),
+        Origin::Store(_) => ReportTarget::Store(store.clone()),
+    }
+}
+
+/// Settles limits that are for all gateways, until the process ends.
+pub fn settle(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
+    tokio::spawn(settle_limits(reporter.name.clone(), target, counts));
+}
+
+/// With whom this gateway settles limits that are for all gateways.
+pub fn limit_target(management: &Management, gateways: &Gateways, reporter: &ReporterInfo) -> LimitTarget {
+    let environments = reporter.environments.clone();
+    match &management.origin {
+        Origin::Control { url, token } => LimitTarget::Control {
+            url: url.clone(),
+            token: token.clone(),
+            environments,
+        },
+        Origin::Store(_) if is_local(&management.origin) => {
+            let exchange = gateways.limits(environments);
+            exchange.map_or(LimitTarget::Nowhere, LimitTarget::Here)
+        }
+        Origin::Store(_) => LimitTarget::Nowhere,
+    }
+}
+
+/// Takes this gateway out, or back.
+pub fn drain(
+    taken_out: TakenOut,
+    reporter: &ReporterInfo,
+    status: &Arc<Status>,
+) -> impl Fn(bool) + Send + Sync + use<> {
+    let (name, status) = (reporter.name.clone(), Arc::clone(status));
+    move |is_out| {
+        // Who sees that it is out may end it at once.
+        taken_out.keep(&name, is_out);
+        status.set_out(is_out);
+    }
+}

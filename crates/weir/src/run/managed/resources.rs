@@ -1,0 +1,116 @@
+//! What is opened before anything runs: keys, stores, listeners, and the places on this disk.
+
+use crate::args::RoleArg;
+use crate::run::admin::Listeners;
+use crate::run::plan::{Management, Origin};
+use crate::run::portal;
+use anyhow::Context;
+use weir_control::follow::{
+    self, ControlSource, LAST_KNOWN_GOOD_FILE, LastKnownGoodFile, OpenStore, Source, StoreSource,
+};
+use weir_control::operational::OperationalStore;
+use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
+use weir_dialect::DialectSet;
+use weir_store::seal::SealingKeys;
+
+/// What is opened before anything runs, so that what cannot be opened ends the start.
+pub struct ManagedResources {
+    pub keys: Option<SealingKeys>,
+    pub listeners: Listeners,
+    pub portal: portal::Listeners,
+    pub store: OpenStore,
+    pub operational: OperationalStore,
+    /// Where plugins share what they keep; `None`: nowhere.
+    pub shared: Option<OperationalStore>,
+    pub last_known_good: Option<LastKnownGoodFile>,
+}
+
+impl ManagedResources {
+    pub async fn of(management: &Management) -> anyhow::Result<Self> {
+        let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
+        let keys = keys.transpose().context("--store-key")?;
+        let store = open_local(&management.origin, keys.as_ref()).await?;
+        let part = open_operational(management, keys.as_ref()).await?;
+        Ok(Self {
+            listeners: Listeners::bind(management)?,
+            portal: portal::Listeners::bind(management)?,
+            store,
+            // Mails and sessions are for those that manage.
+            operational: match (&part, management.role) {
+                (Some(part), role) if role != RoleArg::Gateway => part.clone(),
+                _ => OperationalStore::in_memory(),
+            },
+            shared: part,
+            last_known_good: last_known_good_file(management, keys.as_ref())?,
+            keys,
+        })
+    }
+}
+
+/// Where what is served is kept. What is on this disk already needs no second place there.
+fn last_known_good_file(
+    management: &Management,
+    keys: Option<&SealingKeys>,
+) -> anyhow::Result<Option<LastKnownGoodFile>> {
+    let Some(folder) = &management.data else {
+        return Ok(None);
+    };
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let file = LastKnownGoodFile {
+        path: folder.join(LAST_KNOWN_GOOD_FILE),
+        keys: keys.cloned(),
+    };
+    Ok((!is_local(&management.origin)).then_some(file))
+}
+
+/// Where this gateway learns whether it is taken out, before it reports.
+pub fn taken_out(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> TakenOut {
+    TakenOut {
+        store: store.clone(),
+        file: last_known_good.map(|it| it.path.with_file_name(TAKEN_OUT_FILE)),
+    }
+}
+
+pub fn is_local(origin: &Origin) -> bool {
+    matches!(origin, Origin::Store(location) if !location.contains("://"))
+}
+
+/// A store on this machine can be opened at once or not at all; others may be away for a while.
+async fn open_local(origin: &Origin, keys: Option<&SealingKeys>) -> anyhow::Result<OpenStore> {
+    match origin {
+        Origin::Store(location) if is_local(origin) => {
+            let store = follow::open_store(location, keys)
+                .await
+                .context("the store cannot be opened")?;
+            Ok(OpenStore::new(store))
+        }
+        _ => Ok(OpenStore::default()),
+    }
+}
+
+async fn open_operational(
+    management: &Management,
+    keys: Option<&SealingKeys>,
+) -> anyhow::Result<Option<OperationalStore>> {
+    match &management.origin {
+        Origin::Store(location) => {
+            let opened = OperationalStore::open(location, keys).await;
+            opened.map(Some).context("the operational store cannot be opened")
+        }
+        Origin::Control { .. } => Ok(None),
+    }
+}
+
+/// Where documents come from.
+pub fn source(
+    origin: &Origin,
+    keys: Option<SealingKeys>,
+    store: &OpenStore,
+    dialects: &DialectSet,
+) -> Box<dyn Source> {
+    match origin {
+        Origin::Store(location) => Box::new(StoreSource::new(location.clone(), keys, store.clone())),
+        Origin::Control { url, token } => Box::new(ControlSource::new(url, token.clone(), dialects.clone())),
+    }
+}

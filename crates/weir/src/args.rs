@@ -39,6 +39,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use weir_control::limit_counts;
 
 /// An API gateway and API management in one program. It serves weir.yaml, kong.yml and apisix.yaml.
 #[derive(Debug, Parser)]
@@ -217,6 +218,12 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// Where counts of limits are kept; `None`: nowhere.
+    pub fn limit_counts_file(&self) -> Option<PathBuf> {
+        let in_data = || Some(self.management.data.as_ref()?.join(limit_counts::FILE_NAME));
+        self.limit_counts.clone().or_else(in_data)
+    }
+
     /// Where the proxy listens.
     pub fn listen(&self) -> Vec<SocketAddr> {
         match self.listens_by_default() {

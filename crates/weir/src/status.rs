@@ -209,9 +209,10 @@ impl Status {
                 let tls = bound.tls.iter().map(|address| format!("https://{address}"));
                 let streams = bound.streams.iter().map(stream_address);
                 let published = gateway.published();
+                let routes = published.snapshot.routes.len() + published.snapshot.streams.routes.len();
                 format!(
-                    "ready: {} routes on {}",
-                    published.snapshot.routes.len() + published.snapshot.streams.routes.len(),
+                    "ready: {routes} route{} on {}",
+                    if routes == 1 { "" } else { "s" },
                     plain.chain(tls).chain(streams).collect::<Vec<_>>().join(" and ")
                 )
             }

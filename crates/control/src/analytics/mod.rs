@@ -9,6 +9,7 @@ pub mod clickhouse;
 pub mod delivery;
 pub mod marks;
 pub mod reporting;
+pub mod sampler;
 
 pub use backlog::Backlog;
 pub use delivery::Delivery;

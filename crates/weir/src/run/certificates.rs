@@ -1,10 +1,14 @@
-//! Tells in the log of certificates near or past their end: when one is first served, and every day from then on.
+//! What is done for the certificates that are served: those near or past their end are logged, when one is first served and
+//! every day from then on; the responders of those that are stapled are asked.
 
 use crate::certificates::{now, warning};
 use crate::status::Status;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_control::outbox::WebhookAddressPolicy;
+use weir_control::staples;
+use weir_telemetry::ocsp::OcspStats;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(10);
@@ -25,6 +29,18 @@ pub async fn watch(status: Arc<Status>) {
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Has responders asked where `reach` permits it, until the process ends. To be called inside of a tokio runtime.
+pub fn keep_stapled(status: &Arc<Status>, reach: WebhookAddressPolicy) {
+    let stats = Arc::new(OcspStats::default());
+    status.metrics().observe_ocsp(Arc::clone(&stats));
+    let status = Arc::clone(status);
+    let served = move || {
+        let gateway = status.gateway();
+        gateway.map_or_else(Vec::new, |it| it.published().snapshot.tls.staples().to_vec())
+    };
+    tokio::spawn(staples::keep_fresh(served, stats, reach));
 }
 
 /// What is to be told now. What is not there any more is forgotten.

@@ -9,7 +9,6 @@ mod dialect_admin;
 mod file_watch;
 mod files;
 mod health;
-mod limit_counts;
 mod logs;
 mod managed;
 mod metrics_endpoints;
@@ -20,7 +19,6 @@ mod plan;
 mod portal;
 mod proxy;
 mod quotas;
-mod staples;
 mod trust;
 
 use crate::args::RunArgs;
@@ -28,7 +26,6 @@ use crate::dialects::{self, AdminSettings};
 use crate::status::{self, Status};
 use declared::Declarations;
 use files::{LoadedConfig, Loader, WatchedFiles};
-use limit_counts::LimitCounts;
 use plan::RunMode;
 pub use plan::UsageError;
 use std::io::Write;
@@ -37,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_control::api::FileTexts;
+use weir_control::limit_counts::LimitCounts;
 use weir_control::listen::{self, Bounds};
 use weir_control::operational::OperationalStore;
 use weir_plugins::prometheus::MetricRegistry;
@@ -54,7 +52,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     panics::install_hook();
     let plan = RunMode::of(&args)?;
     // Before any limit is built.
-    let counts = LimitCounts::open(&args);
+    let counts = LimitCounts::open(args.limit_counts_file());
     let caches = Caches::default();
     let log_folder = logs::folder(&args)?;
     let plugin_metrics = Arc::new(MetricRegistry::default());
@@ -109,10 +107,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         analytics.look_after();
         let mut control = Control::new(status_listener, Arc::clone(&status), exposed)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
-        tokio::spawn(staples::keep_fresh(
-            Arc::clone(&status),
-            outbox::reach(&args.outbox),
-        ));
+        certificates::keep_stapled(&status, outbox::reach(&args.outbox));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);

@@ -1,6 +1,5 @@
 //! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
 
-use super::limit_counts::LimitCounts;
 use super::{analytics, own_log, trust};
 use crate::args::RunArgs;
 use crate::dialects;
@@ -8,6 +7,7 @@ use anyhow::Context;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
+use weir_control::limit_counts::LimitCounts;
 use weir_plugin::Registry;
 use weir_plugins::logger::LogFolder;
 use weir_plugins::prometheus::MetricRegistry;

@@ -1,8 +1,8 @@
 //! What the limits of this process have counted of subscribers, for those who show and watch quotas.
 
-use super::limit_counts::CountLookup;
 use std::sync::Arc;
 use weir_apis::entities::Period;
+use weir_control::limit_counts::CountLookup;
 use weir_control::quotas::{LocalUsage, WindowUsage};
 use weir_plugin::{ConsumerCount, CountWindow};
 

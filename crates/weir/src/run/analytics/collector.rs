@@ -2,7 +2,6 @@
 //! hands over what was counted every few seconds.
 
 use super::names::{CallGroups, Tables};
-use super::sampler::Sampler;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,6 +11,7 @@ use weir_analytics::aggregate::{Aggregator, CallerNames, GroupedCall, NameId, Sa
 use weir_analytics::calls::CallLine;
 use weir_analytics::clients::AgentFamilies;
 use weir_analytics::privacy::{AddressWriter, HiddenFields, Privacy};
+use weir_control::analytics::sampler::Sampler;
 use weir_control::analytics::{Analytics, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};

@@ -2,7 +2,6 @@
 
 mod collector;
 mod names;
-mod sampler;
 
 use super::plan::{Origin, RunMode, UsageError};
 use crate::args::{AnalyticsLocation, RoleArg, RunArgs};

@@ -1,7 +1,6 @@
 //! The file in which counts of limits outlive a restart. It is written every few seconds and at the end; what is counted
 //! between the last time and a crash is lost. What is in it only the plugins know.
 
-use crate::args::RunArgs;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,7 +16,7 @@ use weir_plugin::{ConsumerCount, PersistentCounters, Registry, WindowUsage, syst
 /// What the file begins with: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"weircnt1";
 /// Where it is in the folder of `--data`.
-const FILE_NAME: &str = "limit-counts";
+pub const FILE_NAME: &str = "limit-counts";
 /// How often it is written.
 const EVERY: Duration = Duration::from_secs(10);
 /// Writing takes at most one part of so many of the time.
@@ -45,10 +44,8 @@ pub struct LimitCounts {
 }
 
 impl LimitCounts {
-    /// Reads the file that the flags name. Must be called before any limit is built: keys are hashed as they were.
-    pub fn open(args: &RunArgs) -> Self {
-        let of_data = || args.management.data.as_ref().map(|data| data.join(FILE_NAME));
-        let file = args.limit_counts.clone().or_else(of_data);
+    /// Reads a file; `None`: nothing is kept. Must be called before any limit is built: keys are hashed as they were.
+    pub fn open(file: Option<PathBuf>) -> Self {
         let found = file.as_deref().map_or_else(Vec::new, |file| match read(file) {
             Ok(Some((known, found))) if use_secret(known) => found,
             Ok(None) => Vec::new(),

@@ -1,13 +1,12 @@
 //! Asks the responders of certificates (OCSP) what they say of them, ahead of any handshake. What an answer
 //! is worth, and when the next question is due, is the staple's to say.
 
-use crate::certificates::now;
-use crate::status::Status;
+use crate::http::ClientRequest;
+use crate::webhook_addresses::WebhookAddressPolicy;
+use hyper::Method;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
-use weir_control::http::{ClientRequest, Method};
-use weir_control::outbox::WebhookAddressPolicy;
 use weir_snapshot::{MAX_RESPONSE, Staple};
 use weir_telemetry::ocsp::{OcspResult, OcspStats};
 
@@ -18,29 +17,30 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Questions that are under way at most.
 const MAX_QUESTIONS: usize = 16;
 
-/// Asks until the process ends. Certificates come from people who may be no operators, and name their responders: these are
-/// only asked where `reach` permits it.
-pub async fn keep_fresh(status: Arc<Status>, reach: WebhookAddressPolicy) {
+/// Asks until the process ends. `served` gives the staples of what is served now. Certificates come from people who may be no
+/// operators, and name their responders: these are only asked where `reach` permits it.
+pub async fn keep_fresh(
+    served: impl Fn() -> Vec<Arc<Staple>>,
+    stats: Arc<OcspStats>,
+    reach: WebhookAddressPolicy,
+) {
     let reach = Arc::new(reach);
-    let stats = Arc::new(OcspStats::default());
-    status.metrics().observe_ocsp(Arc::clone(&stats));
-    let room = Arc::new(Semaphore::new(MAX_QUESTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_QUESTIONS));
     loop {
-        if let Some(gateway) = status.gateway() {
-            for staple in gateway.published().snapshot.tls.staples() {
-                if staple.is_due(now()) {
-                    let call = question(staple, Arc::clone(&reach));
-                    tokio::spawn(ask(
-                        call,
-                        Arc::clone(staple),
-                        Arc::clone(&room),
-                        Arc::clone(&stats),
-                    ));
-                }
+        for staple in served() {
+            if staple.is_due(now()) {
+                let call = question(&staple, Arc::clone(&reach));
+                tokio::spawn(ask(call, staple, Arc::clone(&permits), Arc::clone(&stats)));
             }
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Seconds since the Unix epoch.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 fn question(staple: &Staple, reach: Arc<WebhookAddressPolicy>) -> ClientRequest {
@@ -55,8 +55,10 @@ fn question(staple: &Staple, reach: Arc<WebhookAddressPolicy>) -> ClientRequest 
     call.header("content-type", "application/ocsp-request")
 }
 
-async fn ask(call: ClientRequest, staple: Arc<Staple>, room: Arc<Semaphore>, stats: Arc<OcspStats>) {
-    let Ok(_room) = room.acquire().await else { return };
+async fn ask(call: ClientRequest, staple: Arc<Staple>, permits: Arc<Semaphore>, stats: Arc<OcspStats>) {
+    let Ok(_permit) = permits.acquire().await else {
+        return;
+    };
     let (result, why) = match call.make().await {
         Ok((code, body)) if code.is_success() => match staple.take(&body, now()) {
             Ok(()) => return stats.add(OcspResult::Taken),

@@ -47,7 +47,7 @@ export class Weir {
     this.url = /the console on (http:\/\/[^/]+)/.exec(ready)?.[1] ?? ''
     this.status = /status on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     this.portal = /the developer portal on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
-    this.proxy = /routes on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
+    this.proxy = /routes? on (http:\/\/[\d.:]+)/.exec(ready)?.[1] ?? ''
     return this
   }
 

@@ -87,7 +87,7 @@ fn a_kong_yml_is_served_below_http() {
     let mut weir = Weir::start(folder.path(), &flags.concat());
     let ready = &weir.ready;
     assert!(
-        ready.starts_with("ready: 1 routes on http://") && ready.contains(" and udp://127.0.0.1:"),
+        ready.starts_with("ready: 1 route on http://") && ready.contains(" and udp://127.0.0.1:"),
         "{ready}"
     );
     let mut client = std::net::TcpStream::connect(weir.address("tcp://")).expect("a connection");

@@ -4,6 +4,7 @@ use super::*;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use weir_store::memory::MemoryStore;
 use weir_store::{Change, Store, Transaction};
 
@@ -305,15 +306,20 @@ fn of_application(application: &str, name: &str) -> Message {
 }
 
 /// Receivers of developers that hang.
-struct HangingReceiver(Receiver);
+struct HangingReceiver {
+    receiver: Receiver,
+    /// How many of developers are under way.
+    hanging: Arc<AtomicUsize>,
+}
 
 #[async_trait]
 impl Transport for HangingReceiver {
     async fn send(&self, id: &str, message: &Message, now: SystemTime) -> Result<(), Failure> {
         if message.of_application().is_some() {
+            self.hanging.fetch_add(1, Ordering::SeqCst);
             std::future::pending::<()>().await;
         }
-        self.0.send(id, message, now).await
+        self.receiver.send(id, message, now).await
     }
 
     fn can_mail(&self) -> bool {
@@ -324,7 +330,12 @@ impl Transport for HangingReceiver {
 #[tokio::test]
 async fn mails_do_not_wait_for_receivers_of_developers() {
     let receiver = Receiver::default();
-    let outbox = Outbox::new(OperationalStore::in_memory(), HangingReceiver(receiver.clone()));
+    let hanging = Arc::new(AtomicUsize::new(0));
+    let transport = HangingReceiver {
+        receiver: receiver.clone(),
+        hanging: Arc::clone(&hanging),
+    };
+    let outbox = Outbox::new(OperationalStore::in_memory(), transport);
     let running = tokio::spawn(outbox.clone().run());
     let now = SystemTime::now();
     for _ in 0..20 {
@@ -334,19 +345,26 @@ async fn mails_do_not_wait_for_receivers_of_developers() {
             .await
             .expect("stored");
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until("a receiver of developers is waited for", || {
+        hanging.load(Ordering::SeqCst) > 0
+    })
+    .await;
     outbox
         .send((Origin::Portal("main".into()), "test", mail()), now)
         .await
         .expect("stored");
+    until("the mail has gone", || receiver.got().len() == 1).await;
+    running.abort();
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..1_500 {
-        if receiver.got().len() == 1 {
-            running.abort();
+        if holds() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the mail has not gone after 30 s");
+    panic!("not within 30 s: {what}");
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! Gateways that deliver their counts, and what a kill leaves behind.
 
 use super::{FLAGS, all_calls, configure, query, repeat};
-use crate::ports::free_port;
 use crate::support::{Call, Weir, until, upstream};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -132,9 +131,18 @@ fn a_batch_that_is_delivered_twice_counts_once() {
 #[test]
 fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
     let folder = tempfile::tempdir().expect("a folder");
-    let console = format!("127.0.0.1:{}", free_port());
-    let control_flags = ["--role", "control", "--data", "control", "--console", &console];
+    let mut control_flags = [
+        "--role",
+        "control",
+        "--data",
+        "control",
+        "--console",
+        "127.0.0.1:0",
+    ];
     let control = Weir::start(folder.path(), &control_flags);
+    let console = control.address("Weir's API on http://");
+    // It comes back at the same address.
+    control_flags[5] = &console;
     let resource = json!({
         "name": "own", "url": "http://127.0.0.1:1",
         "routes": [{ "name": "ok", "paths": ["/ok"], "plugins": [{ "request-termination": { "status": 200 } }] }],

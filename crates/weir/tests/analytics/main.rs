@@ -7,8 +7,6 @@ mod calls;
 mod clickhouse;
 mod counts;
 mod delivery;
-#[path = "../support/ports.rs"]
-mod ports;
 mod retention;
 mod showing;
 #[allow(dead_code, reason = "these tests do not ask for all of it")]

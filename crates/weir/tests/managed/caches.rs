@@ -1,6 +1,5 @@
 //! Kong's `/proxy-cache`: what gateways keep is told and forgotten, at the gateway itself and through a control plane.
 
-use crate::ports::free_port;
 use crate::support::{Answer, Call, Weir, status_of, until, upstream};
 use serde_json::json;
 
@@ -86,7 +85,6 @@ fn responses_are_told_and_forgotten() {
 #[test]
 fn a_control_plane_passes_on_what_is_to_be_forgotten() {
     let folder = tempfile::tempdir().expect("a folder");
-    let console = format!("127.0.0.1:{}", free_port());
     let any = "127.0.0.1:0";
     let plane = Weir::start(
         folder.path(),
@@ -96,13 +94,13 @@ fn a_control_plane_passes_on_what_is_to_be_forgotten() {
             "--data",
             "control",
             "--console",
-            &console,
+            any,
             "--kong-admin",
             any,
         ],
     );
     configure(&plane.kong());
-    let url = format!("http://{console}");
+    let url = format!("http://{}", plane.console());
     let gateway = Weir::start(folder.path(), &["--role", "gateway", "--control", &url]);
     let proxy = gateway.proxy();
     let is_kept = || status_of(&proxy, "/a") == Some(200) && is(&call(&proxy), "Hit");

@@ -1,6 +1,5 @@
 //! One limit over several gateways without a Redis: they settle their counts through the control plane.
 
-use crate::ports::free_port;
 use crate::support::{Call, Weir, server, until};
 use std::time::Duration;
 
@@ -57,8 +56,8 @@ fn configure(admin: &str) {
 #[test]
 fn gateways_settle_what_they_count() {
     let folder = tempfile::tempdir().expect("a folder");
-    let console = format!("127.0.0.1:{}", free_port());
-    let control = plane(folder.path(), &console);
+    let control = plane(folder.path(), "127.0.0.1:0");
+    let console = control.console();
     configure(&control.kong());
     let url = format!("http://{console}");
     let flags = ["--role", "gateway", "--control", &url];

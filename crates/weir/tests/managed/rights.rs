@@ -1,7 +1,6 @@
 //! What rights are worth: calls that are only tried change nothing, a user who may only read sees no private keys, and a
 //! right that was taken away is gone at once.
 
-use crate::ports::free_port;
 use crate::support::{ALL_APIS, Answer, Call, STOCK_KEY, Weir, status_of, until, upstream};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
@@ -157,8 +156,14 @@ fn private_keys_are_for_whoever_may_write() {
 fn a_gateway_whose_user_is_gone_hears_no_more() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a");
-    let console = format!("127.0.0.1:{}", free_port());
-    let flags = ["--role", "control", "--data", "control", "--console", &console];
+    let flags = [
+        "--role",
+        "control",
+        "--data",
+        "control",
+        "--console",
+        "127.0.0.1:0",
+    ];
     let plane = Weir::start(folder.path(), &flags);
     let root = token_of(&plane, None, "root", "admin");
     let edge = token_of(&plane, Some(&root), "edge", "gateway");
@@ -168,7 +173,7 @@ fn a_gateway_whose_user_is_gone_hears_no_more() {
         assert!(put.status < 300, "{put:?}");
     };
     put("/one");
-    let url = format!("http://{console}");
+    let url = format!("http://{}", plane.console());
     let gateway = Weir::start(
         folder.path(),
         &[

@@ -1,6 +1,5 @@
 //! A control plane and gateways that follow its stream.
 
-use crate::ports::free_port;
 use crate::support::{Call, Weir, status_of, until, upstream};
 use std::path::Path;
 
@@ -42,8 +41,8 @@ fn put(console: &str, server: &str, path: &str) {
 fn gateways_follow_live_on_and_come_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a").to_string();
-    let console = format!("127.0.0.1:{}", free_port());
-    let plane = control(folder.path(), &console);
+    let plane = control(folder.path(), "127.0.0.1:0");
+    let console = plane.console();
     assert_eq!(
         Call::get(&plane.status(), "/status").make().json()["state"],
         "managing"
@@ -108,8 +107,8 @@ fn gateways_follow_live_on_and_come_back() {
 fn a_gateway_sees_that_the_store_is_another_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a").to_string();
-    let console = format!("127.0.0.1:{}", free_port());
-    let plane = control(folder.path(), &console);
+    let plane = control(folder.path(), "127.0.0.1:0");
+    let console = plane.console();
     put(&console, &server, "/old");
     let gateway = gateway(folder.path(), &console, "first");
     until("it is served", || {
@@ -124,8 +123,8 @@ fn a_gateway_sees_that_the_store_is_another_one() {
     // In its place comes one whose store was filled again, and goes on from the very same revision.
     let other = folder.path().join("other");
     std::fs::create_dir(&other).expect("a folder");
-    let elsewhere = format!("127.0.0.1:{}", free_port());
-    let filled = control(&other, &elsewhere);
+    let filled = control(&other, "127.0.0.1:0");
+    let elsewhere = filled.console();
     put(&elsewhere, &server, "/new");
     while revision(&filled) <= reached + 5 {
         let body = format!("{{\"url\": \"http://{server}\"}}");

@@ -137,6 +137,39 @@ fn references_are_resolved_and_never_shown() {
     assert!(metrics.contains("weir_config_documents_left_out 1"), "{metrics}");
 }
 
+/// Each caller has turns of its own for each of them. A minute may end meanwhile, and give them once more.
+#[test]
+fn turns_of_a_minute_are_bounded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(folder.path(), &["--data", "data", "--console", "127.0.0.1:0"]);
+    for (path, body, most, expected) in [
+        (
+            "/api/v1/secrets/test",
+            "{\"reference\": \"{vault://env/PATH}\"}",
+            30,
+            "30 secrets a minute are tested",
+        ),
+        (
+            "/api/v1/try",
+            "{\"url\": \"/\"}",
+            30,
+            "30 calls a minute can be sent",
+        ),
+        (
+            "/api/v1/documents/fetch",
+            "{\"url\": \"http://127.0.0.1:1/\"}",
+            20,
+            "20 documents a minute are fetched",
+        ),
+    ] {
+        let call = || Call::new("POST", &weir.console(), path).body(body).make();
+        let passed = (0..=2 * most).take_while(|_| call().status != 429).count();
+        assert!((most..=2 * most).contains(&passed), "{path}: {passed}");
+        let refused = call().json()["detail"].to_string();
+        assert!(refused.contains(expected), "{path}: {refused}");
+    }
+}
+
 /// A stand-in for a vault: no real one is built for tests.
 fn vault_of_callers() -> SocketAddr {
     server(|head| {

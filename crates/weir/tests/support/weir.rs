@@ -76,7 +76,9 @@ impl Weir {
 
     /// The address behind these words of the line that says that it is ready.
     pub fn address(&self, before: &str) -> String {
-        let (_, rest) = self.ready.split_once(before).expect("an address");
+        // One route is in the singular.
+        let ready = self.ready.replacen(": 1 route on ", ": 1 routes on ", 1);
+        let (_, rest) = ready.split_once(before).expect("an address");
         let end = rest.find([',', ' ', '/', '\n']).expect("an end");
         rest[..end].to_owned()
     }

@@ -1,20 +1,8 @@
 // Whole tasks by keyboard alone: no test here presses a mouse button. What stands in the way of one who has no mouse, such
 // as an editor that keeps the focus, fails them.
-import type { Locator, Page } from '@playwright/test'
-import { expect, open, tabTo, test, upstream } from './weir'
-
-/** Goes to a field by Tab and types a text in place of what is there. */
-async function typeInto(page: Page, field: Locator, text: string) {
-  await tabTo(page, field)
-  await page.keyboard.press('Control+a')
-  await page.keyboard.insertText(text)
-}
-
-/** Goes to a button or a link by Tab and presses Enter. */
-async function press(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab') {
-  await tabTo(page, wanted, key)
-  await page.keyboard.press('Enter')
-}
+import type { Page } from '@playwright/test'
+import { choose, press, tick, typeInto } from './keys'
+import { PASSWORD, expect, open, settled, tabTo, test, upstream } from './weir'
 
 /** Looks over what is about to be saved, and saves it. */
 async function save(page: Page, name: string) {
@@ -50,7 +38,7 @@ test('53: a route is edited in form and text, merged with what came meanwhile, a
   await open(page, filled, '/routes/orders')
   const text = page.getByRole('textbox', { name: 'orders as text' })
   await typeInto(page, page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox'), '/by-keyboard')
-  await press(page, page.getByRole('button', { name: 'Text', exact: true }), 'Shift+Tab')
+  await choose(page, page.getByRole('group', { name: 'View' }), 'Text', 'Shift+Tab')
   await expect(text).toContainText('/by-keyboard')
   await tabTo(page, text)
   await page.keyboard.press('Control+End')
@@ -90,4 +78,82 @@ test('53: a plugin is added to a route, and a refused call is explained and sent
   const card = page.getByRole('region', { name: 'Send it' })
   await press(page, card.getByRole('button', { name: 'Send for real' }))
   await expect(card.getByRole('status', { name: 'What came back' })).toContainText('The answer is 401')
+})
+
+test('53: a reader is told by keyboard alone why a button does nothing', async ({ page, filled }) => {
+  await filled.addAdmin()
+  await filled.addUser('rea', [{ role: 'read' }])
+  await page.goto(`${filled.url}/ui/`)
+  await typeInto(page, page.getByLabel('User name'), 'rea')
+  await typeInto(page, page.getByLabel('Password', { exact: true }), PASSWORD)
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { level: 1, name: 'Overview' })).toBeVisible()
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await expect(page.getByRole('heading', { level: 1, name: 'Routes' })).toBeVisible()
+  await settled(page)
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await expect(page.getByRole('link', { name: 'orders', exact: true }).first()).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { level: 1, name: 'orders' })).toBeVisible()
+  const revision = await filled.revision()
+  await tabTo(page, page.getByRole('button', { name: 'Delete' }))
+  await expect(page.getByRole('tooltip')).toContainText('rea may not do this')
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('tooltip')).toContainText('rea may not do this')
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+  expect(await filled.revision()).toBe(revision)
+})
+
+test('53: an edit outlives a server that restarts, by keyboard alone', async ({ page, filled }) => {
+  test.setTimeout(180_000)
+  await open(page, filled, '/routes/orders')
+  const path = page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')
+  await typeInto(page, path, '/kept')
+  await filled.stop()
+  await expect(page.getByText('Weir does not answer.', { exact: false }).first()).toBeVisible({ timeout: 30_000 })
+  await press(page, page.getByRole('button', { name: 'Review and save' }), 'Shift+Tab')
+  await expect(page.getByRole('alert')).toContainText('got no answer')
+  await filled.restart()
+  await expect(page.getByRole('status').filter({ hasText: 'Weir does not answer' })).toHaveCount(0, { timeout: 30_000 })
+  await save(page, 'orders')
+  expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/kept'] })
+})
+
+test('53: a target that is unhealthy is found, and its upstream mended, by keyboard alone', async ({ page, weir }) => {
+  test.setTimeout(180_000)
+  const checks = { active: { path: '/', healthy: { interval_ms: 1000 }, unhealthy: { interval_ms: 1000, tcp_failures: 1 } } }
+  await weir.fillOrders({ targets: [{ host: '127.0.0.1', port: 9 }], checks })
+  await open(page, weir, '/')
+  await page.keyboard.press('g')
+  await page.keyboard.press('u')
+  await expect(page.getByRole('heading', { level: 1, name: 'Upstreams' })).toBeVisible()
+  await expect(page.getByRole('row', { name: /127.0.0.1:9/ }).first()).toContainText('unhealthy')
+  await press(page, page.getByRole('link', { name: 'orders', exact: true }).last())
+  await expect(page.getByRole('heading', { level: 1, name: 'orders' })).toBeVisible()
+  const port = page.getByRole('textbox', { name: 'Port' }).first()
+  const backend = await upstream('well')
+  await typeInto(page, port, new URL(backend.url).port)
+  await save(page, 'orders')
+  await open(page, weir, '/upstreams')
+  await expect(page.getByRole('row', { name: /127.0.0.1:\d+ .*healthy/ }).first()).not.toContainText('unhealthy')
+  await backend.close()
+})
+
+test('53: the look of a portal: a colour without contrast is refused, a good one saved, by keyboard alone', async ({ page, managed }) => {
+  test.setTimeout(180_000)
+  await open(page, managed, '/portals/main')
+  const accent = page.getByRole('textbox', { name: 'Accent', exact: true }).first()
+  await typeInto(page, accent, '#cccccc')
+  await expect(page.getByText(/needs 4\.5/)).toHaveCount(1)
+  await typeInto(page, accent, '#7a1f5c')
+  await expect(page.getByText(/needs 4\.5/)).toHaveCount(0)
+  await tick(page, page.getByRole('checkbox', { name: 'prod' }), 'Shift+Tab')
+  await press(page, page.getByRole('button', { name: 'Review and save' }), 'Shift+Tab')
+  const dialog = page.getByRole('dialog')
+  await expect(dialog).toContainText('#7a1f5c')
+  await press(page, dialog.getByRole('button', { name: 'Commit' }))
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+  expect(await managed.good('GET', '/api/v1/portals/main')).toMatchObject({ theme: { light: { accent: '#7a1f5c' } }, environments: ['prod'] })
 })

@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Company } from './company'
-import { API_PAGES, PAGES } from './list'
+import { API_PAGES, PAGES, pagesWithIds } from './list'
 import { Weir, expect, logIn, open, pagesFromDist, settled, test } from './weir'
 
 const WANTED = process.env.LOOK ?? ''
@@ -76,7 +76,7 @@ for (const [amount, make] of Object.entries(AMOUNTS)) {
           await page.goto(`${weir.url}/ui/`)
           await logIn(page, 'root')
         }
-        const pages = ['none', 'files'].includes(amount) ? PAGES.filter((it) => !/\/(orders|alice|\d)/.test(it)) : [...PAGES, ...API_PAGES]
+        const pages = ['none', 'files'].includes(amount) ? PAGES.filter((it) => !/\/(orders|alice|\d)/.test(it)) : [...PAGES, ...API_PAGES, ...(await pagesWithIds(weir))]
         for (const path of new Set(pages.filter((it) => ONLY.test(it)))) {
           await open(page, weir, path)
           await settled(page)

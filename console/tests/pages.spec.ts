@@ -1,15 +1,15 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
-import { API_PAGES, PAGES } from './list'
-import { expect, findings, open, settled, tabTo, test } from './weir'
+import type { Page } from '@playwright/test'
+import { API_PAGES, PAGES, pagesWithIds } from './list'
+import { type Weir, expect, findings, open, settled, tabTo, test } from './weir'
 
 for (const scheme of ['light', 'dark'] as const) {
   test(`pages of API management have no serious findings: ${scheme}`, async ({ page, managed }) => {
     test.setTimeout(240_000)
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-    const { items } = await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')
     const found: string[] = []
-    for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
+    for (const path of [...API_PAGES, ...(await pagesWithIds(managed))]) {
       await open(page, managed, path)
       await settled(page)
       for (const finding of await findings(page)) found.push(`${path} ${finding}`)
@@ -21,8 +21,7 @@ for (const scheme of ['light', 'dark'] as const) {
 test('no page of API management is wider than a phone', async ({ page, managed }) => {
   test.setTimeout(120_000)
   await page.setViewportSize({ width: 390, height: 844 })
-  const { items } = await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')
-  for (const path of [...API_PAGES, `/subscriptions/${items[0]?.id}`]) {
+  for (const path of [...API_PAGES, ...(await pagesWithIds(managed))]) {
     await open(page, managed, path)
     await settled(page)
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
@@ -46,6 +45,43 @@ for (const scheme of ['light', 'dark'] as const) {
     })
   }
 }
+
+/** Opens each dialog that a button of the page opens, and looks at it in both themes. */
+async function findingsOfDialogs(page: Page, weir: Weir, path: string, seen: Set<string>): Promise<string[]> {
+  const buttons = page.getByRole('main').getByRole('button').and(page.locator(':not([aria-disabled=true]):not([aria-pressed]):not([disabled])'))
+  const dialog = page.getByRole('dialog')
+  const found: string[] = []
+  await open(page, weir, path)
+  await settled(page)
+  const before = page.url()
+  for (const name of new Set(await buttons.allInnerTexts())) {
+    const key = `${path.replace(/[?].*/, '')} ${name}`
+    if (name.trim() === '' || seen.has(key)) continue
+    seen.add(key)
+    const button = buttons.filter({ hasText: name }).first()
+    if (!(await button.isVisible())) continue
+    await button.click()
+    await settled(page)
+    const isOpen = (await dialog.count()) > 0
+    for (const colorScheme of isOpen ? (['light', 'dark'] as const) : []) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      for (const finding of await findings(page)) found.push(`${path}, ${name}, ${colorScheme}: ${finding}`)
+    }
+    if (!isOpen && page.url() === before) continue
+    await open(page, weir, path)
+    await settled(page)
+  }
+  return found
+}
+
+test('dialogs have no serious findings in both themes', async ({ page, managed }) => {
+  test.setTimeout(900_000)
+  await managed.fill()
+  const found: string[] = []
+  const seen = new Set<string>()
+  for (const path of [...PAGES, ...API_PAGES, ...(await pagesWithIds(managed))]) found.push(...(await findingsOfDialogs(page, managed, path, seen)))
+  expect(found).toEqual([])
+})
 
 test('no page is wider than a phone', async ({ page, filled }) => {
   await page.setViewportSize({ width: 390, height: 844 })

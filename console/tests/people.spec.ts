@@ -1,5 +1,6 @@
 // Developers in a browser: from signing up to a key that works, usage, refused calls, and teams.
 import { expect, findings } from './weir'
+import { ownPages } from './list'
 import { type Shop, linkFor, portalTest } from './shop'
 import type { Page } from '@playwright/test'
 
@@ -176,7 +177,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await post(`/apps/${name}/subscriptions`, { publication: 'shop/1.0.0/default', plan: 'gold', conditions_revision: 1 })
     for (const width of [1440, 390]) {
       await page.setViewportSize({ width, height: 900 })
-      for (const path of ['/apps', `/apps/${name}`, `/apps/${name}/usage`, `/apps/${name}/calls`, '/teams', '/account']) {
+      for (const path of ownPages(name)) {
         await page.goto(`${shop.portal}${path}`)
         await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
         await page.waitForLoadState('networkidle')

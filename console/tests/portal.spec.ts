@@ -1,5 +1,6 @@
 // The developer portal in a browser: who sees what, search, the reference, and that nothing of people's texts runs.
 import { expect, findings, test } from './weir'
+import { PORTAL_PAGES } from './list'
 import { type Shop, portalTest, specification } from './shop'
 
 const axeOn = async (page: Parameters<typeof findings>[0]) => expect(await findings(page)).toEqual([])
@@ -197,14 +198,14 @@ portalTest('several portals answer by host', async ({ shop }) => {
 for (const colorScheme of ['light', 'dark'] as const) {
   portalTest(`each page is accessible, ${colorScheme}`, async ({ page, shop }) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const path of PAGES) {
+    for (const path of PORTAL_PAGES) {
       await page.goto(`${shop.portal}${path}`)
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
       await page.waitForLoadState('networkidle')
       expect(await findings(page), path).toEqual([])
     }
     await page.setViewportSize({ width: 390, height: 844 })
-    for (const path of PAGES) {
+    for (const path of PORTAL_PAGES) {
       await page.goto(`${shop.portal}${path}`)
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
@@ -212,8 +213,6 @@ for (const colorScheme of ['light', 'dark'] as const) {
     }
   })
 }
-
-const PAGES = ['/', '/apis', '/apis?q=zzz', '/search?q=order', '/apis/shop', '/apis/shop/1.0.0/operations/addOrder', '/apis/shop/1.0.0/plans', '/apis/none', '/login', '/sign-up', '/reset', '/apps']
 
 test('a portal without APIs says what to do', async ({ page, weir }) => {
   await weir.stop()

@@ -199,6 +199,16 @@ export async function pagesFromDist(page: Page) {
     const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
     await route.fulfill({ path: file, headers: { 'content-type': types[file.split('.').at(-1) ?? ''] ?? 'text/plain', 'content-security-policy': policy } })
   })
+  // The portal's server writes the head of each page; only the names of the files are of dist.
+  const built = readFileSync(join('dist', 'portal.html'), 'utf8')
+  const current = new Map([...built.matchAll(/\/ui\/assets\/([^"]+)-[\w-]{8}(\.\w+)/g)].map(([path, name, ending]) => [`${name}${ending}`, path]))
+  await page.context().route(/^(?!.*\/(ui|portal\/v1|api)\/)/, async (route) => {
+    if (route.request().resourceType() !== 'document') return route.fallback()
+    const response = await route.fetch()
+    const text = await response.text()
+    const body = text.replace(/\/ui\/assets\/([^"]+)-[\w-]{8}(\.\w+)/g, (path, name: string, ending: string) => current.get(`${name}${ending}`) ?? path)
+    return route.fulfill({ response, body })
+  })
 }
 
 export const test = base.extend<{ weir: Weir; filled: Weir; managed: Weir }>({

@@ -179,4 +179,6 @@ export const conditionText = (rule: Pick<Rule, 'metric' | 'operator' | 'threshol
 /** A value on an axis: without a part that says nothing. */
 export const tick = (value: number, unit: string | undefined): string => shown(value, unit).replace(/\.0+(?=\s)/, '')
 
-export const groupName = (group: Record<string, string>): string => Object.values(group).map((it) => (it === '' ? '(none)' : it === '_other' ? 'all others' : it)).join(' · ') || 'all'
+/** What a group is called: groups without a value, calls that no route took, and what is left over have names of their own. */
+const GROUPS = new Map([['', '(none)'], ['_other', 'all others'], ['_unmatched', 'no route']])
+export const groupName = (group: Record<string, string>): string => Object.values(group).map((it) => GROUPS.get(it) ?? it).join(' · ') || 'all'

@@ -5,8 +5,10 @@ import { ApiError, type LastChange } from '../api/client'
 import type { Fields } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button, ButtonLink } from '../ui/button'
+import { Choices } from '../ui/choices'
 import { ConflictDialog } from './conflict'
 import { type Begun, type Draft, begunWith, storedNow, useDraft } from './draft'
+import { FormatChoice } from './format-choice'
 import { isMap, isSame } from './path'
 import { SaveDialog } from './save'
 import type { SendOptions } from './send'
@@ -107,13 +109,7 @@ export function EntityEditor(props: Props) {
   return (
     <>
       <div className="row between">
-        <div className="tabs plain" role="group" aria-label="View">
-          {(Object.keys(VIEWS) as View[]).map((it) => (
-            <button key={it} type="button" aria-pressed={view === it} onClick={() => setView(it)}>
-              {VIEWS[it]}
-            </button>
-          ))}
-        </div>
+        <Choices label="View" look="tabs plain" chosen={view} options={(Object.keys(VIEWS) as View[]).map((it) => ({ value: it, text: VIEWS[it] }))} onChoose={setView} />
         <div className="row">
           {isChanged ? (
             <Button onPress={() => (setOrigin(current), reset(current.data), setError(null))}>Discard</Button>
@@ -192,13 +188,7 @@ interface TextProps {
 function TextSide({ title, draft, isReadOnly, onText, onFormat }: TextProps) {
   return (
     <section className="card" aria-label="Text">
-      <div className="row" role="group" aria-label="Format of the text">
-        {(['yaml', 'json'] as const).map((it) => (
-          <button key={it} type="button" className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => onFormat(it)}>
-            {it.toUpperCase()}
-          </button>
-        ))}
-      </div>
+      <FormatChoice draft={draft} onFormat={onFormat} />
       <TextEditor label={`${title} as text`} text={draft.text} format={draft.format} onChange={onText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
     </section>
   )

@@ -2,6 +2,7 @@
 // written; what the schema does not know is kept and listed.
 import { createContext, useContext, useId, useState } from 'react'
 import type { Fields, Json, Schema } from '../api/types'
+import { Choices } from '../ui/choices'
 import { Prose } from '../ui/prose'
 import { AddField } from './add-field'
 import { Chain } from './chain'
@@ -218,13 +219,14 @@ function Variants({ shape, value, onChange, ...props }: FieldProps & { shape: Ex
   const isConstant = resolved(variant.schema, root).const !== undefined
   return (
     <div className="stack tight">
-      <div className="segments" role="group" aria-label={`Form of ${label(props.name)}`}>
-        {shape.variants.map((it, index) => (
-          <button type="button" key={it.title} aria-pressed={index === current && (value !== undefined || !isConstant)} disabled={isReadOnly} onClick={() => choose(index)}>
-            {it.title}
-          </button>
-        ))}
-      </div>
+      <Choices
+        label={`Form of ${label(props.name)}`}
+        look="segments"
+        chosen={value !== undefined || !isConstant ? String(current) : null}
+        options={shape.variants.map((it, index) => ({ value: String(index), text: it.title }))}
+        isDisabled={isReadOnly}
+        onChoose={(index) => choose(Number(index))}
+      />
       {!(isConstant && value === undefined) && !isConstant && (
         <Field {...props} schema={variant.schema} value={value} onChange={onChange} isBare name={props.name} />
       )}

@@ -8,6 +8,7 @@ import { type Document, documentPath, useDocument, useHead, useHistory, useSchem
 import type { Fields, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
+import { FormatChoice } from '../form/format-choice'
 import { useRight } from '../api/rights'
 import { Form, ObjectFields } from '../form/fields'
 import { isMap } from '../form/path'
@@ -18,12 +19,20 @@ import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
 import { Button, ButtonLink } from '../ui/button'
+import { Choices } from '../ui/choices'
 import { toast } from '../ui/toast'
 import { CommitList } from './commit-list'
 import { findingsOf, useCheck } from './detail-check'
 import { Delete, undo } from './detail-undo'
 import NotFound from './not-found'
 import { TextEditor } from '../ui/text-editor'
+
+const VIEWS = [
+  { value: 'form', text: 'Form' },
+  { value: 'both', text: 'Form and text' },
+  { value: 'text', text: 'Text' },
+  { value: 'history', text: 'History' },
+] as const
 
 export default function Detail() {
   const [path = '', name = ''] = useSegments()
@@ -215,17 +224,13 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
           ))}
         </div>
       )}
-      <div className="tabs" role="group" aria-label="View">
-        {['form', 'both', 'text', ...(name === null ? [] : ['history'])].map((it) => (
-          <button
-            key={it}
-            aria-pressed={view === it}
-            onClick={() => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })}
-          >
-            {{ form: 'Form', both: 'Form and text', text: 'Text', history: 'History' }[it]}
-          </button>
-        ))}
-      </div>
+      <Choices
+        label="View"
+        look="tabs"
+        chosen={view}
+        options={name === null ? VIEWS.filter((it) => it.value !== 'history') : VIEWS}
+        onChoose={(it) => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })}
+      />
       <div className={view === 'both' ? 'halves' : 'stack'}>
         {(view === 'form' || view === 'both') && (
           <section className="card" aria-label="Form">
@@ -245,13 +250,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
         {(view === 'text' || view === 'both') && (
           <section className="card" aria-label="Text">
             <div className="row between">
-              <div className="row" role="group" aria-label="Format of the text">
-                {(['yaml', 'json'] as const).map((it) => (
-                  <button key={it} className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
-                    {it.toUpperCase()}
-                  </button>
-                ))}
-              </div>
+              <FormatChoice draft={draft} onFormat={setFormat} />
               {draft.error !== null && <span className="wrong small" role="alert">{draft.error.message}</span>}
             </div>
             <TextEditor

@@ -2,21 +2,20 @@
 import type { Fields, Json, Schema } from '../api/types'
 import type { Draft, Format } from '../form/draft'
 import { Form, ObjectFields } from '../form/fields'
+import { FormatChoice } from '../form/format-choice'
+import { Choices } from '../ui/choices'
 import { TextEditor } from '../ui/text-editor'
-
 
 export type View = 'form' | 'both' | 'text'
 
+const VIEWS = [
+  { value: 'form', text: 'Form' },
+  { value: 'both', text: 'Form and text' },
+  { value: 'text', text: 'Text' },
+] as const
+
 export function ViewTabs({ view, onChange }: { view: View; onChange: (view: View) => void }) {
-  return (
-    <div className="tabs" role="group" aria-label="View">
-      {(['form', 'both', 'text'] as const).map((it) => (
-        <button key={it} type="button" aria-pressed={view === it} onClick={() => onChange(it)}>
-          {{ form: 'Form', both: 'Form and text', text: 'Text' }[it]}
-        </button>
-      ))}
-    </div>
-  )
+  return <Choices label="View" look="tabs" chosen={view} options={VIEWS} onChoose={onChange} />
 }
 
 interface Props {
@@ -58,13 +57,7 @@ export function ForeignFields({ name, without, first = NONE, view, draft, schema
       )}
       {view !== 'form' && (
         <section className="card" aria-label="Text">
-          <div className="row" role="group" aria-label="Format of the text">
-            {(['yaml', 'json'] as const).map((it) => (
-              <button key={it} type="button" className="button small" aria-pressed={draft.format === it} disabled={draft.error !== null} onClick={() => setFormat(it)}>
-                {it.toUpperCase()}
-              </button>
-            ))}
-          </div>
+          <FormatChoice draft={draft} onFormat={setFormat} />
           <TextEditor label={`${name} as text`} text={draft.text} format={draft.format} onChange={setText} problems={draft.error === null ? [] : [draft.error]} isReadOnly={isReadOnly} />
         </section>
       )}

@@ -52,7 +52,11 @@ export default function Users() {
   return (
     <Page
       title="Users and rights"
-      about="As long as there are no users, everybody on this machine may do everything. The first user is an administrator."
+      about={
+        users.data?.length === 0
+          ? 'As long as there are no users, everybody on this machine may do everything. The first user is an administrator.'
+          : 'Who may log in to this console and call its API, and what they may do. A right is a role, everywhere or in one place.'
+      }
       calls={[
         { about: 'List users', method: 'GET', path: '/api/v1/users' },
         { about: 'Add a user', method: 'POST', path: pathOf('alice'), body: { rights: [{ role: 'viewer' }] }, command: 'weir user add alice --role viewer' },

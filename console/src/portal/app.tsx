@@ -1,6 +1,6 @@
 // The frame of the portal: its name, its menu, search, and the page that the address names.
 import { QueryClientProvider } from '@tanstack/react-query'
-import { Suspense, lazy, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { setTheme, useIsDark } from '../shell/theme'
 import { IconButton } from '../ui/button'
@@ -8,23 +8,7 @@ import { Icon } from '../ui/icons'
 import { Bell } from './bell'
 import { queries, useMe, usePortal } from './data'
 import { Loading, Page, SessionEnd, useSignIn } from './frame'
-
-const Home = lazy(() => import('./pages/home'))
-const Catalogue = lazy(() => import('./pages/catalogue'))
-const Search = lazy(() => import('./pages/search'))
-const Api = lazy(() => import('./pages/api'))
-const TextPage = lazy(() => import('./pages/text-page'))
-const Login = lazy(() => import('./pages/entry').then((it) => ({ default: it.Login })))
-const SignUp = lazy(() => import('./pages/entry').then((it) => ({ default: it.SignUp })))
-const Confirm = lazy(() => import('./pages/entry').then((it) => ({ default: it.Confirm })))
-const Reset = lazy(() => import('./pages/entry').then((it) => ({ default: it.Reset })))
-const Invitation = lazy(() => import('./pages/entry').then((it) => ({ default: it.Invitation })))
-const Apps = lazy(() => import('./pages/apps'))
-const AppPage = lazy(() => import('./pages/app'))
-const Notices = lazy(() => import('./pages/notices'))
-const Subscribe = lazy(() => import('./pages/subscribe'))
-const Account = lazy(() => import('./pages/account'))
-const Teams = lazy(() => import('./pages/teams'))
+import { routes } from './routes'
 
 /** Pages that somebody who signs in does not come back to. */
 const ENTRIES = ['/', '/login', '/sign-up', '/confirm', '/reset', '/invitation']
@@ -48,25 +32,11 @@ function Frame() {
       <Top />
       <Suspense fallback={<Loading />}>
         <Switch>
-          <Route path="/" component={Home} />
-          <Route path="/apis" component={Catalogue} />
-          <Route path="/search" component={Search} />
-          <Route path="/login" component={Login} />
-          <Route path="/sign-up" component={SignUp} />
-          <Route path="/confirm" component={Confirm} />
-          <Route path="/reset" component={Reset} />
-          <Route path="/invitation" component={Invitation} />
-          <Route path="/account" component={Account} />
-          <Route path="/teams" component={Teams} />
-          <Route path="/notices" component={Notices} />
-          <Route path="/apps" component={Apps} />
-          <Route path="/apps/:app">{({ app }) => <AppPage name={app} tab="" />}</Route>
-          <Route path="/apps/:app/:tab">{({ app, tab }) => <AppPage name={app} tab={tab} />}</Route>
-          <Route path="/apis/:api/:version/subscribe">{({ api, version }) => <Subscribe api={api} version={version} />}</Route>
-          <Route path="/apis/:api">{({ api }) => <Api api={api} version={null} rest="" />}</Route>
-          <Route path="/apis/:api/:version">{({ api, version }) => <Api api={api} version={version} rest="" />}</Route>
-          <Route path="/apis/:api/:version/*">{(params) => <Api api={params.api} version={params.version} rest={params['*'] ?? ''} />}</Route>
-          <Route path="/pages/:page">{({ page }) => <TextPage name={page} />}</Route>
+          {routes.map(([path, page]) => (
+            <Route key={path} path={path}>
+              {page}
+            </Route>
+          ))}
           <Route>
             <Page title="Nothing here" isSlim>
               <p>

@@ -15,6 +15,7 @@ import { Boundary } from './boundary'
 import { Permitted } from './permitted'
 import { useKeyboard } from './keyboard'
 import { type PageEntry, groups, pages } from './pages'
+import { singles } from './singles'
 import { setTheme, useIsDark } from './theme'
 import { TroubleBanner } from './trouble'
 
@@ -22,66 +23,11 @@ const Palette = lazy(() => import('./palette'))
 const Help = lazy(() => import('./help'))
 const Login = lazy(() => import('./login'))
 const LoginDone = lazy(() => import('./login-done'))
-const Detail = lazy(() => import('../pages/detail'))
-const Commit = lazy(() => import('../pages/commit'))
-const Compare = lazy(() => import('../pages/compare'))
-const Explorer = lazy(() => import('../pages/explorer'))
-const RowPage = lazy(() => import('../pages/row'))
-const NewForeign = lazy(() => import('../pages/foreign-new'))
-const Vault = lazy(() => import('../pages/vault'))
-const NewApi = lazy(() => import('../pages/apis/new'))
-const Adopt = lazy(() => import('../pages/apis/adopt'))
-const ApiPage = lazy(() => import('../pages/apis/api'))
-const Design = lazy(() => import('../pages/apis/design'))
-const Plans = lazy(() => import('../pages/apis/plans'))
-const Tests = lazy(() => import('../pages/apis/tests'))
-const Revisions = lazy(() => import('../pages/apis/revisions'))
-const Publish = lazy(() => import('../pages/apis/publish'))
-const Publication = lazy(() => import('../pages/apis/publication'))
-const EditBoard = lazy(() => import('../pages/boards/edit'))
-const EditProduct = lazy(() => import('../pages/products/edit'))
-const EditReport = lazy(() => import('../pages/reports/edit'))
-const ProductPage = lazy(() => import('../pages/products/product'))
-const SubscriptionPage = lazy(() => import('../pages/apis/subscription'))
-const ApplicationPage = lazy(() => import('../pages/apis/application'))
-const EditAlert = lazy(() => import('../pages/alerts/edit'))
-const EditHook = lazy(() => import('../pages/hooks/edit'))
-const EditPortal = lazy(() => import('../pages/portals/portal'))
-const EditPage = lazy(() => import('../pages/portals/page'))
 const NotFound = lazy(() => import('../pages/not-found'))
 
-/** Pages of single things, which need what the list of them needs. */
-const inner: [string, ComponentType][] = [
-  ['/history/compare/:from/:to', Compare],
-  ['/history/:revision', Commit],
-  ['/analytics/explore', Explorer],
-  ['/analytics/boards/:id', EditBoard],
-  ['/view/:list/:id', RowPage],
-  ['/new/:dialect/:kind', NewForeign],
-  ['/vaults/:document', Vault],
-  ['/apis/new', NewApi],
-  ['/apis/new/adopt', Adopt],
-  ['/apis/:api', ApiPage],
-  ['/apis/:api/:version', Design],
-  ['/apis/:api/:version/plans', Plans],
-  ['/apis/:api/:version/tests', Tests],
-  ['/apis/:api/:version/revisions', Revisions],
-  ['/apis/:api/:version/publish', Publish],
-  ['/apis/:api/:version/in/:environment', Publication],
-  ['/products/new', EditProduct],
-  ['/products/:product', ProductPage],
-  ['/products/:product/edit', EditProduct],
-  ['/reports/:id', EditReport],
-  ['/subscriptions/:id', SubscriptionPage],
-  ['/applications/:name', ApplicationPage],
-  ['/alerts/:id', EditAlert],
-  ['/hooks/:hook', EditHook],
-  ['/portals/:portal', EditPortal],
-  ['/portals/:portal/pages/:page', EditPage],
-  ['/:kind/:name', Detail],
-]
-
 const loaded: [PageEntry, ComponentType][] = pages.map((it) => [it, lazy(it.load)])
+/** Pages of single things, which need what the list of them needs. */
+const inner: [string, ComponentType][] = singles.map(([path, load]) => [path, lazy(load)])
 
 export function App() {
   if (location.pathname === '/ui/login/done') {

@@ -31,7 +31,8 @@ export function Button({ children, onPress, look = 'plain', small, refused, isBu
   if (refused) {
     return (
       <>
-        <TooltipTrigger delay={200}>
+        {/* Who presses it all the same reads on. */}
+        <TooltipTrigger delay={200} shouldCloseOnPress={false}>
           <AriaButton className={classes(look, small)} aria-disabled="true" aria-describedby={id}>
             {inner}
           </AriaButton>

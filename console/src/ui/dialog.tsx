@@ -1,13 +1,22 @@
-// Dialogs. Their window is loaded when the first one opens: the first view needs none.
-import { Suspense, lazy } from 'react'
+// Dialogs. Their window is loaded when the first one opens: the first view needs none. The window gives the focus back to
+// the button that opened it; this gives it to what is around the button, if the button is gone by then.
+import { Suspense, lazy, useEffect, useState } from 'react'
 import type { Props } from './dialog-window'
+import { focusPlace, placesAround } from './focus'
 
 const DialogWindow = lazy(() => import('./dialog-window'))
 
 export function Dialog(props: Props) {
-  return props.isOpen ? (
+  return props.isOpen ? <Opened {...props} /> : null
+}
+
+function Opened(props: Props) {
+  const [places] = useState(() => placesAround(document.activeElement))
+  // After the frame in which the window gives the focus back.
+  useEffect(() => () => void requestAnimationFrame(() => requestAnimationFrame(() => focusPlace(places))), [places])
+  return (
     <Suspense fallback={null}>
       <DialogWindow {...props} />
     </Suspense>
-  ) : null
+  )
 }

@@ -70,7 +70,7 @@ export default function ApplicationPage() {
           <p className="empty muted">It subscribes to nothing yet. A subscription gives it a key for one API.</p>
         ) : (
           <div className="wide">
-            <table className="plain" aria-label={`Subscriptions of ${name}`}>
+            <table className="plain stacked" aria-label={`Subscriptions of ${name}`}>
               <thead>
                 <tr>
                   <th scope="col">API</th>

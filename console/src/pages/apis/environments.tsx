@@ -11,6 +11,7 @@ import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { AreaField, CheckField, SelectField, TextField, lines } from '../../ui/field'
+import { Prose } from '../../ui/prose'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { Hash, Pairs } from './shared'
@@ -32,7 +33,7 @@ export default function Environments() {
   return (
     <Page
       title="Environments"
-      about="A version is published to an environment, and the gateways that name it serve it: weir run --environment NAME. Promotion goes from left to right."
+      about={<Prose text="A version is published to an environment. The gateways that are started with `--environment NAME` serve it. Promotion goes from left to right." />}
       calls={[
         { about: 'List environments', method: 'GET', path: '/api/v1/environments' },
         { about: 'Make one', method: 'PUT', path: pathOf('test'), body: { order: 10 } },
@@ -208,7 +209,7 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
         onClose()
       }}
     >
-      {isNew && <TextField label="Name" value={fields.name} onChange={(value) => set('name', value)} placeholder="test" isRequired autoFocus about="Gateways name it: weir run --environment NAME." />}
+      {isNew && <TextField label="Name" value={fields.name} onChange={(value) => set('name', value)} placeholder="test" isRequired autoFocus about={<Prose text="Gateways name it: `weir run --environment NAME`." />} />}
       <TextField label="Name for people" value={fields.display_name ?? ''} onChange={(value) => set('display_name', value)} />
       <div className="grid">
         <SelectField

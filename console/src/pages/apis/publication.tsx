@@ -211,7 +211,7 @@ function History({ publication: it }: { publication: Publication }) {
         <h2>History</h2>
       </div>
       <div className="wide">
-        <table className="plain">
+        <table className="plain stacked">
           <thead>
             <tr>
               <th scope="col">What</th>

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { Outcome, Plan } from '../../api/apis'
 import { useGateways } from '../../api/hooks'
 import { DiffTable } from '../../form/diff-table'
+import { Choices } from '../../ui/choices'
 import { countText } from '../../ui/time'
 import { TITLES, type StepState } from './publish-check'
 import { OperationChanges, State, limitText } from './shared'
@@ -57,13 +58,7 @@ export function Diffs({ outcome, text, plans }: { outcome: Outcome; text: string
   ]
   return (
     <div className="stack">
-      <div className="tabs" role="group" aria-label="What would change">
-        {tabs.map(([id, title]) => (
-          <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
-            {title}
-          </button>
-        ))}
-      </div>
+      <Choices label="What would change" look="tabs" chosen={view} options={tabs.map(([value, text]) => ({ value, text }))} onChoose={setView} />
       {view === 'operations' && <OperationChanges operations={operations} />}
       {view === 'documents' && <Documents documents={documents} />}
       {view === 'plans' && (

@@ -16,6 +16,7 @@ import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { CheckField, TextField } from '../../ui/field'
 import { ShownOnce } from '../../ui/once'
+import { Prose } from '../../ui/prose'
 import { toast } from '../../ui/toast'
 import { Waiting } from '../apis/shared'
 
@@ -107,7 +108,7 @@ function HookForm({ value, isNew, onChange }: { value: Fields; isNew: boolean; o
         <h2>Where it goes</h2>
         <div className="grid">
           {isNew && <TextField label="Name" value={hook.name ?? ''} onChange={(text) => set('name', text)} placeholder="ci" isRequired about="In addresses; it cannot be changed later." />}
-          <TextField label="URL" value={hook.url ?? ''} onChange={(text) => set('url', text)} placeholder="https://ci.example.com/weir" isRequired isMono about="A public address. Networks of your own are allowed with --webhook-allow." />
+          <TextField label="URL" value={hook.url ?? ''} onChange={(text) => set('url', text)} placeholder="https://ci.example.com/weir" isRequired isMono about={<Prose text="A public address. Networks of your own are allowed with `--webhook-allow`." />} />
           <TextField label="What it is for" value={hook.description ?? ''} onChange={(text) => set('description', text)} />
         </div>
         <CheckField label="It is called" value={hook.disabled !== true} onChange={(isOn) => set('disabled', !isOn)} about={isNew ? undefined : <Link href={`/deliveries?q=${encodeURIComponent(`to:${hostOf(hook)}`)}`}>What became of its calls</Link>} />

@@ -89,14 +89,14 @@ function ColourField({ label, about, value, own, on, onChange }: ColourProps) {
       <div className="label row between">
         <label htmlFor={id}>{label}</label>
         {least !== null && (
-          <span className={`badge ${least < LEAST ? 'bad' : 'good'}`}>
+          <span id={`${id}-ratio`} className={`badge ${least < LEAST ? 'bad' : 'good'}`}>
             contrast {(Math.floor(least * 10) / 10).toFixed(1)} : 1{least < LEAST && `, needs ${LEAST}`}
           </span>
         )}
       </div>
       <div className="row nowrap">
         <input type="color" className="swatch" aria-label={`${label}, chosen from a palette`} value={isBroken ? own : shown} onChange={(event) => onChange(event.target.value)} />
-        <input id={id} className="input mono" value={value} placeholder={`${own}, Weir's own`} aria-describedby={`${id}-about`} aria-invalid={isBroken || undefined} onChange={(event) => onChange(event.target.value)} />
+        <input id={id} className="input mono" value={value} placeholder={`${own}, Weir's own`} aria-describedby={least === null ? `${id}-about` : `${id}-about ${id}-ratio`} aria-invalid={isBroken || undefined} onChange={(event) => onChange(event.target.value)} />
       </div>
       <p className="about" id={`${id}-about`}>
         {isBroken ? 'A colour is written #rrggbb.' : about}

@@ -1,6 +1,7 @@
 // What an application has called: figures, a chart, what is left of its limits, and its latest calls.
 import { Suspense, lazy, useState } from 'react'
 import { Button } from '../../ui/button'
+import { Choices } from '../../ui/choices'
 import { Time, duration } from '../../ui/time'
 import { type Calls, type Usage, useRead } from '../data'
 import { PartFailure } from '../frame'
@@ -103,18 +104,19 @@ function targetOf(quota: Usage['quotas'][number]): string {
   return quota.product || quota.publication.split('/').slice(0, 2).join(' ')
 }
 
+const WHICH = [
+  { value: '', text: 'All' },
+  { value: 'refused', text: 'Refused' },
+] as const
+
 export function CallsShown({ app }: { app: string }) {
-  const [only, choose] = useState('')
+  const [only, choose] = useState<'' | 'refused'>('')
   const calls = useRead<Calls>(`/apps/${part(app)}/calls`, { only })
   if (calls.error) return <PartFailure error={calls.error} onRetry={() => void calls.refetch()} />
   return (
     <div className="stack">
-      <div className="row" role="group" aria-label="Which calls">
-        {[['', 'All'], ['refused', 'Refused']].map(([value, text]) => (
-          <button key={value} type="button" className="chip-choice" aria-pressed={value === only} onClick={() => choose(value ?? '')}>
-            {text}
-          </button>
-        ))}
+      <div className="row">
+        <Choices label="Which calls" look="row" buttonLook="chip-choice" chosen={only} options={WHICH} onChoose={choose} />
         <Button small look="quiet" onPress={() => void calls.refetch()}>
           Read again
         </Button>

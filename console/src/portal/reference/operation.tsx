@@ -2,6 +2,7 @@
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from 'react'
 import { call } from '../../api/client'
 import { Failure } from '../../shell/page'
+import { Choices } from '../../ui/choices'
 import { Prose } from '../../ui/prose'
 import { type OperationDetail, type VersionDetail, useOperation, versionPath } from '../data'
 import { Text } from '../text'
@@ -178,13 +179,7 @@ function Answers({ value, schemas, onMissing }: { value: Fields; schemas: Schema
   return (
     <section className="stack" aria-label="Answers">
       <h3>Answers</h3>
-      <div className="row" role="group" aria-label="Status">
-        {answers.map(([status]) => (
-          <button key={status} type="button" className="chip-choice" aria-pressed={status === open} onClick={() => choose(status)}>
-            {status}
-          </button>
-        ))}
-      </div>
+      <Choices label="Status" look="row" buttonLook="chip-choice" chosen={open} options={answers.map(([status]) => ({ value: status, text: status }))} onChoose={choose} />
       {isFields(chosen) && <AnswerShown key={open} answer={chosen} schemas={schemas} onMissing={onMissing} />}
     </section>
   )
@@ -221,13 +216,14 @@ function AnswerShown({ answer, schemas, onMissing }: { answer: Fields; schemas: 
       {chosen && <SchemaTree schema={chosen.schema} schemas={schemas} onMissing={onMissing} />}
       {chosen && (
         <div className="stack tight">
-          <div className="row">
-            {chosen.examples.map((it, index) => (
-              <button key={it.title} type="button" className="chip-choice" aria-pressed={index === example} onClick={() => show(index)}>
-                {it.title}
-              </button>
-            ))}
-          </div>
+          <Choices
+            label="Example of the answer"
+            look="row"
+            buttonLook="chip-choice"
+            chosen={String(example)}
+            options={chosen.examples.map((it, index) => ({ value: String(index), text: it.title }))}
+            onChoose={(index) => show(Number(index))}
+          />
           <pre className="code small" tabIndex={0}>{chosen.examples[example]?.text}</pre>
         </div>
       )}
@@ -261,22 +257,17 @@ function Samples({ wire }: { wire: Parameters<typeof sample>[1] }) {
   return (
     <section className="card samples" aria-label="Code samples">
       <div className="row between">
-        <div className="row" role="group" aria-label="Language">
-          {LANGUAGES.map((it) => (
-            <button
-              key={it}
-              type="button"
-              className="chip-choice"
-              aria-pressed={it === language}
-              onClick={() => {
-                localStorage.setItem(KEPT, it)
-                choose(it)
-              }}
-            >
-              {it}
-            </button>
-          ))}
-        </div>
+        <Choices
+          label="Language"
+          look="row"
+          buttonLook="chip-choice"
+          chosen={language}
+          options={LANGUAGES.map((it) => ({ value: it, text: it }))}
+          onChoose={(it) => {
+            localStorage.setItem(KEPT, it)
+            choose(it)
+          }}
+        />
         <button type="button" className="button small quiet" onClick={() => void navigator.clipboard.writeText(text).then(() => tell(true))}>
           {copied ? 'Copied' : 'Copy'}
         </button>

@@ -1,5 +1,6 @@
 // A schema as a tree of fields that open on demand: deep and recursive schemas cost nothing until somebody looks.
 import { useState } from 'react'
+import { Choices } from '../../ui/choices'
 import { Prose } from '../../ui/prose'
 import { type Fields, type Schemas, isFields, merged, others, rules, typeOf, variants } from './schema'
 
@@ -36,7 +37,7 @@ function Tree({ schema, schemas, onMissing, depth, path }: TreeProps) {
   const unknown = others(whole)
   return (
     <>
-      {choices.length > 0 && <Choices key={choices.length} choices={choices} whole={whole} below={below} />}
+      {choices.length > 0 && <Alternatives key={choices.length} choices={choices} whole={whole} below={below} />}
       {properties.length > 0 && (
         <ul className="fields">
           {properties.map(([field, it]) => (
@@ -88,19 +89,22 @@ function Raw({ title, value }: { title: string; value: unknown }) {
   )
 }
 
-function Choices({ choices, whole, below }: { choices: ReturnType<typeof variants>; whole: Fields; below: Omit<TreeProps, 'schema'> }) {
+function Alternatives({ choices, whole, below }: { choices: ReturnType<typeof variants>; whole: Fields; below: Omit<TreeProps, 'schema'> }) {
   const [chosen, choose] = useState(0)
   const key = isFields(whole['discriminator']) ? whole['discriminator']['propertyName'] : null
   const choice = choices[Math.min(chosen, choices.length - 1)]
   return (
     <div className="nested">
-      <div className="row" role="group" aria-label={Array.isArray(whole['oneOf']) ? 'One of' : 'Any of'}>
+      <div className="row">
         <span className="muted small">{Array.isArray(whole['oneOf']) ? 'one of' : 'any of'}</span>
-        {choices.map((it, index) => (
-          <button key={it.title} type="button" className="chip-choice" aria-pressed={index === chosen} onClick={() => choose(index)}>
-            {it.title}
-          </button>
-        ))}
+        <Choices
+          label={Array.isArray(whole['oneOf']) ? 'One of' : 'Any of'}
+          look="row"
+          buttonLook="chip-choice"
+          chosen={String(chosen)}
+          options={choices.map((it, index) => ({ value: String(index), text: it.title }))}
+          onChoose={(index) => choose(Number(index))}
+        />
       </div>
       {typeof key === 'string' && choice && (
         <p className="muted small">

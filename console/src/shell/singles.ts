@@ -1,0 +1,32 @@
+// Pages of single things: their patterns, in the order in which they are tried after those of pages.ts, and what loads them.
+import type { ComponentType } from 'react'
+
+export const singles: [string, () => Promise<{ default: ComponentType }>][] = [
+  ['/history/compare/:from/:to', () => import('../pages/compare')],
+  ['/history/:revision', () => import('../pages/commit')],
+  ['/analytics/explore', () => import('../pages/explorer')],
+  ['/analytics/boards/:id', () => import('../pages/boards/edit')],
+  ['/view/:list/:id', () => import('../pages/row')],
+  ['/new/:dialect/:kind', () => import('../pages/foreign-new')],
+  ['/vaults/:document', () => import('../pages/vault')],
+  ['/apis/new', () => import('../pages/apis/new')],
+  ['/apis/new/adopt', () => import('../pages/apis/adopt')],
+  ['/apis/:api', () => import('../pages/apis/api')],
+  ['/apis/:api/:version', () => import('../pages/apis/design')],
+  ['/apis/:api/:version/plans', () => import('../pages/apis/plans')],
+  ['/apis/:api/:version/tests', () => import('../pages/apis/tests')],
+  ['/apis/:api/:version/revisions', () => import('../pages/apis/revisions')],
+  ['/apis/:api/:version/publish', () => import('../pages/apis/publish')],
+  ['/apis/:api/:version/in/:environment', () => import('../pages/apis/publication')],
+  ['/products/new', () => import('../pages/products/edit')],
+  ['/products/:product', () => import('../pages/products/product')],
+  ['/products/:product/edit', () => import('../pages/products/edit')],
+  ['/reports/:id', () => import('../pages/reports/edit')],
+  ['/subscriptions/:id', () => import('../pages/apis/subscription')],
+  ['/applications/:name', () => import('../pages/apis/application')],
+  ['/alerts/:id', () => import('../pages/alerts/edit')],
+  ['/hooks/:hook', () => import('../pages/hooks/edit')],
+  ['/portals/:portal', () => import('../pages/portals/portal')],
+  ['/portals/:portal/pages/:page', () => import('../pages/portals/page')],
+  ['/:kind/:name', () => import('../pages/detail')],
+]

@@ -1,8 +1,7 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
-import type { Page } from '@playwright/test'
 import { API_PAGES, PAGES, pagesWithIds } from './list'
-import { type Weir, expect, findings, open, settled, tabTo, test } from './weir'
+import { expect, findings, open, settled, tabTo, test } from './weir'
 
 for (const scheme of ['light', 'dark'] as const) {
   test(`pages of API management have no serious findings: ${scheme}`, async ({ page, managed }) => {
@@ -45,43 +44,6 @@ for (const scheme of ['light', 'dark'] as const) {
     })
   }
 }
-
-/** Opens each dialog that a button of the page opens, and looks at it in both themes. */
-async function findingsOfDialogs(page: Page, weir: Weir, path: string, seen: Set<string>): Promise<string[]> {
-  const buttons = page.getByRole('main').getByRole('button').and(page.locator(':not([aria-disabled=true]):not([aria-pressed]):not([disabled])'))
-  const dialog = page.getByRole('dialog')
-  const found: string[] = []
-  await open(page, weir, path)
-  await settled(page)
-  const before = page.url()
-  for (const name of new Set(await buttons.allInnerTexts())) {
-    const key = `${path.replace(/[?].*/, '')} ${name}`
-    if (name.trim() === '' || seen.has(key)) continue
-    seen.add(key)
-    const button = buttons.filter({ hasText: name }).first()
-    if (!(await button.isVisible())) continue
-    await button.click()
-    await settled(page)
-    const isOpen = (await dialog.count()) > 0
-    for (const colorScheme of isOpen ? (['light', 'dark'] as const) : []) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      for (const finding of await findings(page)) found.push(`${path}, ${name}, ${colorScheme}: ${finding}`)
-    }
-    if (!isOpen && page.url() === before) continue
-    await open(page, weir, path)
-    await settled(page)
-  }
-  return found
-}
-
-test('dialogs have no serious findings in both themes', async ({ page, managed }) => {
-  test.setTimeout(900_000)
-  await managed.fill()
-  const found: string[] = []
-  const seen = new Set<string>()
-  for (const path of [...PAGES, ...API_PAGES, ...(await pagesWithIds(managed))]) found.push(...(await findingsOfDialogs(page, managed, path, seen)))
-  expect(found).toEqual([])
-})
 
 test('no page is wider than a phone', async ({ page, filled }) => {
   await page.setViewportSize({ width: 390, height: 844 })

@@ -152,7 +152,7 @@ fn fits(lines: &[&str], expected: &Value) -> bool {
 
 /// What is wrong with an answer.
 fn fault(step: &Value, answer: &Answer) -> Option<String> {
-    if Value::from(answer.status) != step["status"] {
+    if step["status"] != answer.status {
         return Some(format!("status {}", answer.status));
     }
     for (name, expected) in object(step, "answer") {

@@ -12,6 +12,8 @@ use weir_telemetry::ocsp::{OcspResult, OcspStats};
 
 /// How often it is looked what is due.
 const LOOK: Duration = Duration::from_secs(1);
+/// The same while no certificate wants its responder asked: an idle gateway sleeps.
+const IDLE_LOOK: Duration = Duration::from_secs(5);
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Questions that are under way at most.
@@ -27,13 +29,15 @@ pub async fn keep_fresh(
     let reach = Arc::new(reach);
     let permits = Arc::new(Semaphore::new(MAX_QUESTIONS));
     loop {
-        for staple in served() {
+        let staples = served();
+        let pause = if staples.is_empty() { IDLE_LOOK } else { LOOK };
+        for staple in staples {
             if staple.is_due(now()) {
                 let call = question(&staple, Arc::clone(&reach));
                 tokio::spawn(ask(call, staple, Arc::clone(&permits), Arc::clone(&stats)));
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(pause).await;
     }
 }
 

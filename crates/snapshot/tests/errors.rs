@@ -220,7 +220,9 @@ fn credentials_with_the_same_key_are_told_apart() {
     for dialect in ["native", "kong"] {
         assert_eq!(errors(text(dialect)), [wanted], "{dialect}");
     }
-    let (_, warnings) = compile(&model(text("apisix")), &registry(), &PersistentState::default())
+    let mut lenient = text("apisix");
+    lenient["dialect_settings"] = json!([{"dialect": "apisix", "keys_may_repeat": true}]);
+    let (_, warnings) = compile(&model(lenient), &registry(), &PersistentState::default())
         .map_err(|found| panic!("{found:?}"))
         .expect("good");
     let warnings: Vec<_> = warnings

@@ -2,6 +2,7 @@
 
 use super::unserved::shared::{PORT, URL};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::errors::FUNCTION_VIA;
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record, text};
 use serde::Deserialize;
 use serde_json::Value;
@@ -205,6 +206,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         pool_idle_timeout_ms: options.keepalive.max(0.0) as u64,
         max_body_bytes: 8 << 20,
         failure_status: 500,
+        via: Some(FUNCTION_VIA.to_owned()),
         ..Config::new(url)
     }))
 }

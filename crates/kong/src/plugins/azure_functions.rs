@@ -1,6 +1,7 @@
 //! `azure-functions`: a function of Azure answers instead of an upstream.
 
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
+use crate::errors::FUNCTION_VIA;
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -74,6 +75,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         pool_idle_timeout_ms: options.keepalive.max(0.0) as u64,
         max_body_bytes: 8 << 20,
         failure_status: 500,
+        via: Some(FUNCTION_VIA.to_owned()),
         ..Config::new(url)
     }))
 }

@@ -56,6 +56,9 @@ pub struct Config {
     /// How the function's answer becomes the response.
     #[serde(default)]
     pub answer: AnswerForm,
+    /// What the gateway adds to the `Via` of the response (RFC 9110, 7.6.3), such as `1.1 gateway`. Absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// An HTTP proxy through which the server is asked: `http://host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
@@ -93,6 +96,7 @@ impl Config {
             headers_yield_to: Vec::new(),
             sign: None,
             answer: AnswerForm::default(),
+            via: None,
             proxy: None,
             verify_tls: true,
             timeout_ms: three_seconds(),
@@ -179,6 +183,9 @@ impl Plugin for RemoteFunction {
         faults.check_names("headers_yield_to", &config.headers_yield_to);
         if config.headers.values().any(|value| !is_value(value.as_bytes())) {
             faults.add("headers", "expected values of headers");
+        }
+        if config.via.as_ref().is_some_and(|via| !is_value(via.as_bytes())) {
+            faults.add("via", "expected a value of a header");
         }
         faults.check_status("failure_status", config.failure_status);
         if config.timeout_ms == 0 {
@@ -367,7 +374,12 @@ impl Filter for FunctionFilter {
             return match answer {
                 None => self.failed("the function gave no answer"),
                 Some(answer) => match reply(&self.config.answer, answer) {
-                    Ok(reply) => Outcome::Reply(Box::new(reply)),
+                    Ok(mut reply) => {
+                        if let Some(via) = &self.config.via {
+                            response::add_via(&mut reply, via);
+                        }
+                        Outcome::Reply(Box::new(reply))
+                    }
                     Err(reason) => self.failed(reason),
                 },
             };

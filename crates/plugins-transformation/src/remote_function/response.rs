@@ -93,6 +93,21 @@ fn as_is(status: u16, answer: &SubrequestResponse) -> Reply {
     reply
 }
 
+/// Adds the gateway behind the hops that the response's `Via` names already.
+pub fn add_via(reply: &mut Reply, via: &str) {
+    let known = reply
+        .headers
+        .iter_mut()
+        .find(|(name, _)| name.eq_ignore_ascii_case("via"));
+    match known {
+        Some((_, hops)) => {
+            hops.extend_from_slice(b", ");
+            hops.extend_from_slice(via.as_bytes());
+        }
+        None => reply.headers.push(("Via".to_owned(), via.into())),
+    }
+}
+
 /// A status that a response may have in the end.
 fn status_of(status: u64) -> Option<u16> {
     (200..=599).contains(&status).then_some(status as u16)

@@ -170,6 +170,16 @@ fn answers_become_responses() {
         ),
         (with(json!("as_is")), None, Err("plugin_failed 503")),
         (
+            json!({"url": "http://f.example/", "via": "1.1 weir"}),
+            Some((200, &[("X-A", "1")], "hi")),
+            Ok((200, "X-A=1,Via=1.1 weir", "hi")),
+        ),
+        (
+            json!({"url": "http://f.example/", "via": "1.1 weir"}),
+            Some((200, &[("via", "2 cdn")], "hi")),
+            Ok((200, "via=2 cdn, 1.1 weir", "hi")),
+        ),
+        (
             with(json!("described")),
             Some((
                 200,
@@ -256,8 +266,8 @@ fn bad_configurations_are_refused_at_their_place() {
     for (config, places) in [
         (json!({"url": "f.example"}), vec!["url"]),
         (
-            json!({"url": "http://f.example", "headers": {"a b": "c"}, "timeout_ms": 0, "failure_status": 1}),
-            vec!["headers[0]", "failure_status", "timeout_ms"],
+            json!({"url": "http://f.example", "headers": {"a b": "c"}, "timeout_ms": 0, "failure_status": 1, "via": "a\nb"}),
+            vec!["headers[0]", "failure_status", "timeout_ms", "via"],
         ),
     ] {
         assert_eq!(refused_at(&RemoteFunction, &config), places, "{config}");

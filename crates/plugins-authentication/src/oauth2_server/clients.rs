@@ -1,10 +1,9 @@
 //! The clients of the configuration, with the tokens that an administrator has given them.
 
 use super::records::{GrantedAccess, Hash, Record, RecordOwner, Token};
+use super::secret_checks::{SecretAttempt, SecretCheck, SecretChecks, SlowHash};
 use super::{Credential, StoredToken};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::pbkdf2;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -13,7 +12,7 @@ use serde::Deserialize as _;
 use std::any::Any;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use weir_plugin::{BuildContext, Identity};
 
 /// Base64 with and without padding, as hashes of secrets have it.
@@ -36,40 +35,21 @@ pub(super) struct Client {
 
 enum Secret {
     Plain(Vec<u8>),
-    Hashed {
-        rounds: NonZeroU32,
-        salt: Vec<u8>,
-        hash: Vec<u8>,
-        /// The hash of the secret that was right the last time: the slow one is computed once.
-        verified: OnceLock<Vec<u8>>,
-    },
+    Hashed(SlowHash),
 }
 
 impl Client {
     /// Whether this is the client's secret. A client without one has none that is right.
-    pub(super) fn has_secret(&self, given: &str) -> bool {
+    pub(super) fn check_secret(&self, attempt: SecretAttempt<'_>, checks: &SecretChecks) -> SecretCheck {
         match &self.secret {
-            None => false,
-            Some(Secret::Plain(secret)) => verify_slices_are_equal(secret, given.as_bytes()).is_ok(),
-            Some(Secret::Hashed {
-                rounds,
-                salt,
-                hash,
-                verified,
-            }) => {
-                let fast = digest(&SHA256, given.as_bytes());
-                if let Some(verified) = verified.get()
-                    && verify_slices_are_equal(verified, fast.as_ref()).is_ok()
-                {
-                    return true;
+            None => SecretCheck::Wrong,
+            Some(Secret::Plain(secret)) => {
+                match verify_slices_are_equal(secret, attempt.secret.as_bytes()).is_ok() {
+                    true => SecretCheck::Right,
+                    false => SecretCheck::Wrong,
                 }
-                let is_right =
-                    pbkdf2::verify(pbkdf2::PBKDF2_HMAC_SHA512, *rounds, salt, given.as_bytes(), hash).is_ok();
-                if is_right {
-                    verified.get_or_init(|| fast.as_ref().to_vec());
-                }
-                is_right
             }
+            Some(Secret::Hashed(known)) => checks.check(known, attempt),
         }
     }
 }
@@ -90,12 +70,12 @@ impl Secret {
         let rounds = settings.split(',').find_map(|it| it.strip_prefix("i="))?;
         let rounds = rounds.parse().ok().filter(|rounds| *rounds <= MAX_ROUNDS)?;
         let (salt, hash) = (BASE64.decode(salt).ok()?, BASE64.decode(hash).ok()?);
-        (parts.next().is_none() && (16..=128).contains(&hash.len())).then_some(Self::Hashed {
+        let known = SlowHash {
             rounds: NonZeroU32::new(rounds)?,
             salt,
             hash,
-            verified: OnceLock::new(),
-        })
+        };
+        (parts.next().is_none() && (16..=128).contains(&known.hash.len())).then_some(Self::Hashed(known))
     }
 }
 

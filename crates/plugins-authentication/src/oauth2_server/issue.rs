@@ -4,7 +4,8 @@ use super::authorize::{check_user, choose, user};
 use super::clients::Client;
 use super::parameters::Parameters;
 use super::records::{Change, Code, GrantedAccess, Hash, Put, Record, Token, hash};
-use super::responses::{OauthError, endpoint};
+use super::responses::{ErrorStatus, OauthError, endpoint};
+use super::secret_checks::{SecretAttempt, SecretCheck};
 use super::{Decision, Grant, Server};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -48,7 +49,7 @@ impl Server {
         now_ms: u64,
     ) -> Result<Decision, OauthError> {
         let grant = parameters.text("grant_type");
-        let client = self.authenticate(grant, parameters, &exchange.request)?;
+        let client = self.authenticate(grant, parameters, (&exchange.request, now_ms))?;
         match (grant, client) {
             (Some("authorization_code"), Some(client)) => self.redeem(exchange, parameters, client, now_ms),
             (Some("refresh_token"), Some(client)) => self.refresh(exchange, parameters, client, now_ms),
@@ -78,7 +79,7 @@ impl Server {
         &self,
         grant: Option<&str>,
         parameters: &Parameters,
-        request: &Request,
+        (request, now_ms): (&Request, u64),
     ) -> Result<Option<&Client>, OauthError> {
         let is_served = match grant {
             Some("authorization_code" | "refresh_token") => true,
@@ -89,7 +90,10 @@ impl Server {
         let mut fault = (!is_served).then(|| OauthError::new("unsupported_grant_type", "Invalid grant_type"));
         let proof = self.read_proof(parameters, request);
         let invalid = || OauthError {
-            in_header: proof.in_header,
+            status: match proof.in_header {
+                true => ErrorStatus::Unauthorized,
+                false => ErrorStatus::BadRequest,
+            },
             ..OauthError::invalid_client()
         };
         let client = proof
@@ -105,13 +109,23 @@ impl Server {
         }
         if let Some(client) = client {
             let secret = proof.secret.as_deref();
-            match client.is_public {
-                true if secret.is_some_and(|secret| !secret.trim().is_empty()) => {
-                    let description = "client_secret is disallowed for public clients";
-                    fault = Some(OauthError::invalid_request(description));
+            if !client.is_public {
+                let check = secret.map(|secret| {
+                    let attempt = SecretAttempt {
+                        secret,
+                        from: request.client,
+                        now_ms,
+                    };
+                    client.check_secret(attempt, &self.secret_checks)
+                });
+                match check {
+                    Some(SecretCheck::Right) => {}
+                    Some(SecretCheck::TooMany) => fault = Some(OauthError::too_many_secrets()),
+                    Some(SecretCheck::Wrong) | None => fault = Some(invalid()),
                 }
-                false if !secret.is_some_and(|secret| client.has_secret(secret)) => fault = Some(invalid()),
-                _ => {}
+            } else if secret.is_some_and(|secret| !secret.trim().is_empty()) {
+                let description = "client_secret is disallowed for public clients";
+                fault = Some(OauthError::invalid_request(description));
             }
         }
         match fault {

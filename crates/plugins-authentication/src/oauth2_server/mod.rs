@@ -25,6 +25,7 @@ mod parameters;
 mod records;
 mod redirect;
 mod responses;
+mod secret_checks;
 mod shared;
 
 use crate::identity::{self, Gate};
@@ -35,6 +36,7 @@ use records::{GrantedAccess, Hash, Put, Record, Records, Token, hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use secret_checks::SecretChecks;
 use shared::SharedTokens;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
@@ -284,6 +286,7 @@ impl Credential {
 /// The plugin. What calls have made is its own, so that all workers know it and it outlives changes of the configuration.
 pub struct OAuth2Server {
     records: Arc<Records>,
+    secret_checks: Arc<SecretChecks>,
     random: Random,
 }
 
@@ -291,6 +294,7 @@ impl Default for OAuth2Server {
     fn default() -> Self {
         Self {
             records: Arc::default(),
+            secret_checks: Arc::default(),
             random: system_random,
         }
     }
@@ -332,6 +336,7 @@ impl Plugin for OAuth2Server {
             gate: Gate::build(NAME, config.identity.clone(), context)?,
             clients: Clients::of(NAME, context),
             records: Arc::clone(&self.records),
+            secret_checks: Arc::clone(&self.secret_checks),
             random: self.random,
             instance: context.instance_id.to_owned(),
             told: ScopeHeaders::new(),
@@ -378,6 +383,7 @@ struct Server {
     gate: Gate,
     clients: Arc<Clients>,
     records: Arc<Records>,
+    secret_checks: Arc<SecretChecks>,
     random: Random,
     instance: String,
     told: ScopeHeaders,

@@ -10,7 +10,7 @@ use weir_plugin::uri::{decode_form, query_pairs};
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Parameter {
     Text(String),
-    /// It has no value, several, or one that is no text.
+    /// It has no value, several, or one that is not a text.
     Other,
 }
 

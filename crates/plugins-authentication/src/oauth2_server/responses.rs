@@ -13,8 +13,18 @@ pub(super) struct OauthError {
     pub(super) error: &'static str,
     /// What it means for people.
     pub(super) description: String,
-    /// Whether the client has proved itself badly in a header, which asks for a status of its own.
-    pub(super) in_header: bool,
+    /// With which status it is answered.
+    pub(super) status: ErrorStatus,
+}
+
+/// The status of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ErrorStatus {
+    BadRequest,
+    /// The client has proved itself badly in a header.
+    Unauthorized,
+    /// Too many secrets were checked in this second.
+    TooMany,
 }
 
 impl OauthError {
@@ -22,12 +32,22 @@ impl OauthError {
         Self {
             error,
             description: description.into(),
-            in_header: false,
+            status: ErrorStatus::BadRequest,
         }
     }
 
     pub(super) fn invalid_client() -> Self {
         Self::new("invalid_client", "Invalid client authentication")
+    }
+
+    pub(super) fn too_many_secrets() -> Self {
+        Self {
+            status: ErrorStatus::TooMany,
+            ..Self::new(
+                "temporarily_unavailable",
+                "Too many client secrets to check, try again in a second",
+            )
+        }
     }
 
     pub(super) fn invalid_request(description: &str) -> Self {
@@ -63,10 +83,13 @@ impl OauthError {
         if let Some(state) = state {
             members.insert("state".to_owned(), state.into());
         }
-        let reply = endpoint(if self.in_header { 401 } else { 400 }, &Value::Object(members));
-        match self.in_header {
-            true => reply.with_header("WWW-Authenticate", "Basic realm=\"OAuth2.0\""),
-            false => reply,
+        let members = Value::Object(members);
+        match self.status {
+            ErrorStatus::BadRequest => endpoint(400, &members),
+            ErrorStatus::Unauthorized => {
+                endpoint(401, &members).with_header("WWW-Authenticate", "Basic realm=\"OAuth2.0\"")
+            }
+            ErrorStatus::TooMany => endpoint(429, &members).with_header("Retry-After", "1"),
         }
     }
 }

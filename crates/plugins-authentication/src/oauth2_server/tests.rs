@@ -85,6 +85,7 @@ fn texts_of_codes_and_tokens_are_random_and_of_the_same_length() {
         gate: gate(),
         clients: Arc::default(),
         records: Arc::default(),
+        secret_checks: Arc::default(),
         random,
         instance: String::new(),
         told: ScopeHeaders::new(),

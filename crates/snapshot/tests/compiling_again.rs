@@ -182,6 +182,35 @@ fn only_what_has_changed_is_compiled() {
 }
 
 /// What was wrong is found again as long as it is wrong, and what it was compiled with is not used for something else.
+/// The defect: instances were used again although the settings had made their configuration wrong.
+#[test]
+fn plugins_are_built_again_if_the_settings_say_otherwise() {
+    let consumer = |name: &str| json!({"id": name, "username": name, "credentials": [{"plugin": "phased", "config": {"key": "k"}}]});
+    let text = |keys_may_repeat: bool, plugins: &Value| {
+        json!({
+            "dialect_settings": [{"keys_may_repeat": keys_may_repeat}],
+            "services": [{"name": "s", "url": "http://a.test"}],
+            "consumers": [consumer("a"), consumer("b")],
+            "plugins": [{"id": "p", "name": "phased", "config": {"indexes": true}}],
+            "routes": [route("a", "s", plugins.clone())],
+        })
+    };
+    for plugins in [
+        json!([{"use": "p"}]),
+        json!([{"use": {"name": "phased", "config": {"indexes": true}}}]),
+    ] {
+        let (registry, persistent, mut cache) =
+            (registry(), PersistentState::default(), CompileCache::default());
+        let mut before = Model::default();
+        for keys_may_repeat in [true, false, true] {
+            let model = shared_with(&before, &text(keys_may_repeat, &plugins));
+            let compiled = recompile(&model, 0, &registry, &persistent, &mut cache);
+            assert_eq!(compiled.is_ok(), keys_may_repeat, "{plugins}");
+            before = model;
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_is_found_again() {
     let (registry, persistent, mut cache) = (registry(), PersistentState::default(), CompileCache::default());

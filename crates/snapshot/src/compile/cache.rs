@@ -2,7 +2,8 @@
 //!
 //! A dialect that keeps what it has translated hands over the same shared value again, so the address of a value says
 //! whether it is another one. What was compiled of it is good as long as all that it depends on is the same too:
-//! a route's service, the place of its upstream, and, where it has plugins, those who call and what is shared.
+//! a route's service, the place of its upstream, and, where it has plugins, those who call, what is shared, and what the
+//! dialect's settings say about plugins.
 //! **What it is not**: it outlives no process, and says nothing of what was wrong: only what is good is kept.
 
 use super::compiled::{CompiledGatewayHeaders, CompiledRoute, CompiledService, Forwardings};
@@ -48,6 +49,7 @@ pub(super) struct CachedItem<M, C> {
 /// What chains have in common.
 #[derive(Default)]
 struct Shared {
+    rules: Vec<BuildRules>,
     consumers: Vec<Consumer>,
     plugins: Vec<PluginInstance>,
     consumer_tables: Vec<model::ConsumerTable>,
@@ -55,6 +57,10 @@ struct Shared {
     /// How many destinations there were when nothing was used again.
     least_destinations: usize,
 }
+
+/// What a dialect's settings say about how its plugins are built: the dialect, whether keys may repeat, and whether consumers
+/// may be missing.
+type BuildRules = (DialectName, bool, bool);
 
 /// What is known of shared parts of chains.
 #[derive(Default, Clone)]
@@ -90,6 +96,12 @@ impl CompileCache {
     pub(super) fn begin(&mut self, model: &Model) {
         self.round += 1;
         let shared = &mut self.shared;
+        let rules = model.dialect_settings.iter();
+        let rules: Vec<BuildRules> = rules
+            .map(|it| (it.dialect, it.keys_may_repeat, it.consumers_may_be_missing))
+            .collect();
+        let has_other_rules = shared.rules != rules;
+        shared.rules = rules;
         let has_other_callers = shared.consumers != model.consumers;
         let has_other_plugins =
             shared.plugins != model.plugins || shared.consumer_tables != model.consumer_tables;
@@ -100,7 +112,7 @@ impl CompileCache {
             shared.plugins.clone_from(&model.plugins);
             shared.consumer_tables.clone_from(&model.consumer_tables);
         }
-        if has_other_callers || self.has_wrong_destinations(model) {
+        if has_other_rules || has_other_callers || self.has_wrong_destinations(model) {
             self.shared.known = SharedParts::default();
             self.routes.retain(|_, item| item.model.plugins.is_empty());
         } else if has_other_plugins {

@@ -69,7 +69,8 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
     for part in [&request.method, &request.host, &request.path] {
         add(part);
     }
-    add(request.query.as_deref().unwrap_or_default());
+    // Before each part that may be missing stands whether it is there: without that, two calls could have the same parts.
+    add_if_there(&mut add, request.query.as_deref());
     for address in [request.client, request.local.ip()] {
         match address.to_canonical() {
             IpAddr::V4(address) => add(&address.octets()),
@@ -78,18 +79,16 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
     }
     add(&request.local.port().to_le_bytes());
     if config.body != BodyForm::None {
-        add(request.body.as_deref().unwrap_or_default());
+        add_if_there(&mut add, request.body.as_deref());
     }
-    if let Some(route) = exchange
-        .route
-        .as_deref()
-        .filter(|_| config.route || config.service)
-    {
-        add(route.name.as_bytes());
-        add(route.service.as_bytes());
+    if config.route || config.service {
+        let route = exchange.route.as_deref();
+        add_if_there(&mut add, route.map(|route| route.name.as_bytes()));
+        add_if_there(&mut add, route.map(|route| route.service.as_bytes()));
     }
-    if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
-        add(identity.consumer.id.as_bytes());
+    if config.consumer {
+        let identity = exchange.identity.as_ref();
+        add_if_there(&mut add, identity.map(|it| it.consumer.id.as_bytes()));
     }
     for header in request.headers.iter() {
         add(header.name);
@@ -98,6 +97,11 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
     let mut key = [0; 32];
     key.copy_from_slice(context.finish().as_ref());
     key
+}
+
+fn add_if_there(add: &mut impl FnMut(&[u8]), part: Option<&[u8]>) {
+    add(&[u8::from(part.is_some())]);
+    add(part.unwrap_or_default());
 }
 
 fn flat(exchange: &Exchange, seconds: u64) -> Value {

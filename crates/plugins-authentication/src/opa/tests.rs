@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use weir_plugin::SubrequestResponse;
+use weir_plugin::{RouteInfo, SubrequestResponse};
 use weir_plugins_testkit::*;
 
 fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
@@ -239,4 +239,28 @@ fn decisions_are_used_again_for_calls_that_are_alike() {
     // What cannot be read is no decision.
     let third = built(|config| config.route = true);
     assert_eq!(run(&third, "GET /a", &[], "[]", None).1, "forbidden 503");
+}
+
+/// The defect: parts that were missing had no place in the key, so headers could stand for a route and its service.
+#[test]
+fn headers_do_not_stand_for_a_route() {
+    let mut config = Config::new("http://opa:8181/v1/data/p".into());
+    config.route = true;
+    let key = |headers: &[(&str, &str)], has_route: bool| {
+        let mut call = exchange();
+        prepare(&mut call, "GET /a", headers);
+        call.route = has_route.then(|| {
+            Arc::new(RouteInfo {
+                name: "pay".into(),
+                service: "api".into(),
+                dialect: weir_model::DialectName::NATIVE,
+                labels: std::collections::BTreeMap::new(),
+            })
+        });
+        input::key(&config, b"instance", &call)
+    };
+    let (short, long) = ([("X-A", "1")], [("pay", "api"), ("X-A", "1")]);
+    assert_ne!(key(&short, true), key(&long, false));
+    assert_ne!(key(&short, true), key(&short, false));
+    assert_eq!(key(&short, true), key(&short, true));
 }

@@ -10,21 +10,23 @@
 //! Browsers without a session are sent to the server, and come back to `callback` with a ticket, which the server is asked about
 //! once. A session lasts for an hour after its last use. The server may end it: it posts the ticket to `callback`.
 //!
-//! Security: a ticket is taken only from the browser that has begun the login. What the server ends is known to the gateway
-//! that it tells; the other gateways of a group know it once the session's time is up.
+//! Security: a ticket is taken only from the browser that has begun the login. What the server ends, all gateways of a store
+//! know; without a store, only the gateway that it tells.
 
 use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
 use crate::login_cookie::LoginCookie;
 use crate::session_cookie::{SessionConfig, Sessions};
+use crate::shared_marks::{MarkRecords, SharedMarks};
 use aws_lc_rs::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
-use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Reply, SharedRecords, parse_config,
+};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{Random, system_random};
@@ -54,8 +56,6 @@ fn sixty_four_kib() -> usize {
 }
 
 const NAME: &str = "cas-login";
-/// So long an ended session is remembered, unless it lasts for a shorter time.
-const MAX_ENDED_S: u64 = 86_400;
 const ENDED_BYTES: usize = 8 << 20;
 /// The longest ticket: what the protocol advises clients to take.
 const MAX_TICKET: usize = 256;
@@ -63,14 +63,14 @@ const MAX_TICKET: usize = 256;
 /// The plugin.
 pub struct CasLogin {
     /// Tickets whose sessions the server has ended.
-    ended: Arc<ExpiringMap<()>>,
+    ended: Arc<SharedMarks>,
     random: Random,
 }
 
 impl Default for CasLogin {
     fn default() -> Self {
         Self {
-            ended: ExpiringMap::new(ENDED_BYTES),
+            ended: SharedMarks::new(ENDED_BYTES),
             random: system_random,
         }
     }
@@ -121,6 +121,10 @@ impl Plugin for CasLogin {
             config,
         }))
     }
+
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        Some(Arc::new(MarkRecords(Arc::clone(&self.ended))))
+    }
 }
 
 /// An instance of `cas-login`.
@@ -130,7 +134,7 @@ struct LoginFilter {
     callback_path: String,
     sessions: Sessions,
     rules: ServerCallRules,
-    ended: Arc<ExpiringMap<()>>,
+    ended: Arc<SharedMarks>,
     /// The server and the callback, as a name for what belongs to them.
     context: String,
 }
@@ -251,16 +255,9 @@ impl LoginFilter {
         let Some(ticket) = ticket.map(str::trim).filter(is_ticket) else {
             return refused(NAME, 400, "invalid logout request from IdP, no ticket");
         };
-        let absolute_s = self.config.session.absolute_timeout_seconds;
-        let seconds = if absolute_s == 0 {
-            MAX_ENDED_S
-        } else {
-            absolute_s.min(MAX_ENDED_S)
-        };
         let key = self.key(ticket);
-        let now_ms = exchange.unix_ms();
         self.ended
-            .insert(&key, (), key.len() + 64, Lifetime::fresh(seconds * 1_000), now_ms);
+            .set(&key, self.config.session.life_of_ended(), exchange.unix_ms());
         Outcome::Reply(Box::new(Reply::new(200, "", Vec::new())))
     }
 
@@ -272,8 +269,7 @@ impl LoginFilter {
         let now_ms = exchange.unix_ms();
         if let Ok(remembered) = serde_json::from_slice::<CasSession>(&session.data) {
             let key = self.key(&remembered.ticket);
-            let lifetime = Lifetime::fresh(MAX_ENDED_S * 1_000);
-            self.ended.insert(&key, (), key.len() + 64, lifetime, now_ms);
+            self.ended.set(&key, self.config.session.life_of_ended(), now_ms);
         }
         self.sessions.close(exchange);
         redirect(302, &format!("{}/logout", self.config.url))

@@ -11,19 +11,22 @@
 //! Groups that a directory or a token has named are remembered too, for `acl`.
 //!
 //! Security: a session is a new one each time, whatever the caller sends. All gateways with the same secret know it. After the
-//! logout, a copy of its cookie is good no more at the gateway that was told; at others it is good until its time is up.
+//! logout, copies of its cookie are refused by all gateways of a store; without a store, only by the gateway that got the logout.
 
 use crate::body_fields::{Field, Form};
 use crate::consumer_names::{ConsumerName, ConsumerNames};
 use crate::identity::{self, Gate};
-use crate::session_cookie::{EndedSessions, Session, SessionConfig, Sessions, ended_sessions};
+use crate::session_cookie::{Session, SessionConfig, Sessions, ended_sessions};
+use crate::shared_marks::{MarkRecords, SharedMarks};
 use crate::{authenticated_groups, user_headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Exchange, Filter, Identity, Outcome, Phases, Plugin, Reply, parse_config};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, Identity, Outcome, Phases, Plugin, Reply, SharedRecords, parse_config,
+};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::random::{Random, system_random};
 
@@ -98,7 +101,7 @@ const ID: &[u8] = b"Session-Id";
 /// The plugin.
 pub struct SessionPlugin {
     random: Random,
-    ended: Arc<EndedSessions>,
+    ended: Arc<SharedMarks>,
 }
 
 impl Default for SessionPlugin {
@@ -136,6 +139,10 @@ impl Plugin for SessionPlugin {
             consumers: ConsumerNames::of(context),
             config,
         }))
+    }
+
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        Some(Arc::new(MarkRecords(Arc::clone(&self.ended))))
     }
 }
 
@@ -416,6 +423,28 @@ mod tests {
                 (false, true)
             );
         }
+    }
+
+    #[test]
+    fn a_copy_of_the_cookie_is_dead_at_other_gateways_of_the_store() {
+        let plugins = [SessionPlugin::default(), SessionPlugin::default()];
+        let [from, to] = [0, 1].map(|at| plugins[at].shared_records().expect("it shares"));
+        crate::shared_marks::tests::relay(&*from, to);
+        let config = Config::new(SessionConfig::new("0123456789abcdef".into()));
+        let config = serde_json::to_value(config).expect("JSON");
+        let [first, second] = [0, 1].map(|at| build(&plugins[at], &config).expect("valid"));
+        let cookie = recognised(&first, "alice", Some("c1")).expect("a session");
+        let is_known = || {
+            let mut call = exchange();
+            prepare(&mut call, "GET /", &[("Cookie", &cookie)]);
+            assert_eq!(word(&second.on_request(&mut call)), "continue");
+            call.identity.is_some()
+        };
+        assert!(is_known());
+        let mut call = exchange();
+        prepare(&mut call, "DELETE /?session_logout", &[("Cookie", &cookie)]);
+        assert_eq!(word(&first.on_request(&mut call)), "reply 200");
+        assert!(!is_known());
     }
 
     #[test]

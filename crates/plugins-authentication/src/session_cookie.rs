@@ -4,10 +4,10 @@
 //! Three clocks end a session: so long after its last use (idling), so long after it was renewed last (rolling), and so
 //! long after it began (absolute).
 
+use crate::shared_marks::{MarkLife, SharedMarks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::Diagnostic;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers, Request};
@@ -22,8 +22,6 @@ const TOUCH_S: u64 = 60;
 const MAX_ENDED_S: u64 = 7 * 86_400;
 /// The most bytes that ended sessions take, for all instances of a plugin.
 const ENDED_BYTES: usize = 8 << 20;
-/// What an ended session takes besides its id.
-const ENDED_ENTRY_BYTES: usize = 64;
 /// The bytes before what a plugin remembers.
 const HEAD: usize = 3 * 8 + 16;
 
@@ -150,13 +148,32 @@ fn one_day() -> u64 {
     86_400
 }
 
-/// The ids of sessions that have ended before their time, so that copies of their cookies are good no more. This gateway
-/// knows them; others with the same secret do not.
-pub(crate) type EndedSessions = ExpiringMap<()>;
+/// Remembers the ids of sessions that have ended before their time, so that copies of their cookies are no longer good.
+pub(crate) fn ended_sessions() -> Arc<SharedMarks> {
+    SharedMarks::new(ENDED_BYTES)
+}
 
-/// Remembers sessions that have ended, within bounds: of too many, the first are forgotten.
-pub(crate) fn ended_sessions() -> Arc<EndedSessions> {
-    ExpiringMap::new(ENDED_BYTES)
+impl SessionConfig {
+    /// How long it is remembered that a session has ended. A gateway of its own cannot know whether a copy of the cookie is
+    /// still in use at others; those that know of its end by the store let none be used, so that it is over with the first of its
+    /// times.
+    pub(crate) fn life_of_ended(&self) -> MarkLife {
+        let absolute = self.absolute_timeout_seconds;
+        let times = [
+            absolute,
+            self.rolling_timeout_seconds,
+            self.idling_timeout_seconds,
+        ];
+        let first = times.into_iter().filter(|seconds| *seconds > 0).min();
+        MarkLife {
+            here_s: if absolute == 0 {
+                MAX_ENDED_S
+            } else {
+                absolute.min(MAX_ENDED_S)
+            },
+            shared_s: first.unwrap_or(MAX_ENDED_S).min(MAX_ENDED_S),
+        }
+    }
 }
 
 /// Opens and writes sessions.
@@ -165,7 +182,7 @@ pub(crate) struct Sessions {
     sealer: Sealer,
     cookie: CookieRules,
     random: Random,
-    ended: Option<Arc<EndedSessions>>,
+    ended: Option<Arc<SharedMarks>>,
 }
 
 /// A session.
@@ -207,7 +224,7 @@ impl Sessions {
     }
 
     /// Sessions that [`Sessions::end`] ends are good no more, here and wherever these are remembered.
-    pub(crate) fn remembering(self, ended: &Arc<EndedSessions>) -> Self {
+    pub(crate) fn remembering(self, ended: &Arc<SharedMarks>) -> Self {
         Self {
             ended: Some(Arc::clone(ended)),
             ..self
@@ -264,7 +281,7 @@ impl Sessions {
         let is_good = lasts(created_s, config.absolute_timeout_seconds)
             && lasts(renewed_s, config.rolling_timeout_seconds)
             && lasts(used_s, config.idling_timeout_seconds);
-        let has_ended = |ended: &Arc<EndedSessions>| ended.get(&id, now_s * 1_000).is_some();
+        let has_ended = |ended: &Arc<SharedMarks>| ended.get(&id, now_s * 1_000).is_some();
         if !is_good || self.ended.as_ref().is_some_and(has_ended) {
             return None;
         }
@@ -336,20 +353,7 @@ impl Sessions {
     /// Ends a session: no copy of its cookie is good any more.
     pub(crate) fn end(&self, session: &Session, exchange: &mut Exchange) {
         if let Some(ended) = &self.ended {
-            let now_ms = exchange.unix_ms();
-            let absolute_s = self.config.absolute_timeout_seconds;
-            let seconds = match absolute_s {
-                0 => MAX_ENDED_S,
-                absolute_s => absolute_s.min(MAX_ENDED_S),
-            };
-            let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000));
-            ended.insert(
-                &session.id,
-                (),
-                session.id.len() + ENDED_ENTRY_BYTES,
-                lifetime,
-                now_ms,
-            );
+            ended.set(&session.id, self.config.life_of_ended(), exchange.unix_ms());
         }
         self.close(exchange);
     }

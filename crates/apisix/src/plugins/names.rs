@@ -50,7 +50,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "authz-keycloak",
         &[
-            "an answer without `\"result\": true` is no permission; the client fetches another token rather than refresh one ([authz-keycloak](plugins/authz-keycloak.md))",
+            "an answer without `\"result\": true` is not a permission; the client fetches another token rather than refresh one ([authz-keycloak](plugins/authz-keycloak.md))",
         ],
     ),
     PluginName::differs(
@@ -77,7 +77,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "cas-auth",
         &[
-            "sessions are kept in sealed cookies: what the server ends is known to the gateway that it tells ([cas-login](plugins/cas-login.md))",
+            "sessions are kept in sealed cookies: what the server ends is known to all gateways of a store ([cas-login](plugins/cas-login.md))",
         ],
     ),
     PluginName::checked("chaitin-waf", NOT_BUILT),
@@ -104,7 +104,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "error-log-logger",
         &[
-            "it works as soon as it has metadata, whether it stands in `plugins` of `config.yaml` or not; lines are those of Weir; a line that `WEIR_LOG` keeps out of standard error is not sent ([gateway-log](plugins/gateway-log.md))",
+            "it works as soon as it has metadata, whether it is in `plugins` of `config.yaml` or not; lines are those of Weir; a line that `WEIR_LOG` keeps out of standard error is not sent ([gateway-log](plugins/gateway-log.md))",
         ],
     ),
     PluginName::served("error-page"),
@@ -128,7 +128,7 @@ pub static NAMES: &[PluginName] = &[
         "google-cloud-logging",
         &[
             LOGS,
-            "the account stands in `auth_config`: one in a file (`auth_file`) is refused",
+            "the account must be in `auth_config`: one in a file (`auth_file`) is refused",
         ],
     ),
     PluginName::differs(
@@ -218,7 +218,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "oas-validator",
         &[
-            "`unevaluatedProperties` is not checked; a member that stands twice in an object is refused; a document in `spec` that cannot be used makes calls end with 503 rather than 500; words of verbose errors differ",
+            "`unevaluatedProperties` is not checked; a duplicate member of an object is refused; a document in `spec` that cannot be used makes calls end with 503 rather than 500; words of verbose errors differ",
         ],
     ),
     PluginName::idle(
@@ -227,7 +227,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "opa",
-        &["the agent is told the names and labels of route and service, and not their whole configuration"],
+        &["the agent gets the names and labels of route and service, and not their whole configuration"],
     ),
     PluginName::served("openfunction"),
     PluginName::differs(
@@ -288,10 +288,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "saml-auth",
         &[
-            "answers that were not asked for, that answer another browser's request, or that are signed with SHA-1 are refused; encrypted assertions too; sessions are kept in sealed cookies: what the provider ends is known to the gateway that it tells; users are no consumers, and `acl` does not see their attributes ([saml](plugins/saml.md))",
+            "answers that were not asked for, that answer another browser's request, or that are signed with SHA-1 are refused; encrypted assertions too; sessions are kept in sealed cookies: what the provider ends is known to all gateways of a store; users are no consumers, and `acl` does not see their attributes ([saml](plugins/saml.md))",
         ],
     ),
-    PluginName::idle("server-info", "`/status` and the overview of the console tell it"),
+    PluginName::idle("server-info", "`/status` and the overview of the console show it"),
     PluginName::checked("serverless-post-function", OF_CODE),
     PluginName::checked("serverless-pre-function", OF_CODE),
     PluginName::differs(

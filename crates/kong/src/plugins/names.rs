@@ -16,7 +16,7 @@ const STATSD: &str = "`shdict_usage` is left out, services are reported by name,
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
 const SOCKETS: &str = "it works on routes of HTTP whose calls become WebSockets; a limit is for a message, and not for each frame of it";
-const CERTIFICATES: &str = "certificates that were taken back are found by lists (CRL), not by OCSP; `cache_ttl` is not used; no explicit credentials (`mtls_auth_credentials`) ([mtls-auth](plugins/mtls-auth.md))";
+const CERTIFICATES: &str = "revoked certificates are found by lists (CRL), not by OCSP; `cache_ttl` is not used; no explicit credentials (`mtls_auth_credentials`) ([mtls-auth](plugins/mtls-auth.md))";
 const GRPC: &str = "definitions are compiled when the configuration is loaded; see [grpc-transcode](plugins/grpc-transcode.md#other-spellings) and [grpc-web](plugins/grpc-web.md#other-spellings)";
 
 /// All of them, by name.
@@ -58,13 +58,13 @@ pub static NAMES: &[PluginName] = &[
         "it works only with the developer portal of Kong Enterprise",
     )
     .paid(),
-    PluginName::differs("aws-lambda", &["keys and the region stand in the configuration: those of the environment and of roles (`aws_assume_role_arn`) are refused; large bodies are sent too, whatever `skip_large_bodies` says"]),
+    PluginName::differs("aws-lambda", &["keys and the region must be in the configuration: those of the environment and of roles (`aws_assume_role_arn`) are refused; large bodies are sent too, whatever `skip_large_bodies` says"]),
     PluginName::served("azure-functions"),
     PluginName::served("basic-auth"),
     PluginName::differs("bot-detection", &["the list of known programs is Weir's own"]),
     PluginName::differs(
         "canary",
-        &["`hash: none` decides each call by chance; with `hash: header`, callers without the header are told apart by their addresses; `percentage` or `start` must be given"],
+        &["`hash: none` decides each call by chance; with `hash: header`, callers without the header are distinguished by their addresses; `percentage` or `start` must be given"],
     )
     .paid(),
     PluginName::refused("confluent", NOT_BUILT).paid(),
@@ -98,7 +98,7 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::differs(
         "graphql-rate-limiting-advanced",
-        &[ADVANCED_COUNTS, "`pass_all_downstream_headers` is refused; at most 10,000 costs of a service, and 100 without one, which count for all; a query is refused (500) while its service has costs and does not tell its schema ([rate-limit](plugins/rate-limit.md#costs-of-graphql-queries))"],
+        &[ADVANCED_COUNTS, "`pass_all_downstream_headers` is refused; at most 10,000 costs of a service, and 100 without one, which count for all; a query is refused (500) while its service has costs and does not provide its schema ([rate-limit](plugins/rate-limit.md#costs-of-graphql-queries))"],
     )
     .paid(),
     PluginName::differs("grpc-gateway", &[GRPC]),
@@ -138,7 +138,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "jwt-signer",
-        &["the gateway makes keys where it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` tells no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
+        &["the gateway makes keys where it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
     )
     .paid(),
     PluginName::refused("kafka-consume", NOT_BUILT).paid(),
@@ -157,7 +157,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "ldap-auth-advanced",
-        &["who is in none of `groups_required` gets 403; `log_search_results` is not used ([ldap-auth](plugins/ldap-auth.md))"],
+        &["callers in none of `groups_required` get 403; `log_search_results` is not used ([ldap-auth](plugins/ldap-auth.md))"],
     )
     .paid(),
     PluginName::differs("loggly", &[LOGS]),
@@ -170,7 +170,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("mtls-auth", &[CERTIFICATES, "`send_ca_dn` is refused; clients are asked only by names that have a certificate"]).paid(),
     PluginName::differs(
         "oas-validation",
-        &["`unevaluatedProperties` is not checked; a member that stands twice in an object is refused"],
+        &["`unevaluatedProperties` is not checked; a duplicate member of an object is refused"],
     )
     .paid(),
     PluginName::differs(
@@ -186,7 +186,7 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::differs(
         "opa",
-        &["the agent is told the names of route and service, and not their whole configuration"],
+        &["the agent gets the names of route and service, and not their whole configuration"],
     )
     .paid(),
     PluginName::differs(
@@ -227,7 +227,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("redirect"),
     PluginName::differs(
         "request-callout",
-        &["`by_lua` and `ssl_server_name` are refused; callouts are made one after the other; without `http_statuses`, answers of 400 and more are errors; expressions stand behind the host of `url` only, and their values are escaped there ([callout](plugins/callout.md))"],
+        &["`by_lua` and `ssl_server_name` are refused; callouts are made one after the other; without `http_statuses`, answers of 400 and more are errors; expressions are allowed after the host of `url` only, and their values are escaped there ([callout](plugins/callout.md))"],
     )
     .paid(),
     PluginName::differs(
@@ -245,7 +245,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("request-transformer-advanced", &["`dots_in_keys: false` is refused"]).paid(),
     PluginName::differs(
         "request-validator",
-        &["a member that stands twice in an object is refused"],
+        &["a duplicate member of an object is refused"],
     )
     .paid(),
     PluginName::differs("response-ratelimiting", &[COUNTS]),
@@ -272,7 +272,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("service-protection", &[ADVANCED_COUNTS]).paid(),
     PluginName::differs(
         "session",
-        &["sessions are kept in sealed cookies, also with `storage: kong`; an ended session is known to the gateway that ended it; a `secret` must be given; `remember` uses the session's own cookie; only `id` of `request_headers` and `response_headers` ([session](plugins/session.md))"],
+        &["sessions are kept in sealed cookies, also with `storage: kong`; an ended session is known to all gateways of a store; a `secret` must be given; `remember` uses the session's own cookie; only `id` of `request_headers` and `response_headers` ([session](plugins/session.md))"],
     ),
     PluginName::refused("solace-consume", "it needs the closed client of Solace").paid(),
     PluginName::refused("solace-log", "it needs the closed client of Solace").paid(),
@@ -293,7 +293,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("upstream-timeout").paid(),
     PluginName::differs(
         "vault-auth",
-        &["through the Admin API, pairs of tokens are written only if `vault_token` is no reference; without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
+        &["through the Admin API, pairs of tokens are written only if `vault_token` is not a valid reference; without `ttl`, what the vault says is used for a minute; access tokens with `/`, `%`, `?`, `#` or blanks are refused ([vault-auth](plugins/vault-auth.md))"],
     )
     .paid(),
     PluginName::differs("websocket-size-limit", &[SOCKETS]).paid(),

@@ -110,7 +110,7 @@ impl Engine {
     /// The provider's document, or an answer that says that it cannot be had.
     pub(super) fn provider(&self, exchange: &mut Exchange) -> Step<Arc<Provider>> {
         let provider = self.directory.provider(exchange)?;
-        provider.ok_or_else(|| unavailable("the provider's discovery document cannot be had"))
+        provider.ok_or_else(|| unavailable("the provider's discovery document is not available"))
     }
 
     /// A form for one of the provider's endpoints.

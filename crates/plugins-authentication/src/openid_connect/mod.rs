@@ -15,8 +15,8 @@
 //! Security: the provider's keys decide which algorithms are good; there is no `none`, and no public key is taken for a
 //! secret. A login is bound to the browser that began it, is good once, and always begins a new session. Browsers are only
 //! sent back to a path of the same host. Headers about the caller that callers send themselves never get through. A session
-//! is a cookie of its browser: logging out ends it there, and a copy of the cookie is good until its time is up, so keep
-//! `idling_timeout_seconds` short.
+//! is a cookie of its browser. After a logout, copies of the cookie are refused by all gateways of a store; without a store, only
+//! by the gateway that got the logout, so keep `idling_timeout_seconds` short there.
 
 mod bearer;
 mod call_tokens;
@@ -37,6 +37,7 @@ use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
+use crate::shared_marks::MarkRecords;
 use client::Client;
 use engine::{Engine, NAME};
 use filter::OpenIdFilter;
@@ -44,7 +45,7 @@ use provider::{Caches, Directory};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugin::{BuildContext, Filter, Plugin, SharedRecords, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::cookie::SameSite;
 use weir_plugins_shared::http_request::HttpServer;
@@ -162,6 +163,10 @@ impl Plugin for OpenIdConnect {
             ));
         }
         found
+    }
+
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        Some(Arc::new(MarkRecords(Arc::clone(&self.caches.ended))))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::config::Config;
 use crate::jose::KeySet;
-use crate::session_cookie::{EndedSessions, ended_sessions};
+use crate::session_cookie::ended_sessions;
 use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, hashed, trust};
 pub(super) use crate::shared_fetch::{Step, good, settled};
+use crate::shared_marks::SharedMarks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -72,7 +73,7 @@ pub(super) struct Caches {
     keys: Arc<ExpiringMap<Arc<KeySet>>>,
     pub(super) answers: Arc<ExpiringMap<Arc<Map<String, Value>>>>,
     pub(super) tokens: Arc<ExpiringMap<Arc<TokenSet>>>,
-    pub(super) ended: Arc<EndedSessions>,
+    pub(super) ended: Arc<SharedMarks>,
 }
 
 impl Default for Caches {

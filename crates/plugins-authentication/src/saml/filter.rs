@@ -7,17 +7,14 @@ use crate::browser::own_origin;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::{Session, Sessions};
+use crate::shared_marks::{MarkLife, SharedMarks};
 use crate::user_headers;
 use aws_lc_rs::digest;
 use std::sync::Arc;
-use weir_flow::expiring::{ExpiringMap, Lifetime, Lookup};
 use weir_plugin::headers::is_value;
 use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases, RefusalKind};
 use weir_plugins_shared::random::Random;
 use weir_saml::{DecryptionKey, Limits, SamlError, SigningKey, Trust};
-
-/// So long an ended session is remembered, unless sessions last for a shorter time.
-const MAX_ENDED_S: u64 = 86_400;
 
 /// An instance of `saml`.
 pub(super) struct SamlFilter {
@@ -31,8 +28,7 @@ pub(super) struct SamlFilter {
     pub(super) signing: Option<SigningKey>,
     pub(super) decryption: Option<DecryptionKey>,
     pub(super) consumers: Option<(ConsumerRules, Arc<ConsumerNames>)>,
-    pub(super) used: Arc<ExpiringMap<()>>,
-    pub(super) ended: Arc<ExpiringMap<u64>>,
+    pub(super) marks: Arc<SharedMarks>,
     pub(super) random: Random,
     /// Provider and callback, as a name for what belongs to them.
     pub(super) context: String,
@@ -105,7 +101,7 @@ impl SamlFilter {
             .ends_s
             .is_none_or(|ends_s| (now_ms / 1_000) as i64 - self.leeway_s() < ends_s);
         let ended = |index: Option<&str>| {
-            let ended_ms = self.ended.get(
+            let ended_ms = self.marks.get(
                 &self.key(&["ended", &user.name, index.unwrap_or_default()]),
                 now_ms,
             );
@@ -118,26 +114,14 @@ impl SamlFilter {
 
     /// Remembers that a user's session has ended; without an index: all of them.
     pub(super) fn end(&self, name: &str, index: Option<&str>, now_ms: u64) {
-        let absolute_s = self.config.session.absolute_timeout_seconds;
-        let seconds = match absolute_s {
-            0 => MAX_ENDED_S,
-            seconds => seconds.min(MAX_ENDED_S),
-        };
         let key = self.key(&["ended", name, index.unwrap_or_default()]);
-        let lifetime = Lifetime::fresh(seconds * 1_000);
-        self.ended.insert(&key, now_ms, key.len() + 64, lifetime, now_ms);
+        self.marks.set(&key, self.config.session.life_of_ended(), now_ms);
     }
 
     /// Whether this is the first use of an id. It counts as used for so many seconds.
     pub(super) fn uses(&self, id: &str, seconds: u64, now_ms: u64) -> bool {
         let key = self.key(&["used", id]);
-        match self.used.lookup(&key, now_ms) {
-            Lookup::Miss(first) => {
-                first.store((), key.len() + 64, Lifetime::fresh(seconds * 1_000), now_ms);
-                true
-            }
-            _ => false,
-        }
+        self.marks.set_first(&key, MarkLife::everywhere(seconds), now_ms)
     }
 
     fn key(&self, parts: &[&str]) -> Vec<u8> {

@@ -137,7 +137,7 @@ impl SamlFilter {
         let state = response.in_response_to().and_then(|id| id.strip_prefix('_'));
         let state = state.unwrap_or_default().to_owned();
         let found = self.pending().find::<Login>(&exchange.request, &state, now_s);
-        let (cookie, login) = found.ok_or(SamlError("the response is none to a request of this browser"))?;
+        let (cookie, login) = found.ok_or(SamlError("the response answers no request of this browser"))?;
         if received.relay_state.is_some_and(|told| told != state) {
             return Err(SamlError("the response has another state than its request"));
         }

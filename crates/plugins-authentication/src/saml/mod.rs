@@ -14,8 +14,7 @@
 //!
 //! Security: an answer is good once, for the browser that asked, and only if it answers that browser's request. What is read
 //! is what is signed (`weir-saml` says how). Answers that were not asked for are refused. That an answer was used, and that the
-//! provider has ended a session, is known to the gateway that it came to; on the other gateways of a group a copy of
-//! the cookies is good until its time is up.
+//! provider has ended a session, all gateways of a store know a moment later; without a store, only the gateway that it came to.
 
 mod config;
 mod filter;
@@ -33,14 +32,14 @@ pub use config::{
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::Sessions;
+use crate::shared_marks::{MarkRecords, SharedMarks};
 use aws_lc_rs::digest;
 use filter::SamlFilter;
 use serde_json::Value;
 use std::sync::Arc;
-use weir_flow::expiring::ExpiringMap;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::is_name;
-use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugin::{BuildContext, Filter, Plugin, SharedRecords, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::cookie::SameSite;
 use weir_plugins_shared::http_request::HttpServer;
@@ -49,24 +48,21 @@ use weir_saml::{DecryptionKey, Hash, Limits, SigningKey, Trust, VerifyingKey};
 
 const NAME: &str = "saml";
 /// The bytes of what is remembered of answers that were used, and of sessions that have ended.
-const USED_BYTES: usize = 8 << 20;
+const MARK_BYTES: usize = 16 << 20;
 const URL_EXPECTED: &str = "expected an address that begins with http:// or https://";
 const PLACE_EXPECTED: &str = "expected a path, or an address that begins with http:// or https://";
 
 /// The plugin.
 pub struct Saml {
-    /// Answers and messages that were used.
-    used: Arc<ExpiringMap<()>>,
-    /// Sessions that have ended, with the millisecond.
-    ended: Arc<ExpiringMap<u64>>,
+    /// Answers and messages that were used, and sessions that have ended.
+    marks: Arc<SharedMarks>,
     random: Random,
 }
 
 impl Default for Saml {
     fn default() -> Self {
         Self {
-            used: ExpiringMap::new(USED_BYTES),
-            ended: ExpiringMap::new(USED_BYTES),
+            marks: SharedMarks::new(MARK_BYTES),
             random: system_random,
         }
     }
@@ -127,12 +123,15 @@ impl Plugin for Saml {
             signing,
             decryption,
             consumers,
-            used: Arc::clone(&self.used),
-            ended: Arc::clone(&self.ended),
+            marks: Arc::clone(&self.marks),
             random: self.random,
             context: digest,
             config,
         }))
+    }
+
+    fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        Some(Arc::new(MarkRecords(Arc::clone(&self.marks))))
     }
 }
 

@@ -2,10 +2,10 @@
 //! tests of `weir` and of `weir-saml`.
 
 use super::*;
+use crate::shared_marks::MarkLife;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use weir_flow::expiring::ExpiringMap;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{AuthFailure, Exchange, Outcome, RefusalKind};
 use weir_plugins_testkit::{NOW_MS, build, exchange, prepare, word};
@@ -211,7 +211,7 @@ fn an_answer_is_good_once_for_the_browser_that_asked() {
     let id = browser.begin(&filter, "/a");
     let before = browser.clone();
     let line = redirected("/saml/acs", "SAMLResponse", &response(&id, "ada"), Some(&id[1..]));
-    let of_another = "the response is none to a request of this browser";
+    let of_another = "the response answers no request of this browser";
     let mut stranger = Browser::default();
     assert_eq!(stranger.call(&filter, &line, "").told, of_another);
     stranger.begin(&filter, "/b");
@@ -257,7 +257,7 @@ fn what_comes_to_the_callback_is_checked() {
         (
             "POST /saml/acs",
             form("<a/>", "x"),
-            "the message is no response to a login",
+            "the message is not a response to a login",
         ),
         (
             "POST /saml/acs",
@@ -445,15 +445,14 @@ fn anonymous_callers_pass_if_there_is_a_consumer_for_them() {
 #[test]
 fn memory_is_bounded() {
     let saml = Saml {
-        used: ExpiringMap::new(64 << 10),
-        ended: ExpiringMap::new(64 << 10),
+        marks: SharedMarks::new(64 << 10),
         random: system_random,
     };
     for number in 0..10_000_u32 {
-        let (key, lifetime) = (number.to_be_bytes(), weir_flow::expiring::Lifetime::fresh(1_000));
-        saml.used.insert(&key, (), 96, lifetime, NOW_MS);
+        let life = MarkLife::everywhere(1);
+        assert!(saml.marks.set_first(&number.to_be_bytes(), life, NOW_MS));
     }
-    assert!(saml.used.bytes() <= 64 << 10);
+    assert!(saml.marks.bytes() <= 64 << 10);
 }
 
 #[test]

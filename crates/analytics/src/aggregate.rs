@@ -10,9 +10,9 @@
 
 mod call;
 mod groups;
+mod rollup;
 mod rows;
 mod series;
-mod spread;
 #[cfg(test)]
 mod tests;
 mod texts;

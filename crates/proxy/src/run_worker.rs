@@ -3,7 +3,7 @@
 
 use crate::accept;
 use crate::bind::{Listener, Sockets};
-use crate::h3::alternative::Alternatives;
+use crate::h3::alt_svc::Alternatives;
 use crate::h3::endpoint;
 use crate::multiplex::task_pool::TaskPool;
 use crate::shared::Shared;

@@ -5,7 +5,7 @@ use crate::calls::WorkerCalls;
 use crate::date::Date;
 use crate::dns::Resolver;
 use crate::h2::pool::Http2Pool;
-use crate::h3::alternative::Alternatives;
+use crate::h3::alt_svc::Alternatives;
 use crate::object_pool::ObjectPool;
 use crate::pool::{IdleList, Pool, PoolKey, TaggedPoolKey};
 use crate::redis::Redis;

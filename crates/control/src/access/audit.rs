@@ -131,7 +131,7 @@ impl Audit {
                 let later = entries.split_off(fitting(&entries));
                 if let Err(error) = log.write(store, &entries, SystemTime::now()).await {
                     entries.extend(later);
-                    tracing::error!(%error, entries = entries.len(), "the audit log cannot be written; it is tried again");
+                    tracing::error!(%error, entries = entries.len(), "the audit log cannot be written; retrying");
                     self.give_back(entries);
                     return;
                 }
@@ -192,7 +192,7 @@ async fn prune(store: Arc<dyn Store>, kept: Duration) {
             continue;
         };
         if let Err(error) = super::audit_log::prune(&*store, PREFIX, before).await {
-            tracing::warn!(%error, "old entries of the audit log are not removed; it is tried again");
+            tracing::warn!(%error, "old entries of the audit log are not removed; retrying");
         }
     }
 }

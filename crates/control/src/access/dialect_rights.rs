@@ -12,7 +12,7 @@ use std::sync::Arc;
 use weir_dialect::{AccessError, Dialect};
 
 /// Puts the check of rights in front of a dialect's Admin API. Callers are expected in the calls' extensions.
-pub fn within(router: Router, dialect: Arc<dyn Dialect>) -> Router {
+pub fn check_rights(router: Router, dialect: Arc<dyn Dialect>) -> Router {
     router.layer(middleware::from_fn_with_state(dialect, check))
 }
 

@@ -54,7 +54,7 @@ impl Scope {
         let (kind, name) = text.split_once(':').unwrap_or((text, ""));
         let found = Self::of(kind, name).filter(|_| !name.is_empty());
         found.ok_or_else(|| {
-            format!("'{text}' is no scope: expected everything, workspace:NAME, environment:NAME, api:NAME or portal:NAME")
+            format!("'{text}' is not a valid scope: expected everything, workspace:NAME, environment:NAME, api:NAME or portal:NAME")
         })
     }
 

@@ -1,7 +1,7 @@
 //! `canary` of the paid edition: a share of the calls goes elsewhere.
 
 use super::acl::GROUPS;
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind, Record, Requirement, text};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `forward-proxy` of the paid edition: Kong's fields for `forward-proxy` of the catalogue.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
 use serde::Deserialize;

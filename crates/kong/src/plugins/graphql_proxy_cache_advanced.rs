@@ -1,6 +1,6 @@
 //! `graphql-proxy-cache-advanced` of the paid edition: keeps the answers to GraphQL queries.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::proxy_cache::{MEMORY, TTL, VARY_HEADERS, check_dictionary};
 use super::proxy_cache_advanced::{STRATEGY, placed};
 use super::redis::{REDIS, SHORTHANDS};

@@ -2,7 +2,7 @@
 //! service tell.
 
 use super::advanced_limits::{self, Limits};
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::redis::{REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::document::GraphqlCost;
@@ -70,7 +70,7 @@ fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, Unsupported
     if options.pass_all_downstream_headers {
         return Err(UnsupportedOption {
             field: "pass_all_downstream_headers",
-            what: "asking for the schema with the headers of a call (all callers share what comes of it)"
+            what: "asking for the schema with the headers of a call (all callers share the result)"
                 .to_owned(),
         });
     }

@@ -1,7 +1,7 @@
 //! `header-cert-auth`: recognises callers by a certificate that a proxy in front tells in a header.
 
+use super::enterprise_fields::flag;
 use super::mtls_auth::{FIRST, LAST, common, joined};
-use super::paid::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed};
 use crate::schema::{Check, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `injection-protection`: refuses calls that look like an injection.
 
-use super::paid::{MESSAGE, MODE, STATUS, action};
+use super::enterprise_fields::{MESSAGE, MODE, STATUS, action};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `json-threat-protection`: refuses JSON bodies that are too deep, too wide or too long.
 
-use super::paid::{MESSAGE, MODE, STATUS, action};
+use super::enterprise_fields::{MESSAGE, MODE, STATUS, action};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;

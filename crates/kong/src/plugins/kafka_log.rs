@@ -1,7 +1,7 @@
 //! `kafka-log`: a log record of every call to a topic of Kafka.
 
+use super::enterprise_fields::flag;
 use super::logging::base;
-use super::paid::flag;
 use super::unserved::shared::{CUSTOM_FIELDS_BY_LUA, PORT};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record, text};

@@ -1,8 +1,8 @@
 //! `ldap-auth-advanced` of the paid edition: users that are searched for in a directory, with groups, as `ldap-auth` of the
 //! catalogue.
 
+use super::enterprise_fields::flag;
 use super::ldap_auth::{check_encryption, config_of};
-use super::paid::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! `mocking`: answers calls with the examples of an OpenAPI document.
 
+use super::enterprise_fields::{base_path, flag};
 use super::oas_validation::spec;
-use super::paid::{base_path, flag};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! `mtls-auth`: recognises callers by the certificate of their connection. What it has in common with `header-cert-auth` is
 //! here too.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `oas-validation`: checks calls and responses beside an OpenAPI document.
 
-use super::paid::{base_path, flag};
+use super::enterprise_fields::{base_path, flag};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Fields, Kind, Record};
 use percent_encoding::percent_decode_str;

@@ -1,7 +1,7 @@
 //! `proxy-cache-advanced` of the paid edition: `proxy-cache` with a Redis as a further store. While the Redis is away, calls
 //! pass the cache by, whatever `bypass_on_err` says.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::proxy_cache::{
     CACHE_CONTROL, CONTENT_TYPES, IGNORE_CASE, MEMORY, METHODS, SHOWN, STATUSES, STORAGE_TTL, TTL,
     VARY_HEADERS, VARY_QUERY, check_dictionary, config_of,

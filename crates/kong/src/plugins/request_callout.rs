@@ -1,6 +1,6 @@
 //! `request-callout` of the paid edition: other services are asked before a call goes on. Its fields of Lua are refused.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::redis::{REDIS, Settings};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};

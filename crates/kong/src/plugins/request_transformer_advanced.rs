@@ -1,8 +1,8 @@
 //! `request-transformer-advanced`: `request-transformer` with types of JSON values, and a list of fields that bodies keep.
 
+use super::enterprise_fields::flag;
 use super::header_edits::{NAMES, NEW_NAMES, PAIRS, list};
 use super::json_types::{JSON_TYPES, typed_value};
-use super::paid::flag;
 use super::request_transformer::{PAIR, TEXT, config_of};
 use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{Check, Field, Kind, Record, text};

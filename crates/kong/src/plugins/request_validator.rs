@@ -2,7 +2,7 @@
 
 mod own_schema;
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use own_schema::to_json_schema;

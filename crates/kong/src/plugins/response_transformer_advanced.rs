@@ -1,9 +1,9 @@
 //! `response-transformer-advanced`: `response-transformer` for some statuses, with a new body, and a list of members that
 //! bodies keep.
 
+use super::enterprise_fields::flag;
 use super::header_edits::{NEW_NAMES, OPERATIONS, is_pair, list};
 use super::json_types::JSON_TYPES;
-use super::paid::flag;
 use super::response_transformer::config_of;
 use super::{Consumers, Definition, UnsupportedOption, untyped};
 use crate::schema::{Check, Field, Kind, Record};

@@ -1,6 +1,6 @@
 //! `route-transformer-advanced` of the paid edition: host, port and path by templates.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `saml`: callers log in at a SAML identity provider.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::session_options::SessionOptions;
 use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};

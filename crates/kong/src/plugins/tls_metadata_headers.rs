@@ -1,6 +1,6 @@
 //! `tls-metadata-headers`: tells upstreams the certificate that the client has shown.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, Field, Kind, Record};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `xml-threat-protection` of the paid edition: refuses XML bodies that are too deep, too wide or too long.
 
-use super::paid::flag;
+use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;

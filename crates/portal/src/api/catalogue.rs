@@ -1,6 +1,6 @@
 //! What everybody may ask: the portal, its APIs, search, pages. What is hidden from the one who asks does not exist.
 
-use super::cards::{about, card, logo_path, word};
+use super::catalogue_entries::{about, card, logo_path, word};
 use super::operation::{Operation, Shared};
 use super::shapes::{
     ApiDetail, Card, Cards, List, PageDetail, PortalInfo, ProviderLine, SearchResponse, TitledLink,

@@ -3,7 +3,7 @@
 
 use super::app_shapes::{IssuedKey, KeyLine, NewKey, NewState, NewSubscription, SubscriptionLine};
 use super::authenticated_developer::AuthenticatedDeveloper;
-use super::cards::{refusal, word};
+use super::catalogue_entries::{refusal, word};
 use super::operation::{Operation, Shared};
 use super::versions::find_version;
 use crate::people::TeamRole;

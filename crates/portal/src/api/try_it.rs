@@ -130,7 +130,7 @@ fn headers(
             Ok(_) => headers.push(("X-API-Key".to_owned(), key.to_owned())),
             Err(_) => {
                 return Err(Problem::bad(
-                    "this is no key: it has characters that no header can have",
+                    "this is not a valid key: it has characters that no header can have",
                 ));
             }
         }
@@ -144,7 +144,7 @@ fn body(call: &TryItRequest) -> Result<Option<(String, Vec<u8>)>, Problem> {
         return Ok(None);
     };
     if HeaderValue::from_str(media).is_err() {
-        return Err(Problem::bad("the media type is none"));
+        return Err(Problem::bad("the media type is invalid"));
     }
     let made = match &call.form {
         None => (
@@ -237,7 +237,7 @@ async fn try_it(
     let mark = if query.is_empty() { "" } else { "?" };
     let mut request = ClientRequest {
         method: Method::from_bytes(described.method.as_bytes())
-            .map_err(|_| Problem::bad(format!("'{}' is no method", described.method)))?,
+            .map_err(|_| Problem::bad(format!("'{}' is not a valid method", described.method)))?,
         timeout: LONGEST,
         ..ClientRequest::get(format!("{base}{}{mark}{query}", call.path))
     };

@@ -302,7 +302,7 @@ async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<(Vec<Quota>, u
                     environment: place.environment.clone(),
                     plan: subscription.plan.clone(),
                     limit: limit.count,
-                    per: super::cards::word(&limit.per),
+                    per: super::catalogue_entries::word(&limit.per),
                     used: used.calls,
                     left: limit.count.saturating_sub(used.calls),
                     resets: used.resets,

@@ -1,7 +1,7 @@
 //! A version of an API: its operations, schemas, plans, document, and what differs from another one. What is hidden from
 //! the one who asks does not exist.
 
-use super::cards::{place_line, plan_card, text_of, word};
+use super::catalogue_entries::{place_line, plan_card, text_of, word};
 use super::operation::{Operation, Shared};
 use super::reference;
 use super::shapes::{

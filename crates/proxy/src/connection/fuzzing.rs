@@ -262,7 +262,7 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
         calls: None,
     };
     let of_worker = metrics.worker();
-    let alternatives = h3::alternative::Alternatives::default();
+    let alternatives = h3::alt_svc::Alternatives::default();
     (
         Worker::new(Arc::new(shared), of_worker, None, alternatives, 1),
         metrics,

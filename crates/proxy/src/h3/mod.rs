@@ -6,7 +6,7 @@
 //! that [`field_section`] finds in order. Bodies go by it: [`stream_io`] reads and writes their frames, so that nothing a client
 //! sends is gathered without a bound. [`stream`] is one call's part, for `multiplex` to use.
 
-pub mod alternative;
+pub mod alt_svc;
 pub mod config;
 mod early;
 pub mod endpoint;

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tower::ServiceExt;
-use weir_control::access::within;
+use weir_control::access::check_rights;
 use weir_control::api::Problem;
 use weir_dialect::{AdminContext, Dialect};
 use weir_store::StoreError;
@@ -42,7 +42,7 @@ pub fn below(router: Router, dialect: &Arc<dyn Dialect>, is_read_only: bool) -> 
         true => router.layer(middleware::from_fn(refuse_changes)),
         false => router,
     };
-    within(router, Arc::clone(dialect))
+    check_rights(router, Arc::clone(dialect))
 }
 
 async fn refuse_changes(request: Request, next: Next) -> Response {

@@ -24,7 +24,7 @@ impl<'de> Deserialize<'de> for KeySet {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is no token.
-    #[error("it is no signed token")]
+    #[error("it is not a signed token")]
     NoToken,
     /// It is signed in a way that is not accepted.
     #[error("its algorithm '{0}' is not accepted")]

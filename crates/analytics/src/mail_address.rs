@@ -15,7 +15,7 @@ pub fn check(field: &str, address: &str) -> Result<(), QueryError> {
     if is_address(address) {
         return Ok(());
     }
-    let message = format!("'{address}' is no mail address: expected one such as ops@example.com");
+    let message = format!("'{address}' is not a valid mail address: expected one such as ops@example.com");
     Err(QueryError::new(field, message))
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let told = check("to", "ann").expect_err("no address").to_string();
         assert_eq!(
             told,
-            "to: 'ann' is no mail address: expected one such as ops@example.com"
+            "to: 'ann' is not a valid mail address: expected one such as ops@example.com"
         );
     }
 }

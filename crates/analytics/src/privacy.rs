@@ -95,7 +95,7 @@ pub fn header(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase();
     let is_token = |it: char| it.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(it);
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_token) {
-        return Err(format!("'{text}' is no name of a header"));
+        return Err(format!("'{text}' is not a valid name of a header"));
     }
     match SECRET.contains(&name.as_str()) {
         true => Err(format!("'{name}' holds secrets; the request log never keeps it")),

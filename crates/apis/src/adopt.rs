@@ -158,7 +158,7 @@ impl Adoption {
                 || one.when.is_some();
             if has_more {
                 self.note(format!(
-                    "the route {name} has conditions beside host, path and method"
+                    "the route {name} has conditions besides host, path and method"
                 ));
             }
             match (&one.path, whole(&one.path)) {

@@ -137,7 +137,7 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
         refuse(
             "name",
             format!(
-                "'{}' is no name: expected {expected}, and not '{RESERVED}'",
+                "'{}' is not a valid name: expected {expected}, and not '{RESERVED}'",
                 test.name
             ),
         );
@@ -146,7 +146,7 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
         refuse(
             "request.path",
             format!(
-                "expected a path behind the base path, such as /pets, found '{}'",
+                "expected a path after the base path, such as /pets, found '{}'",
                 test.request.path
             ),
         );

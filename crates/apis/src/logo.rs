@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Result<Option<Logo>, String> {
     }
     if let Some(encoded) = text.strip_prefix(PNG) {
         let bytes = BASE64.decode(encoded.as_bytes());
-        let bytes = bytes.map_err(|error| format!("the logo is no base64: {error}"))?;
+        let bytes = bytes.map_err(|error| format!("the logo is not valid Base64: {error}"))?;
         check_png(&bytes)?;
         return Ok(Some(Logo {
             media: "image/png",
@@ -89,7 +89,7 @@ pub fn of_png(bytes: &[u8]) -> String {
 
 /// The signature, whole chunks from `IHDR` to `IEND`, and nothing behind them.
 fn check_png(bytes: &[u8]) -> Result<(), String> {
-    let broken = || "the logo is no whole PNG".to_owned();
+    let broken = || "the logo is not a whole PNG".to_owned();
     let mut rest = bytes.strip_prefix(SIGNATURE).ok_or_else(broken)?;
     let mut is_first = true;
     loop {
@@ -165,7 +165,7 @@ fn tag_of(tag: &str) -> Result<(&str, &str), String> {
             (None, '"' | '\'') => quote = Some(letter),
             (Some(open), _) if open == letter => quote = None,
             (None, '>') => return Ok((&tag[1..at], &tag[at + 1..])),
-            (_, '<') => return Err("a '<' stands inside of a tag".to_owned()),
+            (_, '<') => return Err("a '<' is inside a tag".to_owned()),
             _ => {}
         }
     }

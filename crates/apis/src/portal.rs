@@ -113,7 +113,7 @@ pub fn theme_faults(theme: &Theme) -> Vec<FieldError> {
         ];
         let wrong = all.iter().filter(|(_, colour)| channels(colour).is_none());
         faults.extend(wrong.map(|(field, colour)| {
-            let message = format!("'{colour}' is no colour: expected one such as '#0a6685'");
+            let message = format!("'{colour}' is not a valid colour: expected one such as '#0a6685'");
             (format!("theme.{name}.{field}"), message)
         }));
         for (field, text) in [("ink", palette.ink), ("accent", palette.accent)] {
@@ -136,7 +136,7 @@ fn link_fault(place: String, link: &Link) -> Option<FieldError> {
         || link.to.starts_with("mailto:")
         || (link.to.starts_with('/') && !link.to.starts_with("//"));
     let message = format!(
-        "'{}' is no link: expected https://… or a path such as /apis",
+        "'{}' is not a valid link: expected https://… or a path such as /apis",
         link.to
     );
     (!is_good).then_some((place, message))
@@ -149,7 +149,7 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     let is_url = |it: &str| it.starts_with("https://") || it.starts_with("http://");
     if !portal.url.is_empty() && !is_url(&portal.url) {
         let message = format!(
-            "'{}' is no URL: expected one such as https://developers.example.com",
+            "'{}' is not a valid URL: expected one such as https://developers.example.com",
             portal.url
         );
         faults.push(("url".to_owned(), message));
@@ -163,7 +163,7 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
         if !is_host {
             faults.push((
                 place,
-                format!("'{host}' is no host: expected one such as developers.example.com"),
+                format!("'{host}' is not a valid host: expected one such as developers.example.com"),
             ));
         } else if let Some(other) = others
             .iter()
@@ -185,7 +185,7 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     }
     for (index, domain) in portal.sign_up.domains.iter().enumerate() {
         if domain.contains('@') || !domain.contains('.') {
-            let message = format!("'{domain}' is no domain: expected one such as example.com");
+            let message = format!("'{domain}' is not a valid domain: expected one such as example.com");
             faults.push((format!("sign_up.domains[{index}]"), message));
         }
     }
@@ -194,7 +194,8 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
             !name.is_empty() && domain.contains('.') && !address.contains(char::is_whitespace)
         });
         if !is_address {
-            let message = format!("'{address}' is no mail address: expected one such as ops@example.com");
+            let message =
+                format!("'{address}' is not a valid mail address: expected one such as ops@example.com");
             faults.push((format!("sign_up.notify[{index}]"), message));
         }
     }
@@ -227,7 +228,11 @@ pub fn page_faults(page: &Page) -> Vec<FieldError> {
     if !naming::is_name(&page.name) {
         faults.push((
             "name".to_owned(),
-            format!("'{}' is no name: expected {}", page.name, naming::EXPECTED_NAME),
+            format!(
+                "'{}' is not a valid name: expected {}",
+                page.name,
+                naming::EXPECTED_NAME
+            ),
         ));
     }
     if page.title.trim().is_empty() {

@@ -91,7 +91,7 @@ impl SecretSyntax for Vaults {
                 life: SecretTarget::LIFE,
             });
         }
-        let reference = VaultReference::of(reference).ok_or("it is no reference")?;
+        let reference = VaultReference::of(reference).ok_or("it is not a valid reference")?;
         let VaultReference { vault, path, field } = &reference;
         if !vault.starts_with("vault/") {
             return Err(format!(

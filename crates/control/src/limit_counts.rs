@@ -155,7 +155,7 @@ fn decode(bytes: &[u8]) -> std::io::Result<([u64; 2], Vec<Section>)> {
     }
     let mut rest = body
         .strip_prefix(MAGIC)
-        .ok_or_else(|| invalid("it is no file of counts"))?;
+        .ok_or_else(|| invalid("it is not a file of counts"))?;
     let number = |rest: &mut &[u8]| {
         let (number, left) = rest.split_first_chunk::<8>().ok_or_else(cut)?;
         *rest = left;

@@ -71,7 +71,7 @@ async fn ask(call: ClientRequest, staple: Arc<Staple>, permits: Arc<Semaphore>, 
         // Who uploads a certificate chooses whom the gateway asks: they learn nothing of what another server answers.
         Ok(_) => {
             staple.fail(now());
-            (OcspResult::Failed, "its answer is no success".to_owned())
+            (OcspResult::Failed, "its answer is not a success".to_owned())
         }
         Err(error) => {
             staple.fail(now());

@@ -118,13 +118,13 @@ pub fn check(call: &CallParts<'_>, sources: &IdentitySources) -> Result<(), Prob
     let refuse = |part: &str, reason: &str| Err(Problem::bad(format!("the {part} cannot be set: {reason}")));
     for (name, value) in call.headers {
         let known = HeaderName::try_from(name.as_str());
-        let known = known.map_err(|_| Problem::bad(format!("'{name}' is no name of a header")))?;
+        let known = known.map_err(|_| Problem::bad(format!("'{name}' is not a valid name of a header")))?;
         if let Some(reason) = refusal(&plain(known.as_str()), sources) {
             return refuse(&format!("header '{name}'"), reason);
         }
         if HeaderValue::from_str(value).is_err() {
             return Err(Problem::bad(format!(
-                "the value of '{name}' is none that a header can have"
+                "the value of '{name}' is not allowed in a header"
             )));
         }
         if known == "cookie"

@@ -107,7 +107,7 @@ impl SecretSyntax for Vaults {
         reference: &str,
         _environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<SecretTarget, String> {
-        let reference = Reference::of(reference).ok_or("it is no reference")?;
+        let reference = Reference::of(reference).ok_or("it is not a valid reference")?;
         let none = Map::new();
         let (kind, config) = match reference.vault {
             "env" => ("env", &none),

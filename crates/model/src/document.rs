@@ -152,7 +152,7 @@ impl<'t> Events<'t> {
             return Err(syntax_error(
                 span.start.line(),
                 format!(
-                    "anchors and aliases stand for more than {} values or {} bytes",
+                    "anchors and aliases expand to more than {} values or {} bytes",
                     self.max_copied_values, self.max_copied_bytes
                 ),
             ));

@@ -18,7 +18,7 @@ pub(crate) enum Form {
 /// What a body holds under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Nothing, or something that is no text.
+    /// Nothing, or something that is not a text.
     Absent,
     /// One text.
     One(Vec<u8>),

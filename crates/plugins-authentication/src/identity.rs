@@ -206,7 +206,7 @@ impl Gate {
         Outcome::Continue
     }
 
-    /// The call carries a good credential of somebody who is no consumer. Who that is, is told in the header for the
+    /// The call carries a good credential of somebody who is not a consumer. Who that is, is told in the header for the
     /// credential.
     pub(crate) fn accept_unknown(&self, exchange: &mut Exchange, name: &str) {
         self.clear(exchange);

@@ -53,7 +53,7 @@ impl<'s> PendingLogins<'s> {
         Self { sessions, same_site }
     }
 
-    /// The cookie of a login with this state. `None`: it is no state.
+    /// The cookie of a login with this state. `None`: it is not a state.
     pub(crate) fn cookie(&self, state: &str) -> Option<CookieRules> {
         let short = state
             .get(..16)

@@ -54,7 +54,7 @@ impl ConfigErrors {
         }
     }
 
-    /// A text that can stand in a header.
+    /// A text that a header can hold.
     pub fn check_value(&mut self, field: &str, value: Option<&String>) {
         if value.is_some_and(|text| !is_value(text.as_bytes())) {
             self.add(field, "expected a header value");

@@ -137,7 +137,7 @@ impl Members {
         let mut names = HashSet::new();
         self.0.iter().map(|(name, _)| name.as_str()).find_map(|name| {
             if !names.insert(name) {
-                return Some(format!("json body[{name}] stands twice"));
+                return Some(format!("json body[{name}] appears twice"));
             }
             // In upper case as servers fold: the long s becomes an S.
             let is_alike = |known: &&str| name != *known && name.to_uppercase() == known.to_uppercase();
@@ -235,12 +235,12 @@ mod tests {
             (
                 "POST /",
                 r#"{"query":"{a}","query":"{b}"}"#,
-                "[query] stands twice",
+                "[query] appears twice",
             ),
             (
                 "POST /",
                 r#"{"variables":{},"variables":{"n":9}}"#,
-                "[variables] stands twice",
+                "[variables] appears twice",
             ),
             ("POST /", r#"{"query":"{a}","Query":"{b}"}"#, "[Query] should be"),
             (

@@ -97,7 +97,7 @@ impl Token {
     }
 }
 
-/// Says where and why a text is no JSON. The text is known to be none.
+/// Says where and why a text is not valid JSON. The text is known to be none.
 pub fn fault(text: &[u8]) -> String {
     let mut reader = Reader { text, at: 0 };
     match reader.document() {

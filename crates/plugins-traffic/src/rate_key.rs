@@ -135,7 +135,7 @@ impl Number {
         }
     }
 
-    /// Like [`Self::read`]; a variable's value that is no positive number is not good either.
+    /// Like [`Self::read`]; a variable's value that is not a positive number is not good either.
     pub(crate) fn read_positive(&self, exchange: &Exchange) -> Option<u64> {
         let number = self.read(exchange)?;
         (number > 0 || matches!(self, Self::Fixed(_))).then_some(number)

@@ -2,7 +2,7 @@
 //! subscriptions and keys, usage, and calls to try.
 //!
 //! It is a web application of its own: a listener, a cookie and identities that no Admin API knows. Its pages are built
-//! with the console's (`weir-console`) and know only what `/portal/v1` tells them. What a developer changes is a call of
+//! with the console's (`weir-console`) and know only what `/portal/v1` gives them. What a developer changes is a call of
 //! Weir's own API, made for them from inside ([`weir_control::api::Delegate`]).
 //!
 //! | module | |

@@ -141,7 +141,7 @@ impl Sockets {
                 Some(*address)
             }
             Err(error) => {
-                tracing::warn!(%address, %error, "HTTP/3 is not served here: the UDP port cannot be had");
+                tracing::warn!(%address, %error, "HTTP/3 is not served here: the UDP port is not available");
                 None
             }
         };

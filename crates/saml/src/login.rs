@@ -106,7 +106,7 @@ impl LoginResponse {
         let root = document.root();
         ensure(
             document.is(root, PROTOCOL, "Response"),
-            "the message is no response to a login",
+            "the message is not a response to a login",
         )?;
         Ok(Self {
             document,

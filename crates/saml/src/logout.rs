@@ -73,7 +73,7 @@ impl LogoutMessage {
         }
         ensure(
             document.is(root, PROTOCOL, "LogoutRequest"),
-            "the message is none of a logout",
+            "the message is not about a logout",
         )?;
         let made_s = attribute("IssueInstant").and_then(parse_instant);
         let made_s = made_s.ok_or(SamlError("the message does not say when it was made"))?;

@@ -94,7 +94,10 @@ pub(crate) fn stand_only_in(document: &Document, elements: &[ElementId]) -> Resu
         .all()
         .filter(|it| document.is(*it, SIGNATURE, "Signature"));
     let is_placed = |id: ElementId| document.parent(id).is_some_and(|it| elements.contains(&it));
-    ensure(all.all(is_placed), "a signature stands where it may not stand")
+    ensure(
+        all.all(is_placed),
+        "a signature is in a place where none is allowed",
+    )
 }
 
 /// What a signature says about itself.
@@ -188,7 +191,7 @@ fn inclusive(document: &Document, method: ElementId) -> Result<Vec<&str>, SamlEr
 /// # Errors
 /// The message is none that this crate has made.
 pub(crate) fn sign(message: &str, key: &SigningKey) -> Result<String, SamlError> {
-    let bad = SamlError("the message to be signed is none");
+    let bad = SamlError("the message to sign is invalid");
     let document = Document::parse(message, Limits::default())?;
     let root = document.root();
     let id = document.attribute(root, "ID").ok_or(bad)?;

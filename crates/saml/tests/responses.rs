@@ -360,7 +360,7 @@ fn signatures_in_other_places_are_refused() {
     let assertion = element(&xml, "saml:Assertion");
     let signature = element(assertion, "Signature");
     let forged = forged(&xml);
-    let elsewhere = "a signature stands where it may not stand";
+    let elsewhere = "a signature is in a place where none is allowed";
     let extensions = |inner: &str| format!("<samlp:Extensions>{inner}</samlp:Extensions>");
     let attacks = [
         (
@@ -458,7 +458,7 @@ fn changed_messages_are_refused() {
         ("another request", "InResponseTo=\"_request1\"  Version", "InResponseTo=\"_request2\"  Version", "the response answers another request"),
         ("not asked for", "InResponseTo=\"_request1\"  Version", "Version", "the response answers another request"),
         ("another version", "Version=\"2.0\" IssueInstant", "Version=\"1.1\" IssueInstant", "the response is not of version 2.0"),
-        ("no response", "samlp:Response", "samlp:Answer", "the message is no response to a login"),
+        ("no response", "samlp:Response", "samlp:Answer", "the message is not a response to a login"),
     ]
     .into_iter()
     .map(|(name, from, to, expected)| (name, xml.replace(from, to), expected))

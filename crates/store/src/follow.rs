@@ -227,7 +227,7 @@ impl Subscription {
                 is_new
             });
         }
-        tracing::debug!(prefix = self.prefix, %error, "the store is followed no more; trying again");
+        tracing::debug!(prefix = self.prefix, %error, "the store cannot be followed; retrying");
         self.next_attempt = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }

@@ -60,7 +60,7 @@ fn value(text: &str, sample: &str) -> Option<u64> {
         .lines()
         .filter_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
     let value = found.next()?.parse().expect("a whole number");
-    assert_eq!(found.next(), None, "{sample} stands twice");
+    assert_eq!(found.next(), None, "{sample} appears twice");
     Some(value)
 }
 

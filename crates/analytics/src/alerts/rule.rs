@@ -205,7 +205,7 @@ impl Rule {
             {
                 return Err(QueryError::new(
                     "channels",
-                    format!("'{url}' is no URL; write http://… or https://…"),
+                    format!("'{url}' is not a valid URL; write http://… or https://…"),
                 ));
             }
         }

@@ -115,7 +115,7 @@ impl Board {
             return Err(QueryError::new("description", message));
         }
         if let (None, Some(_)) = (&self.from, &self.to) {
-            return Err(QueryError::new("to", "it needs `from` beside it"));
+            return Err(QueryError::new("to", "it also needs `from`"));
         }
         if let Some(from) = &self.from {
             time::read("from", from, now)?;
@@ -144,7 +144,7 @@ pub fn check_panels(panels: &[Panel]) -> Result<(), QueryError> {
     for (place, panel) in panels.iter().enumerate() {
         check_title(&format!("panels.{place}.title"), &panel.title)?;
         if !(1..=COLUMNS).contains(&panel.width) {
-            let message = format!("{} is no width: write 1 to {COLUMNS}", panel.width);
+            let message = format!("{} is not a valid width: write 1 to {COLUMNS}", panel.width);
             return Err(QueryError::new(format!("panels.{place}.width"), message));
         }
         if panel.kind.has_series() && panel.query.step.is_none() {
@@ -232,7 +232,7 @@ mod tests {
             (json!({ "to": "now" }), Some("to: it needs `from`")),
             (
                 json!({ "from": "yesterday" }),
-                Some("from: 'yesterday' is no time"),
+                Some("from: 'yesterday' is not a valid time"),
             ),
             (
                 json!({ "from": "-7d", "to": "-8d" }),
@@ -252,7 +252,7 @@ mod tests {
             ),
             (
                 json!({ "panels": [{ "title": "P", "kind": "stat", "width": 13, "query": { "metrics": ["calls"] } }] }),
-                Some("panels.0.width: 13 is no width"),
+                Some("panels.0.width: 13 is not a valid width"),
             ),
         ] {
             let read: Board = serde_json::from_value(board(fields.clone())).expect("a board");

@@ -41,7 +41,7 @@ pub fn has_tokens(version: &str) -> Result<bool, StoreError> {
     match (parts.next(), parts.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor) >= (22, 1)),
         _ => Err(StoreError::Engine(format!(
-            "ClickHouse: '{version}' is no version of a ClickHouse server"
+            "ClickHouse: '{version}' is not a valid version of a ClickHouse server"
         ))),
     }
 }

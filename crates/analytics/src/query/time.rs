@@ -20,8 +20,9 @@ pub fn read(field: &str, when: &TimePoint, now: u64) -> Result<u64, QueryError> 
         None => text.parse().ok().or_else(|| rfc3339(text)),
     };
     read.ok_or_else(|| {
-        let message =
-            format!("'{text}' is no time; write seconds since 1970, 'now', '-6h', or '2026-01-31T10:00:00Z'");
+        let message = format!(
+            "'{text}' is not a valid time; write seconds since 1970, 'now', '-6h', or '2026-01-31T10:00:00Z'"
+        );
         QueryError::new(field, message)
     })
 }
@@ -34,8 +35,9 @@ pub fn length(field: &str, length: &Length) -> Result<u64, QueryError> {
     match length {
         Length::Seconds(seconds) => Ok(*seconds),
         Length::Text(text) => seconds(text).ok_or_else(|| {
-            let message =
-                format!("'{text}' is no length of time; write seconds, or '30s', '5m', '1h', '1d', '1w'");
+            let message = format!(
+                "'{text}' is not a valid length of time; write seconds, or '30s', '5m', '1h', '1d', '1w'"
+            );
             QueryError::new(field, message)
         }),
     }

@@ -65,7 +65,7 @@ pub fn render(
     add(
         &mut html,
         format_args!(
-            "<h1 style=\"font-size:20px\">{}</h1><p style=\"{SMALL}\">{days} ({}); beside each number is that of the time before</p>",
+            "<h1 style=\"font-size:20px\">{}</h1><p style=\"{SMALL}\">{days} ({}); next to each number is that of the time before</p>",
             escaped(&report.title),
             escaped(&report.schedule.time_zone)
         ),

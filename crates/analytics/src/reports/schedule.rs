@@ -75,7 +75,7 @@ impl Schedule {
             ReportInterval::Month => 28,
         };
         if !(1..=last).contains(&self.day) {
-            let message = format!("{} is no day: write 1 to {last}", self.day);
+            let message = format!("{} is not a valid day: write 1 to {last}", self.day);
             return Err(QueryError::new("schedule.day", message));
         }
         self.clock()?;
@@ -94,7 +94,10 @@ impl Schedule {
             ((0..24).contains(&hour) && (0..60).contains(&minute)).then_some((hour, minute))
         };
         read().ok_or_else(|| {
-            let message = format!("'{}' is no time of the day; write HH:MM, such as 07:00", self.at);
+            let message = format!(
+                "'{}' is not a valid time of the day; write HH:MM, such as 07:00",
+                self.at
+            );
             QueryError::new("schedule.at", message)
         })
     }

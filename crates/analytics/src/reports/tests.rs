@@ -159,22 +159,25 @@ fn what_is_wrong_is_named_with_its_place() {
             Some("board: name a board, or give panels"),
         ),
         (json!({ "to": [] }), Some("to: there must be 1 to 20 addresses")),
-        (json!({ "to": ["ann"] }), Some("to: 'ann' is no mail address")),
+        (
+            json!({ "to": ["ann"] }),
+            Some("to: 'ann' is not a valid mail address"),
+        ),
         (
             json!({ "to": ["a b@example.com"] }),
-            Some("to: 'a b@example.com' is no mail address"),
+            Some("to: 'a b@example.com' is not a valid mail address"),
         ),
         (
             json!({ "schedule": { "every": "week", "day": 8 } }),
-            Some("schedule.day: 8 is no day: write 1 to 7"),
+            Some("schedule.day: 8 is not a valid day: write 1 to 7"),
         ),
         (
             json!({ "schedule": { "every": "month", "day": 31 } }),
-            Some("schedule.day: 31 is no day: write 1 to 28"),
+            Some("schedule.day: 31 is not a valid day: write 1 to 28"),
         ),
         (
             json!({ "schedule": { "every": "week", "at": "7:00" } }),
-            Some("schedule.at: '7:00' is no time of the day"),
+            Some("schedule.at: '7:00' is not a valid time of the day"),
         ),
         (
             json!({ "schedule": { "every": "week", "at": "24:00" } }),

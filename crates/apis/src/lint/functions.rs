@@ -53,7 +53,7 @@ impl Function {
                     .unwrap_or(written);
                 regex(plain)
                     .map(Some)
-                    .ok_or_else(|| format!("'{written}' is no regular expression"))
+                    .ok_or_else(|| format!("'{written}' is not a valid regular expression"))
             }
         };
         match name {

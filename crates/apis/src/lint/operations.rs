@@ -79,7 +79,7 @@ fn unique_id(context: &mut Context<'_>) {
         if let Some(id) = text(&operation.value, "operationId")
             && !seen.insert(id)
         {
-            let message = format!("Every operation must have unique \"operationId\": '{id}' stands twice.");
+            let message = format!("Every operation must have unique \"operationId\": '{id}' appears twice.");
             context.add(operation.place.field("operationId"), message);
         }
     }

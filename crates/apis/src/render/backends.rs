@@ -78,7 +78,7 @@ impl Renderer<'_> {
         while let Some((before, behind)) = rest.split_once("${") {
             out.push_str(before);
             let Some((name, behind)) = behind.split_once('}') else {
-                self.fault(place, format!("expected '}}' behind '${{' in '{text}'"));
+                self.fault(place, format!("expected '}}' after '${{' in '{text}'"));
                 return None;
             };
             let own = self.input.publication.runtime.variables.get(name);

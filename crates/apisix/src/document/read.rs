@@ -350,7 +350,7 @@ impl<'d> Reader<'d> {
     fn report_unknown_sections(&mut self) {
         let sections = self.document.as_object().into_iter().flatten();
         for (name, _) in sections.filter(|(name, _)| !SECTIONS.contains(&name.as_str())) {
-            let message = format!("'{name}' is no resource of APISIX; it is passed over");
+            let message = format!("'{name}' is not a resource of APISIX; it is passed over");
             self.diagnostics
                 .push(Diagnostic::warning(DocPath::root().field(name.as_str()), message));
         }

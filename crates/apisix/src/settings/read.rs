@@ -65,7 +65,7 @@ const ELSEWHERE: [(&str, &str); 26] = [
     ),
     (
         "deployment.admin.https_admin",
-        "--apisix-admin with ,tls behind the address",
+        "--apisix-admin with ,tls after the address",
     ),
     ("deployment.etcd", "--store"),
     ("deployment.role", "--role"),
@@ -86,7 +86,7 @@ const ELSEWHERE: [(&str, &str); 26] = [
     ("nginx_config.worker_processes", "--workers"),
     (
         "plugin_attr.prometheus.export_addr",
-        "--status says where metrics are told",
+        "--status sets where metrics are served",
     ),
     ("plugins", "all plugins that are available can be used"),
 ];

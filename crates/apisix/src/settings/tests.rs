@@ -123,7 +123,7 @@ plugin_attr:
         told,
         [
             "plugin_attr.prometheus.metrics.http_latency.exptime: is not read by Weir",
-            "plugin_attr.prometheus.export_addr: is not read: --status says where metrics are told",
+            "plugin_attr.prometheus.export_addr: is not read: --status sets where metrics are served",
         ]
     );
 }

@@ -18,7 +18,7 @@ const MAX_TOKEN: usize = 256;
 pub fn over_http(token: &str, key_authorization: &str) -> Result<ChallengeResponse, AcmeError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if token.is_empty() || token.len() > MAX_TOKEN || !token.bytes().all(is_plain) {
-        return Err(AcmeError::Refused("the authority's token is none".to_owned()));
+        return Err(AcmeError::Refused("the authority's token is invalid".to_owned()));
     }
     Ok(ChallengeResponse::Http01 {
         token: token.to_owned(),

@@ -61,7 +61,7 @@ impl Issuer {
             let rest = match self.round(&*store, &holder).await {
                 Ok(rest) => rest,
                 Err(error) => {
-                    tracing::warn!(%error, "certificates are not looked after; it is tried again");
+                    tracing::warn!(%error, "certificates are not looked after; retrying");
                     SHORT_REST
                 }
             };
@@ -139,7 +139,7 @@ impl Issuer {
                 }
                 Err(AcmeError::Lost) => return Err(AcmeError::Lost),
                 Err(error) => {
-                    tracing::error!(entry = %entry.name, hosts = ?entry.hosts, %error, "no certificate was signed; it is tried again");
+                    tracing::error!(entry = %entry.name, hosts = ?entry.hosts, %error, "no certificate was signed; retrying");
                     account::forget_unknown(entry, &error, lease).await;
                 }
             }

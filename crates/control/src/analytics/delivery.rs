@@ -170,7 +170,7 @@ fn store(analytics: &Analytics, batches: &Receiver<Batch>, stats: &AnalyticsStat
                 }
                 Err(error) if attempt < 10 => {
                     stats.failed.fetch_add(1, Relaxed);
-                    tracing::warn!(%error, "counts of calls are not stored; it is tried again");
+                    tracing::warn!(%error, "counts of calls are not stored; retrying");
                     std::thread::sleep(PAUSES[0]);
                 }
                 Err(error) => {
@@ -197,7 +197,7 @@ impl Remote {
                     self.stats.failed.fetch_add(1, Relaxed);
                     // Once for each time that it is away.
                     match pause == PAUSES[0] {
-                        true => tracing::warn!(error, "counts of calls are not delivered; it is tried again"),
+                        true => tracing::warn!(error, "counts of calls are not delivered; retrying"),
                         false => tracing::debug!(error, "counts of calls are not delivered"),
                     }
                     tokio::time::sleep(pause).await;

@@ -139,7 +139,7 @@ impl Analytics {
                 continue;
             };
             if let Err(error) = self.send_due(outbox, SystemTime::now()).await {
-                tracing::warn!(%error, "reports are not sent; it is tried again");
+                tracing::warn!(%error, "reports are not sent; retrying");
             }
         }
     }
@@ -162,7 +162,7 @@ impl Analytics {
             match self.send_if_due(outbox, &report, now).await {
                 Ok(was_due) => sent += usize::from(was_due),
                 Err(error) => {
-                    tracing::warn!(report = report.id, %error, "a report is not sent; it is tried again")
+                    tracing::warn!(report = report.id, %error, "a report is not sent; retrying")
                 }
             }
         }

@@ -167,8 +167,10 @@ impl CallsQuery {
         if let Some(status) = &self.status {
             let digits = status.strip_suffix("xx").unwrap_or(status);
             if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_digit()) {
-                let error =
-                    QueryError::new("status", format!("'{status}' is no status; write '404' or '5xx'"));
+                let error = QueryError::new(
+                    "status",
+                    format!("'{status}' is not a valid status; write '404' or '5xx'"),
+                );
                 return Err(wrong(&error));
             }
         }

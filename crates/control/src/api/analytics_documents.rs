@@ -128,7 +128,7 @@ fn check_id(id: &str) -> Result<(), Problem> {
     match !id.is_empty() && id.len() <= MAX_ID && id.chars().all(is_good) {
         true => Ok(()),
         false => {
-            let message = format!("'{id}' is no id: write letters, digits, '-', '_' or '.'");
+            let message = format!("'{id}' is not a valid id: write letters, digits, '-', '_' or '.'");
             Err(wrong(&QueryError::new("id", message)))
         }
     }

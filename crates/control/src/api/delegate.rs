@@ -54,7 +54,7 @@ impl Delegate {
         *request.method_mut() = method;
         *request.uri_mut() = path
             .parse()
-            .map_err(|_| Problem::bad(format!("'{path}' is no path")))?;
+            .map_err(|_| Problem::bad(format!("'{path}' is not a valid path")))?;
         let json = header::HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
         let user = User {

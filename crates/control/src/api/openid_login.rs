@@ -358,7 +358,7 @@ pub async fn put(
 ) -> Result<Response, Problem> {
     let key = key_of(&name).map_err(|_| {
         Problem::bad(format!(
-            "'{name}' is no name: expected {}",
+            "'{name}' is not a valid name: expected {}",
             weir_apis::naming::EXPECTED_NAME
         ))
     })?;

@@ -149,7 +149,7 @@ fn prepared(call: &TryCallRequest, sources: &IdentitySources) -> Result<ValidCal
             .parse::<axum::http::uri::Authority>()
             .is_ok_and(|it| !it.as_str().contains('@'));
         if !is_host {
-            return Err(Problem::bad(format!("headers: '{name}' is no host")));
+            return Err(Problem::bad(format!("headers: '{name}' is not a valid host")));
         }
     }
     let parts = CallParts {

@@ -218,7 +218,7 @@ impl Explainer<'_> {
     fn lower(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> String {
         let route = &self.model.routes[explained.route as usize];
         let Some(winner) = winner else {
-            return "it holds too, but goes behind".to_owned();
+            return "it holds too, but comes later".to_owned();
         };
         let first = &self.model.routes[winner.route as usize];
         if first.dialect != route.dialect {

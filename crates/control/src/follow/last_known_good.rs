@@ -124,7 +124,7 @@ fn write(
             PAUSE
         }
         Err(error) => {
-            tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written; it is tried again");
+            tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written; retrying");
             is_owed.store(true, Ordering::Release);
             PAUSE_AFTER_FAILURE
         }

@@ -65,7 +65,7 @@ async fn documents_end_by_the_callers_clock() {
         assert_eq!(
             store.read::<u32>(&key("a"), now).await.expect("read"),
             None,
-            "a prefix is no name"
+            "a prefix is not a valid name"
         );
         store
             .remove([key("a/2"), key("a/9")], now)

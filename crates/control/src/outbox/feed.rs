@@ -45,7 +45,7 @@ pub async fn run(store: Arc<dyn Store>, outbox: Outbox) -> Result<(), StoreError
     let (_, _, mut following) = weir_store::follow::start(Arc::clone(&store), PREFIX).await?;
     loop {
         if let Err(error) = round(&*store, &outbox, SystemTime::now()).await {
-            tracing::warn!(%error, "messages about changes are not written; it is tried again");
+            tracing::warn!(%error, "messages about changes are not written; retrying");
         }
         tokio::select! {
             _ = following.next() => {}

@@ -61,7 +61,7 @@ impl Smtp {
     fn message(&self, id: &str, mail: &Mail) -> Result<Message, String> {
         let to: Mailbox = mail.to.parse().map_err(|_| {
             format!(
-                "'{}' is no mail address: expected one such as ops@example.com",
+                "'{}' is not a valid mail address: expected one such as ops@example.com",
                 mail.to
             )
         })?;

@@ -278,7 +278,7 @@ impl Outbox {
                         .min(INTERVAL)
                 }),
                 Err(error) => {
-                    tracing::warn!(%error, "messages are not delivered; it is tried again");
+                    tracing::warn!(%error, "messages are not delivered; retrying");
                     INTERVAL
                 }
             };

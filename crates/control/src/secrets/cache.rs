@@ -227,7 +227,7 @@ impl Cache {
             let Round {
                 faults, new_faults, ..
             } = round;
-            tracing::warn!(faults, new_faults, "secrets cannot be had");
+            tracing::warn!(faults, new_faults, "secrets are not available");
         }
         round
     }
@@ -256,7 +256,7 @@ impl Cache {
         if !entry.is_failing {
             round.new_faults += 1;
             if round.new_faults <= MAX_TOLD {
-                tracing::warn!(vault = ?place, path = path(place), fault = detail, is_known = entry.value.is_some(), "a secret cannot be had");
+                tracing::warn!(vault = ?place, path = path(place), fault = detail, is_known = entry.value.is_some(), "a secret is not available");
             }
         }
         entry.is_failing = true;
@@ -334,7 +334,7 @@ impl SecretReadings for Cache {
                 let found = asked.unwrap_or_else(|_late| Err("no answer in time".into()));
                 found.map_err(|fault| {
                     let detail = fault.detail;
-                    tracing::warn!(vault = ?place, path = path(place), fault = detail, "a secret that was tested cannot be had");
+                    tracing::warn!(vault = ?place, path = path(place), fault = detail, "a tested secret is not available");
                     reason.to_owned()
                 })
             }

@@ -76,7 +76,7 @@ fn read(path: &Path) -> Result<String, String> {
     }
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut text = String::new();
     let most = MAX_DEFINITION_BYTES as u64;
@@ -128,7 +128,7 @@ mod tests {
                 Err("cannot be read: expected a file whose name ends in .proto"),
             ),
             ("none.proto", Err("cannot be read: No such file")),
-            ("folder.proto", Err("cannot be read: it is no file")),
+            ("folder.proto", Err("cannot be read: it is not a file")),
         ] {
             let mut config = json!({"proto": {"file": file(name)}});
             assert!(names_file(&config));

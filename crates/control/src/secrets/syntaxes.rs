@@ -126,7 +126,7 @@ impl References<'_> {
     /// # Errors
     /// Nowhere, and why.
     pub fn locate(&self, reference: &str) -> Result<SecretTarget, String> {
-        let syntax = self.syntax(reference).ok_or("it is no reference")?;
+        let syntax = self.syntax(reference).ok_or("it is not a valid reference")?;
         let target = syntax.locate(reference, &|name| std::env::var(name).ok())?;
         if let SecretLocation::Http { url, .. } = &target.place {
             host_of(url).map_err(|error| error.to_string())?;

@@ -93,7 +93,7 @@ fn every_algorithm_finds_what_there_is() {
             &[3],
         ),
         (
-            "weight 0 is no tier",
+            "weight 0 is not a tier",
             &[1, 0, 0, 1],
             &[-1, 5, 5, -1],
             &[0, 1, 2, 3],

@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_refused_and_not_stored_as_nothing() {
         let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
-        let refused = document(&odd).expect_err("a key that is no text");
+        let refused = document(&odd).expect_err("a key that is not a text");
         assert_eq!(refused.0.status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(*document(&Map::new()).expect("a document"), *b"{}");
     }

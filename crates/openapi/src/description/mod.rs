@@ -175,7 +175,7 @@ pub fn from_value(source: Value) -> Result<Description, Vec<Finding>> {
     let operations =
         operations::all(document, format, &budget).map_err(|(path, message)| fail(path, message))?;
     if budget.is_spent() {
-        let message = format!("its references stand for more than {} values", budget::MAX_COPIED);
+        let message = format!("its references expand to more than {} values", budget::MAX_COPIED);
         return Err(fail(DocPath::root().field("paths"), message));
     }
     let list = |name: &str| match document.get(name) {

@@ -58,7 +58,7 @@ fn behind_scheme(value: &[u8], any_case: bool) -> Option<&[u8]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// Moves what is no white space together; says how much it is.
+/// Moves what is not a white space together; says how much it is.
 fn without_spaces(bytes: &mut [u8]) -> usize {
     let mut kept = 0;
     for at in 0..bytes.len() {

@@ -49,7 +49,7 @@ impl Function {
 pub(super) struct Patterns(HashMap<Function, HashMap<String, Regex>>);
 
 impl Patterns {
-    /// Makes a pattern ready. One that is no expression is left out.
+    /// Makes a pattern ready. One that is not an expression is left out.
     pub(super) fn add(&mut self, function: Function, pattern: &str) {
         let expression = function.expression(pattern);
         if let Some(regex) = expression.and_then(|it| Regex::new(&it).ok()) {

@@ -53,7 +53,7 @@ impl fmt::Debug for KeySet {
 }
 
 impl KeySet {
-    /// Reads a key set. Keys that cannot be used are left out, and so are secrets; `None`: it is no key set.
+    /// Reads a key set. Keys that cannot be used are left out, and so are secrets; `None`: it is not a valid key set.
     pub fn parse(json: &[u8]) -> Option<Self> {
         Self::read(json, false)
     }

@@ -90,7 +90,7 @@ impl SigningKey {
         })
     }
 
-    /// The first key of a key set that can sign with the algorithm. `None`: it is no key set, or none can.
+    /// The first key of a key set that can sign with the algorithm. `None`: it is not a valid key set, or none can.
     pub(crate) fn of_set(algorithm: Algorithm, json: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Document {

@@ -24,7 +24,7 @@ pub struct Jws<'t> {
 /// What is wrong with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JwsError {
-    /// It is no signed token.
+    /// It is not a signed token.
     Malformed,
     /// Its algorithm is not known, or may not be used.
     Algorithm,
@@ -47,7 +47,7 @@ impl<'t> Jws<'t> {
     /// Takes a token apart.
     ///
     /// # Errors
-    /// It is no signed token, or has extensions that must be understood.
+    /// It is not a signed token, or has extensions that must be understood.
     pub fn parse(token: &'t str) -> Result<Self, JwsError> {
         let mut parts = token.split('.');
         let (Some(head), Some(claims), Some(signature), None) =

@@ -84,7 +84,7 @@ impl ClaimValue<'_> {
 }
 
 /// Reads the values of some names of a JSON object into places of the same order. Of a name that is there several
-/// times, the last counts. What is no object has no names.
+/// times, the last counts. What is not an object has no names.
 pub(super) fn read<'t>(
     json: &'t [u8],
     names: &[&str],

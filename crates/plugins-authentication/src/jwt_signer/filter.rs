@@ -121,7 +121,7 @@ impl SignerFilter {
             _ => value,
         };
         let Ok(text) = String::from_utf8(bare.trim_ascii().to_vec()) else {
-            return Ok(Err(ClaimError::Unauthorized("the token is no text")));
+            return Ok(Err(ClaimError::Unauthorized("the token is not a text")));
         };
         let jws = match Jws::parse(&text) {
             // What cannot be checked here, the server may know.
@@ -189,7 +189,7 @@ impl SignerFilter {
         let map = &self.caches.keys;
         let Some(keys) = source.find(map, &self.rules, exchange, false, read)? else {
             return Ok(Err(ClaimError::Failed(
-                "the keys to check signatures by cannot be had",
+                "the keys that check signatures are not available",
             )));
         };
         let mut checked = check(&keys);

@@ -103,8 +103,7 @@ impl Plugin for JwtSigner {
                     "everybody can write tokens that pass: check signatures, unless something before does";
                 warn(&["verify_signature"], message);
             } else if token.verification_keys.is_none() && token.introspection.is_none() {
-                let message =
-                    "signed tokens are answered 500: name the document with the keys of those who sign them";
+                let message = "calls with signed tokens get 500: name the document with the keys of those who sign them";
                 warn(&["verification_keys"], message);
             }
             let is_open =
@@ -225,7 +224,7 @@ fn check_headers(config: &Config, faults: &mut ConfigErrors) {
             if !is_name(name.as_bytes()) {
                 faults.add_at(place, "expected a header name");
             } else if OwnedNames::new(told.iter().copied()).contains(name.as_bytes()) {
-                faults.add_at(place, "expected a header that no other token is told in");
+                faults.add_at(place, "expected a header that no other token uses");
             }
             told.push(name);
         }

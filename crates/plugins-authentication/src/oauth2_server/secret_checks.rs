@@ -195,7 +195,11 @@ mod tests {
         let known = slow("right", 50_000);
         for (host, expected) in [(1, SecretCheck::Wrong), (2, SecretCheck::TooMany)] {
             let from = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host);
-            assert_eq!(checks.check(&known, attempt("wrong", from, NOW)), expected, "{host}");
+            assert_eq!(
+                checks.check(&known, attempt("wrong", from, NOW)),
+                expected,
+                "{host}"
+            );
         }
     }
 }

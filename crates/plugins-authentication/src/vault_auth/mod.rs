@@ -327,7 +327,7 @@ impl PairFilter {
         let wrong = |reason| Ok(TokenVerdict::Refused(AuthFailure::Rejected(reason)));
         let access = std::str::from_utf8(access).ok();
         let Some(access) = access.filter(|it| it.len() <= MAX_TOKEN && is_segment(it)) else {
-            return wrong("the access token is none that a vault could know");
+            return wrong("the access token has a form that no vault gives");
         };
         let Some(pair) = self.pair(exchange, access)? else {
             return Ok(TokenVerdict::Unknown);

@@ -153,7 +153,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         fault(root().field("ttl_seconds"), "expected at least a second");
     }
     if config.redis.is_some() && config.disk.is_some() {
-        fault(root().field("disk"), "expected no disk beside a Redis");
+        fault(root().field("disk"), "expected no disk together with a Redis");
     }
     // It is in the names of keys there, in which braces tell a cluster where a key stands.
     let is_visible = |byte: u8| byte.is_ascii_graphic() && !b"{}".contains(&byte);

@@ -1,4 +1,4 @@
-//! `data-mask`: changes what loggers tell of a call: arguments, headers and fields of the request's body.
+//! `data-mask`: changes what loggers report about a call: arguments, headers and fields of the request's body.
 //!
 //! ```yaml
 //! rules:

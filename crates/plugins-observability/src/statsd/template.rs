@@ -64,9 +64,7 @@ impl Text {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
-            let (name, behind) = behind
-                .split_once('}')
-                .ok_or("expected '}' behind a fact's name")?;
+            let (name, behind) = behind.split_once('}').ok_or("expected '}' after a fact's name")?;
             if !before.is_empty() {
                 pieces.push(Segment::Fixed(fixed(before)));
             }

@@ -88,7 +88,7 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, EvaluationE
             Value::Text(json.into_bytes())
         }
         "_escape_xml" => Value::Text(escaped(&text()?)),
-        _ => return Err(EvaluationError("a function is called that there is not")),
+        _ => return Err(EvaluationError("an unknown function is called")),
     })
 }
 

@@ -61,14 +61,14 @@ impl<'s> Evaluation<'s> {
             Expression::Member(of, key) => self.member(of, key)?,
             Expression::Call(function, arguments) => {
                 let Value::Function(name) = self.of(function)? else {
-                    return Err(EvaluationError("a value is called that is no function"));
+                    return Err(EvaluationError("a value is called that is not a function"));
                 };
                 builtin::call(name, &self.all(arguments)?)?
             }
             Expression::Method(of, name, arguments) => {
                 let mut values = vec![self.of(of)?];
                 if !matches!(values[0], Value::Text(_)) {
-                    return Err(EvaluationError("a method is called on what is no text"));
+                    return Err(EvaluationError("a method is called on what is not a text"));
                 }
                 values.extend(self.all(arguments)?);
                 let name = builtin::of_texts(name).ok_or(EvaluationError("texts have no such method"))?;
@@ -143,7 +143,7 @@ impl<'s> Evaluation<'s> {
             ("-", value) => Value::Number(
                 -value
                     .number()
-                    .ok_or(EvaluationError("arithmetic on what is no number"))?,
+                    .ok_or(EvaluationError("arithmetic on what is not a valid number"))?,
             ),
             _ => return Err(EvaluationError("the length of what has none")),
         })
@@ -179,7 +179,7 @@ fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, Evaluati
         "==" => return Ok(Value::Bool(left == right)),
         "~=" => return Ok(Value::Bool(left != right)),
         ".." => {
-            let fault = EvaluationError("what is no text is joined with a text");
+            let fault = EvaluationError("what is not a text cannot be joined with a text");
             let (left, right) = (left.text().ok_or(fault)?, right.text().ok_or(fault)?);
             if left.len() + right.len() > MAX_TEXT {
                 return Err(EvaluationError("a text is too long"));
@@ -189,7 +189,7 @@ fn binary(operator: &str, left: &Value, right: &Value) -> Result<Value, Evaluati
         "<" | ">" | "<=" | ">=" => return order(operator, left, right),
         _ => {}
     }
-    let fault = EvaluationError("arithmetic on what is no number");
+    let fault = EvaluationError("arithmetic on what is not a valid number");
     let (left, right) = (left.number().ok_or(fault)?, right.number().ok_or(fault)?);
     Ok(Value::Number(match operator {
         "+" => left + right,

@@ -121,7 +121,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let end = rest[..end].find("..").unwrap_or(end);
             let number = rest[..end]
                 .parse()
-                .map_err(|_| format!("'{}' is no number", &rest[..end]))?;
+                .map_err(|_| format!("'{}' is not a valid number", &rest[..end]))?;
             tokens.push(Token::Number(number));
             end
         } else if first == '"' || first == '\'' {
@@ -132,7 +132,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             tokens.push(Token::Symbol(symbol));
             symbol.len()
         } else {
-            return Err(format!("'{first}' cannot stand in an expression"));
+            return Err(format!("'{first}' is not allowed in an expression"));
         };
         rest = rest[taken..].trim_start();
     }

@@ -56,7 +56,7 @@ fn templates_are_filled_in() {
         ),
         ("$((('a')))$('\\'' .. \"(\")", Ok("a'(")),
         ("$(shared.x)", Ok("")),
-        ("$(error('x'))", Err("a value is called that is no function")),
+        ("$(error('x'))", Err("a value is called that is not a function")),
         (
             "$(string.upper(headers.host))",
             Err("a member of nothing is asked for"),
@@ -64,7 +64,7 @@ fn templates_are_filled_in() {
         ("$(headers.nope.x)", Err("a member of nothing is asked for")),
         (
             "$(headers.nope .. 'x')",
-            Err("what is no text is joined with a text"),
+            Err("what is not a text cannot be joined with a text"),
         ),
         (
             "$(headers.host < 1)",

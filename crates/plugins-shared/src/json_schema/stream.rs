@@ -1,7 +1,7 @@
 //! Checking a JSON text by a schema without making a value of it: most parts of most schemas need to see each value once.
 //! Parts that need a value (alternatives, `const`, unique items, …) get one.
 //!
-//! Unlike [`Schema::check`](super::Schema::check), nothing is filled in. A name that stands twice in one object is refused
+//! Unlike [`Schema::check`](super::Schema::check), nothing is filled in. A name that appears twice in one object is refused
 //! wherever the schema says something of it: two readers could take different ones.
 
 use super::check::Check;
@@ -17,7 +17,7 @@ use std::fmt;
 /// Why a text does not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonTextError {
-    /// It is no JSON; what is wrong with it.
+    /// It is not valid JSON; what is wrong with it.
     NotJson(String),
     /// It does not match the schema; what is wrong with it.
     Mismatch(String),
@@ -83,7 +83,7 @@ impl<'s> Streamed<'s, '_> {
         }
     }
 
-    /// Checks a value that is no text, list or object.
+    /// Checks a value that is not a text, list or object.
     fn scalar<E: Error>(&self, rules: &Rules, value: &Value) -> Result<(), E> {
         check_kind(&rules.kinds, value).map_err(|message| self.fail(message))?;
         if let (Value::Number(number), Some(rules)) = (value, &rules.number) {
@@ -252,7 +252,7 @@ impl Plain<'_, '_> {
                 MemberKind::Property(place) => {
                     let property = &fields.properties[place];
                     if seen.set(place) {
-                        return Err(part.fail(format!("property {} stands twice", property.name.quoted())));
+                        return Err(part.fail(format!("property {} appears twice", property.name.quoted())));
                     }
                     expected = place + 1;
                     let value = part.below(&property.node);
@@ -266,7 +266,7 @@ impl Plain<'_, '_> {
                     if let Some(at) = fields.required.iter().position(|it| it.looked_up == name)
                         && required_seen.set(at)
                     {
-                        return Err(part.fail(format!("property {name:?} stands twice")));
+                        return Err(part.fail(format!("property {name:?} appears twice")));
                     }
                     self.other(fields, &name, &mut map)?;
                 }
@@ -294,7 +294,7 @@ impl Plain<'_, '_> {
         }
     }
 
-    /// A member that is no property.
+    /// A member that is not a property.
     fn other<'de, A: MapAccess<'de>>(
         &self,
         fields: &Fields,
@@ -416,8 +416,8 @@ mod tests {
         let schema = json!({"properties": {"a": {"type": "integer"}, "b": {"const": 1}}, "required": ["c"]});
         let schema = Schema::read(&schema, false).expect("a schema");
         for (text, expected) in [
-            (r#"{"c": 1, "a": 1, "a": 2}"#, "property \"a\" stands twice"),
-            (r#"{"c": 1, "c": 2}"#, "property \"c\" stands twice"),
+            (r#"{"c": 1, "a": 1, "a": 2}"#, "property \"a\" appears twice"),
+            (r#"{"c": 1, "c": 2}"#, "property \"c\" appears twice"),
             (r#"{"c": 1, "x": {"d": 1, "d": 2}}"#, ""),
             (r#"{"c": 1} x"#, "trailing characters at line 1 column 10"),
             (r#"{"c": "#, "EOF while parsing a value at line 1 column 6"),

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
-/// A value that is made whole, in which no name stands twice.
+/// A value that is made whole, in which no name appears twice.
 pub(super) struct WholeValue<'s, 'c> {
     pub(super) part: Streamed<'s, 'c>,
 }
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for WholeValue<'_, '_> {
         while let Some(name) = map.next_key::<String>()? {
             let value = map.next_value_seed(WholeValue { part: self.part })?;
             if members.contains_key(&name) {
-                return Err(self.part.fail(format!("property {name:?} stands twice")));
+                return Err(self.part.fail(format!("property {name:?} appears twice")));
             }
             members.insert(name, value);
         }

@@ -80,7 +80,7 @@ impl Custom {
             let value = text.render(scope)?;
             match is_value(value.as_bytes()) {
                 true => Ok((name.as_str(), value)),
-                false => Err(EvaluationError("a value cannot stand in a header")),
+                false => Err(EvaluationError("a value is not allowed in a header")),
             }
         });
         rendered.collect()
@@ -117,7 +117,7 @@ impl Custom {
         Ok(out.into_bytes())
     }
 
-    /// The body: that of the call, if it is in it, with what is put in. `Err` as well if that is no object.
+    /// The body: that of the call, if it is in it, with what is put in. `Err` as well if that is not an object.
     pub(super) fn body(&self, request: &Request, scope: &dyn Scope) -> Result<Vec<u8>, EvaluationError> {
         let own = request
             .body
@@ -130,7 +130,7 @@ impl Custom {
         let mut members: Map<String, Value> = match own.is_empty() {
             true => Map::new(),
             false => serde_json::from_slice(own)
-                .map_err(|_| EvaluationError("the body of the call is no JSON object"))?,
+                .map_err(|_| EvaluationError("the body of the call is not a JSON object"))?,
         };
         for (name, text) in &self.body {
             members.insert(name.clone(), text.render(scope)?.into());
@@ -179,7 +179,7 @@ impl Address {
         };
         match parts.iter().all(is_clean) {
             true => Ok(Self { server, parts }),
-            false => Err("expected an address that can stand in a request line".to_owned()),
+            false => Err("expected an address that a request line can hold".to_owned()),
         }
     }
 
@@ -421,7 +421,7 @@ fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
         .as_ref()
         .is_some_and(|it| !is_value(it.as_bytes()))
     {
-        return Err("expected a `proxy_authorization` that can stand in a header".to_owned());
+        return Err("expected a `proxy_authorization` that a header can hold".to_owned());
     }
     let tls = UpstreamTls {
         verify: of.verify_tls,

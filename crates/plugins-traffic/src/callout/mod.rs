@@ -102,7 +102,7 @@ pub struct Callout {
     #[serde(default = "weir_plugins_shared::yes")]
     pub cache: bool,
     /// Whether the body of its answer is JSON, whose members expressions can look into; otherwise it is a text. An answer that
-    /// is no JSON is an error then.
+    /// is not valid JSON is an error then.
     #[serde(default)]
     pub decode: bool,
     /// The longest that an answer may take, in milliseconds, at most 60000.

@@ -194,7 +194,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         }
     }
     if config.body.is_none() && !config.headers.is_empty() {
-        fault(root.field("headers"), "expected a body beside headers");
+        fault(root.field("headers"), "expected a body together with headers");
     }
     faults
 }

@@ -42,7 +42,7 @@ fn looseness(pattern: &str, is_host: bool) -> Option<&'static str> {
         );
     }
     has_wild_dot(pattern)
-        .then_some("has a `.` behind a wildcard, where any character may stand: a full stop is `\\.`")
+        .then_some("has a `.` after a wildcard, which matches any character: write `\\.` for a full stop")
 }
 
 fn is_anything(hir: &Hir) -> bool {
@@ -101,8 +101,8 @@ mod tests {
             (r"^https://a\.example$|https://b\.example", Some("no `$`")),
             (r"example\.com$", Some("no `^`")),
             (r"(app|www)\.example\.com$", Some("no `^`")),
-            (r"^https://.*.example\.com$", Some("a `.` behind")),
-            (r"^(?:https://.+.example\.com)$", Some("a `.` behind")),
+            (r"^https://.*.example\.com$", Some("a `.` after")),
+            (r"^(?:https://.+.example\.com)$", Some("a `.` after")),
             (r"^https://[a-z]+\.example\.com$", None),
             (r"^(?:https?://(app|www)\.example\.com)$", None),
             (r"https://.*\.example\.com$", None),

@@ -223,7 +223,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         ("timing_origins", &config.timing_origins),
     ] {
         if texts.iter().any(|text| !is_value(text.as_bytes())) {
-            fault(field, "expected texts that can stand in a header");
+            fault(field, "expected texts that a header can hold");
         }
     }
     for (field, text) in [
@@ -231,7 +231,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
         ("preflight_content_type", &config.preflight_content_type),
     ] {
         if text.as_ref().is_some_and(|text| !is_value(text.as_bytes())) {
-            fault(field, "expected a text that can stand in a header");
+            fault(field, "expected a text that a header can hold");
         }
     }
     faults

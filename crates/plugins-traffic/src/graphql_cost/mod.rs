@@ -277,7 +277,8 @@ fn fault_of(service: &ServiceWeights) -> Option<String> {
     match &service.introspection {
         None if !service.weights.is_empty() => {
             return Some(
-                "expected `introspection` beside `weights`: they belong to types of the schema".to_owned(),
+                "expected `introspection` together with `weights`: they belong to types of the schema"
+                    .to_owned(),
             );
         }
         Some(of) if HttpServer::parse(&of.url).is_none() => {
@@ -291,7 +292,7 @@ fn fault_of(service: &ServiceWeights) -> Option<String> {
                 .as_ref()
                 .is_some_and(|host| host.is_empty() || !is_value(host.as_bytes())) =>
         {
-            return Some("expected a `host` of `introspection` that can stand in a header".to_owned());
+            return Some("expected a `host` of `introspection` that a header can hold".to_owned());
         }
         Some(of) if of.headers.keys().any(|name| FieldName::new(name).is_none()) => {
             return Some("expected header names in `introspection`".to_owned());
@@ -453,7 +454,7 @@ impl CompiledFields {
         let cost = walk.cost(parameters.operation_name.as_deref());
         cost.map_err(|fault| match fault {
             NoCost::Cycle => invalid("fragment spreads must not form cycles"),
-            NoCost::Twice => invalid("an argument or a variable stands twice"),
+            NoCost::Twice => invalid("an argument or a variable appears twice"),
             NoCost::TooLarge => invalid("the query expands too many selections"),
         })
     }

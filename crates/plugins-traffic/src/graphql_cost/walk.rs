@@ -313,7 +313,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 }
 
-/// That no argument stands twice, which GraphQL forbids.
+/// That no argument appears twice, which GraphQL forbids.
 fn check_arguments(arguments: &[(&str, Argument<'_>)]) -> Result<(), NoCost> {
     let mut names = HashSet::new();
     match arguments.len() < 2 || arguments.iter().all(|(name, _)| names.insert(*name)) {

@@ -37,7 +37,7 @@ pub(super) fn faults(config: &Config) -> Vec<Diagnostic> {
     if config.across == CountScope::Gateways && config.store.is_some() {
         fault(
             root.field("across"),
-            "expected no `across` beside a `store`: gateways share what is in the store".to_owned(),
+            "expected no `across` together with a `store`: gateways share what is in the store".to_owned(),
         );
     }
     for (index, limit) in config.limits.iter().enumerate() {

@@ -168,7 +168,7 @@ pub struct Config {
     /// not pass is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql: Option<QueryCost>,
-    /// What happens to a call for which no limit can be found out: a count that is no number, or no limit with
+    /// What happens to a call for which no limit can be found out: a count that is not a valid number, or no limit with
     /// something to count by. Such a call is answered with status 500, or let through.
     #[serde(default)]
     pub on_failure: OnFailure,

@@ -169,7 +169,7 @@ impl Plugin for ResponseRateLimit {
             if !is_name(name.as_bytes()) {
                 faults.add(
                     "limits",
-                    format!("expected names that can stand in a header, found {name:?}"),
+                    format!("expected names that a header can hold, found {name:?}"),
                 );
             }
             if windows.is_empty() || windows.len() > 6 {
@@ -180,7 +180,7 @@ impl Plugin for ResponseRateLimit {
         if is_across && config.store.is_some() {
             faults.add(
                 "across",
-                "expected no `across` beside a `store`: gateways share what is in the store",
+                "expected no `across` together with a `store`: gateways share what is in the store",
             );
         }
         let shared = config.store.and_then(|store| store.compile(&mut faults));

@@ -168,7 +168,7 @@ fn write(nodes: &[Node], names: &mut Names<'_>, out: &mut Vec<u8>) -> Result<(),
             Node::Count { name, bounds, nodes } => {
                 let numbers = bounds.iter().map(|bound| {
                     let number = Evaluation::new(names).of(bound)?.number();
-                    number.ok_or(EvaluationError("a loop has a bound that is no number"))
+                    number.ok_or(EvaluationError("a loop has a bound that is not a valid number"))
                 });
                 let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
                 let step = numbers.get(2).copied().unwrap_or(1.0);
@@ -215,7 +215,7 @@ fn members(of: Value, is_any: bool) -> Result<Vec<(Value, Value)>, EvaluationErr
                 .collect())
         }
         Value::Json(_) => Ok(Vec::new()),
-        _ => Err(EvaluationError("a loop goes over what is no table")),
+        _ => Err(EvaluationError("a loop needs a table")),
     }
 }
 

@@ -217,7 +217,7 @@ fn named(text: &str) -> Result<String, String> {
     let is_name = name.bytes().all(is_word) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     match is_name {
         true => Ok(name.to_owned()),
-        false => Err(format!("'{name}' is no name")),
+        false => Err(format!("'{name}' is not a valid name")),
     }
 }
 

@@ -255,7 +255,7 @@ struct JsonBody {
     /// The messages cannot be read.
     is_broken: bool,
     has_message: bool,
-    /// The one message of an answer that is no stream.
+    /// The one message of an answer that is not a stream.
     made: Vec<u8>,
 }
 

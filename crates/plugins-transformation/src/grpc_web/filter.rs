@@ -179,7 +179,7 @@ impl WebFilter {
             let mut unframer = Unframer::new(self.config.max_request_bytes);
             let read = unframer.piece(body, add).and_then(|()| unframer.end());
             if read.is_err() {
-                fault = Some("the body is no message".to_owned());
+                fault = Some("the body is not a message".to_owned());
             }
         }
         match fault {

@@ -138,7 +138,7 @@ impl<'p> Lexer<'p> {
             _ if begins_name(Some(first)) => Ok(Token::Word(self.name().to_owned())),
             _ => {
                 let sign = SIGNS.iter().find(|sign| self.rest.starts_with(**sign));
-                let sign = *sign.ok_or_else(|| format!("'{first}' stands for nothing"))?;
+                let sign = *sign.ok_or_else(|| format!("unexpected '{first}'"))?;
                 self.rest = &self.rest[sign.len()..];
                 Ok(Token::Sign(sign))
             }
@@ -160,7 +160,9 @@ impl<'p> Lexer<'p> {
         }
         let (text, rest) = self.rest.split_at(length);
         self.rest = rest;
-        let number = text.parse().map_err(|_| format!("'{text}' is no number"))?;
+        let number = text
+            .parse()
+            .map_err(|_| format!("'{text}' is not a valid number"))?;
         Ok(Token::Number(number))
     }
 
@@ -196,7 +198,7 @@ impl<'p> Lexer<'p> {
                     parts.push(StringPart::Program(self.words(true)?));
                     self.nesting -= 1;
                 }
-                other => return Err(format!("'\\{other}' stands for nothing")),
+                other => return Err(format!("unknown escape '\\{other}'")),
             }
         }
     }

@@ -138,7 +138,7 @@ pub fn fault(program: &str) -> Option<String> {
 /// Why there is no new body.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Failure {
-    #[error("the body is no JSON")]
+    #[error("the body is not valid JSON")]
     NotJson,
     #[error("the program fails: {0}")]
     Failed(String),

@@ -218,7 +218,7 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// A number. What is no number is null, what is too large the largest one.
+    /// A number. What is not a valid number is null, what is too large the largest one.
     pub fn number(number: f64) -> Self {
         const WHOLE: f64 = 9_007_199_254_740_992.0;
         if number.is_nan() {

@@ -32,7 +32,7 @@ pub(super) fn field(message: &MessageDescriptor, name: &str) -> Option<FieldDesc
 }
 
 impl FieldPath {
-    /// Finds the field; `None`: there is none, or the way leads through something that is no message.
+    /// Finds the field; `None`: there is none, or the way leads through something that is not a message.
     pub(crate) fn find(message: &MessageDescriptor, path: &str) -> Option<Self> {
         let mut fields: Vec<FieldDescriptor> = Vec::new();
         for name in path.split('.') {

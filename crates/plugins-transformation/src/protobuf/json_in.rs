@@ -116,7 +116,7 @@ fn key_of(kind: &Kind, name: &str) -> Option<MapKey> {
     }
 }
 
-/// A value that is no message. Numbers may be texts.
+/// A value that is not a message. Numbers may be texts.
 pub(super) fn scalar(kind: &Kind, json: &Json, form: &JsonForm) -> Option<Value> {
     Some(match kind {
         Kind::String => Value::String(json.as_str()?.to_owned()),

@@ -140,7 +140,7 @@ fn unavailable() -> u16 {
 pub enum RequestForm {
     /// The call as it is: method, query, headers and body.
     Forward {
-        /// Whether what the end of the route's path (a prefix, or a wildcard) stands for goes behind the address's path.
+        /// Whether what the end of the route's path (a prefix, or a wildcard) stands for is added to the address's path.
         #[serde(default)]
         append_rest: bool,
     },

@@ -38,8 +38,8 @@ pub fn reply(form: &AnswerForm, answer: SubrequestResponse) -> Result<Reply, &'s
     match form {
         AnswerForm::AsIs => Ok(as_is(answer.status, &answer)),
         AnswerForm::Described => {
-            let described: Value =
-                serde_json::from_slice(&answer.body).map_err(|_| "the function's answer is no JSON")?;
+            let described: Value = serde_json::from_slice(&answer.body)
+                .map_err(|_| "the function's answer is not valid JSON")?;
             let status = described["statusCode"].as_u64().and_then(status_of);
             let mut reply = Reply::new(status.unwrap_or(answer.status), "", Vec::new());
             add_headers(&mut reply, &described["headers"]);
@@ -167,7 +167,7 @@ fn proxied(answer: &SubrequestResponse) -> Result<Reply, String> {
     }
     let text = described["body"].as_str().unwrap_or_default();
     let body = match described["isBase64Encoded"] == Value::Bool(true) {
-        true => STANDARD.decode(text).map_err(|_| "body is no Base64")?,
+        true => STANDARD.decode(text).map_err(|_| "body is not valid Base64")?,
         false => text.as_bytes().to_vec(),
     };
     let mut whole = as_is(status, answer);

@@ -46,7 +46,7 @@ pub fn scan(text: &[u8], limits: &Limits) -> Result<(), &'static str> {
                 scanner.word()?;
                 None
             }
-            _ => return Err("the body is no JSON"),
+            _ => return Err("the body is not valid JSON"),
         };
         if let Some(is_object) = opened {
             scanner.at += 1;
@@ -62,7 +62,7 @@ pub fn scan(text: &[u8], limits: &Limits) -> Result<(), &'static str> {
             let Some(level) = levels.last_mut() else {
                 return match scanner.peek() {
                     None => Ok(()),
-                    Some(_) => Err("the body is no JSON"),
+                    Some(_) => Err("the body is not valid JSON"),
                 };
             };
             let end = if level.is_object { b'}' } else { b']' };
@@ -78,7 +78,7 @@ pub fn scan(text: &[u8], limits: &Limits) -> Result<(), &'static str> {
                     scanner.skip_spaces();
                 }
                 Some(_) if is_first => {}
-                _ => return Err("the body is no JSON"),
+                _ => return Err("the body is not valid JSON"),
             }
             level.count += 1;
             match level.is_object {
@@ -89,7 +89,7 @@ pub fn scan(text: &[u8], limits: &Limits) -> Result<(), &'static str> {
                     scanner.text(limits.name_length, "a name is too long")?;
                     scanner.skip_spaces();
                     if scanner.peek() != Some(b':') {
-                        return Err("the body is no JSON");
+                        return Err("the body is not valid JSON");
                     }
                     scanner.at += 1;
                     scanner.skip_spaces();
@@ -120,7 +120,7 @@ impl Scanner<'_> {
 
     /// Passes a text of at most so many characters.
     fn text(&mut self, most: usize, fault: &'static str) -> Result<(), &'static str> {
-        const BAD: &str = "the body is no JSON";
+        const BAD: &str = "the body is not valid JSON";
         if self.peek() != Some(b'"') {
             return Err(BAD);
         }
@@ -168,7 +168,7 @@ impl Scanner<'_> {
         };
         match matches!(word, b"true" | b"false" | b"null") || is_number() {
             true => Ok(()),
-            false => Err("the body is no JSON"),
+            false => Err("the body is not valid JSON"),
         }
     }
 }

@@ -237,7 +237,7 @@ impl Form {
         };
         match self.0.insert(name.clone(), value) {
             None => Ok(()),
-            Some(_) => Err(format!("property {name:?} stands twice")),
+            Some(_) => Err(format!("property {name:?} appears twice")),
         }
     }
 }

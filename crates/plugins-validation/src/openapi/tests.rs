@@ -133,7 +133,7 @@ fn bodies_are_checked_by_their_types() {
         (
             Some("application/x-www-form-urlencoded"),
             "n=1&n=2",
-            "property \"n\" stands twice",
+            "property \"n\" appears twice",
         ),
         (Some("multipart/form-data; boundary=x"), part, ""),
         (Some("text/plain"), "abc", ""),

@@ -229,7 +229,7 @@ impl Parameter {
         let mut map = serde_json::Map::new();
         for (name, value) in members {
             if map.contains_key(&name) {
-                return Err(format!("property {name:?} stands twice"));
+                return Err(format!("property {name:?} appears twice"));
             }
             map.insert(name, value);
         }

@@ -166,7 +166,7 @@ pub(super) fn value(
                 let value = fields.any(&name).scalar(&decode(place, value));
                 match map.insert(name, value) {
                     None => Ok(()),
-                    Some(_) => Err("a property stands twice".to_owned()),
+                    Some(_) => Err("a property appears twice".to_owned()),
                 }
             };
             if explode {

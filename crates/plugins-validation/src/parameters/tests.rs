@@ -127,7 +127,7 @@ fn what_does_not_match_is_told() {
         (
             query(json!({"type": "object", "properties": {"a": {}}})),
             "GET /?a=1&a=2",
-            "property \"a\" stands twice",
+            "property \"a\" appears twice",
         ),
         (
             json!({"name": "p", "in": "query", "content": {"application/json": {"schema": {"type": "object", "required": ["a"]}}}}),

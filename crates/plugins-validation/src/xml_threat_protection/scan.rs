@@ -31,7 +31,7 @@ pub struct Limits {
 /// What is wrong with a document.
 pub type XmlError = &'static str;
 
-const BAD: XmlError = "the body is no XML";
+const BAD: XmlError = "the body is not valid XML";
 const OTHER_CODING: XmlError = "the body is not in UTF-8";
 /// Entities that are kept at most.
 const MAX_ENTITIES: usize = 1000;
@@ -284,7 +284,7 @@ impl<'d> Scanner<'d, '_> {
         let output = self.document.len().saturating_add(self.expanded);
         let is_amplified = output as f64 / self.document.len().max(1) as f64 > self.limits.amplification;
         match output > self.limits.amplification_from && is_amplified {
-            true => Err("entities stand for too much"),
+            true => Err("entities expand to too much"),
             false => Ok(expanded),
         }
     }

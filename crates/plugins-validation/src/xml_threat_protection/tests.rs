@@ -11,7 +11,7 @@ fn told(document: &str, config: &Value) -> &'static str {
         .unwrap_or_default()
 }
 
-const BAD: &str = "the body is no XML";
+const BAD: &str = "the body is not valid XML";
 
 #[test]
 fn documents_are_well_formed() {
@@ -190,7 +190,7 @@ fn entities_cannot_blow_up() {
         document += &format!("<!ENTITY e{level} '{reference}{reference}{reference}'>");
     }
     document += "]><a>&e29;</a>";
-    assert_eq!(told(&document, &dtd), "entities stand for too much");
+    assert_eq!(told(&document, &dtd), "entities expand to too much");
     for (document, fault) in [
         // None can refer to itself, as only those before it are known.
         (

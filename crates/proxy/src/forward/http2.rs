@@ -111,7 +111,7 @@ impl RequestContext<'_> {
                 self.worker
                     .metrics
                     .protocol_error(ProtocolError::UpstreamMalformed);
-                tracing::debug!(%error, "an upstream answered what is no response");
+                tracing::debug!(%error, "an upstream answered what is not a response");
                 AttemptHead::Failed(Failure::NoResponse)
             }
         }

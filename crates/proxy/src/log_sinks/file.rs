@@ -69,12 +69,12 @@ fn open_in(root: &OwnedFd, name: &str) -> io::Result<File> {
     let mut parts: Vec<&str> = name.split('/').collect();
     let is_bad = |part: &&str| part.is_empty() || part.starts_with('.');
     let Some(last) = parts.pop().filter(|last| !is_bad(last)) else {
-        return Err(refused("its name is none"));
+        return Err(refused("its name is invalid"));
     };
     let mut folder = root.try_clone()?;
     for part in parts {
         if is_bad(&part) {
-            return Err(refused("its name is none"));
+            return Err(refused("its name is invalid"));
         }
         folder = enter(&folder, part)?;
     }
@@ -126,7 +126,7 @@ fn enter(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
 fn check(root: &OwnedFd, file: &OwnedFd, name: &str) -> io::Result<()> {
     let found = fstat(file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(refused("it is no regular file"));
+        return Err(refused("it is not a regular file"));
     }
     if found.st_nlink != 1 {
         return Err(refused("it has several names"));

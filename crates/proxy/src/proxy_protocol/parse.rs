@@ -81,7 +81,7 @@ fn parse_line(line: &[u8]) -> Result<ProxyHeader, Malformed> {
     if line == b"UNKNOWN" || line.starts_with(b"UNKNOWN ") {
         return Ok(ProxyHeader::Nothing);
     }
-    let line = std::str::from_utf8(line).map_err(|_| Malformed("its line is no text"))?;
+    let line = std::str::from_utf8(line).map_err(|_| Malformed("its line is not a text"))?;
     let mut words = line.split(' ');
     let mut next = || words.next().ok_or(Malformed("a part is missing"));
     let family = next()?;
@@ -104,21 +104,21 @@ fn v4(text: &str) -> Result<IpAddr, Malformed> {
     let address = text.parse::<Ipv4Addr>();
     address
         .map(IpAddr::V4)
-        .map_err(|_| Malformed("an IPv4 address is none"))
+        .map_err(|_| Malformed("an IPv4 address is invalid"))
 }
 
 fn v6(text: &str) -> Result<IpAddr, Malformed> {
     let address = text.parse::<Ipv6Addr>();
     address
         .map(IpAddr::V6)
-        .map_err(|_| Malformed("an IPv6 address is none"))
+        .map_err(|_| Malformed("an IPv6 address is invalid"))
 }
 
 /// Decimal, without a sign and without leading zeros.
 fn port(text: &str) -> Result<u16, Malformed> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     let port = text.parse().ok().filter(|_| is_plain);
-    port.ok_or(Malformed("a port is none"))
+    port.ok_or(Malformed("a port is invalid"))
 }
 
 /// What follows the signature.

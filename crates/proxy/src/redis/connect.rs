@@ -98,7 +98,7 @@ pub async fn connect(
     if is_master {
         let role = line.ask(around, &[b"ROLE"]).await?;
         if role.list().first().and_then(Value::text) != Some(b"master") {
-            return Err(io::Error::other("the server that sentinels name is no master"));
+            return Err(io::Error::other("the server that sentinels name is not a master"));
         }
     }
     // One that takes connections and does not answer is not ready.

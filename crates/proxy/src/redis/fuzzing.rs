@@ -17,6 +17,6 @@ pub fn redis_reply(bytes: &[u8]) {
             "what comes after a reply does not matter"
         );
         let before = resp::parse(&bytes[..size - 1]);
-        assert!(!matches!(before, Ok(Some(_))), "a part is no reply");
+        assert!(!matches!(before, Ok(Some(_))), "a part is not a reply");
     }
 }

@@ -137,7 +137,7 @@ impl<'b> Parser<'b> {
             b'#' => match rest {
                 b"t" => Value::Integer(1),
                 b"f" => Value::Integer(0),
-                _ => return fault("a reply has a truth value that is none"),
+                _ => return fault("a reply has an invalid truth value"),
             },
             b'_' => Value::Null,
             b'$' | b'=' => match self.bulk(rest)? {
@@ -217,7 +217,7 @@ fn number(digits: &[u8]) -> Result<i64, ParseError> {
     let text = std::str::from_utf8(digits).ok();
     match text.and_then(|text| text.parse().ok()) {
         Some(number) => Ok(number),
-        None => fault("a number is none"),
+        None => fault("a number is invalid"),
     }
 }
 

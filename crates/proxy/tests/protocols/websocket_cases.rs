@@ -198,7 +198,7 @@ fn endings(cases: &mut Vec<Case>) {
         vec![ending(1000, &[b'r'; 124])],
     ));
     cases.push(case(
-        "ends with a reason that is no text",
+        "ends with a reason that is not a text",
         vec![ending(1000, b"\xed\xa0\x80")],
     ));
     let late = vec![[ending(1000, b""), frame(FIN | TEXT, b"late")].concat()];

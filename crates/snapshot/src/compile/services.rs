@@ -132,7 +132,7 @@ impl Compiler<'_> {
             }
         };
         if service.path.is_some() {
-            let message = "expected no path beside a url, which has its own";
+            let message = "expected no path together with a url, which has its own";
             self.diagnostics
                 .push(Diagnostic::error(place().field("path"), message));
         }

@@ -65,9 +65,9 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
 fn split_authority(authority: &str) -> Result<(&str, Option<u16>), String> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
-            let (host, behind) = rest.split_once(']').ok_or("expected ']' behind the address")?;
+            let (host, behind) = rest.split_once(']').ok_or("expected ']' after the address")?;
             if !behind.is_empty() && !behind.starts_with(':') {
-                return Err("expected ':' and a port behind ']'".to_owned());
+                return Err("expected ':' and a port after ']'".to_owned());
             }
             (host, behind.strip_prefix(':'))
         }

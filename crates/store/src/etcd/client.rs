@@ -212,7 +212,7 @@ impl Client {
                 let answer: AuthenticateResponse =
                     unary(grpc, "/etcdserverpb.Auth/Authenticate", login).await?;
                 let token = AsciiMetadataValue::try_from(answer.token)
-                    .map_err(|_| Status::unauthenticated("etcd's token is no header"))?;
+                    .map_err(|_| Status::unauthenticated("etcd's token is not a header"))?;
                 *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
                 token
             }

@@ -53,7 +53,7 @@ pub enum KeyError {
     #[error("{0}")]
     File(String),
     /// It is no list of keys.
-    #[error("line {0} is no key: 32 bytes in base64, one key a line, the newest last")]
+    #[error("line {0} is not a valid key: 32 bytes in base64, one key a line, the newest last")]
     NoKey(usize),
     /// There is none.
     #[error("there is no key in it")]

@@ -31,7 +31,7 @@ fn many_may_open_a_new_one_at_once() {
 fn files_of_others_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
-    let text = "this is no database, but long enough to be taken for the head of one. ".repeat(20);
+    let text = "this is not a database, but long enough to be taken for the head of one. ".repeat(20);
     std::fs::write(&file, text).expect("it is written");
     let refused = SqliteStore::open(folder.path());
     assert!(matches!(refused, Err(StoreError::Damaged(_))), "{refused:?}");

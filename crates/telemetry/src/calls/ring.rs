@@ -41,7 +41,7 @@ pub(super) struct Ring<const LENGTH: usize> {
 impl<const LENGTH: usize> Ring<LENGTH> {
     /// A ring with room for so many records, which is a power of two.
     pub(super) fn new(records: usize) -> Self {
-        assert!(records.is_power_of_two(), "{records} is no power of two");
+        assert!(records.is_power_of_two(), "{records} is not a power of two");
         Self {
             slots: (0..records)
                 .map(|_| Slot([const { AtomicU64::new(0) }; LENGTH]))

@@ -133,7 +133,7 @@ fn every_metric_is_documented() {
     breaches.extend(
         told.iter()
             .filter(|name| !known(name))
-            .map(|name| format!("{OPERATIONS}: {name} is no metric")),
+            .map(|name| format!("{OPERATIONS}: {name} is not a metric")),
     );
     assert_none(
         &breaches,

@@ -210,7 +210,7 @@ fn retired_words_do_not_come_back() {
             .chain(&PHRASES)
             .any(|(known, _)| known == word)
         {
-            breaches.push(format!("{LIST}: '{word}' is no retired word"));
+            breaches.push(format!("{LIST}: '{word}' is not a retired word"));
         }
     }
     assert_none(&breaches, "names and texts are plain English: docs/glossary.md");

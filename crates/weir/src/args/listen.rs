@@ -17,7 +17,7 @@ pub fn read<T: Copy>(text: &str, plain: T, words: &[(&str, T)]) -> Result<(Socke
             let known = words.iter().find(|(known, _)| *known == word);
             let (_, spoken) = known.ok_or_else(|| {
                 let words = words.iter().map(|(word, _)| format!("'{word}'"));
-                format!("expected {} behind the address, found '{word}'", or(words))
+                format!("expected {} after the address, found '{word}'", or(words))
             })?;
             *spoken
         }
@@ -54,11 +54,11 @@ mod tests {
             ("127.0.0.1:53,udp", Ok(("127.0.0.1:53", 2))),
             (
                 "127.0.0.1:53,tcp",
-                Err("expected 'tls' or 'udp' behind the address, found 'tcp'"),
+                Err("expected 'tls' or 'udp' after the address, found 'tcp'"),
             ),
             (
                 "127.0.0.1:53,",
-                Err("expected 'tls' or 'udp' behind the address, found ''"),
+                Err("expected 'tls' or 'udp' after the address, found ''"),
             ),
             (
                 "9000",

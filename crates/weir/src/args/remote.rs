@@ -180,7 +180,7 @@ fn roles() -> Vec<&'static str> {
 
 fn role(name: &str) -> Result<Role, String> {
     let found = Role::all().find(|it| it.as_str() == name);
-    found.ok_or_else(|| format!("'{name}' is no role: expected {}", roles().join(", ")))
+    found.ok_or_else(|| format!("'{name}' is not a role: expected {}", roles().join(", ")))
 }
 
 fn right(text: &str) -> Result<Right, String> {

@@ -334,8 +334,9 @@ fn run_tests(
         encoded(&of.version)
     );
     let answer = make(remote, call(remote, Method::POST, &path, Some(&body), false))?;
-    let report: TestReport = serde_json::from_slice(&answer)
-        .map_err(|error| CommandOutput::failed(2, format!("weir api: the answer is no report: {error}\n")))?;
+    let report: TestReport = serde_json::from_slice(&answer).map_err(|error| {
+        CommandOutput::failed(2, format!("weir api: the answer is not a report: {error}\n"))
+    })?;
     let stdout = match output {
         LintOutput::Text => test_lines(&report),
         LintOutput::Json => String::from_utf8_lossy(&answer).into_owned() + "\n",

@@ -91,7 +91,7 @@ fn may_export(folder: &Path) -> CommandResult<()> {
         Some(file) => Err(wrong(
             folder,
             format!(
-                "there is '{file}' but no {PORTAL}, so this is no portal's folder and nothing was written: name an empty folder, or move the file away"
+                "there is '{file}' but no {PORTAL}, so this is not a portal's folder and nothing was written: name an empty folder, or move the file away"
             ),
         )),
     }
@@ -110,7 +110,7 @@ fn files_of(answer: &Value) -> Result<BTreeMap<String, Vec<u8>>, String> {
     files.insert(PORTAL.to_owned(), yaml::of(&portal).into_bytes());
     for (name, page) in answer["pages"].as_object().into_iter().flatten() {
         if !weir_apis::naming::is_name(name) {
-            return Err(format!("'{name}' is no name of a page"));
+            return Err(format!("'{name}' is not a valid name of a page"));
         }
         let mut about = page.clone();
         let body = about.as_object_mut().and_then(|it| it.remove("body"));

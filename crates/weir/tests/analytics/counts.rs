@@ -201,7 +201,7 @@ fn wrong_queries_are_refused_with_the_field() {
         (
             json!({ "metrics": ["calls"], "from": "soon" }),
             422,
-            "from: 'soon' is no time",
+            "from: 'soon' is not a valid time",
         ),
         (
             json!({ "metrics": ["calls"], "from": "-1h", "colour": 1 }),

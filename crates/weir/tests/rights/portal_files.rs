@@ -66,7 +66,7 @@ async fn files_with_a_fault_change_nothing() {
     for (body, expected) in [
         (
             json!({ "portal": {}, "pages": { "A B": page("x") } }),
-            "is no name",
+            "is not a valid name",
         ),
         (
             json!({ "portal": {}, "pages": { "start": { "title": "", "body": "" } } }),

@@ -157,7 +157,7 @@ fn base(
         if format.is_some_and(|format| flatten(format, 1)) {
             notes.warn(
                 field,
-                format!("objects nested deeper than {MAX_NESTING} are told as empty ones"),
+                format!("objects nested deeper than {MAX_NESTING} are logged as empty ones"),
             );
         }
     }

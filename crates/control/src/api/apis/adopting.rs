@@ -53,7 +53,7 @@ pub async fn adopt(
     }
     if !naming::is_version(&wanted.version) {
         let detail = format!(
-            "'{}' is no version: expected {}",
+            "'{}' is not a valid version: expected {}",
             wanted.version,
             naming::EXPECTED_VERSION
         );
@@ -164,7 +164,7 @@ pub fn take_over(library: &mut Library, version: &mut Version, environment: &str
     };
     if !source.files.is_empty() {
         let files = source.files.join(", ");
-        return refuse(format!("the routes stand in {files}: take them out there"));
+        return refuse(format!("the routes are in {files}: remove them there"));
     }
     if !source.hash.is_empty() && source.hash != hash_of(library, &source.documents) {
         let documents = source.documents.join(", ");

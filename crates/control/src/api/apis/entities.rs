@@ -36,7 +36,7 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
     match naming::is_name(name) {
         true => Ok(()),
         false => Err(Problem::bad(format!(
-            "'{name}' is no name: expected {}",
+            "'{name}' is not a valid name: expected {}",
             naming::EXPECTED_NAME
         ))),
     }

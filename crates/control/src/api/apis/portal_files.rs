@@ -117,7 +117,7 @@ async fn apply(
     body: String,
 ) -> Result<Json<ApplyResponse>, Problem> {
     if !naming::is_name(&name) {
-        let detail = format!("'{name}' is no name: expected {}", naming::EXPECTED_NAME);
+        let detail = format!("'{name}' is not a valid name: expected {}", naming::EXPECTED_NAME);
         return Err(Problem::bad(detail));
     }
     let (portal, pages) = read(&body_of(&body)?, &name)?;

@@ -148,7 +148,7 @@ async fn put(
     body: String,
 ) -> Result<Response, Problem> {
     if !naming::is_name(&name) {
-        let detail = format!("'{name}' is no name: expected {}", naming::EXPECTED_NAME);
+        let detail = format!("'{name}' is not a valid name: expected {}", naming::EXPECTED_NAME);
         return Err(Problem::bad(detail));
     }
     let mut body = body_of(&body)?;

@@ -344,7 +344,7 @@ pub async fn add(
                 if old.subscription != id || !old.is_good(now()) {
                     return Err(Problem::new(
                         StatusCode::CONFLICT,
-                        format!("{} is no good key of this subscription", old.id),
+                        format!("{} is not a good key of this subscription", old.id),
                     ));
                 }
                 let end = now() + wanted.overlap.or(plan.overlap).unwrap_or(OVERLAP);

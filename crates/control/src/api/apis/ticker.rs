@@ -109,7 +109,7 @@ impl Ticker {
                 Ok(Some(next)) => Duration::from_secs(next.saturating_sub(now())).min(INTERVAL),
                 Ok(None) => INTERVAL,
                 Err(problem) => {
-                    tracing::warn!(%problem, "what is due by time is not done; it is tried again");
+                    tracing::warn!(%problem, "what is due cannot be done; retrying");
                     PAUSE
                 }
             };

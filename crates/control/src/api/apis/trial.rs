@@ -171,7 +171,7 @@ pub fn call_of(
 
 /// What is said of a call that a route takes which the caller may not read.
 const OF_ANOTHER: &str =
-    "a route that is not of this version takes it: who may read the configuration is told more";
+    "a route that is not of this version takes it; callers who may read the configuration see which one";
 
 /// What differs if a route of others takes the call. Nothing else of it is compared: a test that passes would tell it.
 fn hidden(expected: &Expected) -> Vec<Difference> {

@@ -113,7 +113,10 @@ pub async fn create(
         .or(told)
         .unwrap_or_else(|| "1".to_owned());
     if !naming::is_version(&version) {
-        let detail = format!("'{version}' is no version: expected {}", naming::EXPECTED_VERSION);
+        let detail = format!(
+            "'{version}' is not a valid version: expected {}",
+            naming::EXPECTED_VERSION
+        );
         return Err(Problem::bad(detail));
     }
     let key = library::version_key(&name, &version);
@@ -176,7 +179,7 @@ fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
             errors.push((
                 place,
                 format!(
-                    "'{}' is no name: expected {}",
+                    "'{}' is not a valid name: expected {}",
                     component.name,
                     naming::EXPECTED_NAME
                 ),

@@ -150,7 +150,7 @@ pub(super) fn of_views() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Reads how the configuration stands that this process serves or checks",
+            "Reads the state of the configuration that this process serves or checks",
         )
         .answers::<Resource>(),
     ];
@@ -175,7 +175,7 @@ pub(super) fn of_tries() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Lists stores of secrets, what refers to them, and whether each secret can be had",
+            "Lists stores of secrets, what refers to them, and whether each secret is available",
         )
         .description("As the process that answers sees it. No answer holds a value.")
         .partial()
@@ -186,7 +186,7 @@ pub(super) fn of_tries() -> Vec<Operation> {
             Action::ConfigurationWrite,
             secrets::test,
         )
-        .about("Views", "Asks for a secret now, and tells whether it can be had")
+        .about("Views", "Reads a secret now, and says whether it is available")
         .description(
             "The answer does not hold the value, and does not say why a vault gives none: the log does. For a secret that \
              nothing served refers to, only public addresses and those of `--webhook-allow` are called. 30 a minute.",

@@ -41,7 +41,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             draining::drain,
         )
         .about("Gateways", "Takes a gateway out: it is not ready, and says that it drains")
-        .description("It hears so with its next report, in 10 seconds at most, and goes on answering the calls that come.")
+        .description("It learns this with its next report, in 10 seconds at most, and goes on answering the calls that come.")
         .headers(DRY_RUN)
         .status(StatusCode::NO_CONTENT),
         Operation::delete(

@@ -243,7 +243,7 @@ fn times_are_checked() {
             endless,
         ),
         (
-            "an end that is no time",
+            "an end that is not a valid time",
             &plain,
             Some(issued(&json!({"exp": "soon"}))),
             endless,

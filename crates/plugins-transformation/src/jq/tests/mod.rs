@@ -352,10 +352,10 @@ fn programs_are_checked() {
         ("now", "now/0 is not defined"),
         ("env", "env/0 is not defined"),
         ("\"a", "a text has no end"),
-        ("\"\\q\"", "'\\q' stands for nothing"),
+        ("\"\\q\"", "unknown escape '\\q'"),
         ("if . then 1", "expected end at the end"),
         ("import \"a\" as a; .", "unexpected import"),
-        ("^", "'^' stands for nothing"),
+        ("^", "unexpected '^'"),
     ] {
         assert_eq!(fault(program).as_deref(), Some(message), "{program}");
     }

@@ -60,7 +60,7 @@ impl<'u> Scram<'u> {
     /// # Errors
     /// When the broker's message is none, or asks for too much or too little.
     pub fn last(&self, first: &[u8]) -> io::Result<(Vec<u8>, Expected)> {
-        let wrong = || broken("a message of SCRAM is none");
+        let wrong = || broken("a SCRAM message is invalid");
         let first = std::str::from_utf8(first).map_err(|_| wrong())?;
         let part = |key: &str| {
             first

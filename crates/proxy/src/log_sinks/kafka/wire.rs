@@ -183,7 +183,7 @@ pub fn read_metadata(answer: &[u8]) -> io::Result<Topology> {
     let mut reader = Reader(answer);
     let brokers = reader.list(|reader| {
         let (id, host) = (reader.i32()?, reader.text()?);
-        let port = u16::try_from(reader.i32()?).map_err(|_| broken("a port is none"))?;
+        let port = u16::try_from(reader.i32()?).map_err(|_| broken("a port is invalid"))?;
         reader.text()?;
         Ok((id, host, port))
     })?;

@@ -216,7 +216,7 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
     };
     if has_store && is_off {
         return Err(UsageError::new(
-            "--analytics-store needs --data DIR or --analytics FOLDER beside it, for what waits to be stored",
+            "--analytics-store also needs --data DIR or --analytics FOLDER, for what waits to be stored",
         ));
     }
     match &args.analytics.analytics {

@@ -56,7 +56,7 @@ async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
             Ok(done) => return Ok(done),
             Err(error @ StoreError::Damaged(_)) => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "the Admin APIs cannot be opened; it is tried again");
+                tracing::warn!(%error, "the Admin APIs cannot be opened; retrying");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }

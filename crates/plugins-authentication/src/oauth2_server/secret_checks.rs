@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 
-/// Once so many rounds were computed in a second, no more are begun: about a seventh of a core.
+/// Once so many rounds were computed in a second, no more are begun: about an eighth of a core.
 const ROUNDS_PER_SECOND: u64 = 200_000;
 /// The same for callers of one network, so that they leave room for others.
 const ROUNDS_OF_NETWORK: u64 = 50_000;

@@ -3,7 +3,7 @@
 use crate::diff::shape;
 use crate::entities::OperationSettings;
 use crate::openapi::Operation;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,28 +17,35 @@ pub struct MergeResult {
     pub gone: Vec<String>,
 }
 
+/// The first operation of each method and path.
+fn by_shape<'o>(operations: impl Iterator<Item = &'o Operation>) -> HashMap<String, &'o Operation> {
+    let mut found = HashMap::new();
+    for operation in operations {
+        found
+            .entry(shape(&operation.method, &operation.path))
+            .or_insert(operation);
+    }
+    found
+}
+
 /// Finds the settings' operations again: by their id, then by method and path.
 pub fn merge(
     settings: &BTreeMap<String, OperationSettings>,
     old: &[Operation],
     new: &[Operation],
 ) -> MergeResult {
-    let shapes: BTreeMap<&str, String> = old
+    let shapes: HashMap<&str, String> = old
         .iter()
         .map(|it| (it.id.as_str(), shape(&it.method, &it.path)))
         .collect();
+    // One that has settings of its own keeps those.
+    let free = by_shape(new.iter().filter(|it| !settings.contains_key(&it.id)));
+    // The ids of a document are unique.
+    let ids: HashMap<&str, &Operation> = new.iter().map(|it| (it.id.as_str(), it)).collect();
     let mut merged = MergeResult::default();
     for (id, known) in settings {
-        let same_id = new.iter().find(|it| it.id == *id);
-        let known_as = match shapes.get(id.as_str()) {
-            Some(shape) => shape.clone(),
-            None => known.known_as.clone(),
-        };
-        let found = same_id.or_else(|| {
-            // One that has settings of its own keeps those.
-            let mut others = new.iter().filter(|it| !settings.contains_key(&it.id));
-            others.find(|it| shape(&it.method, &it.path) == known_as)
-        });
+        let known_as = shapes.get(id.as_str()).unwrap_or(&known.known_as);
+        let found = ids.get(id.as_str()).or_else(|| free.get(known_as));
         let mut kept = known.clone();
         let today = match found {
             Some(operation) => {
@@ -46,18 +53,17 @@ pub fn merge(
                 operation.id.clone()
             }
             None => {
-                kept.known_as = known_as;
+                kept.known_as.clone_from(known_as);
                 merged.gone.push(id.clone());
                 id.clone()
             }
         };
         merged.operations.insert(today, kept);
     }
-    for before in old {
-        let is_there = new.iter().any(|it| it.id == before.id);
-        let shape_before = shape(&before.method, &before.path);
-        let today = new.iter().find(|it| shape(&it.method, &it.path) == shape_before);
-        if let (false, Some(today)) = (is_there, today) {
+    let all = by_shape(new.iter());
+    for before in old.iter().filter(|it| !ids.contains_key(it.id.as_str())) {
+        let today = shapes.get(before.id.as_str()).and_then(|it| all.get(it));
+        if let Some(today) = today {
             merged.renamed.insert(before.id.clone(), today.id.clone());
         }
     }
@@ -128,5 +134,38 @@ mod tests {
         let back = operations(json!({"/c": {"get": {}}}));
         let again = merge(&merged.operations, &new, &back);
         assert_eq!(again.operations["get-c"].plugins[0]["cors"]["name"], "c");
+    }
+
+    /// As many as a document may have, none with an id that it had: a comparison of each with each would take minutes.
+    #[test]
+    fn fifty_thousand_operations_are_merged_at_once() {
+        let paths = |prefix: &str| {
+            let one = |it: usize| {
+                (
+                    format!("/p/{it}"),
+                    json!({"get": {"operationId": format!("{prefix}{it}")}}),
+                )
+            };
+            operations(
+                (0..50_000)
+                    .map(one)
+                    .collect::<serde_json::Map<String, Value>>()
+                    .into(),
+            )
+        };
+        let (old, new) = (paths("a"), paths("b"));
+        let settings = old
+            .iter()
+            .map(|it| (it.id.clone(), OperationSettings::default()))
+            .collect();
+        let began = std::time::Instant::now();
+        let merged = merge(&settings, &old, &new);
+        assert_eq!((merged.operations.len(), merged.gone.len()), (50_000, 0));
+        assert_eq!(merged.renamed["a49999"], "b49999");
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }

@@ -2,10 +2,13 @@
 
 use crate::naming::slug;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// The deepest folder that is read.
 const MAX_DEPTH: usize = 32;
+/// How long a URL becomes by its variables, in bytes, and how many it is made of: a variable may stand for others.
+const MAX_URL: usize = 2 << 10;
+const MAX_REPLACEMENTS: usize = 256;
 /// The most requests that are read.
 const MAX_REQUESTS: usize = crate::openapi::MAX_OPERATIONS;
 
@@ -31,8 +34,8 @@ pub fn convert(collection: &Value) -> Result<Value, String> {
     let mut reader = Reader {
         variables: variables(collection),
         paths: Map::new(),
-        servers: Vec::new(),
-        tags: Vec::new(),
+        servers: DistinctTexts::default(),
+        tags: DistinctTexts::default(),
         requests: 0,
     };
     reader.items(collection, None, 0)?;
@@ -40,8 +43,18 @@ pub fn convert(collection: &Value) -> Result<Value, String> {
         .pointer("/info/name")
         .and_then(Value::as_str)
         .unwrap_or("Collection");
-    let servers: Vec<Value> = reader.servers.iter().map(|url| json!({ "url": url })).collect();
-    let tags: Vec<Value> = reader.tags.iter().map(|name| json!({ "name": name })).collect();
+    let servers: Vec<Value> = reader
+        .servers
+        .all
+        .iter()
+        .map(|url| json!({ "url": url }))
+        .collect();
+    let tags: Vec<Value> = reader
+        .tags
+        .all
+        .iter()
+        .map(|name| json!({ "name": name }))
+        .collect();
     let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": title, "version": "1" },
@@ -73,11 +86,26 @@ fn description(value: &Value) -> Option<&str> {
     }
 }
 
+/// Texts in the order in which they were found, once each.
+#[derive(Default)]
+struct DistinctTexts {
+    all: Vec<String>,
+    known: HashSet<String>,
+}
+
+impl DistinctTexts {
+    fn add(&mut self, text: &str) {
+        if self.known.insert(text.to_owned()) {
+            self.all.push(text.to_owned());
+        }
+    }
+}
+
 struct Reader {
     variables: BTreeMap<String, String>,
     paths: Map<String, Value>,
-    servers: Vec<String>,
-    tags: Vec<String>,
+    servers: DistinctTexts,
+    tags: DistinctTexts,
     requests: usize,
 }
 
@@ -89,9 +117,7 @@ impl Reader {
         for item in holder.get("item").and_then(Value::as_array).into_iter().flatten() {
             let name = item.get("name").and_then(Value::as_str);
             if item.get("item").is_some() {
-                if let Some(name) = name.filter(|name| !self.tags.iter().any(|it| it == name)) {
-                    self.tags.push(name.to_owned());
-                }
+                name.into_iter().for_each(|name| self.tags.add(name));
                 self.items(item, name.or(tag), depth + 1)?;
             } else if let Some(request) = item.get("request") {
                 self.requests += 1;
@@ -119,9 +145,7 @@ impl Reader {
             .unwrap_or("GET")
             .to_lowercase();
         let (server, path, query) = self.split(&url);
-        if let Some(server) = server.filter(|it| !self.servers.contains(it)) {
-            self.servers.push(server);
-        }
+        server.iter().for_each(|server| self.servers.add(server));
         let mut parameters = Vec::new();
         let segments: Vec<String> = path
             .split('/')
@@ -167,10 +191,9 @@ impl Reader {
 
     /// Server, path and query. Variables of the collection are replaced by their values.
     fn split(&self, url: &str) -> (Option<String>, String, String) {
-        let mut url = url.to_owned();
-        for (name, value) in &self.variables {
-            url = url.replace(&format!("{{{{{name}}}}}"), value);
-        }
+        let mut whole = String::new();
+        self.replace(url, (&mut whole, &mut { MAX_REPLACEMENTS }));
+        let url = whole;
         let (url, query) = match url.split_once('?') {
             Some((url, query)) => (url.to_owned(), query.to_owned()),
             None => (url, String::new()),
@@ -182,6 +205,27 @@ impl Reader {
         };
         let is_absolute = start > 0 && !server.contains("{{");
         (is_absolute.then(|| server.to_owned()), path.to_owned(), query)
+    }
+
+    /// Appends a text in which variables of the collection stand for their values. Those of an environment stay.
+    fn replace(&self, text: &str, (out, left): (&mut String, &mut usize)) {
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once("{{") {
+            out.push_str(before);
+            let named = behind.split_once("}}");
+            match named.and_then(|(name, behind)| Some((self.variables.get(name)?, behind))) {
+                Some((value, behind)) if *left > 0 && out.len() + value.len() <= MAX_URL => {
+                    *left -= 1;
+                    self.replace(value, (out, left));
+                    rest = behind;
+                }
+                _ => {
+                    out.push_str("{{");
+                    rest = behind;
+                }
+            }
+        }
+        out.push_str(rest);
     }
 }
 
@@ -297,5 +341,46 @@ mod tests {
         }
         nested["info"] = json!({"schema": "https://schema.getpostman.com/json/collection/v2.0.0/"});
         assert!(convert(&nested).expect_err("refused").contains("nested deeper"));
+    }
+
+    fn path_of(variables: Value, url: &str) -> String {
+        let collection = json!({
+            "info": {"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+            "variable": variables, "item": [{"name": "a", "request": url}],
+        });
+        let document = convert(&collection).expect("a document");
+        let paths = document["paths"].as_object().expect("paths");
+        paths.keys().next().expect("a path").clone()
+    }
+
+    #[test]
+    fn variables_stand_for_values_and_not_for_gigabytes() {
+        let variable = |name: String, value: String| json!({"key": name, "value": value});
+        let named = json!([{"key": "z", "value": "{{a}}/v1"}, {"key": "a", "value": "http://a.test"}]);
+        for (url, expected) in [
+            ("{{z}}/orders", "/v1/orders"),
+            ("{{a}}/{{id}}", "/{id}"),
+            ("{{a}}/{{", "/{{"),
+            ("{{a}}/x{{}}", "/x{{}}"),
+        ] {
+            assert_eq!(path_of(named.clone(), url), expected, "{url}");
+        }
+        // Each stands for the next one twice, or for itself.
+        let doubling: Vec<Value> = (0..64)
+            .map(|it| {
+                variable(
+                    format!("v{it:02}"),
+                    format!("{{{{v{:02}}}}}{{{{v{:02}}}}}", it + 1, it + 1),
+                )
+            })
+            .chain([variable("v64".into(), "x".into())])
+            .collect();
+        for variables in [
+            json!(doubling),
+            json!([{"key": "v00", "value": "{{v00}}{{v00}}"}]),
+        ] {
+            let path = path_of(variables, "http://a.test/{{v00}}");
+            assert!(path.len() < 2 * MAX_URL, "{}", path.len());
+        }
     }
 }

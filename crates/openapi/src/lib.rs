@@ -11,4 +11,4 @@ pub use description::{
     UNREADABLE, from_value, locate, parse, positions, read, resolve,
 };
 pub use finding::{Finding, Level, Position};
-pub use slug::{MAX_LENGTH, slug};
+pub use slug::{MAX_LENGTH, UniqueNames, slug};

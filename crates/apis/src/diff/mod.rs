@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The most changes that are told.
+/// The most changes that are told of one operation, and of all of them. Behind that, each operation tells one: one that breaks
+/// callers, if there is any.
 pub const MAX_CHANGES: usize = 5_000;
 
 /// One change of an operation.
@@ -85,27 +86,52 @@ pub(crate) enum Direction {
     Response,
 }
 
-/// Notes changes.
-#[derive(Default)]
+/// Notes changes of an operation.
 pub(crate) struct ChangeCollector {
     changes: Vec<Change>,
+    /// How many there may be.
+    room: usize,
+    /// How many there were, with those that had no room.
+    count: usize,
+    is_breaking: bool,
 }
 
 impl ChangeCollector {
+    fn new(room: usize) -> Self {
+        Self {
+            changes: Vec::new(),
+            room: room.max(1),
+            count: 0,
+            is_breaking: false,
+        }
+    }
+
+    /// How many were noted.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     pub fn add(&mut self, breaking: bool, place: &str, message: impl Into<String>) {
-        if self.changes.len() < MAX_CHANGES {
+        self.count += 1;
+        let has_room = self.changes.len() < self.room;
+        // That callers break is not lost among what does not matter.
+        if has_room || breaking && !self.is_breaking {
+            self.changes.truncate(self.room - 1);
             self.changes.push(Change {
                 place: place.to_owned(),
                 message: message.into(),
                 breaking,
             });
         }
+        self.is_breaking |= breaking;
     }
 }
 
 /// Compares two descriptions. Operations are the same if they have the same `operationId`, else the same method and path.
 pub fn diff(old: &Description, new: &Description) -> Diff {
     let pairs = pair(&old.operations, &new.operations);
+    let mut comparison = schema::Comparison::new(&old.schemas, &new.schemas);
+    let mut room = MAX_CHANGES;
     let mut operations = Vec::new();
     for (index, operation) in new.operations.iter().enumerate() {
         let change = |kind, changes| OperationChange {
@@ -118,7 +144,10 @@ pub fn diff(old: &Description, new: &Description) -> Diff {
         match pairs.get(&index) {
             None => operations.push(change(Kind::Added, Vec::new())),
             Some(before) => {
-                let changes = compare((old, &old.operations[*before]), (new, operation));
+                let mut notes = ChangeCollector::new(room);
+                compare(&old.operations[*before], operation, &mut comparison, &mut notes);
+                let changes = notes.changes;
+                room = room.saturating_sub(changes.len());
                 if !changes.is_empty() {
                     operations.push(change(Kind::Changed, changes));
                 }
@@ -188,10 +217,11 @@ fn pair(old: &[Operation], new: &[Operation]) -> HashMap<usize, usize> {
 }
 
 fn compare(
-    (old_all, old): (&Description, &Operation),
-    (new_all, new): (&Description, &Operation),
-) -> Vec<Change> {
-    let mut notes = ChangeCollector::default();
+    old: &Operation,
+    new: &Operation,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut ChangeCollector,
+) {
     if shape(&old.method, &old.path) != shape(&new.method, &new.path) {
         let message = format!("was {} {}, is {} {}", old.method, old.path, new.method, new.path);
         notes.add(true, "path", message);
@@ -204,15 +234,13 @@ fn compare(
         };
         notes.add(false, "deprecated", format!("is {now}"));
     }
-    let mut comparison = schema::Comparison::new(&old_all.schemas, &new_all.schemas);
-    parameters(&old.value, &new.value, &mut comparison, &mut notes);
-    body(&old.value, &new.value, &mut comparison, &mut notes);
-    responses(&old.value, &new.value, &mut comparison, &mut notes);
-    security(&old.value, &new.value, &mut notes);
+    parameters(&old.value, &new.value, comparison, notes);
+    body(&old.value, &new.value, comparison, notes);
+    responses(&old.value, &new.value, comparison, notes);
+    security(&old.value, &new.value, notes);
     if notes.changes.is_empty() {
-        texts(&old.value, &new.value, &mut notes);
+        texts(&old.value, &new.value, notes);
     }
-    notes.changes
 }
 
 fn is_true(value: &Value, field: &str) -> bool {

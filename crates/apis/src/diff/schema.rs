@@ -8,13 +8,27 @@ use std::collections::HashSet;
 const MAX_DEPTH: usize = 32;
 /// Pairs of schemas that are compared for one operation.
 const MAX_PAIRS: usize = 20_000;
+/// Pairs of schemas that are compared for two descriptions.
+const MAX_ALL_PAIRS: usize = 2_000_000;
+/// Parts that one schema is merged of, by `$ref` and `allOf`.
+const MAX_PARTS: usize = 1_000;
+
+/// Two schemas by their names, and whether they are of a request.
+type NamedPair = (String, String, bool);
 
 /// Compares schemas of two descriptions. References are followed; a pair of references is compared once.
 pub(crate) struct Comparison<'d> {
     old: &'d Map<String, Value>,
     new: &'d Map<String, Value>,
-    seen: HashSet<(String, String, bool)>,
+    seen: HashSet<NamedPair>,
+    /// Pairs in which nothing was found for an operation before: most operations share their schemas.
+    same: HashSet<NamedPair>,
     pairs: usize,
+    all_pairs: usize,
+    /// Whether a schema had too many parts, or went too deep.
+    is_cut: bool,
+    /// Whether no named schema is another one.
+    is_same: bool,
 }
 
 impl<'d> Comparison<'d> {
@@ -23,7 +37,11 @@ impl<'d> Comparison<'d> {
             old,
             new,
             seen: HashSet::new(),
+            same: HashSet::new(),
             pairs: 0,
+            all_pairs: 0,
+            is_cut: false,
+            is_same: old == new,
         }
     }
 
@@ -36,9 +54,22 @@ impl<'d> Comparison<'d> {
         place: &str,
         notes: &mut ChangeCollector,
     ) {
-        self.seen.clear();
-        self.pairs = 0;
+        if self.is_same && old == new {
+            return;
+        }
+        (self.pairs, self.is_cut) = (0, false);
+        let before = notes.count();
         self.pair(old, new, direction, place, 0, notes);
+        let seen = self.seen.drain();
+        if self.is_cut {
+            notes.add(
+                false,
+                place,
+                "has schemas that are too large to be compared whole",
+            );
+        } else if notes.count() == before {
+            self.same.extend(seen);
+        }
     }
 
     fn pair(
@@ -51,16 +82,21 @@ impl<'d> Comparison<'d> {
         notes: &mut ChangeCollector,
     ) {
         self.pairs += 1;
-        if depth > MAX_DEPTH || self.pairs > MAX_PAIRS {
+        self.all_pairs += 1;
+        if depth > MAX_DEPTH || self.pairs > MAX_PAIRS || self.all_pairs > MAX_ALL_PAIRS {
+            self.is_cut = true;
             return;
         }
         if let (Some(one), Some(other)) = (name_of(old), name_of(new)) {
             let key = (one.to_owned(), other.to_owned(), direction == Direction::Request);
-            if !self.seen.insert(key) {
+            if self.same.contains(&key) || !self.seen.insert(key) {
                 return;
             }
         }
-        let (old, new) = (flat(self.old, old), flat(self.new, new));
+        let (Some(old), Some(new)) = (flat(self.old, old), flat(self.new, new)) else {
+            self.is_cut = true;
+            return;
+        };
         if old == new && !has_reference(&Value::Object(old.clone())) {
             return;
         }
@@ -184,25 +220,32 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// A schema with its references and `allOf` resolved, one level deep.
-fn flat(schemas: &Map<String, Value>, schema: &Value) -> Map<String, Value> {
-    let mut made = Map::new();
-    merge(schemas, schema, &mut made, 0);
-    made
+/// A schema with its references and `allOf` resolved, one level deep. `None`: it has too many parts, as one that is a part of
+/// itself twice.
+fn flat(schemas: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
+    let (mut made, mut left) = (Map::new(), MAX_PARTS);
+    merge(schemas, schema, &mut made, (0, &mut left));
+    (left > 0).then_some(made)
 }
 
-fn merge(schemas: &Map<String, Value>, schema: &Value, made: &mut Map<String, Value>, depth: usize) {
-    let Some(map) = schema.as_object().filter(|_| depth < MAX_DEPTH) else {
+fn merge(
+    schemas: &Map<String, Value>,
+    schema: &Value,
+    made: &mut Map<String, Value>,
+    (depth, left): (usize, &mut usize),
+) {
+    let Some(map) = schema.as_object().filter(|_| depth < MAX_DEPTH && *left > 0) else {
         return;
     };
+    *left -= 1;
     if let Some(found) = name_of(schema)
         .and_then(|target| target.strip_prefix("#/components/schemas/"))
         .and_then(|name| schemas.get(name))
     {
-        merge(schemas, found, made, depth + 1);
+        merge(schemas, found, made, (depth + 1, left));
     }
     for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        merge(schemas, part, made, depth + 1);
+        merge(schemas, part, made, (depth + 1, left));
     }
     for (word, value) in map {
         match (word.as_str(), value) {

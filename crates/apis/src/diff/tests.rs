@@ -293,3 +293,67 @@ fn operations_are_found_again_by_id_then_by_path() {
     assert!(gone.is_breaking());
     assert_eq!(gone.breaking().count(), 3);
 }
+
+fn with_schemas(schemas: &Value, paths: Value) -> Description {
+    let document =
+        json!({"openapi": "3.1.0", "info": {}, "paths": paths, "components": {"schemas": schemas}});
+    from_value(document).expect("a description")
+}
+
+fn that_return(count: usize, schema: &str) -> Value {
+    let media = json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{schema}")}}});
+    let one = |number: usize| {
+        let operation = json!({"operationId": format!("o{number}"), "responses": {"200": {"description": "", "content": media}}});
+        (format!("/p/{number}"), json!({"get": operation}))
+    };
+    (0..count).map(one).collect::<Map<String, Value>>().into()
+}
+
+#[test]
+fn schemas_that_double_at_each_step_are_told_as_too_large() {
+    let twice = json!({"$ref": "#/components/schemas/A"});
+    let schemas = |more: &str| json!({"A": {"allOf": [twice, twice], "x-more": more}});
+    let (old, new) = (
+        with_schemas(&schemas("a"), that_return(1, "A")),
+        with_schemas(&schemas("b"), that_return(1, "A")),
+    );
+    let found = diff(&old, &new);
+    let told: Vec<&str> = found.operations[0]
+        .changes
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(told, ["has schemas that are too large to be compared whole"]);
+    assert_eq!(diff(&old, &old).operations, []);
+}
+
+/// A change of one schema that all operations share: what is told stays bounded, and that callers break is told of each.
+#[test]
+fn a_change_that_is_in_all_operations_stays_bounded() {
+    let field = |number: usize, kind: &str| (format!("f{number:03}"), json!({"type": kind}));
+    let schema = |kind: &str| -> Value {
+        let fields: Map<String, Value> = (0..100)
+            .map(|it| field(it, if it == 99 { kind } else { "string" }))
+            .collect();
+        json!({"Big": {"type": "object", "properties": fields}, "Other": {"$ref": "#/components/schemas/Big"}})
+    };
+    let more = |mut schemas: Value| {
+        // Changes that do not matter come first.
+        for number in 0..50 {
+            schemas["Big"]["properties"][format!("a{number}")] = json!({"type": "string"});
+        }
+        schemas
+    };
+    let old = with_schemas(&schema("string"), that_return(1_000, "Big"));
+    let new = with_schemas(&more(schema("integer")), that_return(1_000, "Other"));
+    let found = diff(&old, &new);
+    assert_eq!(found.operations.len(), 1_000);
+    let count: usize = found.operations.iter().map(|it| it.changes.len()).sum();
+    assert!(count <= MAX_CHANGES + 1_000, "{count}");
+    assert!(
+        found
+            .operations
+            .iter()
+            .all(|it| it.changes.iter().any(|it| it.breaking))
+    );
+}

@@ -1,20 +1,30 @@
 //! Whether a value keeps to a schema: the assertions of JSON Schema that API descriptions use. Formats are not checked,
 //! and references to schemas of the document are followed to a depth.
+//!
+//! Ten lines of schemas that refer to each other can stand for more comparisons than a life has seconds. So the steps are
+//! counted, and when they are used up nothing more is found.
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use std::cell::Cell;
 
 /// How deep references and nested schemas are followed.
 const MAX_DEPTH: usize = 64;
 /// The largest regular expression, compiled.
 const MAX_REGEX_BYTES: usize = 1 << 20;
+/// Steps for all values that are checked by the schemas of a document.
+const MAX_STEPS: usize = 2_000_000;
+/// Steps for one value.
+const MAX_STEPS_OF_VALUE: usize = 100_000;
+/// What a regular expression costs: it is compiled for each value.
+const STEPS_OF_REGEX: usize = 200;
 
 /// Checks a value. `schemas` are those of `#/components/schemas/`.
 ///
 /// # Errors
 /// What is wrong and where, in a few words.
 pub fn check(schemas: &Map<String, Value>, schema: &Value, value: &Value) -> Result<(), String> {
-    Check { schemas }.value(schema, value, "", 0)
+    SchemaChecker::new(schemas).check(schema, value)
 }
 
 /// Whether a value is of a type, or of one of a list of types.
@@ -35,13 +45,49 @@ pub fn is_of_type(kind: &Value, value: &Value) -> bool {
     }
 }
 
-struct Check<'s> {
+/// Checks values by the schemas of one document.
+pub struct SchemaChecker<'s> {
     schemas: &'s Map<String, Value>,
+    /// Steps that are left for all values, and for this one.
+    left: Cell<(usize, usize)>,
 }
 
-impl Check<'_> {
+impl<'s> SchemaChecker<'s> {
+    /// `schemas` are those of `#/components/schemas/`.
+    pub fn new(schemas: &'s Map<String, Value>) -> Self {
+        Self {
+            schemas,
+            left: Cell::new((MAX_STEPS, 0)),
+        }
+    }
+
+    /// Checks a value. What cannot be said within the bounds is taken for good.
+    ///
+    /// # Errors
+    /// What is wrong and where, in a few words.
+    pub fn check(&self, schema: &Value, value: &Value) -> Result<(), String> {
+        self.left.set((self.left.get().0, MAX_STEPS_OF_VALUE));
+        let found = self.value(schema, value, "", 0);
+        match self.is_spent() {
+            true => Ok(()),
+            false => found,
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        let (of_all, of_value) = self.left.get();
+        of_all == 0 || of_value == 0
+    }
+
+    fn spend(&self, steps: usize) {
+        let (of_all, of_value) = self.left.get();
+        self.left
+            .set((of_all.saturating_sub(steps), of_value.saturating_sub(steps)));
+    }
+
     fn value(&self, schema: &Value, value: &Value, place: &str, depth: usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
+        self.spend(1);
+        if depth > MAX_DEPTH || self.is_spent() {
             return Ok(());
         }
         let map = match schema {
@@ -58,16 +104,20 @@ impl Check<'_> {
         if map.get("type").is_some_and(|kind| !is_of_type(kind, value)) {
             return Err(format!("{} is not of type {}", shown(place), map["type"]));
         }
-        if let Some(Value::Array(allowed)) = map.get("enum")
-            && !allowed.contains(value)
-        {
-            return Err(format!("{} is not one of {}", shown(place), map["enum"]));
+        if let Some(Value::Array(allowed)) = map.get("enum") {
+            self.spend(allowed.len() / 16);
+            if !allowed.contains(value) {
+                return Err(format!("{} is not one of {}", shown(place), map["enum"]));
+            }
         }
         if map.get("const").is_some_and(|it| it != value) {
             return Err(format!("{} is not {}", shown(place), map["const"]));
         }
         match value {
-            Value::String(text) => check_text(map, text, place)?,
+            Value::String(text) => {
+                self.spend(map.get("pattern").map_or(0, |_| STEPS_OF_REGEX));
+                check_text(map, text, place)?;
+            }
             Value::Number(_) => check_number(map, value, place)?,
             Value::Array(items) => self.items(map, items, place, depth)?,
             Value::Object(fields) => self.fields(map, fields, place, depth)?,
@@ -194,5 +244,44 @@ fn shown(place: &str) -> String {
     match place {
         "" => "it".to_owned(),
         place => format!("'{place}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn schemas_that_double_at_each_step_end() {
+        let doubling = |word: &str| json!({"A": {word: [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/A"}]}});
+        for word in ["allOf", "anyOf", "oneOf"] {
+            let schemas = doubling(word);
+            let schemas = schemas.as_object().expect("a map");
+            let checker = SchemaChecker::new(schemas);
+            let schema = json!({"$ref": "#/components/schemas/A"});
+            let began = std::time::Instant::now();
+            for _ in 0..1_000 {
+                assert_eq!(checker.check(&schema, &json!(1)), Ok(()), "{word}");
+            }
+            assert!(
+                began.elapsed() < std::time::Duration::from_secs(60),
+                "{word}: {:?}",
+                began.elapsed()
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_that_used_up_its_steps_leaves_some_for_the_next() {
+        let none = Map::new();
+        let checker = SchemaChecker::new(&none);
+        let schema = json!({"items": {"type": "string"}});
+        let long: Vec<u32> = (0..MAX_STEPS_OF_VALUE as u32).collect();
+        // Its first item is wrong, and that is found at once.
+        assert!(checker.check(&schema, &json!(long)).is_err());
+        let good: Vec<&str> = vec!["a"; MAX_STEPS_OF_VALUE];
+        assert_eq!(checker.check(&schema, &json!(good)), Ok(()));
+        assert!(checker.check(&schema, &json!([1])).is_err());
     }
 }

@@ -5,6 +5,7 @@ use super::{Context, Rule, rule};
 use crate::finding::Level::{Error, Hint, Warn};
 use crate::openapi::Operation;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use weir_model::DocPath;
 
 pub(super) const RULES: [Rule; 5] = [
@@ -33,8 +34,7 @@ fn shadowed(context: &mut Context<'_>) {
     if description.operations.len() > MAX_COMPARED {
         return;
     }
-    let mut known: std::collections::HashMap<(&str, Vec<Option<&str>>), &Operation> =
-        std::collections::HashMap::new();
+    let mut known: HashMap<(&str, Vec<Option<&str>>), &Operation> = HashMap::new();
     for operation in &description.operations {
         let key = (operation.method.as_str(), segments(&operation.path));
         if let Some(first) = known.get(&key) {
@@ -81,16 +81,13 @@ fn path_parameter(context: &mut Context<'_>) {
         let part = path
             .split('/')
             .find(|segment| segment.contains(['{', '}']) && !is_whole(segment));
-        let names = parameters_of(path);
-        let repeated = names
-            .iter()
-            .enumerate()
-            .find(|(index, name)| names[..*index].contains(name));
+        let mut names = HashSet::new();
+        let repeated = parameters_of(path).into_iter().find(|name| !names.insert(*name));
         if let Some(part) = part {
             let message =
                 format!("A route matches whole segments: '{part}' is matched by any text between slashes.");
             context.add(operation.place.clone(), message);
-        } else if let Some((_, name)) = repeated {
+        } else if let Some(name) = repeated {
             context.add(
                 operation.place.clone(),
                 format!("The path has the parameter '{name}' twice."),

@@ -9,7 +9,6 @@ mod operations;
 mod ruleset;
 mod values;
 
-pub use check_schema::check as check_against_schema;
 pub(crate) use junit::escaped;
 pub use junit::junit;
 pub use ruleset::{Ruleset, UNREADABLE_RULES};
@@ -36,12 +35,24 @@ impl Context<'_> {
             self.findings.push(Finding {
                 rule: self.rule.to_owned(),
                 level: self.level,
-                message: message.into(),
+                message: shortened(message.into()),
                 path,
                 position: None,
             });
         }
     }
+}
+
+/// The longest message of a finding, in bytes: an enumeration may have a million values.
+const MAX_MESSAGE: usize = 1_000;
+
+/// A message of bounded length.
+fn shortened(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        message.push('…');
+    }
+    message
 }
 
 /// A built-in rule.

@@ -180,16 +180,24 @@ fn source_of<'d>(context: &Context<'d>, place: &DocPath) -> &'d Value {
 
 /// The names between braces in a path.
 pub(super) fn parameters_of(path: &str) -> Vec<&str> {
-    let mut names = Vec::new();
+    names_and_shape(path).0
+}
+
+/// The names between braces in a path, and the path without them.
+fn names_and_shape(path: &str) -> (Vec<&str>, String) {
+    let (mut names, mut shape) = (Vec::new(), String::with_capacity(path.len()));
     let mut rest = path;
-    while let Some((_, behind)) = rest.split_once('{') {
+    while let Some((before, behind)) = rest.split_once('{') {
         let Some((name, behind)) = behind.split_once('}') else {
             break;
         };
         names.push(name);
+        shape.push_str(before);
+        shape.push_str("{}");
         rest = behind;
     }
-    names
+    shape.push_str(rest);
+    (names, shape)
 }
 
 fn path_params(context: &mut Context<'_>) {
@@ -197,13 +205,10 @@ fn path_params(context: &mut Context<'_>) {
     let mut shapes: HashMap<String, &str> = HashMap::new();
     let mut last = "";
     for operation in &description.operations {
-        let names = parameters_of(&operation.path);
+        let (names, shape) = names_and_shape(&operation.path);
+        let of_this_path: HashSet<&str> = names.iter().copied().collect();
         if operation.path != last {
             last = &operation.path;
-            let mut shape = operation.path.clone();
-            names
-                .iter()
-                .for_each(|name| shape = shape.replace(&format!("{{{name}}}"), "{}"));
             if let Some(other) = shapes.insert(shape, last).filter(|other| *other != last) {
                 let message = format!("Paths \"{other}\" and \"{last}\" must not be equivalent.");
                 context.add(DocPath::root().field("paths").field(last), message);
@@ -214,8 +219,9 @@ fn path_params(context: &mut Context<'_>) {
             .iter()
             .filter(of_path)
             .collect();
+        let told: HashSet<&str> = declared.iter().filter_map(|it| text(it, "name")).collect();
         for name in &names {
-            if !declared.iter().any(|it| text(it, "name") == Some(name)) {
+            if !told.contains(name) {
                 let message = format!(
                     "Operation must define parameter \"{{{name}}}\" as expected by path \"{}\".",
                     operation.path
@@ -225,7 +231,7 @@ fn path_params(context: &mut Context<'_>) {
         }
         for parameter in declared {
             let name = text(parameter, "name").unwrap_or_default();
-            if !names.contains(&name) {
+            if !of_this_path.contains(name) {
                 let message = format!(
                     "Parameter \"{name}\" must be used in path \"{}\".",
                     operation.path

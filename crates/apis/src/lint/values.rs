@@ -408,6 +408,7 @@ fn unused(context: &mut Context<'_>) {
 
 fn media_examples(context: &mut Context<'_>) {
     let description = context.description;
+    let checker = check_schema::SchemaChecker::new(&description.schemas);
     for operation in &description.operations {
         let mut places = vec![(
             operation.value.get("requestBody"),
@@ -438,7 +439,7 @@ fn media_examples(context: &mut Context<'_>) {
                     .flatten();
                 let named = named.filter_map(|(_, example)| example.get("value"));
                 for example in media.get("example").into_iter().chain(named) {
-                    if let Err(fault) = check_schema::check(&description.schemas, schema, example) {
+                    if let Err(fault) = checker.check(schema, example) {
                         let place = place.field("content").field(kind.as_str()).field("example");
                         context.add(place, format!("The example is refused by its schema: {fault}."));
                     }

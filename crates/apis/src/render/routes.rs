@@ -5,7 +5,7 @@ use super::backends::Upstreams;
 use super::{Content, Renderer, canary_condition};
 use crate::entities::{Canary, Component, OperationSettings};
 use crate::naming::slug;
-use crate::openapi::Operation;
+use crate::openapi::{Operation, UniqueNames};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
@@ -48,7 +48,7 @@ impl Renderer<'_> {
                 head,
                 strip: strip.as_deref(),
                 canary,
-                taken: HashSet::new(),
+                names: UniqueNames::default(),
                 made: Vec::new(),
             };
             routes.all(self, index == 0);
@@ -102,7 +102,7 @@ struct Routes<'r> {
     head: &'r Head,
     strip: Option<&'r str>,
     canary: Option<&'r Canary>,
-    taken: HashSet<String>,
+    names: UniqueNames,
     made: Vec<Value>,
 }
 
@@ -157,18 +157,10 @@ impl Routes<'_> {
 
     fn name_of(&mut self, operation: &Operation) -> String {
         let wanted = slug(&operation.id);
-        let wanted = if wanted.is_empty() {
-            "operation".to_owned()
-        } else {
-            wanted
-        };
-        let mut name = wanted.clone();
-        let mut number = 2;
-        while !self.taken.insert(name.clone()) {
-            name = format!("{wanted}-{number}");
-            number += 1;
-        }
-        name
+        self.names.unique(match wanted.is_empty() {
+            true => "operation".to_owned(),
+            false => wanted,
+        })
     }
 
     fn add(

@@ -3,9 +3,9 @@
 use super::budget::Budget;
 use super::references::{reference_of, resolve};
 use super::{Format, Operation, schemas};
-use crate::slug::slug;
+use crate::slug::{UniqueNames, slug};
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use weir_model::DocPath;
 
 /// Fields of a path that are operations.
@@ -53,7 +53,7 @@ pub fn all(document: &Value, format: Format, budget: &Budget) -> Result<Vec<Oper
         document,
         format,
         budget,
-        taken: HashSet::new(),
+        names: UniqueNames::default(),
         operations: Vec::new(),
     };
     for (path, item) in paths {
@@ -79,7 +79,7 @@ struct Reader<'d> {
     document: &'d Value,
     format: Format,
     budget: &'d Budget,
-    taken: HashSet<String>,
+    names: UniqueNames,
     operations: Vec<Operation>,
 }
 
@@ -119,17 +119,10 @@ impl<'d> Reader<'d> {
 
     /// The operation's own id, or one made of method and path; with a number where another one has it.
     fn id(&mut self, own: Option<&str>, method: &str, path: &str) -> String {
-        let wanted = match own {
+        self.names.unique(match own {
             Some(own) if !own.is_empty() => own.to_owned(),
             _ => slug(&format!("{method} {path}")),
-        };
-        let mut id = wanted.clone();
-        let mut number = 2;
-        while !self.taken.insert(id.clone()) {
-            id = format!("{wanted}-{number}");
-            number += 1;
-        }
-        id
+        })
     }
 
     fn value(&self, item: &'d Value, operation: &'d Value) -> Map<String, Value> {

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::entities::{
     Api as ApiEntity, Component, DraftState, LineState, LintSummary, Revision as ApiRevision, Version,
@@ -173,6 +174,8 @@ fn apply(entity: &mut Version, edit: &Edit) {
 fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
     let mut errors = Vec::new();
     let components = &entity.draft.components;
+    let mut names: HashSet<&str> = HashSet::new();
+    let operations: HashSet<&str> = description.operations.iter().map(|it| it.id.as_str()).collect();
     for (index, component) in components.iter().enumerate() {
         let place = format!("components[{index}].name");
         if !naming::is_name(&component.name) {
@@ -184,19 +187,19 @@ fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
                     naming::EXPECTED_NAME
                 ),
             ));
-        } else if components[..index].iter().any(|it| it.name == component.name) {
+        } else if !names.insert(&component.name) {
             errors.push((place, format!("two components are named '{}'", component.name)));
         }
     }
     for (id, settings) in &entity.draft.operations {
-        let is_known = description.operations.iter().any(|it| it.id == *id) || !settings.known_as.is_empty();
+        let is_known = operations.contains(id.as_str()) || !settings.known_as.is_empty();
         let place = format!("operations.{id}");
         if !is_known {
             errors.push((place, "the document has no such operation".to_owned()));
         } else if let Some(name) = settings
             .component
             .as_ref()
-            .filter(|name| !components.iter().any(|it| it.name == **name))
+            .filter(|name| !names.contains(name.as_str()))
         {
             errors.push((
                 format!("{place}.component"),

@@ -96,10 +96,16 @@ impl<'s> SchemaChecker<'s> {
             _ => return Ok(()),
         };
         if let Some(target) = map.get("$ref").and_then(Value::as_str) {
-            let name = target.strip_prefix("#/components/schemas/");
+            // The second is how 2.0 writes it.
+            let name = target
+                .strip_prefix("#/components/schemas/")
+                .or_else(|| target.strip_prefix("#/definitions/"));
             if let Some(found) = name.and_then(|name| self.schemas.get(name)) {
                 self.value(found, value, place, depth + 1)?;
             }
+        }
+        if value.is_null() && map.get("nullable") == Some(&Value::Bool(true)) {
+            return Ok(());
         }
         if map.get("type").is_some_and(|kind| !is_of_type(kind, value)) {
             return Err(format!("{} is not of type {}", shown(place), map["type"]));

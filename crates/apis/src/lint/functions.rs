@@ -19,6 +19,10 @@ pub enum Function {
     Pattern(Option<Regex>, Option<Regex>),
     /// A text is written so.
     Casing(&'static str, Regex),
+    /// Items, or the names of fields, are in order; those of maps by one of their fields.
+    Alphabetical(Option<String>),
+    /// Exactly one of these fields is there, or at least one.
+    OneOfFields(Vec<String>, bool),
     /// Characters, items or fields, or the number itself.
     Length(Option<f64>, Option<f64>),
     /// One of these.
@@ -28,14 +32,63 @@ pub enum Function {
 }
 
 const CASINGS: [(&str, &str); 7] = [
-    ("flat", "^[a-z][a-z0-9]*$"),
-    ("camel", "^[a-z][a-z0-9]*(?:[A-Z0-9](?:[a-z0-9]+|$))*$"),
-    ("pascal", "^[A-Z][a-z0-9]*(?:[A-Z0-9](?:[a-z0-9]+|$))*$"),
-    ("kebab", "^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$"),
-    ("cobol", "^[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*$"),
-    ("snake", "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$"),
-    ("macro", "^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$"),
+    ("flat", "[a-z][a-z0-9]*"),
+    ("camel", "[a-z][a-z0-9]*(?:[A-Z0-9](?:[a-z0-9]+|$))*"),
+    ("pascal", "[A-Z][a-z0-9]*(?:[A-Z0-9](?:[a-z0-9]+|$))*"),
+    ("kebab", "[a-z][a-z0-9]*(?:-[a-z0-9]+)*"),
+    ("cobol", "[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*"),
+    ("snake", "[a-z][a-z0-9]*(?:_[a-z0-9]+)*"),
+    ("macro", "[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"),
 ];
+
+/// A casing as a regular expression: of words without digits, and of several with a separator between them.
+fn casing(name: &str, options: &Value) -> Result<Function, String> {
+    let found = CASINGS.iter().find(|(known, _)| *known == name);
+    let (name, word) = found.ok_or_else(|| {
+        let names: Vec<&str> = CASINGS.iter().map(|(name, _)| *name).collect();
+        format!("'casing' expects in 'type' one of {}", names.join(", "))
+    })?;
+    let mut word = (*word).to_owned();
+    if options.get("disallowDigits") == Some(&Value::Bool(true)) {
+        word = word.replace("0-9", "");
+    }
+    let separator = options.get("separator");
+    let between = separator.and_then(|it| it.get("char")).and_then(Value::as_str);
+    let whole = match between.map(::regex::escape) {
+        None => word,
+        Some(between) => {
+            // The end of a word is not the end of the text.
+            let word = word.replace("+|$)", "+|)");
+            let may_lead = separator.and_then(|it| it.get("allowLeading")) == Some(&Value::Bool(true));
+            let lead = if may_lead {
+                format!("(?:{between})?")
+            } else {
+                String::new()
+            };
+            format!("{lead}{word}(?:{between}{word})*")
+        }
+    };
+    let pattern = regex(&format!("^(?:{whole})$")).ok_or("'casing' is too large")?;
+    Ok(Function::Casing(name, pattern))
+}
+
+/// `/pattern/flags`, as JavaScript writes it, or a pattern alone.
+fn compiled(written: &str) -> Result<Regex, String> {
+    let flagged = written.strip_prefix('/').and_then(|it| it.rsplit_once('/'));
+    let is_flags = |it: &str| it.chars().all(|it| "gimsuy".contains(it));
+    let found = match flagged.filter(|(_, flags)| is_flags(flags)) {
+        Some((pattern, flags)) => {
+            // The others say where to begin, or what is the case here anyway.
+            let known: String = flags.chars().filter(|it| "ims".contains(*it)).collect();
+            match known.is_empty() {
+                true => regex(pattern),
+                false => regex(&format!("(?{known}){pattern}")),
+            }
+        }
+        None => regex(written),
+    };
+    found.ok_or_else(|| format!("'{written}' is no regular expression that is understood"))
+}
 
 impl Function {
     /// Finds a function by its name.
@@ -44,17 +97,11 @@ impl Function {
     /// What is wrong with the name or the options.
     pub fn parse(name: &str, options: &Value) -> Result<Self, String> {
         let text = |field: &str| options.get(field).and_then(Value::as_str);
-        let compiled = |field: &str| match text(field) {
-            None => Ok(None),
-            Some(written) => {
-                let plain = written
-                    .strip_prefix('/')
-                    .and_then(|it| it.strip_suffix('/'))
-                    .unwrap_or(written);
-                regex(plain)
-                    .map(Some)
-                    .ok_or_else(|| format!("'{written}' is not a valid regular expression"))
-            }
+        let compiled = |field: &str| text(field).map(compiled).transpose();
+        let names = || -> Vec<String> {
+            let list = options.get("properties").and_then(Value::as_array);
+            let names = list.into_iter().flatten().filter_map(Value::as_str);
+            names.map(str::to_owned).collect()
         };
         match name {
             "truthy" => Ok(Self::Truthy),
@@ -65,16 +112,14 @@ impl Function {
                 (None, None) => Err("'pattern' expects 'match' or 'notMatch' in its options".to_owned()),
                 (wanted, unwanted) => Ok(Self::Pattern(wanted, unwanted)),
             },
-            "casing" => {
-                let wanted = text("type").unwrap_or_default();
-                let found = CASINGS.iter().find(|(name, _)| *name == wanted);
-                let (name, pattern) = found.ok_or_else(|| {
-                    let names: Vec<&str> = CASINGS.iter().map(|(name, _)| *name).collect();
-                    format!("'casing' expects in 'type' one of {}", names.join(", "))
-                })?;
-                let pattern = regex(pattern).ok_or("'casing' is too large")?;
-                Ok(Self::Casing(name, pattern))
-            }
+            "casing" => casing(text("type").unwrap_or_default(), options),
+            "alphabetical" => Ok(Self::Alphabetical(text("keyedBy").map(str::to_owned))),
+            "xor" | "or" => match names() {
+                names if names.len() < 2 => Err(format!(
+                    "'{name}' expects two names or more in 'properties' of its options"
+                )),
+                names => Ok(Self::OneOfFields(names, name == "xor")),
+            },
             "length" => {
                 let bound = |field: &str| options.get(field).and_then(Value::as_f64);
                 match (bound("min"), bound("max")) {
@@ -91,7 +136,7 @@ impl Function {
                 None => Err("'schema' expects a schema in 'schema' of its options".to_owned()),
             },
             _ => Err(format!(
-                "no function is named '{name}': expected truthy, falsy, defined, undefined, pattern, casing, length, enumeration or schema"
+                "no function is named '{name}': expected truthy, falsy, defined, undefined, pattern, casing, length, alphabetical, or, xor, enumeration or schema"
             )),
         }
     }
@@ -138,6 +183,35 @@ impl Function {
                 }
                 max.filter(|max| length > *max)
                     .map(|max| format!("must be shorter than {max}"))
+            }
+            (Self::Alphabetical(field), value) => {
+                let names: Vec<String> = match value {
+                    Value::Object(map) => map.keys().cloned().collect(),
+                    Value::Array(items) => items
+                        .iter()
+                        .map(|it| match field {
+                            Some(field) => it.get(field).unwrap_or(&Value::Null),
+                            None => it,
+                        })
+                        .map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned))
+                        .collect(),
+                    _ => return None,
+                };
+                let pair = names.windows(2).find(|pair| pair[0] > pair[1])?;
+                Some(format!(
+                    "must be in order: \"{}\" comes before \"{}\"",
+                    pair[1], pair[0]
+                ))
+            }
+            (Self::OneOfFields(names, is_single), Value::Object(map)) => {
+                let count = names.iter().filter(|name| map.contains_key(*name)).count();
+                let told = names.join("\", \"");
+                match (count, *is_single) {
+                    (1, _) => None,
+                    (0, false) => Some(format!("must have one of \"{told}\"")),
+                    (_, false) => None,
+                    (_, true) => Some(format!("must have exactly one of \"{told}\"")),
+                }
             }
             (Self::Enumeration(values), value) => (!values.contains(value))
                 .then(|| format!("must be equal to one of {}", Value::Array(values.clone()))),

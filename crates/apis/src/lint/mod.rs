@@ -2,6 +2,8 @@
 //! `.spectral.yaml` files hold here; rules of the gateway begin with `weir-`.
 
 mod check_schema;
+mod examples;
+mod formats;
 mod functions;
 mod gateway;
 mod junit;
@@ -86,6 +88,8 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
     operations::RULES
         .iter()
         .chain(&values::RULES)
+        .chain(&examples::RULES)
+        .chain(&formats::RULES)
         .chain(&gateway::RULES)
 }
 

@@ -167,6 +167,261 @@ fn rules_of_ones_own_are_read() {
     }
 }
 
+/// The names of Spectral's set. A file that sets one of them is read.
+const SPECTRAL: &str = "operation-success-response oas2-operation-formData-consume-check operation-operationId-unique
+    operation-parameters operation-tag-defined path-params contact-properties duplicated-entry-in-enum info-contact
+    info-description info-license license-url no-eval-in-markdown no-script-tags-in-markdown openapi-tags-alphabetical
+    openapi-tags-uniqueness openapi-tags operation-description operation-operationId operation-operationId-valid-in-url
+    operation-singular-tag operation-tags path-declarations-must-exist path-keys-no-trailing-slash path-not-include-query
+    tag-description no-$ref-siblings array-items typed-enum oas2-api-host oas2-api-schemes oas2-discriminator
+    oas2-host-not-example oas2-host-trailing-slash oas2-parameter-description oas2-operation-security-defined
+    oas2-valid-schema-example oas2-valid-media-example oas2-anyOf oas2-oneOf oas2-schema oas2-unused-definition
+    oas3-api-servers oas3-examples-value-or-externalValue oas3-operation-security-defined oas3-parameter-description
+    oas3-server-not-example.com oas3-server-trailing-slash oas3-valid-media-example oas3-valid-schema-example oas3-schema
+    oas3-unused-component oas3-links-parameters-expression oas3-server-variables oas3-callbacks-in-callbacks
+    oas3_1-servers-in-webhook oas3_1-callbacks-in-webhook oas3_2-no-deprecated-xml-attribute";
+
+#[test]
+fn every_rule_of_spectral_is_known() {
+    let known = rule_names();
+    for name in SPECTRAL.split_whitespace() {
+        assert!(known.contains(&name), "{name}");
+    }
+    assert_eq!(
+        known.len(),
+        SPECTRAL.split_whitespace().count() + 5,
+        "and the gateway's own"
+    );
+}
+
+/// Of each row one rule alone, over a document: what it finds, and where.
+fn each_finds(rows: &[(&str, &str, &str, &[&str])]) {
+    let mut wrong = Vec::new();
+    for (head, rest, rule, expected) in rows {
+        let rules = format!("rules: {{{rule}: error}}");
+        let expected: Vec<String> = expected.iter().map(|it| format!("{it} {rule}")).collect();
+        let found = told(&format!("{head}{rest}\n"), &rules, None);
+        if found != expected {
+            wrong.push(format!("{found:?}, expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn rules_of_version_2_find_what_they_are_for() {
+    let v2 = "swagger: '2.0'\ninfo: {title: A, version: '1'}\n";
+    each_finds(&[
+        (
+            v2,
+            "host: api.example.com\npaths: {}",
+            "oas2-host-not-example",
+            &["3:1"],
+        ),
+        (
+            v2,
+            "host: a.test/\npaths: {}",
+            "oas2-host-trailing-slash",
+            &["3:1"],
+        ),
+        (
+            v2,
+            "paths:\n  /a:\n    post: {parameters: [{name: f, in: formData, type: file}], responses: {}}\n    put: {consumes: [multipart/form-data], parameters: [{name: f, in: formData, type: file}], responses: {}}",
+            "oas2-operation-formData-consume-check",
+            &["5:5"],
+        ),
+        (
+            v2,
+            "paths: {}\ndefinitions:\n  A: {discriminator: kind, properties: {kind: {type: string}}, required: [kind]}\n  B: {discriminator: kind}",
+            "oas2-discriminator",
+            &["6:3", "6:3"],
+        ),
+        (
+            v2,
+            "paths: {}\ndefinitions:\n  A: {anyOf: []}\n  B: {oneOf: []}",
+            "oas2-anyOf",
+            &["5:7"],
+        ),
+        (
+            v2,
+            "paths: {}\ndefinitions:\n  A: {anyOf: []}\n  B: {oneOf: []}",
+            "oas2-oneOf",
+            &["6:7"],
+        ),
+        (
+            v2,
+            "paths: {}\ndefinitions:\n  A: {type: string}\n  B: {items: {$ref: '#/definitions/A'}}",
+            "oas2-unused-definition",
+            &["6:3"],
+        ),
+        (
+            v2,
+            "paths:\n  /a:\n    get:\n      parameters: [{name: n, in: query, type: integer, default: x}]\n      responses: {}\ndefinitions:\n  A: {type: string, example: 1}\n  B: {$ref: '#/definitions/A'}",
+            "oas2-valid-schema-example",
+            &["6:56", "9:21"],
+        ),
+        (
+            v2,
+            "paths:\n  /a:\n    get:\n      responses:\n        200:\n          schema: {$ref: '#/definitions/A'}\n          examples:\n            application/json: 1\ndefinitions:\n  A: {type: string}",
+            "oas2-valid-media-example",
+            &["10:13"],
+        ),
+    ]);
+}
+
+#[test]
+fn rules_of_version_3_find_what_they_are_for() {
+    let v3 = "openapi: 3.1.0\ninfo: {title: A, version: '1'}\n";
+    let v32 = "openapi: 3.2.0\ninfo: {title: A, version: '1'}\npaths: {}\n";
+    each_finds(&[
+        (
+            v3,
+            "paths: {}\ncomponents:\n  examples:\n    a: {value: 1}\n    b: {summary: x}\n    c: {value: 1, externalValue: y}",
+            "oas3-examples-value-or-externalValue",
+            &["7:5", "8:5"],
+        ),
+        (
+            v3,
+            "paths: {}\ncomponents:\n  schemas:\n    A: {type: object, properties: {example: {type: string, default: 1}, n: {type: [integer, 'null'], default: null}}}\n    B: {$ref: '#/components/schemas/C', default: x}\n    C: {type: integer, example: 2}",
+            "oas3-valid-schema-example",
+            &["6:60", "7:41"],
+        ),
+        (
+            "openapi: 3.0.3\ninfo: {title: A, version: '1'}\n",
+            "paths: {}\ncomponents:\n  schemas:\n    A: {type: object, properties: {a: {type: string, nullable: true}}, example: {a: null}}\n    B: {type: string, nullable: true, default: null}",
+            "oas3-valid-schema-example",
+            &[],
+        ),
+        (
+            v3,
+            "servers:\n  - url: https://{region}.test/{v}\n    variables:\n      region: {enum: [eu], default: us}\n      other: {}\npaths: {}",
+            "oas3-server-variables",
+            &["4:5", "6:7", "7:7", "7:7"],
+        ),
+        (
+            v3,
+            "paths:\n  /a:\n    get:\n      responses:\n        200:\n          links:\n            next:\n              parameters: {id: $response.body#/id, bad: $answer.x, text: plain}",
+            "oas3-links-parameters-expression",
+            &["10:52"],
+        ),
+        (
+            v3,
+            "paths:\n  /a:\n    get:\n      callbacks: {done: {'{$url}': {post: {callbacks: {}}}}}",
+            "oas3-callbacks-in-callbacks",
+            &["6:44"],
+        ),
+        (
+            v3,
+            "webhooks:\n  w:\n    post: {servers: [], callbacks: {}}",
+            "oas3_1-servers-in-webhook",
+            &["5:12"],
+        ),
+        (
+            v3,
+            "webhooks:\n  w:\n    post: {servers: [], callbacks: {}}",
+            "oas3_1-callbacks-in-webhook",
+            &["5:25"],
+        ),
+        (
+            v32,
+            "components:\n  schemas:\n    A: {xml: {attribute: true}}",
+            "oas3_2-no-deprecated-xml-attribute",
+            &["6:15"],
+        ),
+    ]);
+}
+
+#[test]
+fn rules_as_people_have_them_are_read() {
+    let mut wrong = Vec::new();
+    let text = "openapi: 3.1.0\ninfo: {title: my api, version: '1'}\npaths:\n  /pet_list:\n    get: {operationId: list_pets, parameters: [{$ref: '#/components/parameters/p'}]}\ncomponents:\n  parameters:\n    p: {name: p, in: query}\n";
+    for (rules, expected) in [
+        // Flags of JavaScript.
+        (
+            "r: {given: $.info.title, then: {function: pattern, functionOptions: {match: '/^MY/i'}}}",
+            vec![],
+        ),
+        (
+            "r: {given: $.info.title, then: {function: pattern, functionOptions: {match: '/^MY/'}}}",
+            vec!["2:8 r"],
+        ),
+        (
+            "r: {given: $.info.title, then: {function: pattern, functionOptions: {notMatch: /api/}}}",
+            vec!["2:8 r"],
+        ),
+        // Names of fields.
+        (
+            "r: {given: '$.paths[*]~', then: {function: pattern, functionOptions: {match: '^/[a-z-]+$'}}}",
+            vec!["4:3 r"],
+        ),
+        // What is referred to.
+        (
+            "r: {given: '$.paths[*][*].parameters[*]', then: {field: name, function: defined}}",
+            vec![],
+        ),
+        (
+            "r: {given: '$.paths[*][*].parameters[*]', resolved: false, then: {field: name, function: defined}}",
+            vec!["5:48 r"],
+        ),
+        // Other versions, and rules for a whole set only.
+        (
+            "r: {given: $.info, formats: [oas2], then: {field: x, function: defined}}",
+            vec![],
+        ),
+        (
+            "r: {given: $.info, formats: [oas3], then: {field: x, function: defined}}",
+            vec!["2:1 r"],
+        ),
+        (
+            "r: {given: $.info, formats: [oas3.0], then: {field: x, function: defined}}",
+            vec![],
+        ),
+        (
+            "r: {given: $.info, recommended: false, then: {field: x, function: defined}}",
+            vec![],
+        ),
+        // Casings.
+        (
+            "r: {given: '$.paths[*].get.operationId', then: {function: casing, functionOptions: {type: flat, separator: {char: _}}}}",
+            vec![],
+        ),
+        (
+            "r: {given: $.info.version, then: {function: casing, functionOptions: {type: flat}}}",
+            vec!["2:23 r"],
+        ),
+        (
+            "r: {given: $.info.title, then: {function: casing, functionOptions: {type: camel, separator: {char: ' '}}}}",
+            vec![],
+        ),
+        // Orders and choices.
+        ("r: {given: $.info, then: {function: alphabetical}}", vec![]),
+        ("r: {given: $, then: {function: alphabetical}}", vec!["1:1 r"]),
+        (
+            "r: {given: $.info, then: {function: xor, functionOptions: {properties: [title, version]}}}",
+            vec!["2:1 r"],
+        ),
+        (
+            "r: {given: $.info, then: {function: or, functionOptions: {properties: [title, summary]}}}",
+            vec![],
+        ),
+    ] {
+        let found = told(text, &format!("rules:\n  {rules}\n"), None);
+        if found != expected {
+            wrong.push(format!("{rules}: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let with_aliases = "aliases:\n  Path: ['$.paths[*]']\n  Operation: ['#Path[get,put]']\n  Loop: ['#Loop']\nrules:\n  r:\n    given: '#Operation.operationId'\n    description: names\n    message: '{{description}}: {{value}}'\n    then: {function: casing, functionOptions: {type: kebab}}\n";
+    let description = read(text).expect("a description");
+    // JSONPath of RFC 9535 has no names without quotes in brackets.
+    let quoted = with_aliases.replace("[get,put]", "[\"get\",\"put\"]");
+    let ruleset = Ruleset::parse(&quoted).expect("rules");
+    let found = run(text, &description, &ruleset, Options::default());
+    assert_eq!(found[0].message, "names: \"list_pets\"");
+    let wrong = Ruleset::parse(&quoted.replace("#Operation.", "#Loop.")).expect_err("refused");
+    assert!(wrong[0].message.contains("no alias is named 'Loop'"), "{wrong:?}");
+}
+
 #[test]
 fn faults_of_a_severities_file_are_told_at_their_place() {
     for (rules, line, part) in [

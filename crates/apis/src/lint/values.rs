@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use weir_model::DocPath;
 
-pub(super) const RULES: [Rule; 21] = [
+pub(super) const RULES: [Rule; 20] = [
     rule("info-contact", Warn, contact),
     rule("info-description", Warn, info_description),
     optional("info-license", Warn, license),
@@ -29,17 +29,16 @@ pub(super) const RULES: [Rule; 21] = [
     rule("oas3-server-trailing-slash", Warn, server_slash),
     optional("oas3-server-not-example.com", Warn, server_example),
     rule("oas3-unused-component", Warn, unused),
-    rule("oas3-valid-media-example", Error, media_examples),
 ];
 
-fn at(fields: &[&str]) -> DocPath {
+pub(super) fn at(fields: &[&str]) -> DocPath {
     fields
         .iter()
         .fold(DocPath::root(), |path, field| path.field(*field))
 }
 
 /// Calls `visit` for each value of the document with its place, but not inside of examples.
-fn walk<'v>(value: &'v Value, path: &DocPath, visit: &mut dyn FnMut(&'v Value, &DocPath)) {
+pub(super) fn walk<'v>(value: &'v Value, path: &DocPath, visit: &mut dyn FnMut(&'v Value, &DocPath)) {
     visit(value, path);
     match value {
         Value::Object(map) => {
@@ -401,49 +400,6 @@ fn unused(context: &mut Context<'_>) {
                     at(&["components", kind]).field(name.as_str()),
                     "Potentially unused component has been detected.",
                 );
-            }
-        }
-    }
-}
-
-fn media_examples(context: &mut Context<'_>) {
-    let description = context.description;
-    let checker = check_schema::SchemaChecker::new(&description.schemas);
-    for operation in &description.operations {
-        let mut places = vec![(
-            operation.value.get("requestBody"),
-            operation.place.field("requestBody"),
-        )];
-        for (code, response) in operation
-            .value
-            .get("responses")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            places.push((
-                Some(response),
-                operation.place.field("responses").field(code.as_str()),
-            ));
-        }
-        for (holder, place) in places {
-            let content = holder.and_then(|it| it.get("content")).and_then(Value::as_object);
-            for (kind, media) in content.into_iter().flatten() {
-                let Some(schema) = media.get("schema") else {
-                    continue;
-                };
-                let named = media
-                    .get("examples")
-                    .and_then(Value::as_object)
-                    .into_iter()
-                    .flatten();
-                let named = named.filter_map(|(_, example)| example.get("value"));
-                for example in media.get("example").into_iter().chain(named) {
-                    if let Err(fault) = checker.check(schema, example) {
-                        let place = place.field("content").field(kind.as_str()).field("example");
-                        context.add(place, format!("The example is refused by its schema: {fault}."));
-                    }
-                }
             }
         }
     }

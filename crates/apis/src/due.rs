@@ -294,6 +294,7 @@ mod tests {
             }),
             canary: Some(Canary {
                 revision: 2,
+                backends: BTreeMap::new(),
                 share,
                 by: CanaryKey::Address,
                 when: None,

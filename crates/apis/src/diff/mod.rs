@@ -5,9 +5,11 @@
 //! stricter security.
 
 mod lines;
+mod plans;
 mod schema;
 
 pub use lines::in_lines;
+pub use plans::{PlanChange, plan_changes, plans_in_lines};
 
 use crate::openapi::{Description, Operation};
 use serde::Serialize;

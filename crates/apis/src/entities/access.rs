@@ -3,7 +3,7 @@
 use super::{Labels, Runtime, is_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How callers of a plan are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -114,6 +114,9 @@ pub struct Plan {
     /// How many calls a subscriber may make. All have to allow a call.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Vec<Limit>,
+    /// Limits of single operations, by their ids, beside those of the plan: both have to allow a call.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operation_limits: BTreeMap<String, Vec<Limit>>,
     /// The operations that it opens, by their ids; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub operations: Vec<String>,

@@ -108,12 +108,16 @@ pub enum CanaryKey {
     Address,
 }
 
-/// A revision beside the live one, for a share of the calls.
+/// A revision beside the live one, or other backends of the same one, for a share of the calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
-    /// The candidate.
+    /// The candidate; 0, when a canary is to begin: the revision that is live.
+    #[serde(default)]
     pub revision: u32,
+    /// Where backends are for the candidate's calls; those that it does not name are where they are for all others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub backends: BTreeMap<String, Backend>,
     /// Its share in hundredths of a percent, 0 to 10,000.
     pub share: u32,
     /// By what callers are told apart.

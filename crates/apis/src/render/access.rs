@@ -1,10 +1,7 @@
 //! Who may call: key authentication, consumer tables, limits, and consumers.
 
-use super::products::limit_id;
 use super::{Renderer, active};
-use crate::entities::{
-    Credential, Deprecation, Limit, Period, Plan, PlanSecurity, Subscription, SubscriptionState,
-};
+use crate::entities::{Credential, Deprecation, Plan, PlanSecurity, Subscription, SubscriptionState};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -23,6 +20,8 @@ pub struct Head {
     pub refusal: Option<String>,
     /// Steps that limit.
     pub limit: Vec<Value>,
+    /// Steps that limit single operations, by their ids.
+    pub limit_of: BTreeMap<String, Vec<Value>>,
     /// Headers of all answers.
     pub headers: Vec<Value>,
 }
@@ -39,6 +38,8 @@ impl Head {
             steps.push(json!({ "use": refusal, "overrides": [table] }));
         }
         steps.extend(self.limit.iter().cloned());
+        let own = operation.and_then(|id| self.limit_of.get(id));
+        steps.extend(own.into_iter().flatten().cloned());
         steps
     }
 }
@@ -74,6 +75,7 @@ impl Renderer<'_> {
                     .into_iter()
                     .map(|id| json!({ "use": id }))
                     .collect();
+                self.limits_of_operations(&mut head, &[plan], None);
             }
             return head;
         }
@@ -250,6 +252,8 @@ impl Renderer<'_> {
             let id = self.table("limits", limits);
             head.limit.push(json!({ "overrides": [id] }));
         }
+        let all: Vec<&Plan> = keyed.iter().copied().chain(keyless).collect();
+        self.limits_of_operations(head, &all, anonymous.as_deref());
     }
 
     /// Tables for operations that not all plans open: subscribers of the others are refused.
@@ -296,7 +300,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn table(&mut self, suffix: &str, instances: Map<String, Value>) -> String {
+    pub(super) fn table(&mut self, suffix: &str, instances: Map<String, Value>) -> String {
         let id = format!("{}.{suffix}", self.name);
         self.document(
             "consumer_tables",
@@ -304,19 +308,6 @@ impl Renderer<'_> {
             json!({ "id": id, "instances": instances }),
         );
         id
-    }
-
-    /// The plugin that keeps subscribers to a plan's limits. Its id stays the same, so counts survive a publish.
-    fn limit(&mut self, plan: &Plan, by: &str) -> Option<String> {
-        if plan.limits.is_empty() {
-            return None;
-        }
-        // A product's limits are counted over all of its publications.
-        if !plan.product.is_empty() {
-            return Some(limit_id(&plan.product, &plan.name));
-        }
-        let config = limit_config(plan, by);
-        Some(self.plugin(&format!("plan.{}", plan.name), "rate-limit", config))
     }
 
     /// A consumer for each subscription that may have keys.
@@ -368,17 +359,6 @@ fn credential(known: &Credential) -> Value {
     }
 }
 
-/// The configuration of the plugin that keeps callers to a plan's limits. What a subscriber may call in a month does not depend
-/// on how many gateways there are: with a quota they count together.
-pub(super) fn limit_config(plan: &Plan, by: &str) -> Value {
-    let limits: Vec<Value> = plan.limits.iter().map(window).collect();
-    let mut config = json!({ "limits": limits, "by": by });
-    if by == "consumer" && plan.is_shared() {
-        config["across"] = "gateways".into();
-    }
-    config
-}
-
 /// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
 /// not known (`None`).
 pub(super) fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'static str>> {
@@ -395,18 +375,6 @@ pub(super) fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'
         }
         SubscriptionState::Accepted => Some(None),
     }
-}
-
-fn window(limit: &Limit) -> Value {
-    let per = match limit.per {
-        Period::Second => json!("second"),
-        Period::Minute => json!("minute"),
-        Period::Hour => json!("hour"),
-        Period::Day => json!("day"),
-        Period::Week => json!({ "clock-seconds": 7 * 24 * 3600 }),
-        Period::Month => json!("month"),
-    };
-    json!({ "count": limit.count, "per": per })
 }
 
 /// The headers of RFC 9745 (`Deprecation`) and RFC 8594 (`Sunset`), and what they link to.

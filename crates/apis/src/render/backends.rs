@@ -1,7 +1,7 @@
 //! Backends: names in a revision, addresses in a publication.
 
 use super::Renderer;
-use crate::entities::Backend;
+use crate::entities::{Backend, Canary, Revision};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -14,15 +14,34 @@ impl Renderer<'_> {
         let runtime = &self.input.publication.runtime;
         let mut upstreams = Upstreams::new();
         for (name, backend) in &runtime.backends {
-            if let Some(fields) = self.backend(name, backend) {
+            let place = format!("runtime.backends.{name}");
+            if let Some(fields) = self.backend(name, backend, place) {
                 upstreams.insert(name.clone(), fields);
             }
         }
         upstreams
     }
 
-    fn backend(&mut self, name: &str, backend: &Backend) -> Option<Map<String, Value>> {
-        let place = format!("runtime.backends.{name}");
+    /// What services of a canary's candidate say about each backend.
+    pub fn backends_of_canary(
+        &mut self,
+        stable: &Upstreams,
+        canary: &Canary,
+        candidate: &Revision,
+    ) -> Upstreams {
+        let mut upstreams = stable.clone();
+        for (name, backend) in &canary.backends {
+            let place = format!("canary.backends.{name}");
+            if !candidate.components.iter().any(|it| it.backend == *name) {
+                self.fault(place, format!("no component has a backend '{name}'"));
+            } else if let Some(fields) = self.backend(&format!("{name}.canary"), backend, place) {
+                upstreams.insert(name.clone(), fields);
+            }
+        }
+        upstreams
+    }
+
+    fn backend(&mut self, name: &str, backend: &Backend, place: String) -> Option<Map<String, Value>> {
         let mut fields = Map::new();
         match (&backend.url, backend.targets.as_slice()) {
             (Some(url), []) => {

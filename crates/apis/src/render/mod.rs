@@ -9,6 +9,7 @@
 
 mod access;
 mod backends;
+mod limits;
 mod products;
 mod routes;
 
@@ -157,6 +158,7 @@ pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<RenderError>> {
         let head = renderer.head();
         renderer.services(&input.stable, &upstreams, &head, None);
         if let (Some(candidate), Some(canary)) = (&input.candidate, &publication.canary) {
+            let upstreams = renderer.backends_of_canary(&upstreams, canary, candidate.revision);
             renderer.services(candidate, &upstreams, &head, Some(canary));
         }
     }

@@ -1,6 +1,7 @@
 //! Products: what their subscribers are to a publication, and the documents that all publications of a product share.
 
-use super::access::{consumer, limit_config, outcome};
+use super::access::{consumer, outcome};
+use super::limits::limit_config;
 use super::{Document, active};
 use crate::entities::{Credential, Plan, PlanSecurity, Product, ProductState, Subscription};
 use serde_json::{Value, json};
@@ -79,7 +80,7 @@ pub fn product(offer: &Offer<'_>, now: u64) -> Vec<Document> {
         .filter(|it| !it.limits.is_empty())
         .map(|plan| {
             let id = limit_id(&offer.product.name, &plan.name);
-            let value = json!({ "id": id, "rate-limit": limit_config(plan, "consumer") });
+            let value = json!({ "id": id, "rate-limit": limit_config(&plan.limits, "consumer") });
             owned("plugins", id, value)
         })
         .collect();

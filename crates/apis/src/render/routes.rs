@@ -38,7 +38,12 @@ impl Renderer<'_> {
                 }
                 continue;
             };
-            let strip = self.strip(&component.backend, path_of(upstream));
+            let is_other = canary.is_some_and(|it| it.backends.contains_key(&component.backend));
+            let backend = match is_other {
+                true => format!("{}.canary", component.backend),
+                false => component.backend.clone(),
+            };
+            let strip = self.strip(&backend, path_of(upstream));
             let suffix = if canary.is_some() { ".canary" } else { "" };
             let name = format!("{}.{}{suffix}", self.name, component.name);
             let mut routes = Routes {

@@ -5,6 +5,7 @@ use crate::entities::{
     Backend, CanaryKey, Component, Deprecation, Draft, Limit, OperationSettings, Period, PlanSecurity,
     Runtime, SubscriptionState, Target,
 };
+use crate::naming::slug;
 use crate::openapi::from_value;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -286,6 +287,111 @@ fn who_may_call_stands_in_tables() {
 }
 
 #[test]
+fn operations_have_limits_of_their_own() {
+    let mut case = orders();
+    let limit = |count, per| vec![Limit { count, per }];
+    let ids: Vec<String> = case
+        .description
+        .operations
+        .iter()
+        .map(|it| it.id.clone())
+        .collect();
+    let mut plan = gold();
+    plan.operation_limits = BTreeMap::from([
+        (ids[0].clone(), limit(5, Period::Month)),
+        ("gone".to_owned(), limit(1, Period::Day)),
+    ]);
+    case.plans = vec![plan];
+    case.subscriptions = vec![
+        subscribed("ok", SubscriptionState::Accepted),
+        subscribed("closed", SubscriptionState::Closed),
+    ];
+    let name = "test.orders.1.2.0";
+    let own = slug(&ids[0]);
+    assert_eq!(
+        case.value(&format!("{name}.plan.gold.{own}"))["rate-limit"],
+        json!({"limits": [{"count": 5, "per": "month"}], "by": "consumer", "across": "gateways"})
+    );
+    assert_eq!(
+        case.value(&format!("{name}.limits.{own}"))["instances"],
+        json!({"sub.ok": format!("{name}.plan.gold.{own}")})
+    );
+    let tables = |case: &Case| -> Vec<(String, bool)> {
+        let documents = case.documents();
+        let services = documents.iter().filter(|it| it.kind == "services");
+        let routes = services.flat_map(|it| it.value["routes"].as_array().expect("routes").clone());
+        routes
+            .map(|it| {
+                let chain = it["plugins"].to_string();
+                let id = it["labels"]["operation"].as_str().expect("an id").to_owned();
+                // Both limits stand in its chain.
+                let both = [format!("\"{name}.limits\""), format!("\"{name}.limits.{own}\"")];
+                (id, both.iter().all(|it| chain.contains(it)))
+            })
+            .collect()
+    };
+    for (id, has_it) in tables(&case) {
+        assert_eq!(has_it, id == ids[0], "{id}");
+    }
+    assert!(case.documents().iter().all(|it| !it.name.contains("gone")));
+    // Without keys, addresses are counted.
+    case.plans[0].security = PlanSecurity::Keyless;
+    assert_eq!(
+        case.value(&format!("{name}.plan.gold.{own}"))["rate-limit"]["by"],
+        "ip"
+    );
+    assert_eq!(case.value(&format!("{name}.limits.{own}")), Value::Null);
+}
+
+#[test]
+fn a_canary_of_backends_leaves_the_revision_as_it_is() {
+    let mut case = orders();
+    let backend = |url: &str| Backend {
+        url: Some(url.to_owned()),
+        ..Backend::default()
+    };
+    let canary = |name: &str| Canary {
+        revision: 1,
+        backends: BTreeMap::from([(name.to_owned(), backend("http://next:1/base"))]),
+        share: 500,
+        by: CanaryKey::Address,
+        when: None,
+        steps: Vec::new(),
+        guards: Vec::new(),
+        started: 0,
+    };
+    let component = case.revision.components[0].clone();
+    case.publication.canary = Some(canary(&component.backend));
+    let candidate = |case: &Case| {
+        let stable = case.input().stable;
+        let input = Input {
+            candidate: Some(stable),
+            ..case.input()
+        };
+        render(input)
+    };
+    let documents = candidate(&case).expect("documents");
+    let service = |suffix: &str| {
+        let name = format!("test.orders.1.2.0.{}{suffix}", component.name);
+        let found = documents
+            .iter()
+            .find(|it| it.name == name && it.kind == "services");
+        found.expect("a service").value.clone()
+    };
+    assert_eq!(service(".canary")["url"], "http://next:1/base");
+    assert_ne!(service("")["url"], "http://next:1/base");
+    let strip = format!("test.orders.1.2.0.strip.{}.canary", component.backend);
+    assert!(
+        documents.iter().any(|it| it.name == strip),
+        "the base path becomes that of the other backend"
+    );
+    assert!(!service("").to_string().contains(&strip));
+    case.publication.canary = Some(canary("none"));
+    let wrong = candidate(&case).expect_err("refused");
+    assert_eq!(wrong[0].place, "canary.backends.none");
+}
+
+#[test]
 fn only_good_credentials_are_served() {
     let mut case = orders();
     case.plans = vec![gold()];
@@ -407,6 +513,7 @@ fn a_canary_stands_beside_the_stable_routes() {
     let mut publication = case.publication.clone();
     publication.canary = Some(Canary {
         revision: 8,
+        backends: BTreeMap::new(),
         share: 1000,
         by: CanaryKey::Cookie("sid".into()),
         when: None,

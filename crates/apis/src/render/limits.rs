@@ -1,0 +1,89 @@
+//! The limits of plans: a plugin for each plan, and one for each operation with limits of its own.
+
+use super::Renderer;
+use super::access::{Head, consumer_of, outcome};
+use super::products::limit_id;
+use crate::entities::{Limit, Period, Plan, PlanSecurity};
+use crate::naming::slug;
+use crate::openapi::UniqueNames;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+impl Renderer<'_> {
+    /// The plugin that keeps subscribers to a plan's limits. Its id stays the same, so counts survive a publish.
+    pub(super) fn limit(&mut self, plan: &Plan, by: &str) -> Option<String> {
+        if plan.limits.is_empty() {
+            return None;
+        }
+        // A product's limits are counted over all of its publications.
+        if !plan.product.is_empty() {
+            return Some(limit_id(&plan.product, &plan.name));
+        }
+        let config = limit_config(&plan.limits, by);
+        Some(self.plugin(&format!("plan.{}", plan.name), "rate-limit", config))
+    }
+
+    /// The limits that plans have of single operations. They stand behind those of the plans, and both have to allow a call.
+    pub(super) fn limits_of_operations(&mut self, head: &mut Head, plans: &[&Plan], anonymous: Option<&str>) {
+        let input = self.input;
+        let contents = [Some(input.stable), input.candidate].into_iter().flatten();
+        let served = contents.flat_map(|it| &it.description.operations);
+        let served: BTreeSet<&String> = served.map(|it| &it.id).collect();
+        let limited = plans.iter().flat_map(|plan| plan.operation_limits.keys());
+        let limited: BTreeSet<&String> = limited.filter(|id| served.contains(id)).collect();
+        let mut names = UniqueNames::default();
+        for id in limited {
+            let suffix = names.unique(slug(id));
+            let (mut steps, mut instances) = (Vec::new(), Map::new());
+            for plan in plans {
+                let Some(limits) = plan.operation_limits.get(id).filter(|it| !it.is_empty()) else {
+                    continue;
+                };
+                let is_keyless = plan.security == PlanSecurity::Keyless;
+                let config = limit_config(limits, if is_keyless { "ip" } else { "consumer" });
+                let plugin = self.plugin(&format!("plan.{}.{suffix}", plan.name), "rate-limit", config);
+                match (is_keyless, anonymous) {
+                    (true, None) => steps.push(json!({ "use": plugin })),
+                    (true, Some(anonymous)) => {
+                        instances.insert(anonymous.to_owned(), plugin.into());
+                    }
+                    (false, _) => {
+                        let known = input.subscriptions.iter().filter(|it| it.plan == plan.name);
+                        let known = known.filter(|it| outcome(it, input.now).is_some());
+                        instances.extend(known.map(|it| (consumer_of(it), plugin.as_str().into())));
+                    }
+                }
+            }
+            if !instances.is_empty() {
+                let table = self.table(&format!("limits.{suffix}"), instances);
+                steps.push(json!({ "overrides": [table] }));
+            }
+            if !steps.is_empty() {
+                head.limit_of.insert(id.clone(), steps);
+            }
+        }
+    }
+}
+
+/// The configuration of the plugin that keeps callers to limits. What a subscriber may call in a month does not depend on how many
+/// gateways there are: with a quota they count together.
+pub(super) fn limit_config(limits: &[Limit], by: &str) -> Value {
+    let windows: Vec<Value> = limits.iter().map(window).collect();
+    let mut config = json!({ "limits": windows, "by": by });
+    if by == "consumer" && limits.iter().any(Limit::is_quota) {
+        config["across"] = "gateways".into();
+    }
+    config
+}
+
+fn window(limit: &Limit) -> Value {
+    let per = match limit.per {
+        Period::Second => json!("second"),
+        Period::Minute => json!("minute"),
+        Period::Hour => json!("hour"),
+        Period::Day => json!("day"),
+        Period::Week => json!({ "clock-seconds": 7 * 24 * 3600 }),
+        Period::Month => json!("month"),
+    };
+    json!({ "count": limit.count, "per": per })
+}

@@ -244,7 +244,6 @@ export interface Application {
   display_name?: string
   description?: string
   owner?: string
-  key_mode: 'per-subscription' | 'shared'
   archived?: boolean
 }
 
@@ -274,6 +273,8 @@ export interface Credential {
   revoked?: number
   replaces?: string
   created: number
+  /** The day of its last use, by its beginning in UTC. */
+  last_used?: number
   /** The public key with which tokens are checked, in place of a key. */
   jwt?: { issuer: string; algorithm: string; public_key: string }
   /** In the answer that made it, and nowhere else. */

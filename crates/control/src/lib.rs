@@ -16,6 +16,7 @@ pub mod explain;
 pub mod follow;
 pub mod http;
 pub mod identity_sources;
+pub mod last_use;
 pub mod lease;
 pub mod limit_counts;
 pub mod listen;

@@ -1,12 +1,14 @@
 //! What a gateway reports about itself for the list of gateways.
 
-use crate::api::{GatewayReport, Gateways, ReportResponse};
+use crate::api::{GatewayReport, Gateways, MAX_USED, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
 use crate::taken_out;
 use hyper::Method;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_plugin::last_use;
 use weir_store::{Change, Key, Store, Transaction};
 
 /// How often it says so at least.
@@ -75,6 +77,10 @@ pub async fn report(
         });
         let mut has_news = false;
         if is_due {
+            let report = GatewayReport {
+                used: used_since(),
+                ..report
+            };
             match target.say(&reporter.name, &report).await {
                 Ok(answer) => {
                     said = Some(report);
@@ -85,7 +91,16 @@ pub async fn report(
                         has_news = true;
                     }
                 }
-                Err(error) => tracing::debug!(%error, "this gateway's report is not taken"),
+                Err(error) => {
+                    tracing::debug!(%error, "this gateway's report is not taken");
+                    last_use::give_back(
+                        report
+                            .used
+                            .into_iter()
+                            .map(|(id, day)| (id.into(), day))
+                            .collect(),
+                    );
+                }
             }
         }
         // Control planes that disagree must not be asked without end.
@@ -96,6 +111,15 @@ pub async fn report(
             let _late = tokio::time::timeout(INTERVAL, changed.changed()).await;
         }
     }
+}
+
+/// Credentials of subscribers that were used since the last report, as many as one has room for.
+fn used_since() -> BTreeMap<String, u32> {
+    let mut used = last_use::take_used();
+    if let Some(first) = used.keys().nth(MAX_USED).cloned() {
+        last_use::give_back(used.split_off(&first));
+    }
+    used.into_iter().map(|(id, day)| (id.to_string(), day)).collect()
 }
 
 /// Whether a control plane says that this gateway is taken out, before it takes calls: so it needs no disk to stay out over a
@@ -132,6 +156,7 @@ impl ReporterInfo {
             address: self.address.clone(),
             time: now.map_or(0, |it| it.as_millis() as u64),
             environments: self.environments.clone(),
+            used: BTreeMap::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Who calls: consumers as filters see them, and the index by which credentials lead to them.
 
+use crate::last_use::CredentialUses;
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::{DialectName, DocPath};
@@ -19,6 +20,8 @@ pub struct ConsumerIdentity {
     pub group: Option<String>,
     /// Free labels, by name.
     pub labels: Vec<(String, String)>,
+    /// Its credentials whose uses are noted.
+    pub uses: CredentialUses,
 }
 
 /// The outcome of authentication.

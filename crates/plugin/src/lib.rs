@@ -31,6 +31,7 @@ mod filter_state;
 mod gateway_log;
 mod indeterminate;
 mod json_path;
+pub mod last_use;
 mod line_end;
 mod log;
 mod log_broker;

@@ -202,6 +202,10 @@ impl Gate {
     /// The call carries a good credential of this caller.
     pub(crate) fn accept(&self, exchange: &mut Exchange, identity: &Identity) -> Outcome {
         self.tell(exchange, identity);
+        let uses = &identity.consumer.uses;
+        if let Some(credential) = identity.credential_id.as_ref().filter(|_| !uses.is_empty()) {
+            uses.note(credential, exchange.unix_ms());
+        }
         exchange.identify(identity, &self.unnamed);
         Outcome::Continue
     }

@@ -57,7 +57,6 @@ export default function ApplicationPage() {
           pairs={[
             ['Name', <code key="name">{name}</code>],
             ['Owner', application.data.owner],
-            ['Keys', application.data.key_mode === 'shared' ? 'one for all subscriptions' : 'one for each subscription'],
             ['State', application.data.archived ? 'archived' : 'active'],
           ]}
         />

@@ -8,7 +8,7 @@ import { useRight } from '../../api/rights'
 import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
-import { ChoiceField, TextField } from '../../ui/field'
+import { TextField } from '../../ui/field'
 import { type Column, Table } from '../../ui/table'
 import { toast } from '../../ui/toast'
 import { targetText } from './shared'
@@ -86,7 +86,7 @@ export default function Applications() {
 }
 
 function NewApplication({ known, onClose }: { known: string[]; onClose: () => void }) {
-  const [fields, setFields] = useState<Application>({ name: '', display_name: '', description: '', owner: '', key_mode: 'per-subscription' })
+  const [fields, setFields] = useState<Application>({ name: '', display_name: '', description: '', owner: '' })
   const [, go] = useLocation()
   const client = useQueryClient()
   const set = <K extends keyof Application>(name: K, value: Application[K]) => setFields({ ...fields, [name]: value })
@@ -107,15 +107,6 @@ function NewApplication({ known, onClose }: { known: string[]; onClose: () => vo
       <TextField label="Name for people" value={fields.display_name ?? ''} onChange={(value) => set('display_name', value)} />
       <TextField label="What it does" value={fields.description ?? ''} onChange={(value) => set('description', value)} />
       <TextField label="Owner" value={fields.owner ?? ''} onChange={(value) => set('owner', value)} placeholder="a developer or a team" />
-      <ChoiceField
-        label="Keys"
-        value={fields.key_mode}
-        onChange={(value) => set('key_mode', value)}
-        options={[
-          { value: 'per-subscription', text: 'One for each subscription', about: 'A key opens one API only.' },
-          { value: 'shared', text: 'One for all', about: 'This cannot be changed later.' },
-        ]}
-      />
     </Act>
   )
 }

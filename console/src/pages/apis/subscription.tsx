@@ -11,7 +11,7 @@ import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { SelectField } from '../../ui/field'
 import { ShownOnce } from '../../ui/once'
-import { Time } from '../../ui/time'
+import { Time, dayText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
 import { AddPublicKey } from './public-key'
@@ -131,7 +131,7 @@ function Keys({ subscription, hasTokens, refused, onAbove }: { subscription: Sub
               )}{' '}
               {stateOf(it)}
               <span className="muted small">
-                made <Time at={it.created} />
+                made <Time at={it.created} />, {it.last_used === undefined ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
                 {it.expires !== undefined && !it.revoked && (
                   <>
                     , good until <Time at={it.expires} />

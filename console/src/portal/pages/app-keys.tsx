@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
-import { Time } from '../../ui/time'
+import { Time, dayText } from '../../ui/time'
 import { type ShownKey, type Subscription, useWrite } from '../data'
 import { Said } from './entry'
 
@@ -90,6 +90,7 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
             <tr>
               <th scope="col">Key</th>
               <th scope="col">Made</th>
+              <th scope="col">Last used</th>
               <th scope="col">State</th>
               <th scope="col">
                 <span className="sr">Actions</span>
@@ -108,6 +109,7 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
                   <td>
                     <Time at={key.created} />
                   </td>
+                  <td>{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
                   <td>{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
                   <td>
                     {isGood && (

@@ -7,6 +7,7 @@
 use super::problem::Problem;
 use crate::access::Caller;
 use crate::events::Commits;
+use crate::last_use::ReportedUses;
 use crate::shared_limits::{LimitExchange, LimitExchanges};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,6 +34,8 @@ const MAX_COMMITS: usize = 10_000;
 const MAX_GATEWAYS: usize = 10_000;
 /// The longest name of a gateway, and the longest text of a report, in bytes.
 pub(super) const MAX_TEXT: usize = 256;
+/// Used credentials of one report.
+pub(crate) const MAX_USED: usize = 10_000;
 /// Environments of a gateway.
 const MAX_ENVIRONMENTS: usize = 64;
 
@@ -58,6 +61,9 @@ pub struct GatewayReport {
     pub time: u64,
     /// The environments whose documents it serves; empty: it is of a version that does not say so.
     pub environments: Vec<String>,
+    /// Credentials of subscribers that were used since the last report: the day by their ids, counted from 1970.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: BTreeMap<String, u32>,
 }
 
 /// What a gateway is told in turn.
@@ -90,6 +96,8 @@ impl GatewayReport {
         texts.iter().all(|text| text.len() <= MAX_TEXT)
             && self.environments.len() <= MAX_ENVIRONMENTS
             && self.environments.iter().all(|name| name.len() <= MAX_TEXT)
+            && self.used.len() <= MAX_USED
+            && self.used.keys().all(|id| id.len() <= MAX_TEXT)
     }
 }
 
@@ -98,6 +106,7 @@ impl GatewayReport {
 pub struct Gateways {
     known: Arc<Mutex<FleetState>>,
     limits: LimitExchanges,
+    used: ReportedUses,
 }
 
 /// How a report in the store was seen.
@@ -174,11 +183,18 @@ impl Gateways {
         self.note(name, report, said);
     }
 
+    /// The uses of credentials that gateways have reported.
+    pub fn used(&self) -> &ReportedUses {
+        &self.used
+    }
+
     /// Takes over a report. One that is too long is passed over.
-    pub fn note(&self, name: &str, report: GatewayReport, now: SystemTime) {
+    pub fn note(&self, name: &str, mut report: GatewayReport, now: SystemTime) {
         if name.len() > MAX_TEXT || !report.is_short() {
             return;
         }
+        let used = std::mem::take(&mut report.used);
+        self.used.add(used, &report.environments, now);
         let mut known = self.known();
         if known.reports.len() < MAX_GATEWAYS || known.reports.contains_key(name) {
             known.reports.insert(name.to_owned(), (report, now));

@@ -3,10 +3,11 @@
 
 use super::fleet::{AWAY, GatewayReport, MAX_TEXT, ReportResponse};
 use super::problem::Problem;
-use super::sync::environments_of;
+use super::sync::{environments_of, may_follow};
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Caller, NoAudit};
+use crate::api::json_body::JsonBody;
 use crate::shared_limits::{LimitReport, MAX_COUNTS, MAX_EXCHANGES};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -30,7 +31,7 @@ pub async fn report(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(report): Json<GatewayReport>,
+    JsonBody(mut report): JsonBody<GatewayReport>,
 ) -> Result<Response, Problem> {
     if name.len() > MAX_TEXT || !report.is_short() {
         let detail = format!("the name or a text of the report is longer than {MAX_TEXT} bytes");
@@ -41,6 +42,10 @@ pub async fn report(
     }
     let (gateways, now) = (&api.options.gateways, SystemTime::now());
     gateways.speak_for(&name, &caller, now)?;
+    // A gateway tells nothing of credentials of environments that it may not follow.
+    if !report.environments.iter().all(|it| may_follow(&caller, it)) {
+        report.used.clear();
+    }
     gateways.note(&name, report, now);
     // Each report in the record would be a revision that gateways report in turn.
     let answer = ReportResponse {
@@ -92,7 +97,7 @@ pub async fn limits(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<LimitQuery>,
-    Json(report): Json<LimitReport>,
+    JsonBody(report): JsonBody<LimitReport>,
 ) -> Result<Response, Problem> {
     let environments = environments_of(&caller, query.environment.as_deref())?;
     let gateways = &api.options.gateways;

@@ -47,6 +47,7 @@ pub mod health;
 mod history;
 mod identity;
 mod import;
+mod json_body;
 mod openapi;
 mod openid_login;
 mod operation;
@@ -71,6 +72,7 @@ mod writing;
 
 pub use apis::Ticker;
 pub use delegate::Delegate;
+pub(crate) use fleet::MAX_USED;
 pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use problem::Problem;
@@ -90,6 +92,7 @@ use crate::secrets::SecretReadings;
 use crate::webhook_addresses::WebhookAddressPolicy;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::map_response;
 use axum::{Extension, Router};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -236,6 +239,7 @@ impl Api {
         let router = table::router()
             .fallback(async || Problem::not_found("this path"))
             .layer(DefaultBodyLimit::max(MAX_BODY))
+            .layer(map_response(json_body::as_problem))
             .with_state(Arc::clone(self));
         match self.options.is_read_only {
             true => router.layer(Extension(ReadOnly)),

@@ -134,7 +134,7 @@ pub(super) fn environments_of(caller: &Caller, names: Option<&str>) -> Result<Ve
 }
 
 /// Whether a caller may follow the configuration as a gateway of an environment does.
-fn may_follow(caller: &Caller, environment: &str) -> bool {
+pub(super) fn may_follow(caller: &Caller, environment: &str) -> bool {
     caller.can(
         Action::ConfigurationFollow,
         &Scope::Environment(environment.to_owned()),

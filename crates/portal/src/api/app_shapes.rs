@@ -88,6 +88,8 @@ pub struct KeyLine {
     pub expires: Option<u64>,
     /// When it was revoked.
     pub revoked: Option<u64>,
+    /// The day on which it was used last, by its beginning in UTC. Only the page of the application tells it.
+    pub last_used: Option<u64>,
 }
 
 /// A key that was made.

@@ -3,7 +3,7 @@
 
 use super::app_shapes::{AppDetail, AppLine, AppList, NewApp, OwnApp};
 use super::authenticated_developer::{AuthenticatedDeveloper, owned_by};
-use super::keys::{subscription_line, subscriptions};
+use super::keys::{add_last_uses, subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id};
 use crate::state::{Portals, Visit};
@@ -163,10 +163,9 @@ async fn read(
     let application = asker.app(&portals, &name, TeamRole::Viewer)?;
     let app = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     let all = subscriptions(&portals, &name);
-    Ok(Json(AppDetail {
-        app,
-        subscriptions: all.iter().map(|it| subscription_line(&portals, it)).collect(),
-    }))
+    let mut subscriptions: Vec<_> = all.iter().map(|it| subscription_line(&portals, it)).collect();
+    add_last_uses(&portals, &mut subscriptions).await?;
+    Ok(Json(AppDetail { app, subscriptions }))
 }
 
 async fn change(

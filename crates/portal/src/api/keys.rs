@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::time::SystemTime;
 use weir_apis::entities::{Credential, Plan, Subscription};
 use weir_control::api::Problem;
+use weir_control::last_use::last_uses;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {
@@ -116,10 +117,22 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
                 created: it.created,
                 expires: it.expires,
                 revoked: it.revoked,
+                last_used: None,
             })
             .collect(),
         key: None,
     }
+}
+
+/// Adds when the keys of subscriptions were used last.
+pub async fn add_last_uses(portals: &Portals, lines: &mut [SubscriptionLine]) -> Result<(), Problem> {
+    let keys = lines.iter().flat_map(|it| &it.keys);
+    let ids: Vec<String> = keys.map(|it| it.id.clone()).collect();
+    let used = last_uses(&portals.people.store, &ids, SystemTime::now()).await?;
+    for key in lines.iter_mut().flat_map(|it| &mut it.keys) {
+        key.last_used = used.get(&key.id).copied();
+    }
+    Ok(())
 }
 
 async fn subscribe(

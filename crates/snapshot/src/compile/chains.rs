@@ -10,6 +10,7 @@ use weir_model::{
     ChainStep, Diagnostic, DialectName, DocPath, Model, PluginInstance, PluginRef, RefusalOverride, Severity,
     UpstreamHost,
 };
+use weir_plugin::last_use::{CredentialUses, SUBSCRIBER_LABEL};
 use weir_plugin::{
     BuildContext, Condition, ConsumerIdentity, CredentialIndexes, CredentialSource, Destinations, Identity,
     Registry,
@@ -72,6 +73,13 @@ impl<'m> Chains<'m> {
         let mut checks = HashMap::new();
         for (index, consumer) in model.consumers.iter().enumerate() {
             let labels = consumer.labels.iter();
+            let ids = consumer
+                .credentials
+                .iter()
+                .map(|it| it.id.as_deref().map(Arc::from));
+            let ids: Vec<Option<Arc<str>>> = ids.collect();
+            let is_noted = consumer.labels.contains_key(SUBSCRIBER_LABEL);
+            let noted = ids.iter().flatten().filter(|_| is_noted);
             let identity = Arc::new(ConsumerIdentity {
                 index: index as u32,
                 id: consumer.own_id().to_owned(),
@@ -81,6 +89,7 @@ impl<'m> Chains<'m> {
                 labels: labels
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect(),
+                uses: CredentialUses::of(noted.cloned()),
             });
             for (position, credential) in consumer.credentials.iter().enumerate() {
                 let place = || {
@@ -105,7 +114,7 @@ impl<'m> Chains<'m> {
                     place: place(),
                     identity: Identity {
                         consumer: Arc::clone(&identity),
-                        credential_id: credential.id.as_deref().map(Into::into),
+                        credential_id: ids[position].clone(),
                     },
                     dialect: consumer.dialect,
                     workspace: consumer.workspace.as_ref(),

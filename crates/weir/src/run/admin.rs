@@ -24,6 +24,7 @@ use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Ticker};
 use weir_control::follow::StateHandle;
 use weir_control::http::ForAdminApis;
+use weir_control::last_use;
 use weir_control::listen::{self, Tls};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{self, Outbox, WebhookAddressPolicy};
@@ -390,6 +391,12 @@ impl Shared {
                 let meter = Meter::new(Arc::clone(&shared.counted), shared.analytics.clone());
                 let watch = QuotaWatcher::new(Arc::clone(store), shared.outbox.clone(), meter);
                 tokio::spawn(watch.run());
+                let used = shared.gateways.used().clone();
+                tokio::spawn(last_use::keep(
+                    used,
+                    Arc::clone(store),
+                    shared.operational.clone(),
+                ));
                 Ok(api)
             }
         });

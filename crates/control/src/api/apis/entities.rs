@@ -4,6 +4,7 @@ use super::commit::WriteEffects;
 use super::library;
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
+use crate::api::json_body::JsonBody;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -15,7 +16,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_apis::entities::{self, Api as ApiEntity, Application, Environment, Plan, PlanState, Subscription};
+use weir_apis::entities::{
+    self, Api as ApiEntity, Application, Environment, KeyMode, Plan, PlanState, Subscription,
+};
 use weir_apis::naming;
 use weir_apis::states;
 
@@ -30,6 +33,11 @@ pub fn body_of(text: &str) -> Result<Value, Problem> {
         "" => Ok(json!({})),
         text => serde_json::from_str(text).map_err(|error| Problem::bad(format!("not JSON: {error}"))),
     }
+}
+
+/// Reads a body as a value.
+pub(in crate::api) fn parse_body<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    parse(&body_of(text)?)
 }
 
 pub fn check_name(name: &str) -> Result<(), Problem> {
@@ -202,7 +210,16 @@ documents!(
     applications,
     "applications",
     Application,
-    |_, _| Ok(BTreeSet::new()),
+    |_, entity| match entity.key_mode {
+        KeyMode::PerSubscription => Ok(BTreeSet::new()),
+        KeyMode::Shared => {
+            let message = "an application has a key for each subscription; one key for several APIs is what a product gives";
+            Err(Problem::step(
+                "check",
+                vec![("key_mode".to_owned(), message.to_owned())],
+            ))
+        }
+    },
     |library, name| {
         let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/")).ok()?;
         subscriptions
@@ -289,7 +306,7 @@ pub mod plans {
         Extension(caller): Extension<Caller>,
         Path((name, version, plan)): Path<(String, String, String)>,
         headers: HeaderMap,
-        Json(wanted): Json<NewState>,
+        JsonBody(wanted): JsonBody<NewState>,
     ) -> Result<Json<Value>, Problem> {
         let to: PlanState = parse(&Value::from(wanted.state.as_str()))?;
         let written = api

@@ -5,7 +5,9 @@ use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
 use crate::access::Caller;
+use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
+use crate::last_use::last_uses;
 use aws_lc_rs::rand;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -15,6 +17,7 @@ use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::SystemTime;
 use weir_apis::entities::{
     Application, Credential, CredentialKind, Plan, PlanSecurity, Product, ProductState, Subscription,
     SubscriptionState, TokenKey, Validation,
@@ -211,7 +214,7 @@ pub async fn state(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Json(wanted): Json<NewState>,
+    JsonBody(wanted): JsonBody<NewState>,
 ) -> Result<Json<Value>, Problem> {
     let to: SubscriptionState = parse(&Value::from(wanted.state.as_str()))?;
     let side = match wanted.side.as_deref() {
@@ -256,7 +259,17 @@ pub async fn credentials(
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let _there: Subscription = library.get(&library::subscription_key(&id))?;
-    let items: Vec<Value> = of_subscription(&library, &id)?.iter().map(shown).collect();
+    let known = of_subscription(&library, &id)?;
+    let ids: Vec<String> = known.iter().map(|it| it.id.clone()).collect();
+    let used = last_uses(&api.options.operational, &ids, SystemTime::now()).await?;
+    let one = |it: &Credential| {
+        let mut item = shown(it);
+        if let Some(day) = used.get(&it.id) {
+            item["last_used"] = (*day).into();
+        }
+        item
+    };
+    let items: Vec<Value> = known.iter().map(one).collect();
     Ok(Json(json!({ "items": items })))
 }
 

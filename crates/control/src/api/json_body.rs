@@ -1,0 +1,83 @@
+//! Bodies of calls, and refusals of what is no good call: they are problems as all others.
+
+use super::apis::parse_body;
+use super::problem::Problem;
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
+
+/// The longest refusal of the framework, in bytes.
+const MAX_REFUSAL: usize = 64 << 10;
+
+/// A body of JSON, whatever its sender calls it: `curl -d` names the type of a form. That a page of another site sent it is found
+/// by where it comes from ([`crate::access::cross_site`]).
+pub struct JsonBody<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let text = String::from_request(request, state)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        parse_body(&text).map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+/// A refusal of the framework (a query that is not understood, a body that is too long) as a problem with the same status.
+pub async fn as_problem(answer: Response) -> Response {
+    let status = answer.status();
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let is_text = kind.is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
+    if !status.is_client_error() || !is_text {
+        return answer;
+    }
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        let detail = format!("expected a body of at most {} MiB", super::MAX_BODY >> 20);
+        return Problem::new(status, detail).into_response();
+    }
+    let (head, body) = answer.into_parts();
+    match to_bytes(body, MAX_REFUSAL).await {
+        Ok(text) if !text.is_empty() => {
+            let detail = String::from_utf8_lossy(&text).into_owned();
+            Problem::new(status, detail).into_response()
+        }
+        Ok(_) => Response::from_parts(head, Body::empty()),
+        Err(_) => Problem::new(status, "the call is not understood").into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Json;
+
+    #[tokio::test]
+    async fn refusals_of_the_framework_become_problems() {
+        let text = |status, text: &'static str| (status, text).into_response();
+        for (answer, expected) in [
+            (
+                text(StatusCode::BAD_REQUEST, "no number"),
+                "\"detail\":\"no number\"",
+            ),
+            (text(StatusCode::PAYLOAD_TOO_LARGE, "limit"), "at most 16 MiB"),
+            (text(StatusCode::OK, "a document"), "a document"),
+            (StatusCode::NOT_FOUND.into_response(), ""),
+            ((StatusCode::CONFLICT, Json(1)).into_response(), "1"),
+            (Problem::bad("so").into_response(), "\"detail\":\"so\""),
+        ] {
+            let status = answer.status();
+            let answer = as_problem(answer).await;
+            assert_eq!(answer.status(), status);
+            let body = to_bytes(answer.into_body(), MAX_REFUSAL).await.expect("a body");
+            let body = String::from_utf8_lossy(&body).into_owned();
+            assert!(
+                body.contains(expected) && (!expected.is_empty() || body.is_empty()),
+                "{body}"
+            );
+        }
+    }
+}

@@ -87,7 +87,7 @@ fn compiled(written: &str) -> Result<Regex, String> {
         }
         None => regex(written),
     };
-    found.ok_or_else(|| format!("'{written}' is no regular expression that is understood"))
+    found.ok_or_else(|| format!("'{written}' is not a valid regular expression"))
 }
 
 impl Function {

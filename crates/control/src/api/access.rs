@@ -6,6 +6,7 @@ use super::session::Origin;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{self, Caller, Right, Token, TokenHash, User};
+use crate::api::json_body::JsonBody;
 use axum::extract::{Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -40,7 +41,7 @@ pub async fn add_user(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     parts: Parts,
-    Json(wanted): Json<UserRequest>,
+    JsonBody(wanted): JsonBody<UserRequest>,
 ) -> Result<Response, Problem> {
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
     let password_hash = match wanted.password {

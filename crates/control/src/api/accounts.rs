@@ -7,6 +7,7 @@ use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::password::{PasswordError, PasswordHash, fault_of};
 use crate::access::{self, Caller, EVERYWHERE, Right, Role, RoleAssignment, User, key_of};
+use crate::api::json_body::JsonBody;
 use axum::extract::{Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -175,7 +176,7 @@ pub async fn set_rights(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Json(wanted): Json<RightsRequest>,
+    JsonBody(wanted): JsonBody<RightsRequest>,
 ) -> Result<Response, Problem> {
     let is_dry = is_dry_run(&headers);
     let note = format!("change the rights of {name}");
@@ -205,7 +206,7 @@ pub async fn set_password(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     parts: Parts,
-    Json(wanted): Json<NewPassword>,
+    JsonBody(wanted): JsonBody<NewPassword>,
 ) -> Result<Response, Problem> {
     Origin::of(&parts).demand_privacy()?;
     let hash = match wanted.password {

@@ -6,6 +6,7 @@ use super::resources::{key_of, note_or};
 use super::writing::tried;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
+use crate::api::json_body::JsonBody;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -73,7 +74,7 @@ pub async fn change(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(wanted): Json<ChangesRequest>,
+    JsonBody(wanted): JsonBody<ChangesRequest>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Write)?;
     let keys = keys_of(&wanted.changes)?;

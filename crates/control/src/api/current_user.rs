@@ -8,6 +8,7 @@ use super::session::{self, Origin};
 use super::shapes::{CurrentUser, IssuedToken, List, NewToken, PermittedOperation, SessionState, TokenState};
 use crate::access::session::{MAX_TOKEN_DAYS, PersonalToken, Session};
 use crate::access::{Action, Caller, Right, RoleAssignment, Scope, User};
+use crate::api::json_body::JsonBody;
 use crate::operational::OperationalEntry;
 use axum::extract::{Path, State};
 use axum::http::request::Parts;
@@ -75,7 +76,7 @@ pub async fn set_password(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     parts: Parts,
-    Json(change): Json<PasswordChange>,
+    JsonBody(change): JsonBody<PasswordChange>,
 ) -> Result<Response, Response> {
     let refused = |problem: Problem| problem.into_response();
     let from = Origin::of(&parts);
@@ -226,7 +227,7 @@ pub async fn list_tokens(
 pub async fn make_token(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Json(wanted): Json<TokenRequest>,
+    JsonBody(wanted): JsonBody<TokenRequest>,
 ) -> Result<Response, Problem> {
     let user = stored_user(&api, &caller)?;
     let days = wanted.days.unwrap_or(TOKEN_DAYS);

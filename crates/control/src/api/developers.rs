@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
+use crate::api::json_body::JsonBody;
 use crate::developers::{
     AdminDecision, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole,
     checked_name, greeting, mail_of, owner_name, random_id, seconds,
@@ -389,7 +390,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Path(portal): Path<String>,
     headers: HeaderMap,
-    Json(wanted): Json<NewDeveloper>,
+    JsonBody(wanted): JsonBody<NewDeveloper>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let portal_context = PortalContext::of(&api, &portal).await?;
@@ -461,7 +462,7 @@ async fn change(
     State(api): State<Arc<Api>>,
     Path((portal, id)): Path<(String, String)>,
     headers: HeaderMap,
-    Json(wanted): Json<DeveloperChange>,
+    JsonBody(wanted): JsonBody<DeveloperChange>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let portal_context = PortalContext::of(&api, &portal).await?;

@@ -14,6 +14,7 @@ use crate::access::session::{Login, OPENID};
 use crate::access::{
     AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, cookie,
 };
+use crate::api::json_body::JsonBody;
 use axum::extract::{Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -354,7 +355,7 @@ pub async fn put(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Json(wanted): Json<ProviderRequest>,
+    JsonBody(wanted): JsonBody<ProviderRequest>,
 ) -> Result<Response, Problem> {
     let key = key_of(&name).map_err(|_| {
         Problem::bad(format!(

@@ -60,6 +60,22 @@ impl Precondition {
             && !self.matches_not.as_deref().is_some_and(|it| names(it, version))
     }
 
+    /// The refusal of a change that was begun with another version than the one that is there, whatever the call says of versions.
+    pub async fn overtaken(&self, store: &dyn Store, key: &Key, version: Option<Revision>) -> Problem {
+        if !self.holds(version) {
+            return self.refusal(store, key, version).await;
+        }
+        let what = key.as_str().split_once('/').map_or("", |(_, what)| what);
+        let changed = last_change(store, key, version).await;
+        let by = changed.as_ref().map_or_else(String::new, |it| {
+            format!(" by {} in revision {}", it.author, it.revision)
+        });
+        Problem::precondition(
+            format!("{what} was changed{by} at the same time: look at it, and try again"),
+            changed,
+        )
+    }
+
     /// The refusal of a change of another version than the one that is there (`None`: there is none), with who has
     /// stored that one.
     pub async fn refusal(&self, store: &dyn Store, key: &Key, version: Option<Revision>) -> Problem {

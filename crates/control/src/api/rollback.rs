@@ -4,6 +4,7 @@ use super::history::{Difference, difference, told};
 use super::problem::Problem;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
+use crate::api::json_body::JsonBody;
 use crate::follow::{DialectModels, compile};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -30,7 +31,7 @@ pub async fn rollback(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(wanted): Json<RollbackTarget>,
+    JsonBody(wanted): JsonBody<RollbackTarget>,
 ) -> Result<Response, Problem> {
     demand(&caller, Role::Admin)?;
     let target = Revision(wanted.revision);

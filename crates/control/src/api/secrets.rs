@@ -5,6 +5,7 @@ use super::Api;
 use super::problem::Problem;
 use super::view::references::{FileReferences, Holder, ReferenceUse, References};
 use crate::access::{Action, Caller, Scope};
+use crate::api::json_body::JsonBody;
 use crate::secrets::{Reading, SecretReadings, SecretState};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -275,7 +276,7 @@ fn grouped(
 pub async fn test(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Json(wanted): Json<SecretTestRequest>,
+    JsonBody(wanted): JsonBody<SecretTestRequest>,
 ) -> Result<Json<SecretStatus>, Problem> {
     let now = seconds(SystemTime::now());
     let who = format!("secrets {}", caller.name());

@@ -5,6 +5,7 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::Caller;
+use crate::api::json_body::JsonBody;
 use crate::http::ClientRequest;
 use crate::identity_sources::IdentitySources;
 use crate::try_it::{self, CONSOLE_MARK, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
@@ -79,7 +80,7 @@ impl Target {
 pub async fn send(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Json(call): Json<TryCallRequest>,
+    JsonBody(call): JsonBody<TryCallRequest>,
 ) -> Result<Json<TryItResponse>, Problem> {
     let sources = api.identity_sources().await?;
     let request = prepared(&call, &sources)?;

@@ -33,6 +33,47 @@ fn a_document_that_is_posted_lists_operations_and_findings_and_serves_nothing() 
     assert!(broken.body.contains("1:1"), "{broken:?}");
 }
 
+/// What cannot be used is told as a problem, with its line and column, whatever `curl` calls it.
+#[test]
+fn bad_documents_and_calls_are_told_as_problems() {
+    let plane = Plane::start();
+    let versions = "/api/v1/apis/pets/versions";
+    let form = "application/x-www-form-urlencoded";
+    for (path, body, status, told) in [
+        (
+            versions,
+            "{\"hello\": 1}",
+            422,
+            "1:1: error: expected an OpenAPI document",
+        ),
+        (versions, "a: [", 422, "not YAML"),
+        (
+            versions,
+            "openapi: 3.1.0\npaths:\n  /a: {$ref: '#/paths/~1b'}\n  /b: {$ref: '#/paths/~1a'}\n",
+            422,
+            "3:8: error",
+        ),
+        ("/api/v1/explain", "{\"url\": ", 400, "not JSON"),
+        ("/api/v1/explain", "{}", 422, "missing field `url`"),
+        ("/api/v1/explain", "{\"url\": \"http://a/b\"}", 200, "\"end\""),
+    ] {
+        let call = Call::new("POST", &plane.weir.console(), path).header("Content-Type", form);
+        let answer = call.body(body).make().expect(status);
+        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        let is_problem = answer
+            .header("content-type")
+            .is_some_and(|it| it == "application/problem+json");
+        assert_eq!(is_problem, status != 200, "{path} {status}");
+    }
+    let answer = plane
+        .get("/api/v1/apis/pets/versions/1.0.0/diff?from=no")
+        .expect(400);
+    assert!(
+        answer.body.contains("\"type\":\"urn:weir:problem:bad-request\""),
+        "{answer:?}"
+    );
+}
+
 /// 2, 16
 #[test]
 fn gateways_serve_their_environment_and_hear_of_no_other() {
@@ -225,6 +266,12 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
     let plane = Plane::start();
     plane.version(&petstore());
     let server = upstream("pets");
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/free",
+            json!({"state": "published"}),
+        )
+        .expect(201);
     plane.publish("test", server);
     let mut smaller = petstore();
     smaller["paths"]
@@ -241,6 +288,17 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
         call.make().expect(200).body
     };
     assert_eq!(dry(1), dry(2));
+    // The third difference: what plans open and close.
+    assert!(
+        dry(3).contains("\"plans\":[{\"plan\":\"free\",\"is_new\":false"),
+        "{}",
+        dry(3)
+    );
+    assert!(
+        dry(3).contains("~ plan free (key): closes getPet\\n"),
+        "{}",
+        dry(3)
+    );
     assert_eq!(plane.get(PUBLICATION).json()["revision"], 1);
     let done = plane
         .post(PUBLICATION, json!({"force": true, "note": "no calls"}))
@@ -251,6 +309,57 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
         (Some(2), Some(true))
     );
     until("it is gone", || plane.status("/v1/pets/7", None) == Some(404));
+    until("the rest is there", || {
+        plane.status("/v1/pets", None) == Some(401)
+    });
+}
+
+/// Of two who publish at once, one wins, and the other is told by whom. So is who has looked at an earlier state.
+#[test]
+fn of_two_publishers_one_is_told_of_the_other() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let read = plane.get(PUBLICATION);
+    let seen = read.header("etag").expect("a version");
+    let (mut wins, mut refusals) = (0, 0);
+    while refusals == 0 {
+        let bodies = ["one", "other"].map(|note| {
+            let more = json!({"base_path": format!("/{note}{wins}"), "backends": runtime(upstream("pets"))["backends"]});
+            json!({"runtime": more, "note": note})
+        });
+        let console = plane.weir.console();
+        let both = bodies.map(|body| {
+            let call = Call::new("POST", &console, PUBLICATION).body(&body.to_string());
+            std::thread::spawn(move || call.make())
+        });
+        let answers = both.map(|it| it.join().expect("an answer"));
+        let is_told = |it: &Answer| {
+            let by = "\"author\":\"anonymous\"";
+            it.status == 412 && it.body.contains("at the same time") && it.body.contains(by)
+        };
+        assert!(answers.iter().any(|it| it.status == 200), "{answers:?}");
+        assert!(
+            answers.iter().all(|it| it.status == 200 || is_told(it)),
+            "{answers:?}"
+        );
+        wins += 1;
+        refusals += answers.iter().filter(|it| it.status != 200).count();
+        assert!(wins < 200, "they are never at once");
+    }
+    let late = plane
+        .call("POST", PUBLICATION, &json!({"note": "late"}))
+        .header("If-Match", &seen);
+    let refused = late.make().expect(412);
+    assert!(
+        refused.body.contains("If-Match") && refused.body.contains("changed-meanwhile"),
+        "{refused:?}"
+    );
+    let seen = plane.get(PUBLICATION).header("etag").expect("a version");
+    let again = plane
+        .call("POST", PUBLICATION, &json!({"note": "again"}))
+        .header("If-Match", &seen);
+    again.make().expect(200);
 }
 
 /// 10, 11
@@ -407,6 +516,46 @@ fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
         .find(|it| side(&format!("caller-{it}")))
         .expect("one on the new side");
     assert!((0..20).all(|_| side(&format!("caller-{one}"))));
+    plane
+        .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
+        .expect(200);
+    until("all are on the old side", || some(100) == 0);
+}
+
+#[test]
+fn a_canary_of_a_backend_takes_its_share_of_the_same_revision() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("old"));
+    let canary = |body: &Value| plane.put(&format!("{PUBLICATION}/canary"), body.clone());
+    let next = json!({"main": {"url": format!("http://{}", upstream("next"))}});
+    let by = json!({"cookie": "sid"});
+    for (body, status, told) in [
+        (json!({"share": 1000, "by": by}), 422, "revision"),
+        (
+            json!({"backends": {"other": {"url": "http://a"}}, "share": 1000, "by": by}),
+            422,
+            "no component has a backend 'other'",
+        ),
+        (
+            json!({"backends": next, "share": 1000, "by": by}),
+            200,
+            "\"revision\":1",
+        ),
+    ] {
+        let answer = canary(&body).expect(status);
+        assert!(answer.body.contains(told), "{answer:?}");
+    }
+    until("it is served", || plane.status("/v1/pets", None) == Some(200));
+    let is_next = |number: u32| {
+        let call =
+            Call::get(&plane.weir.proxy(), "/v1/pets").header("Cookie", &format!("sid=caller-{number}"));
+        call.make().expect(200).body == "next"
+    };
+    let some = |count: u32| (0..count).filter(|it| is_next(*it)).count();
+    until("some are on the new side", || some(100) > 0);
+    let share = some(1000);
+    assert!((70..=130).contains(&share), "{share} of 1000");
     plane
         .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
         .expect(200);

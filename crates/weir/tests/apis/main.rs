@@ -11,6 +11,7 @@ mod explaining;
 mod lifecycle;
 mod multi_cluster;
 mod notifications;
+mod pages;
 mod products;
 mod subscribing;
 #[path = "../managed/support.rs"]

@@ -1,6 +1,7 @@
 //! Plans, subscriptions and their keys, through a gateway.
 
-use crate::support::{until, upstream};
+use crate::support::{Call, until, upstream};
+use crate::weir::Weir;
 use crate::{Plane, petstore};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -96,6 +97,68 @@ fn manual_plans_wait_for_somebody() {
     until("the key is good", || {
         plane.status("/v1/pets", Some(text(&key, "/key"))) == Some(200)
     });
+}
+
+/// Of two keys, the one that was used says when, also if a gateway of its own took the call.
+#[test]
+fn keys_tell_on_which_day_they_were_used_last() {
+    let plane = offered(json!({"state": "published"}));
+    let made = subscribe(&plane, "gold");
+    let path = format!("/api/v1/subscriptions/{}/credentials", text(&made, "/id"));
+    plane.post(&path, json!({})).expect(201);
+    let control = format!("http://{}", plane.weir.console());
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = [
+        "--role",
+        "gateway",
+        "--control",
+        &control,
+        "--environment",
+        "test",
+    ];
+    let gateway = Weir::start(folder.path(), &flags);
+    let key = text(&made, "/credential/key");
+    until("the gateway knows the key", || {
+        let call = Call::get(&gateway.proxy(), "/v1/pets").header("X-API-Key", key);
+        call.attempt().is_some_and(|it| it.status == 200)
+    });
+    let uses = || -> Vec<(String, Option<u64>)> {
+        let listed = plane.get(&path).expect(200).json();
+        let items = listed["items"].as_array().expect("a list").iter();
+        items
+            .map(|it| (text(it, "/id").to_owned(), it["last_used"].as_u64()))
+            .collect()
+    };
+    let used = text(&made, "/credential/id").to_owned();
+    let day = |it: &(String, Option<u64>)| it.1.is_some();
+    until("it is told", || uses().iter().any(day));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.expect("after 1970").as_secs();
+    for (id, at) in uses() {
+        match id == used {
+            true => assert!(
+                at.is_some_and(|at| at.is_multiple_of(86_400) && now - at < 2 * 86_400),
+                "{at:?}"
+            ),
+            false => assert_eq!(at, None, "the other one was not used"),
+        }
+    }
+}
+
+#[test]
+fn a_plan_limits_single_operations() {
+    let plane = offered(json!({
+        "state": "published", "limits": [{"count": 1000, "per": "day"}],
+        "operation_limits": {"getPet": [{"count": 2, "per": "day"}]},
+    }));
+    let made = subscribe(&plane, "gold");
+    let key = text(&made, "/credential/key");
+    until("the key is good", || {
+        plane.status("/v1/pets", Some(key)) == Some(200)
+    });
+    let status = |path| plane.status(path, Some(key)).expect("an answer");
+    let found = ["/v1/pets/1", "/v1/pets/2", "/v1/pets/3", "/v1/pets"].map(status);
+    assert_eq!(found, [200, 200, 429, 200]);
 }
 
 /// 21

@@ -5,6 +5,7 @@ use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::{publish, versions};
 use crate::access::{Action, Caller, Scope};
+use crate::api::json_body::JsonBody;
 use crate::api::operation::refusal;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -152,7 +153,7 @@ pub async fn decide(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Json(decision): Json<Decision>,
+    JsonBody(decision): JsonBody<Decision>,
 ) -> Result<Json<Value>, Problem> {
     let to: ApprovalState = parse(&Value::from(decision.state.as_str()))?;
     let written = api

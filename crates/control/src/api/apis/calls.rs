@@ -12,6 +12,7 @@ use weir_apis::call_tests::TestReport;
 use weir_apis::entities::CallTest;
 
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+const MATCHES: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run"];
 const ENVIRONMENT: &str = "/api/v1/environments/{environment}";
 const API: &str = "/api/v1/apis/{api}";
 const VERSIONS: &str = "/api/v1/apis/{api}/versions";
@@ -319,7 +320,9 @@ fn of_publications() -> Vec<Operation> {
             "publish",
             "Publishes a revision; a dry run tells what would change",
             |path, id, action| Operation::post(path, id, action, publish::publish),
-        ),
+        )
+        .headers(MATCHES)
+        .description("Of two who publish at once, one wins. The other is told by whom with 412."),
         Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
             .about("Publications", "Removes a publication with all its routes")
             .headers(DRY_RUN),
@@ -328,13 +331,15 @@ fn of_publications() -> Vec<Operation> {
             "rollbackPublication",
             "Publishes an older revision; the runtime stays",
             |path, id, action| Operation::post(path, id, action, publish::rollback),
-        ),
+        )
+        .headers(MATCHES),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/promote",
             "promotePublication",
             "Publishes the same revision in another environment",
             |path, id, action| Operation::post(path, id, action, publish::promote),
-        ),
+        )
+        .headers(MATCHES),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/deprecation",
             "deprecatePublication",

@@ -3,6 +3,7 @@
 //! answer, this call does.
 
 use crate::access::Caller;
+use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
 use crate::http::ClientRequest;
 use axum::extract::State;
@@ -39,7 +40,7 @@ pub struct FetchDocumentResponse {
 pub async fn fetch(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Json(wanted): Json<FetchDocumentRequest>,
+    JsonBody(wanted): JsonBody<FetchDocumentRequest>,
 ) -> Result<Json<FetchDocumentResponse>, Problem> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |it| it.as_secs());

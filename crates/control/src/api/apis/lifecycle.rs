@@ -64,6 +64,10 @@ pub async fn canary(mut step: Step) -> JsonResult {
         publication.taken_back = None;
         publication.canary = Some(Canary {
             started: now(),
+            revision: match canary.revision {
+                0 => publication.revision,
+                revision => revision,
+            },
             ..canary.clone()
         });
         Ok(())
@@ -74,6 +78,10 @@ pub async fn canary(mut step: Step) -> JsonResult {
 /// Says what is wrong with shares and guards.
 fn check_canary(canary: &Canary) -> Result<(), Problem> {
     let mut wrong = Vec::new();
+    if canary.revision == 0 && canary.backends.is_empty() {
+        let message = "expected a revision, or other 'backends' for the one that is live".to_owned();
+        wrong.push(("revision".to_owned(), message));
+    }
     let shares = [("share".to_owned(), canary.share)].into_iter().chain(
         canary
             .steps

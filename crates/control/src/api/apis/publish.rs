@@ -9,6 +9,7 @@ use super::step::Step;
 use super::trial::{self, Trial};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
+use crate::api::precondition::{Precondition, tagged};
 use crate::api::writing::tried;
 use crate::api::{Api, Problem};
 use axum::Json;
@@ -21,14 +22,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::call_tests::TestReport;
-use weir_apis::diff::{self, Diff};
+use weir_apis::diff::{self, Diff, PlanChange};
 use weir_apis::entities::{
     Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
     Runtime, Version,
 };
 use weir_apis::lint::{self, Options};
 use weir_apis::{Finding, Level, render, states};
-use weir_store::Revision;
+use weir_store::{Key, Revision};
 
 /// What is to be published.
 #[derive(Deserialize, Default)]
@@ -83,6 +84,7 @@ struct PublicationChange<'w> {
 struct PublishResult {
     publication: Publication,
     diff: Diff,
+    plans: Vec<PlanChange>,
     conflicts: Vec<Conflict>,
     findings: Vec<Finding>,
     forced: Vec<String>,
@@ -96,7 +98,7 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
 pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version, environment)): Path<(String, String, String)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let library = api.library().await?;
     let publication = library.publication(&format!("{name}/{version}/{environment}"))?;
     let entity = library.version(&name, &version)?;
@@ -108,7 +110,8 @@ pub async fn read(
         .gateways
         .rollout(&publication.environment, revision, SystemTime::now());
     answer["rollout"] = json!(rollout);
-    Ok(Json(answer))
+    let version = library.version_of(&library::publication_key(&publication.id()));
+    Ok(tagged(Json(answer).into_response(), version))
 }
 
 /// The revision of the store with which gateways have all of a publication.
@@ -215,16 +218,32 @@ async fn run(
         true => Ok(()),
         false => Err(failing(report)),
     };
+    let key = library::publication_key(&format!("{}/{}/{environment}", step.name, step.version));
+    let key = Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?;
+    let precondition = Precondition::of(&step.headers);
+    let (mut first, mut before, mut is_stale) = (None, None, false);
     let written = step
         .api
         .manage_tested(
             &step.caller,
             &step.headers,
-            |library| steps(library, &step.caller, &wanted),
+            |library| {
+                before = library.version_of(key.as_str());
+                // Of two who publish at once, the one who was first has won.
+                is_stale = *first.get_or_insert(before) != before || !precondition.holds(before);
+                match is_stale {
+                    true => Err(Problem::precondition("another version", None)),
+                    false => steps(library, &step.caller, &wanted),
+                }
+            },
             (trial, judge),
         )
-        .await?;
-    answer(written)
+        .await;
+    match written {
+        Ok(written) => answer(written),
+        Err(_) if is_stale => Err(precondition.overtaken(&*step.api.store, &key, before).await),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Tests of the version do not hold.
@@ -247,6 +266,7 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
     let PublishResult {
         publication,
         diff,
+        plans,
         conflicts,
         findings,
         forced,
@@ -259,8 +279,8 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
         "state": publication.state,
         "commit": if written.is_dry { Value::Null } else { written.revision.into() },
         "breaking": diff.is_breaking(),
-        "diff": { "operations": diff.operations, "documents": written.documents },
-        "text": text_of(&publication, &diff, &conflicts, &written.documents),
+        "text": text_of((&publication, &diff, &plans), &conflicts, &written.documents),
+        "diff": { "operations": diff.operations, "documents": written.documents, "plans": plans },
         "conflicts": conflicts,
         "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
         "forced": forced,
@@ -273,12 +293,17 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
 }
 
 /// What a publish changes, in lines: the console and the command line show exactly this.
-fn text_of(publication: &Publication, diff: &Diff, conflicts: &[Conflict], documents: &[Value]) -> String {
+fn text_of(
+    (publication, diff, plans): (&Publication, &Diff, &[PlanChange]),
+    conflicts: &[Conflict],
+    documents: &[Value],
+) -> String {
     let mut text = format!(
-        "{} r{}\n{}",
+        "{} r{}\n{}{}",
         publication.id(),
         publication.revision,
-        diff::in_lines(diff)
+        diff::in_lines(diff),
+        diff::plans_in_lines(plans)
     );
     for it in conflicts {
         text.push_str(&format!(
@@ -330,6 +355,7 @@ fn steps(
     publication.state = PublicationState::Live;
     (publication.canary, publication.taken_back) = (None, None);
     let diff = difference(library, known.as_ref(), &revision)?;
+    let plans = plan_changes(library, known.as_ref(), &revision)?;
     let mut forced = Vec::new();
     if known.is_some() && diff.is_breaking() && !wanted.may_break {
         forced = broken_by(&diff);
@@ -389,6 +415,7 @@ fn steps(
         answer: PublishResult {
             publication,
             diff,
+            plans,
             conflicts,
             findings,
             forced,
@@ -526,6 +553,24 @@ pub(super) fn difference(
             Ok(diff::diff(&none, &fresh))
         }
     }
+}
+
+/// What plans open and close where this is published.
+fn plan_changes(
+    library: &Library,
+    known: Option<&Publication>,
+    revision: &ApiRevision,
+) -> Result<Vec<PlanChange>, Problem> {
+    let before = match known {
+        Some(known) => {
+            let before = library.revision(&known.api, &known.version, known.revision)?;
+            Some(specs::description(library, &before.spec)?)
+        }
+        None => None,
+    };
+    let fresh = specs::description(library, &revision.spec)?;
+    let plans = library.plans(&revision.api, &revision.version)?;
+    Ok(diff::plan_changes(&plans, before.as_deref(), &fresh))
 }
 
 fn clashes(

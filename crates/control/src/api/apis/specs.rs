@@ -8,11 +8,12 @@ use weir_apis::{Finding, hash};
 
 /// The longest piece, in bytes.
 const PIECE: usize = 512 << 10;
-/// Descriptions that are kept for the next write.
+/// Descriptions that are kept for the next write, and the bytes of their texts.
 const KEPT: usize = 16;
+const KEPT_BYTES: usize = 16 << 20;
 
-/// Descriptions that were read lately.
-static READ: Mutex<Vec<(String, Arc<Description>)>> = Mutex::new(Vec::new());
+/// Descriptions that were read lately: the hash and the length of the text.
+static READ: Mutex<Vec<(String, usize, Arc<Description>)>> = Mutex::new(Vec::new());
 
 fn prefix(hash: &str) -> String {
     format!("{PREFIX}specs/{hash}/")
@@ -39,30 +40,46 @@ pub fn text(library: &Library, hash: &str) -> Result<String, Problem> {
     }
 }
 
+/// A description that was read lately.
+fn known(hash: &str) -> Option<Arc<Description>> {
+    let known = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.iter().find(|(it, _, _)| it == hash);
+    found.map(|(_, _, found)| Arc::clone(found))
+}
+
 /// Reads a text as a description.
 pub fn read(text: &str) -> Result<Arc<Description>, Problem> {
     let hash = hash::of_bytes(text.as_bytes());
-    let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, found)) = known.iter().find(|(it, _)| *it == hash) {
-        return Ok(Arc::clone(found));
+    if let Some(found) = known(&hash) {
+        return Ok(found);
     }
+    // A large one takes a while, in which others are read.
     let description = Arc::new(openapi::read(text).map_err(|found| unreadable(&found))?);
-    if known.len() >= KEPT {
+    let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    known.push((hash, text.len(), Arc::clone(&description)));
+    // The latest one is kept, however large it is: what reads it next is part of the same write.
+    let is_too_much = |known: &[(String, usize, Arc<Description>)]| {
+        known.len() > KEPT || known.iter().map(|it| it.1).sum::<usize>() > KEPT_BYTES
+    };
+    while known.len() > 1 && is_too_much(&known) {
         known.remove(0);
     }
-    known.push((hash, Arc::clone(&description)));
     Ok(description)
+}
+
+/// The same on a thread of its own: a large text takes seconds, in which a thread that answers calls answers others.
+pub async fn read_apart(text: &str) -> Result<Arc<Description>, Problem> {
+    let text = text.to_owned();
+    let reading = tokio::task::spawn_blocking(move || read(&text)).await;
+    reading.map_err(|error| Problem::unreadable(error.to_string()))?
 }
 
 /// The description of a text that was kept.
 pub fn description(library: &Library, hash: &str) -> Result<Arc<Description>, Problem> {
-    {
-        let known = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = known.iter().find(|(it, _)| it == hash) {
-            return Ok(Arc::clone(found));
-        }
+    match known(hash) {
+        Some(found) => Ok(found),
+        None => read(&text(library, hash)?),
     }
-    read(&text(library, hash)?)
 }
 
 /// Why a text is no description, with lines and columns.

@@ -19,7 +19,7 @@ use weir_apis::entities::{
 };
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
-use weir_apis::{Finding, Level, diff, export, import, naming, postman};
+use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman};
 
 /// What a new version is named, if the document is sent as it is.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -99,9 +99,13 @@ pub async fn create(
     body: String,
 ) -> Result<Response, Problem> {
     let (fields, spec) = upload(&body)?;
-    let spec = spec.ok_or_else(|| Problem::bad("expected an OpenAPI document in 'spec'"))?;
+    let spec = spec.ok_or_else(|| {
+        let message = "expected an OpenAPI document, or a map with one in 'spec': there is no text in 'openapi', nor in 'swagger'";
+        let found = Finding::error(openapi::UNREADABLE, Default::default(), message);
+        specs::unreadable(&[found.at(Position::START)])
+    })?;
     let edit: Edit = parse(&fields)?;
-    let description = specs::read(&spec)?;
+    let description = specs::read_apart(&spec).await?;
     let told = description
         .info
         .get("version")
@@ -259,7 +263,10 @@ pub async fn put(
 ) -> Result<Json<Value>, Problem> {
     let (fields, spec) = upload(&body)?;
     let edit: Edit = parse(&fields)?;
-    let fresh = spec.as_deref().map(specs::read).transpose()?;
+    let fresh = match &spec {
+        Some(text) => Some(specs::read_apart(text).await?),
+        None => None,
+    };
     let written = api
         .manage(&caller, &headers, |library| {
             let mut entity = library.version(&name, &version)?;
@@ -311,13 +318,16 @@ fn rename_in_plans(
     merged: &import::MergeResult,
 ) -> Result<(), Problem> {
     for mut plan in library.plans(name, version)? {
-        let before = plan.operations.clone();
+        let before = plan.clone();
         for id in &mut plan.operations {
             if let Some(today) = merged.renamed.get(id) {
                 id.clone_from(today);
             }
         }
-        if plan.operations != before {
+        let limits = std::mem::take(&mut plan.operation_limits).into_iter();
+        let today = |id: String| merged.renamed.get(&id).cloned().unwrap_or(id);
+        plan.operation_limits = limits.map(|(id, all)| (today(id), all)).collect();
+        if plan != before {
             library.put(&library::plan_key(name, version, &plan.name), &plan)?;
         }
     }

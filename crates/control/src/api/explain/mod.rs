@@ -9,6 +9,7 @@ use super::health::UpstreamHealth;
 use super::history::served_difference;
 use super::{Api, Problem};
 use crate::access::NoAudit;
+use crate::api::json_body::JsonBody;
 use crate::explain::{ExplainedCall, Explanation};
 use crate::follow::DialectModels;
 use axum::extract::State;
@@ -104,7 +105,7 @@ pub struct ExplainResponse {
 /// Answers `POST /api/v1/explain`.
 pub async fn explain(
     State(api): State<Arc<Api>>,
-    Json(wanted): Json<ExplainRequest>,
+    JsonBody(wanted): JsonBody<ExplainRequest>,
 ) -> Result<Response, Problem> {
     let call = call_of(&wanted)?;
     let (documents, head) = api.store.read("").await?;

@@ -245,6 +245,7 @@ async fn an_enforced_sunset_comes_by_itself() {
 fn canary(guards: Vec<Guard>) -> Option<Canary> {
     Some(Canary {
         revision: 1,
+        backends: BTreeMap::new(),
         share: 1_000,
         by: CanaryKey::Address,
         when: None,

@@ -7,7 +7,6 @@ use super::sync::{environments_of, may_follow};
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Caller, NoAudit};
-use crate::api::json_body::JsonBody;
 use crate::shared_limits::{LimitReport, MAX_COUNTS, MAX_EXCHANGES};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -31,7 +30,7 @@ pub async fn report(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    JsonBody(mut report): JsonBody<GatewayReport>,
+    Json(mut report): Json<GatewayReport>,
 ) -> Result<Response, Problem> {
     if name.len() > MAX_TEXT || !report.is_short() {
         let detail = format!("the name or a text of the report is longer than {MAX_TEXT} bytes");
@@ -97,7 +96,7 @@ pub async fn limits(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<LimitQuery>,
-    JsonBody(report): JsonBody<LimitReport>,
+    Json(report): Json<LimitReport>,
 ) -> Result<Response, Problem> {
     let environments = environments_of(&caller, query.environment.as_deref())?;
     let gateways = &api.options.gateways;

@@ -1,6 +1,5 @@
 //! Bodies of calls, and refusals of what is no good call: they are problems as all others.
 
-use super::apis::parse_body;
 use super::problem::Problem;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
@@ -8,6 +7,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The longest refusal of the framework, in bytes.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -23,8 +23,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let text = String::from_request(request, state)
             .await
             .map_err(IntoResponse::into_response)?;
-        parse_body(&text).map(Self).map_err(IntoResponse::into_response)
+        parsed(&text).map(Self).map_err(IntoResponse::into_response)
     }
+}
+
+/// A body that may be empty, as a value. What does not fit is told with its place.
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| Problem::bad(format!("not JSON: {error}")))?;
+    weir_apis::entities::parse(&value).map_err(|found| Problem::step("read", vec![found]))
 }
 
 /// A refusal of the framework (a query that is not understood, a body that is too long) as a problem with the same status.

@@ -35,11 +35,6 @@ pub fn body_of(text: &str) -> Result<Value, Problem> {
     }
 }
 
-/// Reads a body as a value.
-pub(in crate::api) fn parse_body<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    parse(&body_of(text)?)
-}
-
 pub fn check_name(name: &str) -> Result<(), Problem> {
     match naming::is_name(name) {
         true => Ok(()),

@@ -38,7 +38,6 @@ mod versions;
 mod webhooks;
 
 pub use calls::operations;
-pub(in crate::api) use entities::parse_body;
 pub use erasing::{ErasureSummary, erase};
 pub use explaining::{CallerInfo, PlanDiagnosis, diagnose_plans, documents_of_draft};
 pub use guards::alerts as alerts_of_canaries;

@@ -17,6 +17,7 @@ fn what_is_too_long_is_not_kept() {
         address: String::new(),
         time: 0,
         environments: Vec::new(),
+        used: BTreeMap::new(),
     };
     for (name, length) in [
         ("a", MAX_TEXT),
@@ -159,6 +160,7 @@ fn lag_is_what_was_committed_since() {
             address: String::new(),
             time: 0,
             environments: Vec::new(),
+            used: BTreeMap::new(),
         };
         gateways.note(name, report, at(104));
     }

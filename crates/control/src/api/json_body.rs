@@ -12,8 +12,8 @@ use serde_json::Value;
 /// The longest refusal of the framework, in bytes.
 const MAX_REFUSAL: usize = 64 << 10;
 
-/// A body of JSON, whatever its sender calls it: `curl -d` names the type of a form. That a page of another site sent it is found
-/// by where it comes from ([`crate::access::cross_site`]).
+/// A body of JSON, whatever its sender calls it: `curl -d` names the type of a form. That a page of another site sent it is known
+/// by its origin, and not by its type.
 pub struct JsonBody<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {

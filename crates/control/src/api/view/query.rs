@@ -29,14 +29,17 @@ enum Field {
     AppliesTo,
     Group,
     Credential,
+    CustomId,
+    Algorithm,
     ServerName,
     Label,
     Status,
 }
 
-const FIELDS: [(&str, Field); 17] = [
+const FIELDS: [(&str, Field); 20] = [
     ("name", Field::Name),
     ("dialect", Field::Dialect),
+    ("door", Field::Dialect),
     ("workspace", Field::Workspace),
     ("host", Field::Host),
     ("path", Field::Path),
@@ -49,23 +52,26 @@ const FIELDS: [(&str, Field); 17] = [
     ("applies-to", Field::AppliesTo),
     ("group", Field::Group),
     ("credential", Field::Credential),
+    ("custom", Field::CustomId),
+    ("algorithm", Field::Algorithm),
     ("server-name", Field::ServerName),
     ("label", Field::Label),
     ("status", Field::Status),
 ];
 
 impl Search {
-    /// Reads words and `FIELD:VALUE`. What has a colon and no known field before it is a word.
+    /// Reads words and `FIELD:VALUE`. What has a colon and no known field before it is a word. Quotes keep words together;
+    /// `*` stands for anything.
     pub fn parse(text: &str) -> Self {
         let (mut words, mut fields) = (Vec::new(), Vec::new());
-        for word in text.to_lowercase().split_whitespace() {
+        for word in split(&text.to_lowercase()) {
             let field = word.split_once(':').and_then(|(name, value)| {
                 let (_, field) = FIELDS.iter().find(|(known, _)| *known == name)?;
                 Some((*field, value.to_owned()))
             });
             match field {
                 Some(field) => fields.push(field),
-                None => words.push(word.to_owned()),
+                None => words.push(word),
             }
         }
         Self { words, fields }
@@ -73,14 +79,41 @@ impl Search {
 
     /// Whether a row holds all of it.
     pub fn takes(&self, shown: &IndexedRow) -> bool {
-        self.words.iter().all(|word| shown.text.contains(word.as_str()))
+        self.words.iter().all(|word| holds(&shown.text, word))
             && (self.fields.iter()).all(|(field, wanted)| field.has(&shown.row, wanted))
     }
 }
 
+/// Splits at spaces that stand in no quotes; a quote that is still open ends with the text.
+fn split(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in text.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            _ if letter.is_whitespace() && !is_quoted => words.push(String::new()),
+            _ => words.last_mut().expect("invariant: there is a word").push(letter),
+        }
+    }
+    words.retain(|it| !it.is_empty());
+    words
+}
+
+/// Whether a text has the parts between the `*` of a pattern, one behind the other.
+fn holds(text: &str, pattern: &str) -> bool {
+    let mut rest = text;
+    pattern.split('*').all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
 impl Field {
     fn has(self, row: &Row, wanted: &str) -> bool {
-        let part = |text: &String| text.to_lowercase().contains(wanted);
+        let part = |text: &String| holds(&text.to_lowercase(), wanted);
         let whole = |text: &String| text.eq_ignore_ascii_case(wanted);
         match self {
             Self::Name => part(&row.name),
@@ -97,6 +130,8 @@ impl Field {
             Self::AppliesTo => row.applies_to.as_ref().is_some_and(part),
             Self::Group => row.groups.iter().any(whole),
             Self::Credential => row.credentials.iter().any(whole),
+            Self::CustomId => row.custom_id.as_ref().is_some_and(part),
+            Self::Algorithm => row.algorithm.as_ref().is_some_and(part),
             Self::ServerName => row.server_names.iter().any(part),
             Self::Label => {
                 let (name, value) = wanted.split_once('=').unwrap_or((wanted, ""));
@@ -187,4 +222,37 @@ pub fn read_cursor(text: &str) -> Result<(String, String), Problem> {
     let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok();
     let read = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     read.ok_or_else(|| Problem::bad("cursor: expected what 'next' of a page says"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_keep_words_together() {
+        for (text, expected) in [
+            ("a  b", vec!["a", "b"]),
+            ("name:\"pet shop\" x", vec!["name:pet shop", "x"]),
+            ("\"two words\"", vec!["two words"]),
+            ("name:\"still typ", vec!["name:still typ"]),
+            ("\"\" ", vec![]),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (text, pattern, expected) in [
+            ("api.example.com", "*.example.com", true),
+            ("*.example.com", "*.example.com", true),
+            ("example.com", "*.example.com", false),
+            ("/orders/1", "/o*/1", true),
+            ("/orders/1", "1*o", false),
+            ("anything", "*", true),
+            ("orders", "rder", true),
+        ] {
+            assert_eq!(holds(text, pattern), expected, "{text} {pattern}");
+        }
+    }
 }

@@ -110,6 +110,25 @@ test('everything is reached by keyboard', async ({ page, filled }) => {
   await expect(page.getByRole('dialog', { name: 'Keys' })).toHaveCount(0)
 })
 
+test('e opens the row that has the focus, leads into a form, and presses Edit', async ({ page, managed }) => {
+  await managed.fill()
+  await open(page, managed, '/routes')
+  await expect(page.getByRole('link', { name: 'hello', exact: true }).first()).toBeVisible()
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  const row = page.locator('[role=row]:has(a:focus)')
+  const name = (await row.getByRole('link').first().innerText()).trim()
+  await page.keyboard.press('e')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
+  await open(page, managed, '/routes/orders')
+  await expect(page.getByRole('textbox', { name: 'Name', exact: true }).first()).toBeVisible()
+  await page.keyboard.press('e')
+  await expect(page.getByRole('textbox', { name: 'Name', exact: true }).first()).toBeFocused()
+  await open(page, managed, '/apis/pets')
+  await page.keyboard.press('e')
+  await expect(page.getByRole('dialog', { name: 'Edit pets' })).toBeVisible()
+})
+
 test('a rollback and a selection by keyboard alone', async ({ page, filled }) => {
   await open(page, filled, '/routes')
   await tabTo(page, page.getByRole('checkbox', { name: 'Select orders' }))

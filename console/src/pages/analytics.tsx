@@ -130,7 +130,7 @@ function Shown({ board, refused }: { board: Board; refused: string | null }) {
               <Button look="quiet" icon="trash" refused={refused} onPress={() => setDoomed(true)}>
                 Delete
               </Button>
-              <ButtonLink to={`/analytics/boards/${encodeURIComponent(board.id)}`} refused={refused}>
+              <ButtonLink isEdit to={`/analytics/boards/${encodeURIComponent(board.id)}`} refused={refused}>
                 Edit
               </ButtonLink>
             </>

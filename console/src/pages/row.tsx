@@ -67,7 +67,7 @@ function About({ row, list }: { row: ViewRow; list: string }) {
             <span>It is changed through APISIX's Admin API: here, there, or with ADC.</span>
           )}
           {place?.to && isInside && (
-            <ButtonLink small to={place.to}>
+            <ButtonLink small isEdit to={place.to}>
               Edit {place.name}
             </ButtonLink>
           )}

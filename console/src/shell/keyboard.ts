@@ -1,4 +1,4 @@
-// Keys that work on every page: `g r` leads to the routes, `/` to the search, `j` and `k` move through rows, `?` tells.
+// Keys that work on every page: `g r` leads to the routes, `/` to the search, `j` and `k` move through rows, `e` edits, `?` tells.
 import { useEffect } from 'react'
 import { pages } from './pages'
 
@@ -18,6 +18,14 @@ function moveRow(step: 1 | -1) {
   links.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
   const at = links.findIndex((link) => link === document.activeElement)
   links[at === -1 ? 0 : Math.min(links.length - 1, Math.max(0, at + step))]?.focus()
+}
+
+/** Leads to where what is shown is edited: the row that has the focus, a button that edits, or the first field of the form. */
+function edit() {
+  const row = document.activeElement?.closest('[role=row].line')
+  const target = row?.querySelector<HTMLElement>('[role=cell] a') ?? document.querySelector<HTMLElement>('main [data-edit]')
+  if (target) return target.click()
+  document.querySelector<HTMLElement>('main fieldset :is(input, textarea, select):enabled')?.focus()
 }
 
 export function useKeyboard(open: { palette: () => void; help: () => void }, go: (path: string) => void) {
@@ -46,7 +54,7 @@ export function useKeyboard(open: { palette: () => void; help: () => void }, go:
         '/': () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
         j: () => moveRow(1),
         k: () => moveRow(-1),
-        e: () => document.querySelector<HTMLElement>('[data-edit]')?.click(),
+        e: edit,
         '?': open.help,
       }
       const action = actions[event.key]

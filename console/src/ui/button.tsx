@@ -15,12 +15,14 @@ interface Props {
   refused?: string | null | undefined
   isBusy?: boolean
   icon?: IconName
+  /** The key `e` presses it. */
+  isEdit?: boolean
 }
 
 const classes = (look: Look, small?: boolean, icon?: boolean) =>
   ['button', look, small ? 'small' : '', icon ? 'icon' : ''].filter(Boolean).join(' ')
 
-export function Button({ children, onPress, look = 'plain', small, refused, isBusy, icon }: Props) {
+export function Button({ children, onPress, look = 'plain', small, refused, isBusy, icon, isEdit }: Props) {
   const id = useId()
   const inner = (
     <>
@@ -47,7 +49,7 @@ export function Button({ children, onPress, look = 'plain', small, refused, isBu
     )
   }
   return (
-    <AriaButton className={classes(look, small)} onPress={onPress} isPending={isBusy === true}>
+    <AriaButton className={classes(look, small)} onPress={onPress} isPending={isBusy === true} data-edit={isEdit || undefined}>
       {inner}
     </AriaButton>
   )
@@ -74,9 +76,11 @@ interface LinkProps {
   small?: boolean
   /** Why it may not be followed; it stays visible. */
   refused?: string | null | undefined
+  /** The key `e` follows it. */
+  isEdit?: boolean
 }
 
-export function ButtonLink({ to, children, look = 'plain', small, refused }: LinkProps) {
+export function ButtonLink({ to, children, look = 'plain', small, refused, isEdit }: LinkProps) {
   if (refused) {
     return (
       <Button look={look} small={small === true} refused={refused} onPress={() => undefined}>
@@ -85,7 +89,7 @@ export function ButtonLink({ to, children, look = 'plain', small, refused }: Lin
     )
   }
   return (
-    <Link href={to} className={classes(look, small)}>
+    <Link href={to} className={classes(look, small)} data-edit={isEdit || undefined}>
       {children}
     </Link>
   )

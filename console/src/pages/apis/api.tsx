@@ -48,7 +48,7 @@ export default function ApiPage() {
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove('delete')}>
             Delete
           </Button>
-          <Button refused={refused} onPress={() => setAbove('edit')}>
+          <Button isEdit refused={refused} onPress={() => setAbove('edit')}>
             Edit
           </Button>
           <ButtonLink to={`/apis/new?api=${encodeURIComponent(name)}`} look="primary" refused={refused}>

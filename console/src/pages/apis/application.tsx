@@ -43,7 +43,7 @@ export default function ApplicationPage() {
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove('delete')}>
             Delete
           </Button>
-          <Button refused={refused} onPress={() => setAbove('edit')}>
+          <Button isEdit refused={refused} onPress={() => setAbove('edit')}>
             Edit
           </Button>
           <Button look="primary" refused={refused ?? (application.data.archived ? 'It is archived: it takes no new subscriptions.' : null)} onPress={() => setAbove('subscribe')}>

@@ -52,7 +52,7 @@ export default function ProductPage() {
           <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
             Delete
           </Button>
-          <ButtonLink to={`${toProduct(name)}/edit`} refused={refused}>
+          <ButtonLink isEdit to={`${toProduct(name)}/edit`} refused={refused}>
             Edit
           </ButtonLink>
           <Button look={isOffered ? 'plain' : 'primary'} refused={refused ?? (Object.keys(it.publications).length === 0 ? 'It opens nothing yet: edit it first.' : null)} onPress={() => setAbove({ kind: 'state' })}>

@@ -12,6 +12,18 @@ test('the change of another user is shown at once, with its author', async ({ pa
   await expect(changed).toContainText('changed by')
 })
 
+test('rows that a search brings are not marked as changed', async ({ page, filled }) => {
+  await open(page, filled, '/routes')
+  const search = page.getByRole('searchbox', { name: 'Search Routes' })
+  await search.fill('hello')
+  await expect(page.getByRole('row')).toHaveCount(2)
+  await search.fill('orders')
+  await expect(page.getByRole('row', { name: /api\.example\.com/ })).toBeVisible()
+  await expect(page.locator('[data-changed=true]')).toHaveCount(0)
+  await filled.put('routes', 'orders', { ...((await filled.read('routes', 'orders')) as object), hosts: ['new.example.com'] })
+  await expect(page.locator('[data-changed=true]')).toHaveCount(1)
+})
+
 test('without the stream of events, pages ask by themselves', async ({ page, filled }) => {
   await page.route('**/api/v1/events', (route) => route.abort())
   await open(page, filled, '/routes')

@@ -10,6 +10,7 @@ import { Empty, Failure, Page } from '../shell/page'
 import { Act } from '../ui/act'
 import { Button } from '../ui/button'
 import { ChoiceField, TextField } from '../ui/field'
+import { browserText } from '../ui/browser-text'
 import { ShownOnce } from '../ui/once'
 import { type Column, Table } from '../ui/table'
 import { Time } from '../ui/time'
@@ -179,7 +180,7 @@ function Tokens({ isStored }: { isStored: boolean }) {
           rowKey={keyOf}
           isLoading={tokens.isLoading}
           noun={['token', 'tokens']}
-          bulk={[{ text: 'Remove', look: 'danger', run: setDoomed }]}
+          bulk={[{ text: 'Remove', look: 'danger', run: (rows) => setDoomed(rows) }]}
           empty={
             <Empty title="No personal tokens" example={`curl ${location.origin}/api/v1/me -H "Authorization: Bearer $WEIR_TOKEN"`}>
               <p>A personal token is for a program that acts as you, with your rights or fewer. It ends by itself.</p>
@@ -252,7 +253,7 @@ function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (token: st
 }
 
 const sessionColumns: Column<SessionState>[] = [
-  { id: 'agent', title: 'Program', text: (it) => it.agent || 'unknown', width: 'minmax(9rem, 2fr)' },
+  { id: 'agent', title: 'Program', text: (it) => browserText(it.agent), render: (it) => <span title={it.agent}>{browserText(it.agent)}</span>, width: 'minmax(9rem, 2fr)' },
   { id: 'own', title: 'Which', text: (it) => (it.is_own ? 'this one' : ''), render: (it) => (it.is_own ? <span className="badge accent">this one</span> : ''), width: '5.5rem' },
   { id: 'method', title: 'With', text: (it) => methodText(it.method), from: 2 },
   { id: 'address', title: 'From', text: (it) => it.address, from: 2 },
@@ -281,6 +282,7 @@ function Sessions() {
       ) : (
         <Table
           label="Sessions"
+          place="sessions"
           rows={sessions.data ?? []}
           columns={sessionColumns}
           rowKey={keyOf}

@@ -44,10 +44,11 @@ interface Props {
   action: BulkKind
   kind: Kind
   rows: ViewRow[]
+  onDone: () => void
   onClose: () => void
 }
 
-export default function BulkDialog({ action, kind, rows, onClose }: Props) {
+export default function BulkDialog({ action, kind, rows, onDone, onClose }: Props) {
   const { text, done } = WORDS[action]
   const able = rows.filter(canChange)
   const left = rows.length - able.length
@@ -97,6 +98,7 @@ export default function BulkDialog({ action, kind, rows, onClose }: Props) {
             .catch((wrong: unknown) => toast(wrong instanceof Error ? wrong.message : String(wrong), { isBad: true })),
       },
     })
+    onDone()
     onClose()
   }
   const refused = able.length === 0 ? 'None of them is a document of Weir itself.' : isLabelMissing ? 'Give the label as name=value.' : error !== null ? 'Weir refuses this.' : planned === null ? 'It is being checked.' : null

@@ -46,6 +46,7 @@ const columns: Column<Gateway>[] = [
     from: 2,
     width: '7rem',
   },
+  { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3 },
   { id: 'address', title: 'Address', text: (it) => it.address, from: 3 },
   { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '6rem' },
   { id: 'seen', title: 'Last heard', text: (it) => String(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
@@ -83,7 +84,7 @@ export default function Gateways() {
           bulk={[
             { text: 'Drain', refused, run: (gateways) => setDrained({ gateways, isOut: true }) },
             { text: 'Take back', refused, run: (gateways) => setDrained({ gateways, isOut: false }) },
-            { text: 'Forget', look: 'danger', refused, run: setGone },
+            { text: 'Forget', look: 'danger', refused, run: (rows) => setGone(rows) },
           ]}
           empty={
             <Empty title="No gateway follows this one" example={'weir run --role gateway --control https://HOST:8002 --token TOKEN'}>

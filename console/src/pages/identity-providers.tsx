@@ -66,7 +66,7 @@ export default function IdentityProviders() {
           rowKey={key}
           isLoading={providers.isLoading}
           noun={['provider', 'providers']}
-          bulk={[{ text: 'Remove', look: 'danger', refused, run: setDoomed }]}
+          bulk={[{ text: 'Remove', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
             <Empty title="No identity provider" actions={add}>
               <p>Keycloak, Entra ID, Okta, Google and others speak OpenID Connect. Register Weir there as a confidential client, and map one group to admin.</p>

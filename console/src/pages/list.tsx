@@ -11,7 +11,7 @@ import { type Kind, kindOf } from '../kinds'
 import { DIALECTS } from './dialects'
 import { Empty, Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
-import { type Column, Table } from '../ui/table'
+import { type BulkAction, type Column, Table } from '../ui/table'
 import { stringify } from '../yaml'
 import type { BulkKind } from './bulk'
 
@@ -102,7 +102,7 @@ export function ListPage({ list, title, columns, above }: Props) {
   const sort = column?.sortsAs === undefined ? '' : `${wanted.startsWith('-') ? '-' : ''}${column.sortsAs}`
   const view = useView(list, q, sort)
   const rows = useMemo(() => view.data?.pages.flatMap((page) => page.items) ?? [], [view.data])
-  const [bulk, setBulk] = useState<{ action: BulkKind; rows: ViewRow[] } | null>(null)
+  const [bulk, setBulk] = useState<{ action: BulkKind; rows: ViewRow[]; onDone: () => void } | null>(null)
   const refused = useRight('configuration:write')
   const [, go] = useLocation()
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = view
@@ -146,7 +146,7 @@ export function ListPage({ list, title, columns, above }: Props) {
           isLoading={view.isLoading}
           noun={[kind.one, kind.many]}
           remote={remote}
-          bulk={actionsOf(list).map(([action, text]) => ({ text, refused, ...(action === 'delete' ? { look: 'danger' as const } : {}), run: (chosen: ViewRow[]) => setBulk({ action, rows: chosen }) }))}
+          bulk={[EXPORT, ...actionsOf(list).map(([action, text]) => ({ text, refused, ...(action === 'delete' ? { look: 'danger' as const } : {}), run: (chosen: ViewRow[], onDone: () => void) => setBulk({ action, rows: chosen, onDone }) }))]}
           empty={<EmptyList kind={kind} />}
         />
       )}
@@ -161,6 +161,9 @@ export const foreignKinds = (list: ViewList): { dialect: 'kong' | 'apisix'; to: 
     const kind = kindIn(dialect, list)
     return kind === null ? [] : [{ dialect, to: `/new/${dialect}/${kind}` }]
   })
+
+/** The documents of a selection as a file: no right to write is needed. */
+const EXPORT: BulkAction<ViewRow> = { text: 'Export YAML', run: (rows) => void import('./export-documents').then((it) => it.exportDocuments(rows)) }
 
 /** What can be done with a selection. */
 function actionsOf(list: ViewList): [BulkKind, string][] {

@@ -71,7 +71,7 @@ function Health() {
         <span className={sick === 0 ? 'badge good' : 'badge bad'}>{sick === 0 ? 'none is unhealthy' : `${sick} of ${rows.length} unhealthy`}</span>
       </summary>
       <div style={{ paddingTop: '0.75rem' }}>
-        <Table label="Health of targets" rows={rows} columns={targetColumns} rowKey={key} version={version} empty={null} noun={['target', 'targets']} />
+        <Table label="Health of targets" place="health" rows={rows} columns={targetColumns} rowKey={key} version={version} empty={null} noun={['target', 'targets']} />
       </div>
     </details>
   )

@@ -79,7 +79,7 @@ export default function Users() {
           rowKey={key}
           isLoading={users.isLoading}
           noun={['user', 'users']}
-          bulk={[{ text: 'Remove', look: 'danger', refused, run: setDoomed }]}
+          bulk={[{ text: 'Remove', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
             <Empty title="No users yet" example="weir user add alice --role admin" actions={add}>
               <p>This console is open to everybody on this machine, and closed to everybody else. Add an administrator to change that.</p>

@@ -113,7 +113,7 @@ export default function Workspaces() {
           rowKey={key}
           isLoading={known.isLoading || kongs.isLoading}
           noun={['workspace', 'workspaces']}
-          bulk={[{ text: 'Delete', look: 'danger', refused, run: setDoomed }]}
+          bulk={[{ text: 'Delete', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
             <Empty title="No workspaces yet" example={`curl -X POST ${location.origin}${KONG} -d name=shop`} actions={add}>
               <p>Without one, everything lies in the workspace {DEFAULT}. Make one for each team that manages its own routes.</p>

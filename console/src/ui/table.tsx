@@ -8,9 +8,12 @@ import { Icon } from './icons'
 import { countText } from './time'
 import { type Column, ColumnChoice, useHidden } from './table-columns'
 import { exportRows, sortRows } from './table-rows'
+import { type BulkAction, type Selection, SelectionBar, useSelection } from './table-selection'
+import { SavedViews } from './table-views'
 import { matcher, parseSearch, withoutChip } from './search'
 
 export type { Column } from './table-columns'
+export type { BulkAction } from './table-selection'
 
 /** Rows that the server searches, sorts and pages. */
 export interface Remote<Row> {
@@ -19,13 +22,6 @@ export interface Remote<Row> {
   loadMore: () => void
   /** All rows that are found, for the export. */
   all: () => Promise<Row[]>
-}
-
-export interface BulkAction<Row> {
-  text: string
-  look?: 'danger'
-  refused?: string | null | undefined
-  run: (rows: Row[]) => void
 }
 
 interface Props<Row> {
@@ -44,23 +40,29 @@ interface Props<Row> {
   changedBy?: (row: Row) => string | undefined
   noun?: [string, string]
   remote?: Remote<Row>
+  /** Its name in the address, if the page has another table, whose names are `q` and `sort`. */
+  place?: string
 }
 
 const ROW_HEIGHT = 44
+/** Rows whose former versions are remembered, at most. */
+const KNOWN = 2_000
 const VIRTUAL_FROM = 60
+/** A second table of a page with no more rows than these needs no search. */
+const FEW = 12
 
 export function Table<Row>(props: Props<Row>) {
-  const { rows, columns, label, rowKey, remote, noun = ['row', 'rows'] } = props
+  const { rows, columns, label, rowKey, remote, noun = ['row', 'rows'], place } = props
   const [parameters, setParameters] = useSearchParams()
-  const [text, setText] = useState(parameters.get('q') ?? '')
+  const [ofSearch, ofSort] = place === undefined ? ['q', 'sort'] : [`${place}-q`, `${place}-sort`]
+  const [text, setText] = useState(parameters.get(ofSearch) ?? '')
   const [hidden, setHidden] = useHidden(label)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const box = useRef<HTMLInputElement>(null)
   const width = useWidth()
 
   // The address follows the field, a moment later: typing is never held up. The field follows the address only if
   // somebody else has changed that, as a link does.
-  const address = parameters.get('q') ?? ''
+  const address = parameters.get(ofSearch) ?? ''
   const written = useRef(address)
   useEffect(() => {
     if (address === written.current) return
@@ -71,10 +73,10 @@ export function Table<Row>(props: Props<Row>) {
     const timer = setTimeout(() => {
       if (written.current === text) return
       written.current = text
-      setParameters((old) => changed(old, 'q', text), { replace: true })
+      setParameters((old) => changed(old, ofSearch, text), { replace: true })
     }, remote ? 120 : 250)
     return () => clearTimeout(timer)
-  }, [text, setParameters, remote])
+  }, [text, setParameters, remote, ofSearch])
 
   const shown = columns.filter((column) => !hidden.includes(column.id) && (column.from ?? 1) <= width)
   const search = useDeferredValue(text)
@@ -82,62 +84,52 @@ export function Table<Row>(props: Props<Row>) {
   const texts = useMemo(() => new Map(columns.map((column) => [column.id, column.text])), [columns])
   const isRemote = remote !== undefined
   const found = useMemo(() => (isRemote ? rows : rows.filter(matcher(parsed, texts))), [isRemote, rows, parsed, texts])
-  const sort = parameters.get('sort') ?? ''
+  const sort = parameters.get(ofSort) ?? ''
   const sorted = useMemo(() => (isRemote ? found : sortRows(found, columns, sort)), [isRemote, found, columns, sort])
+  const selection = useSelection(rows, sorted, rowKey, isRemote)
 
-  if (!props.isLoading && rows.length === 0 && (!isRemote || (text === '' && !parameters.get('q')))) return <div className="table">{props.empty}</div>
-  const chosen = rows.filter((row) => selected.has(rowKey(row)))
-  const toggle = (key: string) => {
-    const next = new Set(selected)
-    if (!next.delete(key)) next.add(key)
-    setSelected(next)
-  }
-  const isAllSelected = sorted.length > 0 && sorted.every((row) => selected.has(rowKey(row)))
-  const selectAll = () => setSelected(isAllSelected ? new Set() : new Set(sorted.map(rowKey)))
+  if (!props.isLoading && rows.length === 0 && (!isRemote || (text === '' && address === ''))) return <div className="table">{props.empty}</div>
   const template = [props.bulk ? '1.5rem' : '', ...shown.map((column) => column.width ?? 'minmax(6rem, 1fr)')].join(' ')
 
   return (
-    <div className="stack tight">
-      <div className="tools">
-        <input
-          ref={box}
-          className="input search"
-          type="search"
-          aria-label={`Search ${label}`}
-          placeholder={`Search, or ${columns[0]?.id ?? 'name'}:text`}
-          value={text}
-          data-filter
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => event.key === 'Escape' && text !== '' && (event.preventDefault(), setText(''))}
-        />
-        {parsed.chips.map((chip) => (
-          <span className="chip" key={`${chip.column}:${chip.text}`}>
-            {chip.column}: {chip.text}
-            <button aria-label={`Remove the filter ${chip.column}: ${chip.text}`} onClick={() => setText(withoutChip(text, chip))}>
-              <Icon name="close" />
-            </button>
-          </span>
-        ))}
-        <span className="grow" />
-        <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />
-        <Button look="quiet" onPress={() => void exportRows(label, columns, () => (remote ? remote.all() : Promise.resolve(sorted)))}>
-          <Icon name="download" /> <span className="word">Export CSV</span>
-        </Button>
-        {props.actions}
-      </div>
-      {props.bulk && chosen.length > 0 && (
-        <div className="note" role="group" aria-label="Selection">
-          <div className="row">
-            <strong>{countText(chosen.length, noun[0], noun[1])} selected</strong>
-            {props.bulk.map((action) => (
-              <Button key={action.text} small look={action.look ?? 'plain'} refused={action.refused} onPress={() => action.run(chosen)}>
-                {action.text}
-              </Button>
-            ))}
-            <Button small look="quiet" onPress={() => setSelected(new Set())}>
-              Clear
-            </Button>
-          </div>
+    <div className="stack tight listing">
+      {(place === undefined || rows.length > FEW || text !== '') && (
+        <div className="tools">
+          <input
+            ref={box}
+            className="input search"
+            type="search"
+            aria-label={`Search ${label}`}
+            placeholder={`Search, or ${columns[0]?.id ?? 'name'}:text`}
+            value={text}
+            data-filter={place === undefined || undefined}
+            onChange={(event) => setText(event.target.value)}
+            onKeyDown={(event) => event.key === 'Escape' && text !== '' && (event.preventDefault(), setText(''))}
+          />
+          {parsed.chips.map((chip) => (
+            <span className="chip" key={`${chip.column}:${chip.text}`}>
+              {chip.column}: {chip.text}
+              <button aria-label={`Remove the filter ${chip.column}: ${chip.text}`} onClick={() => setText(withoutChip(text, chip))}>
+                <Icon name="close" />
+              </button>
+            </span>
+          ))}
+          <span className="grow" />
+          {place === undefined && (
+            <SavedViews
+              label={label}
+              current={{ q: text, sort }}
+              onChoose={(view) => {
+                setText(view.q)
+                setParameters((old) => changed(changed(old, ofSearch, view.q), ofSort, view.sort), { replace: true })
+              }}
+            />
+          )}
+          <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />
+          <Button look="quiet" onPress={() => void exportRows(label, columns, () => (remote ? remote.all() : Promise.resolve(sorted)))}>
+            <Icon name="download" /> <span className="word">Export CSV</span>
+          </Button>
+          {props.actions}
         </div>
       )}
       <div className="table" style={{ '--columns': template } as React.CSSProperties}>
@@ -146,11 +138,8 @@ export function Table<Row>(props: Props<Row>) {
           sorted={sorted}
           shown={shown}
           sort={sort}
-          onSort={(id) => setParameters((old) => changed(old, 'sort', sort === id ? `-${id}` : id), { replace: true })}
-          selected={selected}
-          onToggle={toggle}
-          isAllSelected={isAllSelected}
-          onSelectAll={selectAll}
+          onSort={(id) => setParameters((old) => changed(old, ofSort, sort === id ? `-${id}` : id), { replace: true })}
+          selection={selection}
         />
         <div className="foot">
           <span role="status">
@@ -162,11 +151,14 @@ export function Table<Row>(props: Props<Row>) {
                 ? countText(rows.length, noun[0], noun[1])
                 : `${countText(sorted.length, noun[0], noun[1])} of ${rows.length.toLocaleString()}`}
           </span>
-          <span>
-            <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> rows
-          </span>
+          {place === undefined && (
+            <span>
+              <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> rows
+            </span>
+          )}
         </div>
       </div>
+      {props.bulk && selection.rows.length > 0 && <SelectionBar selection={selection} bulk={props.bulk} noun={noun} rest={remote?.hasMore ? remote : undefined} />}
     </div>
   )
 }
@@ -176,13 +168,10 @@ interface LinesProps<Row> extends Props<Row> {
   shown: Column<Row>[]
   sort: string
   onSort: (id: string) => void
-  selected: ReadonlySet<string>
-  onToggle: (key: string) => void
-  isAllSelected: boolean
-  onSelectAll: () => void
+  selection: Selection<Row>
 }
 
-function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSelected, onSelectAll, ...props }: LinesProps<Row>) {
+function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesProps<Row>) {
   const frame = useRef<HTMLDivElement>(null)
   const isVirtual = sorted.length > VIRTUAL_FROM
   const virtual = useVirtualizer({
@@ -206,13 +195,13 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
         role="row"
         aria-rowindex={index + 2}
         className="tr line"
-        data-selected={selected.has(key)}
+        data-selected={selection.has(key)}
         data-changed={versions.has(key)}
         style={offset === null ? undefined : { transform: `translateY(${offset}px)` }}
       >
         {props.bulk && (
           <span role="cell">
-            <input type="checkbox" aria-label={`Select ${shown[0]?.text(row) ?? key}`} checked={selected.has(key)} onChange={() => onToggle(key)} />
+            <input type="checkbox" aria-label={`Select ${shown[0]?.text(row) ?? key}`} checked={selection.has(key)} onChange={() => selection.toggle(row)} />
           </span>
         )}
         {shown.map((column, place) => (
@@ -231,7 +220,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
           <div role="row" className="tr top" aria-rowindex={1}>
             {props.bulk && (
               <span role="columnheader">
-                <input type="checkbox" aria-label="Select all" checked={isAllSelected} onChange={onSelectAll} />
+                <input type="checkbox" aria-label="Select all" checked={selection.isWhole} onChange={selection.toggleShown} />
               </span>
             )}
             {shown.map((column) => (
@@ -269,17 +258,16 @@ function Lines<Row>({ sorted, shown, sort, onSort, selected, onToggle, isAllSele
   )
 }
 
-/** The rows that changed since they were shown first. */
+/** The rows that changed since they were shown first. Rows that a search or a further page brings are not among them. */
 function useVersions<Row>(rows: Row[], rowKey: (row: Row) => string, version?: (row: Row) => string): ReadonlySet<string> {
-  const known = useRef<Map<string, string> | null>(null)
+  const known = useRef<ReadonlyMap<string, string>>(new Map())
   const [differing, setDiffering] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => {
     if (version === undefined || rows.length === 0) return
     const next = new Map(rows.map((row) => [rowKey(row), version(row)]))
     const before = known.current
-    known.current = next
-    if (before === null) return
-    const moved = [...next].filter(([key, value]) => before.get(key) !== value).map(([key]) => key)
+    known.current = new Map([...before, ...next].slice(-KNOWN))
+    const moved = [...next].filter(([key, value]) => before.has(key) && before.get(key) !== value).map(([key]) => key)
     if (moved.length > 0) setDiffering(new Set(moved))
   }, [rows, rowKey, version])
   return differing

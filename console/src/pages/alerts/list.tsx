@@ -102,7 +102,7 @@ export default function Alerts() {
             { text: 'Mute for an hour', refused, run: (rules) => void change(rules, 'Muted', (rule) => put(rule, { muted_until: Math.round(Date.now() / 1000) + MUTE_S })) },
             { text: 'Switch off', refused, run: (rules) => void change(rules, 'Switched off', (rule) => put(rule, { enabled: false })) },
             { text: 'Switch on', refused, run: (rules) => void change(rules, 'Switched on', (rule) => put(rule, { enabled: true, muted_until: null })) },
-            { text: 'Delete', look: 'danger', refused, run: setDoomed },
+            { text: 'Delete', look: 'danger', refused, run: (rows) => setDoomed(rows) },
           ]}
           empty={
             isOff ? (

@@ -84,7 +84,7 @@ export function DesignOperations({ operations, components, settings, refused, on
         rowKey={key}
         noun={['operation', 'operations']}
         bulk={[
-          { text: 'Assign', refused, run: setAssigned },
+          { text: 'Assign', refused, run: (rows) => setAssigned(rows) },
           { text: 'Do not serve', refused, run: (chosen) => change(chosen, { hidden: true }) },
           { text: 'Serve', refused, run: (chosen) => change(chosen, { hidden: false }) },
         ]}

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
+import { browserText } from '../../ui/browser-text'
 import { Time } from '../../ui/time'
 import { type Me, type Sessions, readAgain, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
@@ -95,16 +96,4 @@ export default function Account() {
       </section>
     </Page>
   )
-}
-
-const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari', 'curl'] as const
-const TITLES: Record<string, string> = { Edg: 'Edge', OPR: 'Opera' }
-const SYSTEMS = [['iPhone', 'iPhone'], ['iPad', 'iPad'], ['Android', 'Android'], ['Windows', 'Windows'], ['Mac OS', 'macOS'], ['Linux', 'Linux']] as const
-
-/** What a browser calls itself, in two words. */
-export function browserText(agent: string): string {
-  const browser = BROWSERS.find((it) => agent.includes(`${it}/`))
-  const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1]
-  if (browser === undefined) return agent.slice(0, 40) || 'Unknown browser'
-  return `${TITLES[browser] ?? browser}${system === undefined ? '' : ` on ${system}`}`
 }

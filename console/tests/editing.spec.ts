@@ -194,3 +194,55 @@ test('an edit that outlives a reload does not overwrite what was stored meanwhil
   await expect(page.getByText('orders is saved')).toBeVisible()
   expect(await filled.read('routes', 'orders')).toMatchObject({ paths: ['/elsewhere'], preserve_host: true })
 })
+
+test('what a document was is taken from its history into the form, and saved like any edit', async ({ page, filled }) => {
+  const before = (await filled.read('routes', 'orders')) as object
+  const good = await filled.good<{ items: { revision: number }[] }>('GET', '/api/v1/history?prefix=native/routes/orders')
+  await filled.put('routes', 'orders', { ...before, paths: ['/wrong'] })
+  await open(page, filled, '/routes/orders?view=history')
+  await page.getByRole('button', { name: `Take this of revision ${good.items[0]?.revision}` }).click()
+  await expect(page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')).toHaveValue('/orders')
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Save orders?' })
+  await expect(dialog.getByRole('row', { name: /paths\[0\]/ })).toContainText('/wrong')
+  await dialog.getByRole('button', { name: 'Commit' }).click()
+  await expect(page.getByText('orders is saved')).toBeVisible()
+  expect(await filled.read('routes', 'orders')).toEqual(before)
+})
+
+test('the lines of a certificate and of its key stay lines, pasted or from a file; the key is veiled', async ({ page, weir }) => {
+  const pem = (kind: string) => `-----BEGIN ${kind}-----\nMIIB\nAQAB\n-----END ${kind}-----\n`
+  await open(page, weir, '/certificates/new?view=both')
+  const certificate = page.getByRole('textbox', { name: 'Certificate', exact: true })
+  await certificate.fill(pem('CERTIFICATE'))
+  await expect(certificate).toHaveValue(pem('CERTIFICATE'))
+  await page.getByLabel('Choose a file for Key').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no key') })
+  await expect(page.getByRole('alert').filter({ hasText: 'notes.txt' })).toContainText('not in PEM')
+  await page.getByLabel('Choose a file for Key').setInputFiles({ name: 'key.pem', mimeType: 'text/plain', buffer: Buffer.from(pem('PRIVATE KEY')) })
+  const key = page.getByRole('textbox', { name: 'Key', exact: true })
+  await expect(key).toHaveValue(pem('PRIVATE KEY'))
+  await expect(key).toHaveCSS('-webkit-text-security', 'disc')
+  await page.getByRole('button', { name: 'Show Key' }).click()
+  await expect(key).toHaveCSS('-webkit-text-security', 'none')
+})
+
+test('the names of services are offered where one is asked for, and lead to it', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  const service = page.getByRole('textbox', { name: 'Service', exact: true })
+  await expect(page.getByRole('link', { name: 'Open orders' })).toBeVisible()
+  await service.fill('hel')
+  await page.getByRole('group', { name: 'Names for Service' }).getByRole('button', { name: 'hello' }).click()
+  await expect(service).toHaveValue('hello')
+  await page.getByRole('link', { name: 'Open hello' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('hello')
+})
+
+test('a text that grows long while it is typed keeps the focus', async ({ page, filled }) => {
+  await open(page, filled, '/routes/orders')
+  const path = page.getByRole('group', { name: 'Paths 1' }).getByRole('textbox')
+  await path.fill(`/${'a'.repeat(118)}`)
+  await path.press('End')
+  await page.keyboard.type('bcd')
+  await expect(path).toBeFocused()
+  await expect(path).toHaveValue(`/${'a'.repeat(118)}bcd`)
+})

@@ -10,6 +10,8 @@ import { ChoiceInput, NumberInput, SwitchInput, TextInput } from './inputs'
 import { ListInput } from './lists'
 import { MapInput } from './maps'
 import { type Path, isMap, pathText } from './path'
+import { PemInput, isPem } from './pem'
+import { listOf } from './reference'
 import { type Shape, blank, fits, isSecret, label, resolved, shapeOf } from './schema'
 
 export interface FormContext {
@@ -17,6 +19,8 @@ export interface FormContext {
   /** What the server says about a place. */
   findings: Map<string, string[]>
   isReadOnly: boolean
+  /** The type of the native document that the whole form is of. */
+  document?: string
 }
 
 export const Form = createContext<FormContext>({ root: {}, findings: new Map(), isReadOnly: false })
@@ -55,7 +59,7 @@ export function Field(props: FieldProps) {
       <span>{title}</span>
       {isRequired && <span className="badge">required</span>}
       {value !== undefined && !isRequired && !form.isReadOnly && (
-        <button type="button" className="button quiet small" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
+        <button type="button" className="button quiet small unset" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
           Unset
         </button>
       )}
@@ -87,7 +91,7 @@ export function Field(props: FieldProps) {
         <label htmlFor={ids.input}>{title}</label>
         {isRequired && <span className="badge">required</span>}
         {value !== undefined && !isRequired && !form.isReadOnly && (
-          <button type="button" className="button quiet small" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
+          <button type="button" className="button quiet small unset" aria-label={`Unset ${title}`} onClick={() => onChange(undefined)}>
             Unset
           </button>
         )}
@@ -108,7 +112,8 @@ function Inner({ shape, ids, ...props }: FieldProps & { shape: Shape; ids: Ids }
     case 'number':
       return <NumberInput {...common} name={name} shape={shape} />
     case 'text':
-      return <TextInput {...common} isSecret={isSecret(name, it)} examples={it.examples} pattern={shape.pattern} />
+      if (isPem(it)) return <PemInput {...common} isSecret={isSecret(name, it)} />
+      return <TextInput {...common} isSecret={isSecret(name, it)} examples={it.examples} list={listOf(name, path, form.document)} />
     case 'choice':
       return <ChoiceInput {...common} options={shape.options} />
     case 'list':

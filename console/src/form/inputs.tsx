@@ -1,9 +1,11 @@
 // Inputs for single values. Each shows its default where nothing is set.
 import { useState } from 'react'
+import type { ViewList } from '../api/hooks'
 import type { Json } from '../api/types'
 import { IconButton } from '../ui/button'
 import { Prose } from '../ui/prose'
 import type { Ids } from './fields'
+import { Named } from './reference'
 import { type Option, type Shape, type Unit, unitOf } from './schema'
 
 interface Common {
@@ -17,13 +19,17 @@ interface Common {
   isBare: boolean
 }
 
+/** Texts beyond begin in a field of several lines. */
+const LONG = 120
+
 const shown = (value: Json | undefined): string => (value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
-export function TextInput(props: Common & { isSecret: boolean; examples: Json[] | undefined; pattern: string | undefined }) {
-  const { ids, value, onChange, isDisabled, fallback, isSecret, examples } = props
+export function TextInput(props: Common & { isSecret: boolean; examples: Json[] | undefined; list: ViewList | null }) {
+  const { ids, value, onChange, isDisabled, fallback, isSecret, examples, list } = props
   const [isRevealed, setRevealed] = useState(false)
   const text = shown(value)
-  const isLong = text.includes('\n') || text.length > 120
+  // A text that grows while it is typed stays in the field that has the focus.
+  const [isLong] = useState(text.length > LONG)
   const placeholder = fallback !== undefined && fallback !== null ? `default: ${shown(fallback)}` : examples?.[0] !== undefined ? `such as ${shown(examples[0])}` : ''
   const shared = {
     id: ids.input,
@@ -36,12 +42,15 @@ export function TextInput(props: Common & { isSecret: boolean; examples: Json[] 
     'aria-label': props.isBare ? props.title : undefined,
     spellCheck: false,
   }
-  if (isLong && !isSecret) return <textarea {...shared} rows={Math.min(10, text.split('\n').length + 1)} onChange={(event) => onChange(event.target.value)} />
+  if ((isLong || text.includes('\n')) && !isSecret) return <textarea {...shared} rows={Math.min(10, text.split('\n').length + 1)} onChange={(event) => onChange(event.target.value)} />
   return (
-    <div className="row" style={{ flexWrap: 'nowrap' }}>
-      <input {...shared} type={isSecret && !isRevealed && !text.startsWith('{') ? 'password' : 'text'} onChange={(event) => onChange(event.target.value)} />
-      {isSecret && text !== '' && <IconButton icon="eye" label={isRevealed ? `Hide ${props.title}` : `Show ${props.title}`} onPress={() => setRevealed(!isRevealed)} />}
-    </div>
+    <>
+      <div className="row" style={{ flexWrap: 'nowrap' }}>
+        <input {...shared} type={isSecret && !isRevealed && !text.startsWith('{') ? 'password' : 'text'} onChange={(event) => onChange(event.target.value)} />
+        {isSecret && text !== '' && <IconButton icon="eye" label={isRevealed ? `Hide ${props.title}` : `Show ${props.title}`} onPress={() => setRevealed(!isRevealed)} />}
+      </div>
+      {list !== null && <Named list={list} title={props.title} text={text} onChoose={isDisabled ? null : onChange} />}
+    </>
   )
 }
 

@@ -1,5 +1,5 @@
 // Commits as a short list, for pages that show a few.
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import type { Commit } from '../api/types'
 import { placeOf } from '../documents'
@@ -20,14 +20,14 @@ export function summary(commit: Commit): string {
   return `${countText(commit.changes.length, 'document', 'documents')}: ${told.join(', ')}`
 }
 
-export function CommitList({ commits }: { commits: Commit[] }) {
+export function CommitList({ commits, action }: { commits: Commit[]; action?: (commit: Commit) => ReactNode }) {
   const [most, setMost] = useState(10)
   if (commits.length === 0) return <p className="muted">No commits yet.</p>
   return (
     <>
       <ul className="checklist">
         {commits.slice(0, most).map((it) => (
-          <li key={it.revision} style={{ gridTemplateColumns: '4rem minmax(0, 1fr) auto' }}>
+          <li key={it.revision} style={{ gridTemplateColumns: action ? '4rem minmax(0, 1fr) auto auto' : '4rem minmax(0, 1fr) auto' }}>
             <Link href={`/history/${it.revision}`}>r{it.revision}</Link>
             <span className="clip" title={it.note}>
               {summary(it)} <span className="muted">by {it.author}</span>
@@ -35,6 +35,7 @@ export function CommitList({ commits }: { commits: Commit[] }) {
             <span className="muted small">
               <Time at={it.time} />
             </span>
+            {action?.(it)}
           </li>
         ))}
       </ul>

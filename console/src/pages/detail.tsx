@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { ApiError, type LastChange, call } from '../api/client'
-import { type Document, documentPath, useDocument, useHead, useHistory, useSchema } from '../api/hooks'
+import { type Document, documentPath, useDocument, useHead, useSchema } from '../api/hooks'
 import type { Fields, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
@@ -21,7 +21,7 @@ import { useSegments } from '../shell/segments'
 import { Button, ButtonLink } from '../ui/button'
 import { Choices } from '../ui/choices'
 import { toast } from '../ui/toast'
-import { CommitList } from './commit-list'
+import { DocumentHistory } from './document-history'
 import { findingsOf, useCheck } from './detail-check'
 import { Delete, undo } from './detail-undo'
 import NotFound from './not-found'
@@ -92,6 +92,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
   const [, go] = useLocation()
   const client = useQueryClient()
   const view = parameters.get('view') ?? 'form'
+  const show = (it: string) => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })
   const current = nameOf(kind, draft.value)
   const target = name ?? current
   const checked = useCheck(kind, target, draft.value, draft.error === null && isChanged && target !== '', base.tag)
@@ -229,7 +230,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
         look="tabs"
         chosen={view}
         options={name === null ? VIEWS.filter((it) => it.value !== 'history') : VIEWS}
-        onChoose={(it) => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })}
+        onChoose={show}
       />
       <div className={view === 'both' ? 'halves' : 'stack'}>
         {(view === 'form' || view === 'both') && (
@@ -241,7 +242,7 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
               </div>
             )}
             <fieldset disabled={draft.error !== null} className="stack loose" aria-label={title}>
-              <Form.Provider value={{ root: schema, findings, isReadOnly: draft.error !== null }}>
+              <Form.Provider value={{ root: schema, findings, isReadOnly: draft.error !== null, document: kind.type }}>
                 <ObjectFields schema={definition} value={draft.value} path={[]} first={kind.first} onChange={setValue} />
               </Form.Provider>
             </fieldset>
@@ -262,7 +263,18 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
               />
           </section>
         )}
-        {view === 'history' && name !== null && <DocumentHistory kind={kind} name={name} />}
+        {view === 'history' && name !== null && (
+          <DocumentHistory
+            kind={kind}
+            name={name}
+            refused={refused}
+            onTake={(value, revision) => {
+              setValue(value)
+              show('form')
+              toast(`The form holds what it was at revision ${revision}. Review and save it.`)
+            }}
+          />
+        )}
       </div>
       {above?.kind === 'save' && (
         <SaveDialog
@@ -305,12 +317,3 @@ function useRefreshOnCommit(kind: Kind, name: string | null) {
     if (name !== null && revision !== undefined) void client.invalidateQueries({ queryKey: ['document', kind.path, name] })
   }, [client, kind, name, revision])
 }
-
-function DocumentHistory({ kind, name }: { kind: Kind; name: string }) {
-  const history = useHistory({ prefix: `native/${kind.path}/${name}`, limit: 100 })
-  if (history.error) return <Failure error={history.error} onRetry={() => void history.refetch()} />
-  const document = `native/${kind.path}/${name}`
-  const own = (history.data ?? []).filter((it) => it.changes.some((change) => change.document === document))
-  return <CommitList commits={own} />
-}
-

@@ -58,6 +58,22 @@ portalTest('31: choices, recursion, forms with files, and the same call in four 
   await axeOn(page)
 })
 
+portalTest('operations are found by whatever they are called', async ({ page, shop }) => {
+  const ids = ['100%', '50%off', 'a/b', 'what?#']
+  const paths = Object.fromEntries(ids.map((operationId, index) => [`/odd/${index}`, { get: { operationId, summary: `Odd number ${index}`, responses: { 200: { description: 'ok' } } } }]))
+  await shop.api('odd', { openapi: '3.1.0', info: { title: 'Odd', version: '1' }, paths })
+  await page.goto(`${shop.portal}/apis/odd/1.0.0`)
+  for (const index of ids.keys()) {
+    await page.getByRole('navigation', { name: 'Operations' }).getByRole('link', { name: `Odd number ${index}` }).click()
+    await expect(page.getByRole('heading', { level: 2, name: `Odd number ${index}` })).toBeVisible()
+    await page.reload()
+    await expect(page.getByRole('heading', { level: 2, name: `Odd number ${index}` })).toBeVisible()
+  }
+  // An address that says nothing is a page that is not there, and the portal goes on.
+  await page.goto(`${shop.portal}/apis/odd/1.0.0/operations/%E0%A4%A`)
+  await expect(page.getByRole('link', { name: 'APIs', exact: true }).first()).toBeVisible()
+})
+
 /** How long something takes, in milliseconds: the best of a few tries, because the machine does other work, too. */
 async function best(tries: number, work: (number: number) => Promise<void>): Promise<number> {
   let least = Number.POSITIVE_INFINITY

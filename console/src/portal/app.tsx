@@ -2,6 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
+import { Boundary } from '../shell/boundary'
 import { setTheme, useIsDark } from '../shell/theme'
 import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
@@ -30,22 +31,24 @@ function Frame() {
         Skip to the page
       </a>
       <Top />
-      <Suspense fallback={<Loading />}>
-        <Switch>
-          {routes.map(([path, page]) => (
-            <Route key={path} path={path}>
-              {page}
+      <Boundary place={location}>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            {routes.map(([path, page]) => (
+              <Route key={path} path={path}>
+                {page}
+              </Route>
+            ))}
+            <Route>
+              <Page title="Nothing here" isSlim>
+                <p>
+                  There is no such page. <Link href="/apis">All APIs</Link>
+                </p>
+              </Page>
             </Route>
-          ))}
-          <Route>
-            <Page title="Nothing here" isSlim>
-              <p>
-                There is no such page. <Link href="/apis">All APIs</Link>
-              </p>
-            </Page>
-          </Route>
-        </Switch>
-      </Suspense>
+          </Switch>
+        </Suspense>
+      </Boundary>
       <Bottom />
       <SessionEnd />
     </>

@@ -122,7 +122,7 @@ function Frame() {
               Read-only: this Weir serves files and has no store. Change the files, or start it with <code>--data DIR</code> to change things here.
             </div>
           )}
-          <Boundary key={location}>
+          <Boundary key={location} place={location}>
             <Suspense fallback={<main className="page" aria-busy="true" />}>
               <Switch>
                 {loaded.map(([entry, Component]) => (

@@ -2,7 +2,8 @@
 // be told from a slash.
 import { useLocation } from 'wouter'
 
-function decoded(text: string): string {
+/** A part of an address as what it says; one that says nothing stays as it is written. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -1,5 +1,5 @@
-// The window of a dialog. Escape closes it, and focus returns to what opened it. What was typed into a form of it is not lost
-// by a stray click: it asks first.
+// The window of a dialog. Escape closes it, and focus returns to what opened it. What was typed into a form of it, and a
+// secret that is shown once, are not lost by a stray click: it asks first.
 import { type ReactNode, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { Button, IconButton } from './button'
@@ -12,12 +12,18 @@ export interface Props {
   wide?: boolean
   /** What stands below, at the end of the dialog. */
   actions?: ReactNode
+  /** What is lost by closing it other than by its actions. */
+  loses?: string
 }
 
-export default function DialogWindow({ title, isOpen, onClose, children, wide, actions }: Props) {
+export default function DialogWindow({ title, isOpen, onClose, children, wide, actions, loses }: Props) {
   const [isTyped, setTyped] = useState(false)
   const [isAsking, setAsking] = useState(false)
-  const leave = () => (isTyped && !isAsking ? setAsking(true) : onClose())
+  const leave = () => {
+    if (!isAsking && (isTyped || loses !== undefined)) setAsking(true)
+    // A second click beside it is as stray as the first one.
+    else if (loses === undefined) onClose()
+  }
   return (
     <ModalOverlay className="veil" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && leave()}>
       <Modal className={wide ? 'modal wide2' : 'modal'}>
@@ -33,13 +39,13 @@ export default function DialogWindow({ title, isOpen, onClose, children, wide, a
           </div>
           {isAsking && (
             <div className="note warn" role="alert">
-              <strong>What you typed is not stored</strong>
+              <strong>{loses ?? 'What you typed is not stored'}</strong>
               <div className="row">
                 <Button small look="primary" onPress={() => setAsking(false)}>
                   Go on with it
                 </Button>
                 <Button small onPress={onClose}>
-                  Throw it away
+                  {loses === undefined ? 'Throw it away' : 'Close it all the same'}
                 </Button>
               </div>
             </div>

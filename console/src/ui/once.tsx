@@ -18,6 +18,7 @@ export function ShownOnce({ title, secret, about = 'Weir keeps its hash.', child
     <Dialog
       title={title}
       isOpen
+      loses="It is not shown again"
       onClose={onClose}
       actions={
         <>

@@ -2,6 +2,7 @@
 import { type MouseEvent, Suspense, lazy, useDeferredValue, useMemo, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { Failure } from '../../shell/page'
+import { decoded } from '../../shell/segments'
 import { exactTime } from '../../ui/time'
 import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
 import { Broken, Loading, Page } from '../frame'
@@ -23,9 +24,10 @@ export default function Api({ api: name, version: wanted, rest }: { api: string;
   return <Shown api={api.data} version={version.data} rest={rest} />
 }
 
+/** The operation that the address names. It is read from the address itself: the router has decoded `rest` in part. */
 function operationOf(rest: string): string | null {
-  const [part, id] = rest.split('/', 2)
-  return part === 'operations' && id !== undefined ? decodeURIComponent(id) : null
+  const [, , , , , id] = location.pathname.split('/')
+  return rest.startsWith('operations/') && id !== undefined && id !== '' ? decoded(id) : null
 }
 
 function Shown({ api, version, rest }: { api: ApiDetail; version: VersionDetail; rest: string }) {

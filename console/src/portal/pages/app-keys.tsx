@@ -1,17 +1,28 @@
-// The subscriptions of an application and their keys. A key is shown once.
+// The subscriptions of an application and their keys. A key is shown once; what cannot be taken back is asked first.
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
+import { SelectField } from '../../ui/field'
+import { saveFile } from '../../ui/files'
 import { Time, dayText } from '../../ui/time'
-import { type ShownKey, type Subscription, useWrite } from '../data'
+import { CopyButton } from '../copy'
+import { type App, type ShownKey, type Subscription, useWrite } from '../data'
 import { Said } from './entry'
 
 const part = encodeURIComponent
+const HOUR = 3_600
+const DAY = 24 * HOUR
+
+type Key = Subscription['keys'][number]
+type Above = { kind: 'rotate' | 'revoke'; key: Key } | { kind: 'close' } | { kind: 'shown'; made: ShownKey } | null
 
 const LOOKS: Record<string, string> = { accepted: 'good', pending: 'warn', paused: 'warn', stopped: 'warn', rejected: 'bad', closed: 'bad', expired: 'bad' }
+const nameOf = (it: Subscription): string => it.product || it.publication.split('/').slice(0, 2).join(' ')
+const pathOf = (app: string, it: Subscription): string => `/apps/${part(app)}/subscriptions/${part(it.id)}`
 
-export function Subscriptions({ app, all }: { app: string; all: Subscription[] }) {
+export function Subscriptions({ app, all }: { app: App; all: Subscription[] }) {
   if (all.length === 0) {
     return (
       <div className="empty">
@@ -23,10 +34,11 @@ export function Subscriptions({ app, all }: { app: string; all: Subscription[] }
       </div>
     )
   }
+  const refused = app.role === 'viewer' ? `You see this as a viewer of the team ${app.team_name}. Its members change it.` : null
   return (
     <ul className="stack">
       {all.map((it) => (
-        <SubscriptionCard key={it.id} app={app} subscription={it} />
+        <SubscriptionCard key={it.id} app={app.name} subscription={it} refused={refused} />
       ))}
     </ul>
   )
@@ -34,47 +46,42 @@ export function Subscriptions({ app, all }: { app: string; all: Subscription[] }
 
 /** A key that is shown this once. */
 export function KeyShown({ shown, onClose }: { shown: ShownKey; onClose: () => void }) {
-  const [copied, tell] = useState(false)
   return (
     <Dialog
       title="Your key"
       isOpen
+      loses="The key is not shown again"
       onClose={onClose}
       actions={
-        <Button look="primary" onPress={onClose}>
-          I have kept it
-        </Button>
+        <>
+          <CopyButton text={shown.key} />
+          <Button onPress={() => saveFile('key.txt', 'text/plain', [shown.key, '\n'])}>Download</Button>
+          <Button look="primary" onPress={onClose}>
+            I have kept it
+          </Button>
+        </>
       }
     >
       <p>This is the only time that you see it. Weir keeps no copy that it could show again.</p>
-      <pre className="code" tabIndex={0} aria-label="Key">{shown.key}</pre>
-      <div className="row">
-        <Button onPress={() => void navigator.clipboard.writeText(shown.key).then(() => tell(true))}>{copied ? 'Copied' : 'Copy'}</Button>
-      </div>
+      <pre className="code" tabIndex={0} aria-label="Key">
+        {shown.key}
+      </pre>
     </Dialog>
   )
 }
 
-function SubscriptionCard({ app, subscription }: { app: string; subscription: Subscription }) {
-  const base = `/apps/${part(app)}/subscriptions/${part(subscription.id)}`
-  const [shown, show] = useState<ShownKey | null>(null)
-  const add = useWrite<ShownKey, { replaces?: string; overlap?: number }>('POST', () => `${base}/keys`)
-  const revoke = useWrite<null, string>('DELETE', (key) => `${base}/keys/${part(key)}`)
+function SubscriptionCard({ app, subscription, refused }: { app: string; subscription: Subscription; refused: string | null }) {
+  const base = pathOf(app, subscription)
+  const [above, setAbove] = useState<Above>(null)
+  const add = useWrite<ShownKey, object>('POST', () => `${base}/keys`)
   const set = useWrite<Subscription, { state: string }>('POST', () => `${base}/state`)
-  const [api, version, environment] = subscription.publication.split('/')
+  const [api = '', version = '', environment] = subscription.publication.split('/')
   const isOpen = ['accepted', 'paused', 'stopped', 'expired'].includes(subscription.state)
-  const now = Date.now() / 1000
-  const stateOf = (key: Subscription['keys'][number]) => (key.revoked ? 'revoked' : key.expires && key.expires <= now ? 'expired' : key.expires ? 'ends' : 'good')
+  const close = () => setAbove(null)
   return (
-    <li className="card" aria-label={`${subscription.product || `${api} ${version}`}, ${subscription.plan_title}`}>
+    <li className="card" aria-label={`${nameOf(subscription)}, ${subscription.plan_title}`}>
       <div className="row between">
-        <h2>
-          {subscription.product || (
-            <Link href={`/apis/${part(api ?? '')}/${part(version ?? '')}`}>
-              {api} {version}
-            </Link>
-          )}
-        </h2>
+        <h2>{subscription.product || <Link href={`/apis/${part(api)}/${part(version)}`}>{nameOf(subscription)}</Link>}</h2>
         <span className={`badge ${LOOKS[subscription.state] ?? ''}`}>{subscription.state}</span>
       </div>
       <p className="muted">
@@ -83,77 +90,123 @@ function SubscriptionCard({ app, subscription }: { app: string; subscription: Su
         {subscription.reason && `: ${subscription.reason}`}
       </p>
       {subscription.state === 'pending' && <p>The provider has to accept it. You get a key then.</p>}
-      {subscription.keys.length > 0 && (
-        <div className="wide" tabIndex={0} role="group" aria-label="Keys">
-        <table className="plain keys stacked">
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Made</th>
-              <th scope="col">Last used</th>
-              <th scope="col">State</th>
-              <th scope="col">
-                <span className="sr">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {subscription.keys.map((key) => {
-              const state = stateOf(key)
-              const isGood = state === 'good' || state === 'ends'
-              return (
-                <tr key={key.id}>
-                  <td>
-                    <code>{key.prefix}…</code>
-                  </td>
-                  <td>
-                    <Time at={key.created} />
-                  </td>
-                  <td>{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
-                  <td>{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
-                  <td>
-                    {isGood && (
-                      <span className="row">
-                        {state === 'good' && (
-                          <Button small onPress={() => add.mutate({ replaces: key.id }, { onSuccess: show })}>
-                            Rotate
-                          </Button>
-                        )}
-                        <Button small look="quiet" onPress={() => revoke.mutate(key.id)}>
-                          Revoke
-                        </Button>
-                      </span>
-                    )}
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-        </div>
-      )}
+      {subscription.keys.length > 0 && <Keys keys={subscription.keys} refused={refused} onAbove={setAbove} />}
       {isOpen && (
         <div className="row">
-          <Button small onPress={() => add.mutate({}, { onSuccess: show })}>
+          <Button small refused={refused} isBusy={add.isPending} onPress={() => add.mutate({}, { onSuccess: (made) => setAbove({ kind: 'shown', made }) })}>
             New key
           </Button>
           {subscription.state === 'accepted' && (
-            <Button small onPress={() => set.mutate({ state: 'stopped' })}>
+            <Button small refused={refused} onPress={() => set.mutate({ state: 'stopped' })}>
               Stop
             </Button>
           )}
           {subscription.state === 'stopped' && (
-            <Button small onPress={() => set.mutate({ state: 'accepted' })}>
+            <Button small refused={refused} onPress={() => set.mutate({ state: 'accepted' })}>
               Start
             </Button>
           )}
-          <Button small look="quiet" onPress={() => set.mutate({ state: 'closed' })}>
+          <Button small look="quiet" refused={refused} onPress={() => setAbove({ kind: 'close' })}>
             Close
           </Button>
         </div>
       )}
-      <Said error={add.error ?? revoke.error ?? set.error} />
-      {shown && <KeyShown shown={shown} onClose={() => show(null)} />}
+      <Said error={add.error ?? set.error} />
+      {above?.kind === 'rotate' && <Rotate path={base} old={above.key} onClose={close} onMade={(made) => setAbove({ kind: 'shown', made })} />}
+      {above?.kind === 'revoke' && <Revoke path={base} old={above.key} onClose={close} />}
+      {above?.kind === 'close' && (
+        <Act title={`Close the subscription to ${nameOf(subscription)}?`} action="Close it" look="danger" onClose={close} run={() => set.mutateAsync({ state: 'closed' }).then(close)}>
+          <p>Its keys stop working at once, for good. To stop calls for a while, stop it instead.</p>
+        </Act>
+      )}
+      {above?.kind === 'shown' && <KeyShown shown={above.made} onClose={close} />}
     </li>
+  )
+}
+
+function stateOf(key: Key): 'revoked' | 'expired' | 'ends' | 'good' {
+  if (key.revoked) return 'revoked'
+  if (!key.expires) return 'good'
+  return key.expires <= Date.now() / 1000 ? 'expired' : 'ends'
+}
+
+function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null; onAbove: (above: Above) => void }) {
+  return (
+    <div className="wide" tabIndex={0} role="group" aria-label="Keys">
+      <table className="plain keys stacked">
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col">Made</th>
+            <th scope="col">Last used</th>
+            <th scope="col">State</th>
+            <th scope="col">
+              <span className="sr">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((key) => {
+            const state = stateOf(key)
+            return (
+              <tr key={key.id}>
+                <td>
+                  <code>{key.prefix}…</code>
+                </td>
+                <td>
+                  <Time at={key.created} />
+                </td>
+                <td>{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
+                <td>{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
+                <td>
+                  {(state === 'good' || state === 'ends') && (
+                    <span className="row">
+                      {state === 'good' && (
+                        <Button small refused={refused} onPress={() => onAbove({ kind: 'rotate', key })}>
+                          Rotate<span className="sr"> {key.prefix}</span>
+                        </Button>
+                      )}
+                      <Button small look="quiet" refused={refused} onPress={() => onAbove({ kind: 'revoke', key })}>
+                        Revoke<span className="sr"> {key.prefix}</span>
+                      </Button>
+                    </span>
+                  )}
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** For how long the old key goes on; the first is what the plan says. */
+const OVERLAPS = [
+  ['', 'as long as the plan says'],
+  ['0', 'not at all'],
+  [String(HOUR), '1 hour'],
+  [String(DAY), '1 day'],
+  [String(7 * DAY), '7 days'],
+  [String(30 * DAY), '30 days'],
+] as const
+
+function Rotate({ path, old, onClose, onMade }: { path: string; old: Key; onClose: () => void; onMade: (made: ShownKey) => void }) {
+  const [overlap, setOverlap] = useState<(typeof OVERLAPS)[number][0]>('')
+  const make = useWrite<ShownKey, { replaces: string; overlap?: number }>('POST', () => `${path}/keys`)
+  return (
+    <Act title={`Rotate ${old.prefix}…`} action="Make the new key" onClose={onClose} run={() => make.mutateAsync({ replaces: old.id, ...(overlap === '' ? {} : { overlap: Number(overlap) }) }).then(onMade)}>
+      <p>You get a new key. The old one goes on for a while, so that you can change your program in between.</p>
+      <SelectField label="The old key stays good" value={overlap} onChange={setOverlap} options={OVERLAPS} />
+    </Act>
+  )
+}
+
+function Revoke({ path, old, onClose }: { path: string; old: Key; onClose: () => void }) {
+  const revoke = useWrite<null>('DELETE', () => `${path}/keys/${part(old.id)}`)
+  return (
+    <Act title={`Revoke ${old.prefix}…?`} action="Revoke" look="danger" onClose={onClose} run={() => revoke.mutateAsync().then(onClose)}>
+      <p>Calls with it are refused from now on. This cannot be taken back. To change keys without a gap, rotate it instead.</p>
+    </Act>
   )
 }

@@ -1,8 +1,10 @@
 // The webhooks of an application: where they go, their secret, which is shown once, and what became of each delivery.
 import { useState } from 'react'
+import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { Time } from '../../ui/time'
+import { CopyButton } from '../copy'
 import { type Deliveries, type Webhook, useRead, useWrite } from '../data'
 import { Field, Form, Said } from './entry'
 
@@ -65,11 +67,15 @@ export function Webhooks({ app }: { app: string }) {
         <Dialog
           title="The secret of the webhook"
           isOpen
+          loses="The secret is not shown again"
           onClose={() => show(null)}
           actions={
-            <Button look="primary" onPress={() => show(null)}>
-              I have kept it
-            </Button>
+            <>
+              <CopyButton text={made.secret ?? ''} />
+              <Button look="primary" onPress={() => show(null)}>
+                I have kept it
+              </Button>
+            </>
           }
         >
           <p>Your server checks the signature with it. This is the only time that you see it.</p>
@@ -84,6 +90,7 @@ function Shown({ path, hook }: { path: string; hook: Webhook }) {
   const [isOpen, open] = useState(false)
   const test = useWrite<null>('POST', () => `${path}/test`)
   const remove = useWrite<null>('DELETE', () => path)
+  const [isDoomed, setDoomed] = useState(false)
   const change = useWrite<Webhook, Wanted>('PUT', () => path)
   return (
     <div className="nested" role="group" aria-label={hook.url}>
@@ -108,11 +115,16 @@ function Shown({ path, hook }: { path: string; hook: Webhook }) {
         <Button small look="quiet" onPress={() => change.mutate({ url: hook.url, events: hook.events, disabled: !hook.disabled })}>
           {hook.disabled ? 'Turn on' : 'Turn off'}
         </Button>
-        <Button small look="quiet" onPress={() => remove.mutate()}>
+        <Button small look="quiet" onPress={() => setDoomed(true)}>
           Remove
         </Button>
       </div>
-      <Said error={test.error ?? remove.error ?? change.error} />
+      <Said error={test.error ?? change.error} />
+      {isDoomed && (
+        <Act title={`Remove ${hook.url}?`} action="Remove" look="danger" onClose={() => setDoomed(false)} run={() => remove.mutateAsync().then(() => setDoomed(false))}>
+          <p>It is not called any more, and its secret is gone. To pause it, turn it off instead.</p>
+        </Act>
+      )}
       {isOpen && <Log path={path} />}
     </div>
   )

@@ -39,7 +39,7 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
           </Link>
         ))}
       </nav>
-      {tab === '' && <Subscriptions app={name} all={app.data.subscriptions} />}
+      {tab === '' && <Subscriptions app={app.data.app} all={app.data.subscriptions} />}
       {tab === 'usage' && <UsageShown app={name} />}
       {tab === 'calls' && <CallsShown app={name} />}
       {tab === 'settings' && <Settings app={app.data.app} />}

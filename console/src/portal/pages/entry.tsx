@@ -3,10 +3,11 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { ApiError } from '../../api/client'
+import { decoded } from '../../shell/segments'
 import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
 import { Page } from '../frame'
 
-const secret = () => decodeURIComponent(location.hash.slice(1))
+const secret = () => decoded(location.hash.slice(1))
 
 /** What a refused call said, beside the fields that it names. */
 export function Said({ error, fields = [] }: { error: unknown; fields?: string[] }) {

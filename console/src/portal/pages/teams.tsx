@@ -1,5 +1,6 @@
 // One's teams: members, roles, invitations.
 import { useState } from 'react'
+import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { type Team, type TeamList, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
@@ -32,7 +33,7 @@ function TeamCard({ team }: { team: Team }) {
   const [mail, type] = useState('')
   const [role, setRole] = useState('member')
   const invite = useWrite<{ message: string }, { mail: string; role: string }>('POST', () => `/teams/${team.id}/invitations`)
-  const remove = useWrite<null, string>('DELETE', (id) => `/teams/${team.id}/members/${id}`)
+  const [leaving, setLeaving] = useState<Team['members'][number] | null>(null)
   const isOwner = team.role === 'owner'
   return (
     <section className="card" aria-label={team.name}>
@@ -50,12 +51,12 @@ function TeamCard({ team }: { team: Team }) {
                 <span className="badge">{it.role}</span>
               )}
               {it.id === me.data?.id ? (
-                <Button small onPress={() => remove.mutate(it.id)}>
+                <Button small onPress={() => setLeaving(it)}>
                   Leave
                 </Button>
               ) : (
                 isOwner && (
-                  <Button small look="quiet" onPress={() => remove.mutate(it.id)}>
+                  <Button small look="quiet" onPress={() => setLeaving(it)}>
                     Remove {it.name}
                   </Button>
                 )
@@ -64,7 +65,7 @@ function TeamCard({ team }: { team: Team }) {
           </li>
         ))}
       </ul>
-      <Said error={remove.error} />
+      {leaving && <Leave team={team} member={leaving} isMe={leaving.id === me.data?.id} onClose={() => setLeaving(null)} />}
       {isOwner && (
         <Form isInline label={`Invite into ${team.name}`} onSubmit={() => invite.mutate({ mail, role }, { onSuccess: () => type('') })} submit="Invite" isBusy={invite.isPending}>
           <Field label="Invite by mail" name="mail" type="email" value={mail} onChange={type} error={invite.error} />
@@ -79,6 +80,22 @@ function TeamCard({ team }: { team: Team }) {
       {invite.data && <p role="status">{invite.data.message}</p>}
       <Said error={invite.error} fields={['mail']} />
     </section>
+  )
+}
+
+/** Who is out is let in again by an invitation only. */
+function Leave({ team, member, isMe, onClose }: { team: Team; member: Team['members'][number]; isMe: boolean; onClose: () => void }) {
+  const remove = useWrite<null>('DELETE', () => `/teams/${team.id}/members/${member.id}`)
+  return (
+    <Act
+      title={isMe ? `Leave ${team.name}?` : `Remove ${member.name} from ${team.name}?`}
+      action={isMe ? 'Leave the team' : 'Remove'}
+      look="danger"
+      onClose={onClose}
+      run={() => remove.mutateAsync().then(onClose)}
+    >
+      <p>{isMe ? 'You no longer see its applications. They stay with the team; an owner can invite you again.' : `${member.name} no longer sees its applications. They stay with the team.`}</p>
+    </Act>
   )
 }
 

@@ -1,9 +1,10 @@
 // An operation: what it does, what goes in and comes out, the same call in several languages, and a form to try it.
-import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from 'react'
+import { Suspense, lazy, useCallback, useMemo, useState } from 'react'
 import { call } from '../../api/client'
 import { Failure } from '../../shell/page'
 import { Choices } from '../../ui/choices'
 import { Prose } from '../../ui/prose'
+import { CopyButton } from '../copy'
 import { type OperationDetail, type VersionDetail, useOperation, versionPath } from '../data'
 import { Text } from '../text'
 import { CallForm } from './form'
@@ -247,13 +248,7 @@ const KEPT = 'weir-portal-language'
 
 function Samples({ wire }: { wire: Parameters<typeof sample>[1] }) {
   const [language, choose] = useState<Language>(() => LANGUAGES.find((it) => it === localStorage.getItem(KEPT)) ?? 'curl')
-  const [copied, tell] = useState(false)
   const text = sample(language, wire)
-  useEffect(() => {
-    if (!copied) return
-    const timer = setTimeout(() => tell(false), 2_000)
-    return () => clearTimeout(timer)
-  }, [copied])
   return (
     <section className="card samples" aria-label="Code samples">
       <div className="row between">
@@ -268,9 +263,7 @@ function Samples({ wire }: { wire: Parameters<typeof sample>[1] }) {
             choose(it)
           }}
         />
-        <button type="button" className="button small quiet" onClick={() => void navigator.clipboard.writeText(text).then(() => tell(true))}>
-          {copied ? 'Copied' : 'Copy'}
-        </button>
+        <CopyButton isQuiet text={text} />
       </div>
       <pre className="code small" tabIndex={0} aria-label={`Call in ${language}`}>{text}</pre>
     </section>

@@ -95,6 +95,7 @@ const POINTS: [number, string, string[]][] = [
       'keyboard: 53: from a fresh start to a protected route by keyboard alone',
       'keyboard: 53: a route is edited in form and text, merged with what came meanwhile, and saved by keyboard alone',
       'keyboard: 53: a plugin is added to a route, and a refused call is explained and sent by keyboard alone',
+      'dialogs: 53: dialogs of ${area} have no serious findings in both themes, fit a phone, and give the focus back',
       'list.test.ts: every page of the console is visited',
       'list.test.ts: every page of the portal is visited',
       'keyboard: 53: an edit outlives a server that restarts, by keyboard alone',
